@@ -16,8 +16,8 @@ from typing import Any
 import click
 
 from ablate.base.errors import AblateError
-from ablate.base.output import forgive, hush_at_exit
-from ablate.base.reading import MISNAMED
+from ablate.base.files import MISNAMED
+from ablate.base.process import forgive, hush_at_exit
 from ablate.commands.options import safe
 
 FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -97,7 +97,7 @@ def test_there_are_no_circles() -> None:
             "def f():\n    import ablate.search.search",
             "ablate.study.claims imports ablate.search",
         ),
-        ("base/clock.py", "from ablate.base import files", ""),
+        ("base/text.py", "from ablate.base import files", ""),
     ],
 )
 def test_a_mutated_import_is_found(tmp_path: Path, file: str, line: str, fault: str) -> None:
@@ -111,9 +111,9 @@ def test_a_mutated_import_is_found(tmp_path: Path, file: str, line: str, fault: 
         assert any(found.startswith(fault) for found in upward(graph(root)))
     else:
         (root / "base/files.py").write_text(
-            (root / "base/files.py").read_text() + "\nimport ablate.base.clock\n"
+            (root / "base/files.py").read_text() + "\nimport ablate.base.text\n"
         )
-        assert {"ablate.base.clock", "ablate.base.files"} <= set(circles(graph(root)))
+        assert {"ablate.base.text", "ablate.base.files"} <= set(circles(graph(root)))
 
 
 def test_the_package_prints_the_same_list() -> None:
@@ -142,7 +142,7 @@ def loaded_by(statement: str) -> set[str]:
         ("import ablate.analysis.compare, ablate.analysis.claims", {"torch", "mlflow", "matplotlib"}),
         ("import ablate.report.page", {"torch", "mlflow"}),
         ("import ablate.report.terminal", {"torch", "mlflow", "pandas", "matplotlib"}),
-        ("import ablate.route.track", {"torch", "mlflow", "pandas"}),
+        ("import ablate.tracking.tracker", {"torch", "mlflow", "pandas"}),
         ("import ablate.route.cached", {"torch", "mlflow", "pandas", "matplotlib"}),
     ],
 )

@@ -17,14 +17,14 @@ import pandas as pd
 from ablate.analysis.compare import compared
 from ablate.analysis.contrast import unseen
 from ablate.analysis.estimates import Mean, Rate
-from ablate.analysis.family import Look, asked, at_looks, level, looks, measures_of, planned
+from ablate.analysis.family import Look, at_looks, level, looks, measures_of, planned
 from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN
 from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
 from ablate.core.facts import INTERACTION, Claim
-from ablate.core.reason import Interval, Reason
+from ablate.core.reason import Reason
 
 LIKENESS = ("matches", "does_not_lose")
 COLUMNS = (
@@ -44,26 +44,21 @@ class OnTask:
     "Whether the estimate is a log of ratios, which is shown as a share."
 
     @property
-    def point(self) -> float:
-        """As it is shown."""
-        return math.expm1(self.estimate.point) if self.share else self.estimate.point
-
-    @property
-    def interval(self) -> Interval:
-        """At the level at which the claim is judged; NaN where there is none."""
-        low, high = self.estimate.interval(self.judged.alpha) or (NAN, NAN)
-        return (math.expm1(low), math.expm1(high)) if self.share else (low, high)
+    def numbers(self) -> tuple[float, float, float]:
+        """Point and interval, at the level at which the claim is judged, as shown; NaN where there is no interval."""
+        found = (self.estimate.point, *(self.estimate.interval(self.judged.alpha) or (NAN, NAN)))
+        return cast(tuple[float, float, float], tuple(map(math.expm1, found)) if self.share else found)
 
 
 @dataclass
 class Followed:
-    """One claim, look by look until one decides it."""
+    """One claim at the look that decides it, else at the last of its runs."""
 
     claim: Claim
     look: Look
     tasks: Sequence[OnTask] = ()
-    "At the last look."
     measured: bool = False
+    "Whether its processes are looked at once, whatever seeds do."
 
     @property
     def judged(self) -> Judged:
@@ -83,28 +78,18 @@ class Followed:
 
     def row(self) -> dict[str, object]:
         """With `COLUMNS`; the numbers are those of the task that decides."""
-        claim, found = self.claim, {"verdict": "inconclusive", "reason": "unknown", "n": 0}
-        if self.tasks:
-            on = self.tasks[deciding([one.judged for one in self.tasks])]
-            whole = self.judged
-            reason = None if self.decided else on.judged.reason or whole.why
-            if (
-                whole.outcome == "supported"
-                and claim.kind in LIKENESS
-                and not self.measured
-                and isinstance(on.estimate, Mean)
-            ):
-                reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
-            found = {
-                "verdict": whole.outcome,
-                "diff": on.point,
-                **dict(zip(("ci_low", "ci_high"), on.interval, strict=True)),
-                "n": on.estimate.n,
-                "reason": str(reason or ""),
-                "task": on.task,
-            }
-        own = {"claim": claim.text, "hash": claim.hash, "declared": claim.declared, "metric": claim.metric}
-        return dict.fromkeys(COLUMNS, NAN) | {"task": ""} | own | found | {"exploratory": claim.exploratory}
+        claim = self.claim
+        own = (claim.text, claim.hash, claim.declared)
+        if not self.tasks:
+            values = (*own, "inconclusive", NAN, NAN, NAN, 0, "unknown", claim.exploratory, claim.metric, "")
+            return dict(zip(COLUMNS, values, strict=True))
+        on, whole = self.tasks[deciding([one.judged for one in self.tasks])], self.judged
+        reason = None if self.decided else on.judged.reason or whole.why
+        by_mean = isinstance(on.estimate, Mean) and not self.measured
+        if whole.outcome == "supported" and claim.kind in LIKENESS and by_mean:
+            reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
+        found = (whole.outcome, *on.numbers, on.estimate.n, str(reason or ""))
+        return dict(zip(COLUMNS, (*own, *found, claim.exploratory, claim.metric, on.task), strict=True))
 
 
 def judge_claims(evidence: Evidence) -> pd.DataFrame:
@@ -118,18 +103,12 @@ def follow(runs: Runs) -> list[Followed]:
 
 
 def _followed(runs: Runs, claim: Claim) -> Followed:
-    facts = runs.facts
-    measures = measures_of(claim, facts)
+    facts, measures = runs.facts, measures_of(claim, runs.facts)
     found = Followed(claim, looks(facts)[-1], measured=any(measure.kind == "ratio" for measure in measures))
-    if found.measured:
-        # Its processes are looked at once, whatever seeds do.
-        once = Look(1, 1, len(facts.seeds))
-        found.tasks = [_on_task(runs, claim, measure, level(facts, once)) for measure in measures]
-        return found
-    for look, fewer in at_looks(runs):
-        if found.tasks and not all(asked(fewer, measure.task, claim.variants) for measure in measures):
-            break
-        found.look = look
+    once = [(Look(1, 1, len(facts.seeds)), runs)]
+    places = [(measure.task, claim.variants) for measure in measures]
+    for look, fewer in once if found.measured else at_looks(runs, places):
+        found.look = found.look if found.measured else look
         found.tasks = [_on_task(fewer, claim, measure, level(facts, look)) for measure in measures]
         if found.decided:
             break
@@ -137,15 +116,12 @@ def _followed(runs: Runs, claim: Claim) -> Followed:
 
 
 def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> OnTask:
-    estimate = measure.estimate(runs, claim.sides)
+    estimate, share = measure.estimate(runs, claim.sides), measure.kind == "ratio"
     kind = cast(Kind, "beats" if claim.kind == INTERACTION else claim.kind)
-    if measure.kind != "ratio" or measure.derived is None:
-        return OnTask(measure.task.name, estimate, judge(estimate, kind, claim.by, alpha))
     # X is a share: A beats B by .1 where B takes more than 1.1 times what A takes.
-    slack = measure.derived.slack(measure, runs)
-    return OnTask(
-        measure.task.name, estimate, judge(estimate, kind, math.log1p(claim.by), alpha, slack), share=True
-    )
+    x = math.log1p(claim.by) if share else claim.by
+    slack = measure.derived.slack(measure, runs) if share and measure.derived is not None else 0.0
+    return OnTask(measure.task.name, estimate, judge(estimate, kind, x, alpha, slack), share)
 
 
 Place = tuple[str, str]

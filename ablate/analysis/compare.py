@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 
 from ablate.analysis.contrast import Contrast, unseen
 from ablate.analysis.estimates import Mean, Rate
-from ablate.analysis.family import Look, Pair, asked, at_looks, level, p_sequential, pairs
+from ablate.analysis.family import Look, Pair, at_looks, level, p_sequential, pairs
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
 from ablate.analysis.measures import Measure
-from ablate.analysis.paired import NAN, Floats, seeds_needed
+from ablate.analysis.paired import NAN, mean_of, seeds_needed
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
@@ -23,21 +23,10 @@ from ablate.core.facts import Facts, VariantFacts
 from ablate.core.reason import Reason
 
 COLUMNS = (
-    *(
-        "variant",
-        "baseline",
-        "task",
-        "metric",
-        "n",
-        "mean_variant",
-        "mean_baseline",
-        "diff",
-        "ci_low",
-        "ci_high",
-    ),
+    *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high"),
     *("level", "p", "mde", "verdict", "reason", "exploratory", "settings"),
     *("solved_variant", "solved_baseline", "only_variant", "only_baseline", "look"),
-)
+)  # fmt: skip
 
 
 def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
@@ -63,7 +52,7 @@ def every(runs: Runs, *, planned: bool = True) -> list[Compared]:
 
 @dataclass(frozen=True)
 class Compared:
-    """A pair on one metric, at one look."""
+    """A pair on one metric, at one look; `before` are the p of earlier looks."""
 
     pair: Pair
     metric: str
@@ -72,19 +61,13 @@ class Compared:
     alpha: float
     judged: bool
     before: tuple[float, ...] = ()
-    "The p of earlier looks."
-
-    @cached_property
-    def measure(self) -> Measure:
-        """A metric of the task is a plain one."""
-        return Measure(self.metric, "mean", self.pair.task)
 
     @cached_property
     def contrast(self) -> Contrast:
         """Its pairs of runs."""
-        return self.measure.contrast(self.runs, self.pair.groups)
+        return Measure(self.metric, "mean", self.pair.task).contrast(self.runs, (self.pair.a, self.pair.b))
 
-    @cached_property
+    @property
     def margin(self) -> float | None:
         """That of the study, which is one of the primary metric."""
         return self.runs.facts.margin if self.metric == self.runs.facts.metric else None
@@ -92,42 +75,39 @@ class Compared:
     @cached_property
     def estimate(self) -> Mean | Rate:
         """Of what is described, the plain mean."""
-        if not self.judged:
-            return Mean(self.contrast.differences)
-        return self.contrast.estimate(self.margin)
+        return self.contrast.estimate(self.margin) if self.judged else Mean(self.contrast.differences)
 
     @cached_property
-    def said(self) -> Row:
+    def decision(self) -> Row:
         """At this look."""
         return row(self.estimate, self.margin, self.alpha)
 
     @property
     def open(self) -> bool:
         """Whether more seeds may settle it: not where a trial failed or is missing, which no seed makes good."""
-        why = self.said.reason
-        return self.said.verdict not in DECIDED and (why is None or why.code != "incomplete")
+        why = self.decision.reason
+        return self.decision.verdict not in DECIDED and (why is None or why.code != "incomplete")
 
     @property
     def mde(self) -> float:
         """Of all seeds that were planned; infinite where the metric can show no such difference."""
         facts, span = self.runs.facts, self.contrast.metric.span
-        last = levels(facts)[-1] if self.judged else self.alpha
-        found = self.estimate.mde(last, max(facts.looks) if facts.looks and self.judged else None)
+        planned = facts.looks or [len(facts.seeds)]
+        last = level(facts, Look(len(planned), len(planned), planned[-1])) if self.judged else self.alpha
+        found = self.estimate.mde(last, planned[-1] if facts.looks and self.judged else None)
         return np.inf if isinstance(self.estimate, Mean) and span is not None and found > span else found
 
     @property
     def reason(self) -> Reason | None:
         """Why the verdict is what it is, with what would settle it; of likeness, what it does not exclude."""
-        said, c = self.said, self.contrast
-        if said.verdict == "equivalent" and not c.by_rate:
+        why, c, d = self.decision.reason, self.contrast, self.contrast.differences
+        if self.decision.verdict == "equivalent" and not c.by_rate:
             untested = {} if c.metric.span is not None else {"untested": 1.0}
             return Reason("unseen", {"failures": unseen(c.n), **untested})
-        if said.reason is None or said.reason.code != "open" or not isinstance(self.estimate, Mean):
-            return said.reason
-        d = c.differences
-        seeds = seeds_needed(d, self.alpha, self.margin)
-        over_seeds = replace(d, examples=None)
-        if np.isinf(seeds) and d.squares and np.isfinite(seeds_needed(over_seeds, self.alpha, self.margin)):
+        if why is None or why.code != "open" or not isinstance(self.estimate, Mean):
+            return why
+        seeds, on_all = (seeds_needed(of, self.alpha, self.margin) for of in (d, replace(d, examples=None)))
+        if np.isinf(seeds) and np.isfinite(on_all):
             return Reason("examples")
         return Reason("open", {"seeds": seeds if np.isfinite(seeds) else MAX_SEEDS + 1})
 
@@ -135,73 +115,49 @@ class Compared:
     def row(self) -> dict[str, object]:
         """With `COLUMNS`."""
         c, task, facts = self.contrast, self.pair.task, self.runs.facts
-        bounds = self.estimate.interval(self.alpha) or (NAN, NAN)
-        solved = c.solved if c.by_rate and self.judged else None
-        counts = (NAN,) * 4 if solved is None else (*(int(side.sum()) for side in solved), *c.only)
-        p = self.said.p
+        low, high = self.estimate.interval(self.alpha) or (NAN, NAN)
+        p = self.decision.p
+        counts: tuple[float, ...] = (NAN,) * 4
+        if self.judged and c.by_rate and c.solved is not None:
+            counts = (*(int(side.sum()) for side in c.solved), *c.only)
         if self.judged and not np.isnan([*self.before, p]).all():
             p = p_sequential([*self.before, p], self.look.count)
         chosen = {v.name: v.tuned.get(task.name, {}) for v in facts.variants}.get(self.pair.name, {})
-        return {
-            "variant": self.pair.name,
-            "baseline": self.pair.against,
-            "task": task.name,
-            "metric": self.metric,
-            "n": c.n,
-            "mean_variant": _mean(c.a.mean(axis=0)),
-            "mean_baseline": _mean(c.b.mean(axis=0)),
-            "diff": c.differences.mean,
-            "ci_low": bounds[0],
-            "ci_high": bounds[1],
-            "level": 1 - self.alpha,
-            "p": p,
-            "mde": self.mde,
-            "verdict": self.said.verdict if self.judged else "",
-            "reason": str(self.reason or "") if self.judged else "",
-            "exploratory": not self.judged,
-            "settings": "; ".join(f"{path}={label}" for path, label in chosen.items()),
-            **dict(zip(COLUMNS[-5:-1], counts, strict=True)),
-            "look": self.look.number,
-        }
+        values = (
+            *(self.pair.name, self.pair.against, task.name, self.metric, c.n),
+            *(mean_of(c.a.mean(axis=0)), mean_of(c.b.mean(axis=0)), c.differences.mean, low, high),
+            *(1 - self.alpha, p, self.mde),
+            self.decision.verdict if self.judged else "",
+            str(self.reason or "") if self.judged else "",
+            not self.judged,
+            "; ".join(f"{path}={label}" for path, label in chosen.items()),
+            *(*counts, self.look.number),
+        )
+        return dict(zip(COLUMNS, values, strict=True))
 
 
 def compared(runs: Runs, pair: Pair, *, judged: bool = True) -> Compared:
     """A pair on the primary metric at the look that settled it, else at the last of its runs."""
     facts, p = runs.facts, list[float]()
-    one: Compared | None = None
-    for look, fewer in at_looks(runs):
-        if one is not None and not asked(fewer, pair.task, (*pair.a, *pair.b)):
-            break
+    for look, fewer in at_looks(runs, [(pair.task, (*pair.a, *pair.b))]):
         alpha = level(facts, look) if judged else ALPHA
         one = Compared(pair, facts.metric, fewer, look, alpha, judged, tuple(p))
-        if judged and one.said.verdict in DECIDED:
+        if judged and one.decision.verdict in DECIDED:
             break
-        p.append(one.said.p)
-    assert one is not None
+        p.append(one.decision.p)
     return one
 
 
 def _of_pair(runs: Runs, pair: Pair, planned: bool) -> Iterator[Compared]:
     first = compared(runs, pair, judged=pair.planned and planned)
     for name in pair.task.metrics:
-        mine = name == runs.facts.metric
-        yield first if mine else Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
+        primary = name == runs.facts.metric
+        yield first if primary else Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
 
 
 def confirmatory(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The rows of `compare` that were planned."""
     return comparisons[~comparisons["exploratory"].astype(bool)]
-
-
-def levels(facts: Facts) -> list[float]:
-    """α at each look that was planned."""
-    planned = facts.looks or [len(facts.seeds)]
-    return [level(facts, Look(k, len(planned), seeds)) for k, seeds in enumerate(planned, start=1)]
-
-
-def _mean(values: Floats) -> float:
-    """Independent of the order of the seeds."""
-    return float(np.sort(values).mean()) if len(values) else NAN
 
 
 STEP_COLUMNS = (
@@ -230,20 +186,19 @@ def steps(evidence: Evidence) -> pd.DataFrame:
     `path` is what the step changes. `mean` is in the metric's units. `diff` with its 95 % interval is against the
     configuration before; `total` is against the baseline. Both oriented, and exploratory.
     """
-    facts, runs = evidence.facts, Runs(evidence)
-    rows: list[dict[str, Any]] = []
-    for task in facts.tasks if path_of(facts) else ():
+    facts, runs, path = evidence.facts, Runs(evidence), path_of(evidence.facts)
+    rows: list[tuple[object, ...]] = []
+    for task in facts.tasks if path else ():
         if facts.metric not in task.metrics:
             continue
-        sides = [(variant, runs.of(variant.name, task)) for variant in path_of(facts)]
-        for number, (one, before) in enumerate(zip(sides[1:], sides[:-1], strict=True), start=1):
-            c = Contrast.between([[one[1]]], [[before[1]]], facts.metric)
-            d = c.differences
-            total = Contrast.between([[one[1]]], [[sides[0][1]]], facts.metric).differences
-            numbers = (float(c.a[0].mean()) if c.n else float("nan"), d.mean, *d.interval())
-            (path,) = added(one[0], before[0])
-            row = (task.name, number, one[0].name, path, c.n, *numbers, total.mean, *total.interval())
-            rows.append(dict(zip(STEP_COLUMNS, row, strict=True)))
+        for number, (before, after) in enumerate(pairwise(path), start=1):
+            step, total = (
+                Measure(facts.metric, "mean", task).contrast(runs, [[after.name], [other.name]])
+                for other in (before, path[0])
+            )
+            d, whole = step.differences, total.differences
+            numbers = (mean_of(step.a[0]), d.mean, *d.interval(), whole.mean, *whole.interval())
+            rows.append((task.name, number, after.name, *added(after, before), step.n, *numbers))
     return pd.DataFrame(rows, columns=list(STEP_COLUMNS))
 
 

@@ -80,11 +80,6 @@ class Pair:
     task: TaskFacts
     planned: bool = True
 
-    @property
-    def groups(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """Both sides."""
-        return self.a, self.b
-
 
 def pairs(facts: Facts) -> list[Pair]:
     """What the tables compare on tasks that have the primary metric, in the order of the study, planned first.
@@ -93,27 +88,12 @@ def pairs(facts: Facts) -> list[Pair]:
     the cells that differ in nothing else; its cells against the baseline are exploratory.
     """
     tasks = [task for task in facts.tasks if facts.metric in task.metrics]
-    crossed = facts.design in CROSSED
-    effects = list(_main_effects(facts)) if crossed else []
-    cells = {
-        variant.name
-        for variant in facts.variants[1:]
-        if crossed and by_design(variant) and not variant.placebo
-    }
+    effects = list(_main_effects(facts)) if facts.design in CROSSED else []
     found = [Pair(*effect, task) for effect in effects for task in tasks]
+    first = facts.variants[0].name
     for variant in facts.variants[1:]:
-        planned = not (effects and variant.name in cells)
-        found += [
-            Pair(
-                variant.name,
-                facts.variants[0].name,
-                (variant.name,),
-                (facts.variants[0].name,),
-                task,
-                planned,
-            )
-            for task in tasks
-        ]
+        cell = bool(effects) and by_design(variant) and not variant.placebo
+        found += [Pair(variant.name, first, (variant.name,), (first,), task, not cell) for task in tasks]
     return sorted(found, key=lambda pair: not pair.planned)
 
 
@@ -179,11 +159,14 @@ def level(facts: Facts, look: Look) -> float:
     return ALPHA * look.weight / max(family_size(facts), 1)
 
 
-def at_looks(runs: Runs) -> list[tuple[Look, Runs]]:
-    """Each look that was taken, and the runs of its seeds."""
-    return [(look, runs.first(look.seeds)) for look in looks(runs.facts)]
+def at_looks(runs: Runs, places: Sequence[tuple[TaskFacts, Sequence[str]]]) -> Iterator[tuple[Look, Runs]]:
+    """Each look that was taken, and the runs of its seeds, as long as all were asked for on these tasks and variants:
 
-
-def asked(runs: Runs, task: TaskFacts, names: Sequence[str]) -> bool:
-    """Whether all of their seeds were asked for: not where a variant was settled on fewer."""
-    return all(bool(runs.of(name, task).asked.all()) for name in names)
+    they are not where a variant was settled on fewer.
+    """
+    for look in looks(runs.facts):
+        fewer = runs.first(look.seeds)
+        sides = [fewer.of(name, task) for task, names in places for name in names]
+        if look.number > 1 and not all(side.asked.all() for side in sides):
+            break
+        yield look, fewer

@@ -7,7 +7,6 @@ A comparison is of little use where the baseline did not learn, or where trainin
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import product
 
@@ -26,18 +25,19 @@ TRAJECTORY_COLUMNS = ("variant", "task", "step", "n", "diff", "low", "high")
 
 @dataclass(frozen=True)
 class Learned:
-    """Whether the baseline learned a task, and how that is told: by runs that solved it, or by their mean."""
+    """Whether the baseline learned a task, and how that is told: by runs that solved it, or by their mean.
+
+    name: of the metric that tells. solved: runs that solved an all-or-nothing task, of those with an outcome; else
+    None. spread: the standard deviation over seeds; NaN of one.
+    """
 
     task: str
     ok: bool
     name: str
-    "Of the metric that tells."
     metric: Metric
     solved: tuple[int, int] | None = None
-    "Runs that solved an all-or-nothing task, of those with an outcome; else None."
     mean: float = NAN
     spread: float = NAN
-    "The standard deviation over seeds; NaN of one."
 
 
 def baseline_learned(evidence: Evidence) -> list[Learned]:
@@ -66,43 +66,39 @@ def baseline_learned(evidence: Evidence) -> list[Learned]:
     return found
 
 
+def _validated(evidence: Evidence) -> dict[str, pd.Series]:
+    """Trial id → the finite values of its primary metric on validation data, by step."""
+    curves = evidence.curves[evidence.curves["metric"] == f"validation_{evidence.facts.metric}"]
+    curves = curves.astype({"step": int, "value": float}).sort_values("step")
+    return {
+        str(name): rows.set_index("step")["value"]
+        for name, rows in curves[np.isfinite(curves["value"])].groupby("id")
+    }
+
+
 def convergence(evidence: Evidence) -> pd.DataFrame:
-    """One row a variant and task: variant, task, n, gain, ci90_low, ci90_high, improving, unsolved.
+    """One row a variant and task that has the primary metric: variant, task, n, gain, improving.
 
-    For each completed run the mean of the primary validation metric (curve `validation_<metric>`) over the
-    last tenth of its evaluations, rounded up, is compared with the mean over as many before them. `gain` is
-    the mean over seeds, oriented. A variant is still improving, "not converged", when the gain exceeds the
-    metric's resolution and its 90 % interval over seeds lies above 0. Fewer than two runs cannot tell. `unsolved`: runs
-    of an all-or-nothing task that ended without the solution, where a plateau looks like an end.
+    For each completed run the mean of the primary metric on validation data over the last tenth of its evaluations,
+    rounded up, is compared with the mean over as many before them. `gain` is the mean over seeds, oriented. A variant
+    is still improving, "not converged", when the gain exceeds the metric's resolution and its 90 % interval over seeds
+    lies above 0. Fewer than two runs cannot tell.
     """
-    facts, curves = evidence.facts, evidence.curves
-    curve = curves[curves["metric"] == f"validation_{facts.metric}"].sort_values("step")
-    curve = curve[np.isfinite(curve["value"].astype(float))]
-    by_id = {name: frame["value"].to_numpy(float) for name, frame in curve.groupby("id")}
-    rows = []
+    curves, rows = _validated(evidence), []
     for side in Runs(evidence).sides():
-        if metric := side.task.metrics.get(facts.metric):
-            # The means over the tenth before the last and over the last one, of each curve with two points.
-            tenths = []
-            completed = side.runs.trials["id"].iloc[side.rows[side.status == "completed"]]
-            for values in (by_id[run] for run in completed if len(by_id.get(run, ())) > 1):
-                tenth = -(-len(values) // 10)
+        if (metric := side.task.metrics.get(evidence.facts.metric)) is None:
+            continue
+        tenths = []
+        for run in side.ids[side.status == "completed"]:
+            values = curves.get(run, pd.Series(dtype=float)).to_numpy()
+            tenth = -(-len(values) // 10)
+            if len(values) > 1:
                 tenths.append((values[-2 * tenth : -tenth].mean(), values[-tenth:].mean()))
-            before, last = sign(metric) * np.reshape(tenths, (-1, 2)).T
-            gain = Differences.between(last, before, metric.resolution)
-            bounds = gain.interval(2 * ALPHA)
-            improving = bool(bounds[0] > 0 and gain.mean > metric.resolution)
-            rows.append(
-                (side.variant, side.task.name, gain.n, gain.mean, *bounds, improving, _unsolved(side))
-            )
-    columns = ["variant", "task", "n", "gain", "ci90_low", "ci90_high", "improving", "unsolved"]
-    return pd.DataFrame(rows, columns=columns)
-
-
-def _unsolved(side: Side) -> int:
-    if side.task.outcome == "graded" or solving_metric(side.task, side.runs.facts.metric) is None:
-        return 0
-    return int(((side.status == "completed") & ~side.solved).sum())
+        before, last = sign(metric) * np.reshape(tenths, (-1, 2)).T
+        gain = Differences.between(last, before, metric.resolution)
+        improving = gain.interval(2 * ALPHA)[0] > 0 and gain.mean > metric.resolution
+        rows.append((side.variant, side.task.name, gain.n, gain.mean, bool(improving)))
+    return pd.DataFrame(rows, columns=["variant", "task", "n", "gain", "improving"])
 
 
 def trajectory(evidence: Evidence) -> pd.DataFrame:
@@ -112,29 +108,23 @@ def trajectory(evidence: Evidence) -> pd.DataFrame:
     `high` its 95 % interval over seeds, NaN for fewer than two. A diverged run counts with the metric's floor once its
     curve has ended.
     """
-    facts, runs, rows = evidence.facts, Runs(evidence), []
-    frame = evidence.curves[evidence.curves["metric"] == f"validation_{facts.metric}"]
-    frame = frame[np.isfinite(frame["value"].astype(float))]
-    curves = {
-        str(i): dict(zip(of["step"].astype(int), of["value"].astype(float), strict=True))
-        for i, of in frame.groupby("id")
-    }
+    facts, runs, curves = evidence.facts, Runs(evidence), _validated(evidence)
+    rows: list[tuple[object, ...]] = []
     for variant, task in product(facts.variants[1:], facts.tasks):
-        metric = task.metrics.get(facts.metric)
-        if metric is None:
+        if (metric := task.metrics.get(facts.metric)) is None:
             continue
         sides = [runs.of(name, task) for name in (variant.name, facts.variants[0].name)]
-        ended = np.flatnonzero(sides[0].ended & sides[1].ended)
-        floor = math.nan if metric.floor is None else metric.floor
-        found, known = [], []
-        for side in sides:
-            ids = side.runs.trials["id"].iloc[side.rows[ended]]
-            found.append([curves.get(str(i), {}) for i in ids])
-            known += [c for c, s in zip(found[-1], side.status[ended], strict=True) if s != "diverged"]
-        for step in sorted(set.intersection(*map(set, known))) if known else ():
-            # A run that diverged has the floor at every step that it did not reach.
-            a, b = (np.array([sign(metric) * c.get(step, floor) for c in side]) for side in found)
-            d = Differences.between(a, b, metric.resolution, overlap=overlap(task))
+        ended = sides[0].ended & sides[1].ended
+        # A row a run and a column a step.
+        both = [
+            pd.DataFrame([curves.get(i, pd.Series(dtype=float)) for i in side.ids[ended]]) for side in sides
+        ]
+        known = pd.concat([f[s.status[ended] != "diverged"] for f, s in zip(both, sides, strict=True)])
+        steps = sorted(known.columns[known.notna().all()]) if len(known) else []
+        floor = np.nan if metric.floor is None else metric.floor
+        a, b = (sign(metric) * frame.reindex(columns=steps).fillna(floor) for frame in both)
+        for step in steps:
+            d = Differences.between(a[step], b[step], metric.resolution, overlap=overlap(task))
             rows.append((variant.name, task.name, step, d.n, d.mean, *d.interval()))
     return pd.DataFrame(rows, columns=list(TRAJECTORY_COLUMNS))
 

@@ -161,8 +161,8 @@ class Differences:
 
     @cached_property
     def mean(self) -> float:
-        """d̄, or NaN without pairs. Sorted first, so that no result depends on the order of the seeds."""
-        return float(np.sort(self.values).mean()) if self.n else NAN
+        """d̄, or NaN without pairs."""
+        return mean_of(self.values)
 
     @cached_property
     def sd(self) -> float:
@@ -219,10 +219,14 @@ class Differences:
         return max(detectable(error.df, alpha) * error.se for error in errors)
 
 
+def mean_of(values: Floats) -> float:
+    """NaN of none. Sorted first, so that no result depends on the order of the seeds."""
+    return float(np.sort(values).mean()) if len(values) else NAN
+
+
 def mean_interval(values: Floats, alpha: float = ALPHA) -> tuple[float, Interval]:
     """The mean of n values and its t interval at level 1 − `alpha`, which is NaN below two."""
-    n = len(values)
-    mean = float(np.sort(values).mean()) if n else NAN
+    n, mean = len(values), mean_of(values)
     if n < 2:
         return mean, (NAN, NAN)
     return mean, t_interval(mean, float(np.sort(values).std(ddof=1)) / math.sqrt(n), n - 1, alpha)

@@ -25,61 +25,60 @@ from ablate.core.reason import Reason
 
 @dataclass(frozen=True)
 class Prospect:
-    """One planned comparison with the baseline. Numbers are None where they are not known; `why` says why."""
+    """One planned comparison with the baseline. Numbers are None where they are not known; `why` is the reason.
+
+    pairs: known ones, which give the spread, the standard deviation of their differences in the metric's units.
+    detectable: found with 80 % power; infinite where the metric can show no such difference. equivalent: the
+    probability that equivalence within the margin is shown at a true difference of 0; equivalent_seeds make it 80 %.
+    seeds: detect the difference that was asked for. Both are infinite above `MAX_SEEDS`.
+    """
 
     variant: str
     pairs: int = 0
-    "Known pairs, which give the spread."
     spread: float | None = None
-    "s_d, the standard deviation of the paired differences, in the metric's units; so is the next."
     detectable: float | None = None
-    "Found with 80 % power; infinite where the metric can show no such difference."
     equivalent: float | None = None
-    "The probability that equivalence within the margin is shown at a true difference of 0."
     equivalent_seeds: float | None = None
-    "The seeds that make it 80 %; infinite above `MAX_SEEDS`."
     seeds: float | None = None
-    "The seeds that detect the difference that was asked for; infinite where none do."
     why: str = ""
-    "A reason, as text (`core.reason`)."
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """The primary metric of one task: what its planned comparisons can tell."""
+    """What the planned comparisons can tell on one task.
+
+    by_rate: whether the seeds that only one side solves decide. By the mean, `effect` is what is detected in units of
+    s_d, where no test examples are shared; None of a single seed. By the rate: the smallest failure_rate that is told
+    from 0 with 80 % power, None where no outcome decides; the seeds that `equivalent` takes, if no run fails alone; the
+    seeds that tell the failure rate which is worth the difference that was asked for.
+    """
 
     task: str
     metric: str
     margin: float | None
     by_rate: bool
-    "Whether the seeds that only one side solves decide."
     effect: float | None = None
-    "By the mean: what is detected, in units of s_d, where no test examples are shared; None of a single seed."
     prospects: Sequence[Prospect] = ()
     failure_rate: float | None = None
-    "By the rate: the smallest failure rate that is told from 0 with 80 % power; None where no outcome decides."
     equivalent_seeds: int | None = None
-    "The seeds that `equivalent` takes, if no run fails alone."
     seeds: float | None = None
-    "The seeds that tell the failure rate which is worth the difference that was asked for."
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A difference that the study is to detect, and what that takes."""
+    """A difference that the study is to detect, in the metric's units, and what that takes.
+
+    median: the seeds that the median comparison takes; None where no spread is known, infinite where no number does.
+    seeds: with them every comparison detects it that can; None where none can. Of its trials those to_train are not
+    in the store; seconds that these take on so many workers, None where no training has been timed.
+    """
 
     difference: float
-    "In the metric's units."
     median: float | None
-    "Seeds that the median comparison takes; None where no spread is known, infinite where no number does."
     seeds: int | None
-    "Seeds with which every comparison detects it that can; None where none can, or no spread is known."
     trials: int = 0
-    "Of so many seeds."
     to_train: int = 0
-    "Those that are not in the store."
     seconds: float | None = None
-    "That the latter take on so many `workers`; None where no training has been timed."
     workers: int = 0
     tuned: bool = False
     "Whether trials that tune come before them."
@@ -87,86 +86,95 @@ class Asked:
 
 @dataclass(frozen=True)
 class Power:
-    """What a study can detect."""
+    """What a study can detect on its primary metric.
+
+    comparisons: M, the size of the family. level: at which each is judged; with looks, the share of the last one.
+    source: where the spread comes from, in words; empty where none is known.
+    """
 
     metric: str
-    "The primary one."
     seeds: int
     comparisons: int
-    "M, the size of the family."
     level: float
-    "α/M, at which each comparison is judged; of seeds until settled, what the last look has of it."
     looks: int
-    "K, at each of which a comparison may end; 1 of a fixed number of seeds, which is else the largest."
     source: str
-    "Where the spread comes from, in words; empty where none is known."
     tasks: Sequence[Outlook]
     asked: Asked | None = None
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What planned comparisons are judged by."""
+    """What planned comparisons are judged by; `detect` is a difference that they should find."""
 
     n: int
-    "Seeds of each variant."
     alpha: float
     margin: float | None = None
     detect: float | None = None
-    "A difference that they should find, in the metric's units."
 
 
 def outlook(
     task: TaskFacts, name: str, variants: Sequence[str], evidence: Evidence | None, terms: Terms
 ) -> Outlook:
     """Of `variants` on one task, by its metric called `name`; `evidence` has known pairs, also under other seeds."""
-    metric, n = task.metrics[name], terms.n
-    if terms.detect is not None and metric.span is not None and terms.detect > metric.span:
+    span = task.metrics[name].span
+    if terms.detect is not None and span is not None and terms.detect > span:
         terms = replace(terms, detect=None)
     if task.outcome == "all_or_nothing" and solving_metric(task, name) is not None:
-        rate = detectable_failure_rate(n, terms.alpha) if n > 1 else math.nan
-        worth = terms.margin is not None and metric.span
-        return Outlook(
-            *(task.name, name, terms.margin, True),
-            failure_rate=None if math.isnan(rate) else rate,
-            equivalent_seeds=seeds_without_failure(terms.margin or 0.0, worth, terms.alpha)
-            if worth
-            else None,
-            seeds=seeds_for_failure_rate(terms.detect / metric.span, terms.alpha)
-            if terms.detect and metric.span
-            else None,
-        )
-    tasks = () if evidence is None else evidence.facts.tasks
-    found = next((of for of in tasks if of.name == task.name and name in of.metrics), None)
+        return _by_rate(task.name, name, span, terms)
     prospects = [Prospect(variant, why=str(Reason("pairs"))) for variant in variants]
-    if evidence is not None and found is not None:
+    tasks = () if evidence is None else evidence.facts.tasks
+    if found := [known for known in tasks if known.name == task.name and name in known.metrics]:
+        assert evidence is not None
         runs = Runs(evidence)
-        baseline, grouped = [[runs.of(BASELINE, found)]], runs.suspect(found, name)
-        for index, variant in enumerate(variants):
-            contrast = Contrast.between([[runs.of(variant, found)]], baseline, name)
-            prospects[index] = _prospect(variant, replace(contrast, metric=metric, grouped=grouped), terms)
-    effect = detectable_effect(n, terms.alpha) if n > 1 else None
+        baseline, grouped = [[runs.of(BASELINE, found[0])]], runs.suspect(found[0], name)
+        contrasts = [Contrast.between([[runs.of(variant, found[0])]], baseline, name) for variant in variants]
+        prospects = [
+            _prospect(variant, replace(contrast, metric=task.metrics[name], grouped=grouped), terms)
+            for variant, contrast in zip(variants, contrasts, strict=True)
+        ]
+    effect = detectable_effect(terms.n, terms.alpha) if terms.n > 1 else None
     return Outlook(task.name, name, terms.margin, False, effect, prospects)
+
+
+def _by_rate(task: str, name: str, span: float | None, terms: Terms) -> Outlook:
+    """What needs no spread: it takes no more than the failures that would be significant."""
+    rate = detectable_failure_rate(terms.n, terms.alpha) if terms.n > 1 else math.nan
+    takes = seeds = None
+    if span and terms.margin is not None:
+        takes = seeds_without_failure(terms.margin, span, terms.alpha)
+    if span and terms.detect:
+        seeds = seeds_for_failure_rate(terms.detect / span, terms.alpha)
+    return Outlook(
+        *(task, name, terms.margin, True),
+        failure_rate=None if math.isnan(rate) else rate,
+        equivalent_seeds=takes,
+        seeds=seeds,
+    )
 
 
 def _prospect(variant: str, c: Contrast, terms: Terms) -> Prospect:
     """Of one variant, by its known pairs."""
-    d, n, alpha = c.differences, terms.n, terms.alpha
+    d, n, alpha, span = c.differences, terms.n, terms.alpha, c.metric.span
     same = c.n > 1 and not c.metric.resolution and np.ptp(d.values) <= ROUNDING * np.abs([c.a, c.b]).max()
     if c.n < 2 or d.all_zero or same:
         few = Reason("few", {"n": c.n, "least": 2}) if c.n else Reason("pairs")
         return Prospect(variant, c.n, why=str(few if c.n < 2 else Reason("degenerate", {"n": c.n})))
+
+    def equivalence(seeds: int, margin: float) -> float:
+        return equivalence_power(margin / d.sd_at(seeds), seeds, 0.0, alpha / 2)
+
     size = equal = takes = seeds = why = None
     if n > 1:
-        size = d.mde(alpha, n)
-        size = math.inf if c.metric.span is not None and size > c.metric.span else size
+        size = math.inf if span is not None and d.mde(alpha, n) > span else d.mde(alpha, n)
     if (margin := terms.margin) is not None and not c.grouped:
-        equal = _equivalence(d, margin, n, alpha) if n > 1 else None
-        takes = smallest(lambda count: _equivalence(d, margin, count, alpha) >= POWER)
+        equal = equivalence(n, margin) if n > 1 else None
+        takes = smallest(lambda count: equivalence(count, margin) >= POWER)
     if terms.detect is not None:
         seeds, why = _seeds_to_detect(d, terms.detect, alpha)
-    if why is None and (c.diverged or c.grouped):
-        why = Reason("unstable", {"diverged": c.diverged}) if c.diverged else Reason("groups")
+    if why is None and c.diverged:
+        why = Reason("unstable", {"diverged": c.diverged})
+    elif why is None and c.grouped:
+        why = Reason("groups")
     return Prospect(variant, c.n, d.sd, size, equal, takes, seeds, str(why or ""))
 
 
@@ -179,13 +187,7 @@ def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[f
     if math.isfinite(seeds := needed(d)):
         return seeds, None
     # The first limit without which some number of seeds would do is the reason.
-    if math.isfinite(needed(replace(d, examples=None))):
-        return math.inf, Reason("examples")
-    if math.isfinite(needed(replace(d, overlap=0.0))):
-        return math.inf, Reason("pool")
+    for code, without in (("examples", replace(d, examples=None)), ("pool", replace(d, overlap=0.0))):
+        if math.isfinite(needed(without)):
+            return math.inf, Reason(code)
     return math.inf, Reason("open", {"seeds": MAX_SEEDS + 1})
-
-
-def _equivalence(d: Differences, margin: float, n: int, alpha: float) -> float:
-    """The power of equivalence within `margin` at a true difference of 0."""
-    return equivalence_power(margin / d.sd_at(n), n, 0.0, alpha / 2)

@@ -18,11 +18,11 @@ from scipy import special
 
 from ablate.analysis.power import ALPHA, POWER, smallest
 
+Floats = NDArray[np.float64]
 FEW = 30
 """Seeds below which the next larger number may detect less."""
 MOST_COUNTED = 120
 """Seeds over which outcomes are counted one by one."""
-_THETAS = np.arange(1, 251) / 1000
 
 
 def clopper_pearson(count: int, total: int) -> tuple[float, float]:
@@ -39,19 +39,16 @@ def clopper_pearson(count: int, total: int) -> tuple[float, float]:
 
 def rate_p(only_a: int, only_b: int, n: int) -> float:
     """Two-sided p of two rates over n shared seeds, of which `only_a` and `only_b` have the outcome on one side."""
-    if only_a == only_b:
-        return 1.0
-    z, tail = _tails(n)
-    return float(tail[np.searchsorted(z, _z(only_a, only_b) - 1e-9)])
+    return 1.0 if only_a == only_b else rate_p_beyond(only_a, only_b, n, 0.0)
 
 
 def rate_p_beyond(only_a: int, only_b: int, n: int, most: float) -> float:
     """One-sided p: small when A has the outcome more often than B by more than `most`, a share of seeds above 0.
 
-    The same maximum where A has it alone with probability θ + `most`.
+    The same maximum where A has it alone with probability θ + `most`. Of `most` = 0, the two-sided p.
     """
-    z, tail = _tails_beyond(n, most)
-    return float(tail[np.searchsorted(z, _signed(only_a, only_b) - 1e-9)])
+    z, tail = _tails(n, most)
+    return float(tail[np.searchsorted(z, _z(np.array(only_a), np.array(only_b), most) - 1e-9)])
 
 
 def least_count(n: int, alpha: float = ALPHA) -> float:
@@ -65,9 +62,8 @@ def detectable_failure_rate(n: int, alpha: float = ALPHA) -> float:
     NaN where even n failures of n are not significant at `alpha`.
     """
     # From about a hundred seeds on, as many failures are significant whatever their number.
-    counted = min(n, MOST_COUNTED)
-    needed = next((c for c in range(1, counted + 1) if rate_p(0, c, counted) <= alpha), None)
-    return math.nan if needed is None else float(special.betaincinv(needed, n - needed + 1, POWER))
+    needed = least_count(min(n, MOST_COUNTED), alpha)
+    return math.nan if math.isinf(needed) else float(special.betaincinv(needed, n - needed + 1, POWER))
 
 
 def seeds_for_failure_rate(share: float, alpha: float = ALPHA) -> float:
@@ -82,43 +78,23 @@ def seeds_for_failure_rate(share: float, alpha: float = ALPHA) -> float:
     return next((float(n) for n in range(2, FEW) if enough(n)), smallest(enough))
 
 
-def _signed(b: int, c: int) -> float:
-    return (b - c) / math.sqrt(b + c) if b + c else 0.0
+def _z(b: Floats, c: Floats, most: float) -> Floats:
+    z = (b - c) / np.sqrt(np.maximum(b + c, 1))
+    return z if most else np.abs(z)
 
 
 @lru_cache(maxsize=64)
-def _tails_beyond(n: int, most: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of every (b, c): the signed z, rising, and the largest probability over θ of that z or more."""
-    found = sorted(((b, c) for b in range(n + 1) for c in range(n + 1 - b)), key=lambda bc: _signed(*bc))
-    b, c = np.array(found, float).T
-    logs = special.gammaln(n + 1) - special.gammaln(b + 1) - special.gammaln(c + 1)
-    logs = logs - special.gammaln(n - b - c + 1)
-    theta = np.append(0.0, _THETAS)[:, None]
+def _tails(n: int, most: float) -> tuple[Floats, Floats]:
+    """Of every (b, c): z, rising, and the largest probability over θ of that z or more."""
+    b, c = np.array([(b, c) for b in range(n + 1) for c in range(n + 1 - b)], float).T
+    order = np.argsort(z := _z(b, c, most), kind="stable")
+    b, c = b[order], c[order]
+    logs = special.gammaln(n + 1) - special.gammaln([b + 1, c + 1, n - b - c + 1]).sum(axis=0)
+    theta = np.arange(251)[:, None] / 1000
     theta = theta[2 * theta[:, 0] + most <= 1 + 1e-12]
     neither = np.maximum(1 - 2 * theta - most, 0.0)
-    probability = np.exp(
-        logs + special.xlogy(b, theta + most) + special.xlogy(c, theta) + special.xlogy(n - b - c, neither)
-    )
-    at_least = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1].max(axis=0)
-    return np.array([_signed(*bc) for bc in found]), at_least
-
-
-def _z(b: int, c: int) -> float:
-    return abs(b - c) / math.sqrt(b + c)
-
-
-@lru_cache(maxsize=64)
-def _tails(n: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Of every (b, c) with b ≠ c: z, rising, and the largest probability over θ of that z or more."""
-    found = [(b, c) for b in range(n + 1) for c in range(n + 1 - b) if b != c]
-    found.sort(key=lambda bc: _z(*bc))
-    b, c = np.array(found, float).reshape(-1, 2).T
-    logs = special.gammaln(n + 1) - special.gammaln(b + 1) - special.gammaln(c + 1)
-    logs = logs - special.gammaln(n - b - c + 1)
-    theta = _THETAS[:, None]
-    probability = np.exp(logs + (b + c) * np.log(theta) + (n - b - c) * np.log1p(-2 * theta))
-    at_least = np.cumsum(probability[:, ::-1], axis=1)[:, ::-1].max(axis=0)
-    return np.array([_z(*bc) for bc in found]), at_least
+    logs = logs + special.xlogy(b, theta + most) + special.xlogy(c, theta) + special.xlogy(n - b - c, neither)
+    return z[order], np.cumsum(np.exp(logs)[:, ::-1], axis=1)[:, ::-1].max(axis=0)
 
 
 def seeds_without_failure(margin: float, span: float, alpha: float) -> int:

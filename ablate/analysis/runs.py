@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from ablate.analysis.paired import NAN, Flags, Floats
+from ablate.analysis.paired import Flags, Floats
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
@@ -24,62 +23,31 @@ from ablate.core.record import lost_to_its_variant
 
 @dataclass(frozen=True)
 class Arrivals:
-    """Of one variant on one task; steps count updates done."""
+    """When the runs of one variant on one task first hold the target; steps count updates done.
+
+    first: the step of the first report at which each run holds it, shape (num_seeds,), in the order of the plan;
+    infinite where it never does, or diverged; NaN where it has no outcome. trained: the steps of its training.
+    longest: the most of any variant on the task. every: the most steps between two reports on the task.
+    """
 
     first: Floats
-    """The step of the first report at which each run holds it, shape (num_seeds,), in the order of the plan: infinite
-    where it never does, or diverged; NaN where it has no outcome."""
     trained: float
-    "The steps of its training."
     longest: float
-    "The most steps of any variant on the task."
     every: float
-    "The most steps between two reports on the task."
 
 
-def arrivals(evidence: Evidence) -> dict[tuple[str, str], Arrivals]:
-    """Variant and task → its runs, of the tasks that have the metric of the target."""
-    facts, trials = evidence.facts, evidence.trials
-    found = {}
-    for metric, target in facts.target.items():
-        reports = _reports(evidence.curves, metric)
-        for task in facts.tasks:
-            if metric not in task.metrics:
-                continue
-            better, mine = sign(task.metrics[metric]), trials[trials["task"] == task.name]
-            of = reports[reports["id"].isin(mine["id"])]
-            held = of[better * of["value"] >= better * target].groupby("id")["step"].min()
-            last = of.groupby("id")["step"].max()
-            every = of.sort_values("step").groupby("id")["step"].diff().fillna(of["step"]).max()
-            ends = {
-                variant: last.reindex(rows.loc[rows["status"] == "completed", "id"]).max()
-                for variant, rows in mine.groupby("variant")
-            }
-            longest = float(last.max())
-            for variant in facts.variants:
-                first = np.full(len(facts.seeds), NAN)
-                for row in mine[mine["variant"] == variant.name].to_dict("records"):
-                    if row["seed"] in facts.seeds:
-                        first[facts.seeds.index(row["seed"])] = _first(row, held, last)
-                trained = float(ends.get(variant.name, NAN))
-                trained = longest if math.isnan(trained) else trained
-                found[variant.name, task.name] = Arrivals(first, trained, longest, float(every))
-    return found
-
-
-def _reports(curves: pd.DataFrame, metric: str) -> pd.DataFrame:
-    """Id, step and value of the metric on validation data, which a workload may report by its plain name."""
-    rows = curves[curves["metric"] == f"validation_{metric}"]
-    rows = rows if len(rows) else curves[curves["metric"] == metric]
-    return rows[["id", "step", "value"]].astype({"step": float, "value": float})
-
-
-def _first(row: dict[str, object], held: pd.Series, last: pd.Series) -> float:
-    status = str(row["status"])
-    if status == "diverged" or lost_to_its_variant(status, str(row.get("reason") or "")):
-        return math.inf
-    known = status == "completed" and row["id"] in last.index
-    return float(held.get(row["id"], math.inf)) if known else NAN
+def _reports(evidence: Evidence, task: TaskFacts) -> tuple[pd.Series, pd.Series, float]:
+    """By trial id, the first step that holds the target of the task, and the last; the most steps between two."""
+    target = evidence.facts.target
+    metric = next(name for name in target if name in task.metrics)
+    rows, better = evidence.curves, sign(task.metrics[metric])
+    # On validation data, which a workload may report by its plain name.
+    name = f"validation_{metric}" if (rows["metric"] == f"validation_{metric}").any() else metric
+    on_task = evidence.trials.loc[evidence.trials["task"] == task.name, "id"]
+    rows = rows[(rows["metric"] == name) & rows["id"].isin(on_task)].astype({"step": float, "value": float})
+    held = rows[better * rows["value"] >= better * target[metric]].groupby("id")["step"].min()
+    between = rows.sort_values("step").groupby("id")["step"].diff().fillna(rows["step"])
+    return held, rows.groupby("id")["step"].max(), float(between.max())
 
 
 NOT_RUN = "not run"
@@ -109,6 +77,7 @@ class Runs:
         reasons = trials["reason"].fillna("").astype(str) if "reason" in trials else [""] * len(trials)
         lost = [lost_to_its_variant(*of) for of in zip(status, reasons, strict=True)]
         self.status = np.append(np.where(lost, "diverged", status).astype(object), NOT_RUN)
+        self.ids = np.append(trials["id"].to_numpy(object), "")
         self._columns: dict[str, Floats] = {}
         self._suspect: dict[tuple[str, str], bool] = {}
         self._memo: dict[str, Any] = {}
@@ -125,8 +94,7 @@ class Runs:
         """Those of the first seeds alone."""
         if count >= len(self.seeds):
             return self
-        assert self.examples is not None  # once, for all that share them; so are these
-        assert self.arrivals is not None
+        assert self.examples is not None  # once, for all that share them
         fewer = copy(self)
         fewer.seeds, fewer._suspect = self.seeds[:count], {}
         return fewer
@@ -136,11 +104,6 @@ class Runs:
         if name not in self._memo:
             self._memo[name] = made(self.evidence)
         return self._memo[name]
-
-    @cached_property
-    def arrivals(self) -> dict[tuple[str, str], Arrivals]:
-        """Variant and task → when its runs first hold the target."""
-        return arrivals(self.evidence)
 
     def suspect(self, task: TaskFacts, name: str) -> bool:
         """Whether the runs of some variant of a graded task fall into groups, as those of an all-or-nothing task do.
@@ -200,6 +163,11 @@ class Side:
         return np.asarray(self.runs.status[self.rows])
 
     @cached_property
+    def ids(self) -> NDArray[np.object_]:
+        """The trial of each run; empty where it has not run."""
+        return np.asarray(self.runs.ids[self.rows])
+
+    @cached_property
     def diverged(self) -> int:
         """The number of runs that diverged."""
         return int((self.status == "diverged").sum())
@@ -226,9 +194,9 @@ class Side:
         """
         if self.task.sampling.pool != "held_out":
             return None
-        scored, ids = self.scored(metric), self.runs.trials["id"].to_numpy()
+        scored = self.scored(metric)
         completed = [int(seed) for seed in np.flatnonzero(self.status == "completed")]
-        known = {seed: self.runs.examples.get((str(ids[self.rows[seed]]), metric)) for seed in completed}
+        known = {seed: self.runs.examples.get((str(self.ids[seed]), metric)) for seed in completed}
         found = {seed: values for seed, values in known.items() if values is not None}
         sizes = {len(values) for values in found.values()}
         if len(found) < len(known) or len(sizes) != 1 or min(sizes) < 2:
@@ -250,8 +218,20 @@ class Side:
     @cached_property
     def arrived(self) -> Arrivals:
         """When each run first holds the target, which the task must have."""
-        found = self.runs.arrivals[self.variant, self.task.name]
-        return replace(found, first=found.first[: len(self.runs.seeds)])
+        task = self.task
+        held, last, every = self.runs.memo(
+            f"reports on {task.name}", lambda evidence: _reports(evidence, task)
+        )
+        known = (self.status == "completed") & np.isin(self.ids, last.index)
+        first = np.where(known, held.reindex(self.ids).fillna(np.inf), np.nan)
+        longest = float(last.max())
+        trained = float(last.reindex(self.ids[known]).max())
+        return Arrivals(
+            np.where(self.status == "diverged", np.inf, first),
+            longest if np.isnan(trained) else trained,
+            longest,
+            every,
+        )
 
     @property
     def judged(self) -> Floats:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
 
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import PydanticCustomError, core_schema
-
-from ablate.base.errors import AblateError
 
 FOLDER = "folder"
 """The key of the validation context that holds the folder to which paths are relative."""
@@ -64,20 +60,3 @@ class DataFile(str):
         cls, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
         return {"type": "string"}
-
-
-def digest_of_file(path: str) -> str:
-    """Of the content. Raises `AblateError` when it cannot be read."""
-    try:
-        state = os.stat(path)
-        return _digest(path, (state.st_mtime_ns, state.st_size, state.st_ino))
-    except OSError as error:
-        raise AblateError(
-            f"{path}: cannot be read ({error.strerror}); restore the file, or name another"
-        ) from None
-
-
-@functools.lru_cache(maxsize=1000)
-def _digest(path: str, state: object) -> str:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

@@ -1,28 +1,32 @@
-"""Files that are written whole or not at all."""
+"""Files: written whole or not at all, read only if plain and of a bounded size, known again by digests."""
 
 from __future__ import annotations
 
+import errno
 import functools
 import hashlib
+import json
 import os
-import platform
 import re
 import stat
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-from ablate.base.errors import StoreError
+from ablate.base.errors import AblateError, StoreError
+from ablate.base.wording import size
 
-_OURS = re.compile(r"\..*\.ablate-([0-9a-f]{12})-(\d+)-\w{8}\.part(-journal|-wal|-shm)?", re.DOTALL)
-"""A temporary file: where it is written, by which process; and what SQLite keeps beside one."""
-_OURS_BEFORE = re.compile(r"\..+\.\d+-\w{8}\.part", re.DOTALL)
-"""The names of earlier versions, which do not say on which machine the process runs."""
+_OURS = re.compile(r"\..*\.ablate-[\w-]{8,}\.part(-journal|-wal|-shm)?", re.DOTALL)
+"""A temporary file, and what SQLite keeps beside one."""
 _MAX_NAME = 120
 """Bytes of a file's own name in that of its temporary file, which must not exceed 255."""
-_DAY = 24 * 3600.0
+_ABANDONED = 3600.0
+"""Seconds after which a temporary file that has not changed is one that a killed process has left."""
+MISNAMED = (errno.ENAMETOOLONG, errno.ELOOP)
+"""What the system says of a name that no file can have."""
 
 
 @contextmanager
@@ -37,9 +41,7 @@ def replacing(path: Path) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True)
         shown = os.fsencode(path.name)[:_MAX_NAME].decode(errors="ignore")
         # Its own ending, so that nobody who looks for finished files takes it for one.
-        handle, name = tempfile.mkstemp(
-            prefix=f".{shown}.ablate-{_place()}-{os.getpid()}-", suffix=".part", dir=path.parent
-        )
+        handle, name = tempfile.mkstemp(prefix=f".{shown}.ablate-", suffix=".part", dir=path.parent)
         os.close(handle)
         temporary = Path(name)
         temporary.chmod(0o666 & ~_umask())
@@ -70,12 +72,17 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """The temporary files that killed processes have left in `folder`; none where the folder is a link.
+    """The temporary files in `folder` that have not changed for an hour; none where the folder is a link."""
+    return [] if folder.is_symlink() else sorted(filter(_is_left, folder.glob(".*.ablate-*")))
 
-    A file that was written here (on this machine since it started, among the processes that this one sees) is left
-    over when its process is gone; one that was written elsewhere, when it has not changed for a day.
-    """
-    return [] if folder.is_symlink() else sorted(path for path in folder.glob(".*.part*") if _is_left(path))
+
+def _is_left(path: Path) -> bool:
+    try:
+        state = path.lstat()
+    except FileNotFoundError:
+        return False
+    ours = _OURS.fullmatch(path.name) is not None and stat.S_ISREG(state.st_mode)
+    return ours and time.time() - state.st_mtime > _ABANDONED
 
 
 def remove_leftovers(folder: Path) -> None:
@@ -84,40 +91,54 @@ def remove_leftovers(folder: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _is_left(path: Path) -> bool:
-    match = _OURS.fullmatch(path.name)
-    if not (match or _OURS_BEFORE.fullmatch(path.name)):
-        return False
+def unreadable(path: Path, limit: int) -> str | None:
+    """Why `path` is not read as a file of at most `limit` bytes, to follow its name; None where it can be.
+
+    A pipe or a device may never end.
+    """
     try:
-        state = path.lstat()
+        found = os.stat(path)
     except FileNotFoundError:
-        return False
-    if not stat.S_ISREG(state.st_mode):
-        return False
-    if match and match[1] == _place():
-        return not _is_running(int(match[2]))
-    return time.time() - state.st_mtime > _DAY
+        return "does not exist"
+    except ValueError:  # A NUL, or half of a surrogate pair.
+        return "cannot be the name of a file"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    if stat.S_ISDIR(found.st_mode):
+        return "is a folder, not a file"
+    if not stat.S_ISREG(found.st_mode):
+        return "is a pipe, a socket or a device, not a file"
+    if found.st_size > limit:
+        return f"is too large: {size(found.st_size)}, and at most {size(limit)} are read"
+    return None
 
 
-@functools.cache
-def _place() -> str:
-    """Where a process number means one process: the machine, its start and, in a container, the container."""
-    parts = [platform.node()]
-    with suppress(OSError):
-        parts.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii"))
-    with suppress(OSError):
-        parts.append(str(os.stat("/proc/self/ns/pid").st_ino))
-    return hashlib.blake2b("\n".join(parts).encode(), digest_size=6).hexdigest()
+def digest_of(*contents: bytes) -> str:
+    """Of the contents, one after the other: 32 hexadecimal digits. It tells of accidents, and is no signature."""
+    return hashlib.blake2b(b"".join(contents), digest_size=16).hexdigest()
 
 
-def _is_running(pid: int) -> bool:
+def digest_of_data(data: Any) -> str:
+    """Of plain data, the same before it is written as JSON and after it is read: floats are written exactly."""
+    # Through JSON once, which makes text of keys that are numbers, and then sorts them as such.
+    return digest_of(json.dumps(json.loads(json.dumps(data)), sort_keys=True).encode())
+
+
+def digest_of_file(path: str) -> str:
+    """Of the content. Raises `AblateError` when it cannot be read."""
     try:
-        os.kill(pid, 0)
-    except (ProcessLookupError, OverflowError):
-        return False
-    except PermissionError:
-        pass
-    return True
+        state = os.stat(path)
+        return _digest(path, (state.st_mtime_ns, state.st_size, state.st_ino))
+    except OSError as error:
+        raise AblateError(
+            f"{path}: cannot be read ({error.strerror}); restore the file, or name another"
+        ) from None
+
+
+@functools.lru_cache(maxsize=1000)
+def _digest(path: str, state: object) -> str:
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
 
 
 def _umask() -> int:

@@ -1,10 +1,8 @@
-"""One driver per study at a time, and a signal that ends it."""
+"""One driver per study at a time."""
 
 from __future__ import annotations
 
 import os
-import signal
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -62,20 +60,3 @@ def _held(root: Path, name: str, say: Say, why: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-@contextmanager
-def interruptible() -> Iterator[None]:
-    """Inside, SIGTERM ends a run as Ctrl-C does."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: object) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -15,9 +15,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from ablate.base.digests import digest_of
 from ablate.base.errors import AblateError, Problem, described
-from ablate.base.reading import unreadable
+from ablate.base.files import digest_of, unreadable
 from ablate.base.registry import CATALOGUE
 
 PREFIX = "ablate_plugin_"

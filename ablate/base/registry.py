@@ -29,7 +29,7 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from ablate.base.errors import AblateError, listed, nearest
 
-PACKAGES = ("components", "models", "tasks", "training")
+PACKAGES = ("components", "models", "tasks", "training", "search")
 """Where the built-in parts are found, by package scan."""
 
 Class = TypeVar("Class", bound=type)

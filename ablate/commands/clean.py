@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -81,17 +82,14 @@ def described(rubbish: Rubbish) -> str:
 
 
 def _origins(trials: dict[str, list[Path]]) -> Iterator[str]:
-    """The commands that made the trials, the latest first."""
-    found: dict[str, list[str]] = {}
+    """The commands that made the trials, those of most first."""
+    made = Counter[str]()
     for files in trials.values():
         try:
-            record = json.loads(files[0].read_text(encoding="utf-8"))
-            command, date = str(record["environment"]["command"]), str(record["finished_at"])[:10]
+            made[str(json.loads(files[0].read_text(encoding="utf-8"))["environment"]["command"])] += 1
         except (OSError, ValueError, KeyError, TypeError):
-            command, date = "an unknown command (record cannot be read)", ""
-        found.setdefault(command, []).append(date)
-    ordered = sorted(found.items(), key=lambda item: max(item[1]), reverse=True)
-    for command, dates in ordered[:MAX_COMMANDS]:
-        yield f"{len(dates)} made by {command}" + (f", last on {max(dates)}" if max(dates) else "")
-    if rest := sum(len(dates) for _, dates in ordered[MAX_COMMANDS:]):
+            made["an unknown command (record cannot be read)"] += 1
+    for command, number in made.most_common(MAX_COMMANDS):
+        yield f"{number} made by {command}"
+    if rest := made.total() - sum(number for _, number in made.most_common(MAX_COMMANDS)):
         yield f"{rest} made by other commands"

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ablate.base.errors import listed
-from ablate.base.passwords import masked
+from ablate.base.text import masked
 from ablate.base.wording import counted
 from ablate.commands.options import REPORTED, RESULTS, safe, warn
 from ablate.route.options import folder_of

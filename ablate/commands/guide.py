@@ -6,44 +6,35 @@ import base64
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TextIO
 
 import click
-
-from ablate.base.errors import AblateError, Problem, listed, nearest
-
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
 
 PAGES = Path(__file__).parent / "pages"
 """One file a topic: its title as the only heading of the first level, then a line that says what it is about."""
 WIDTH = 100
 
 
-def _complete(context: click.Context, parameter: click.Parameter, start: str) -> list[str | CompletionItem]:
-    return [topic for topic in topics() if topic.startswith(start)]
+def topics() -> list[str]:
+    """The names of the pages."""
+    return sorted(path.stem for path in PAGES.glob("*.md"))
 
 
 @click.command("guide")
-@click.argument("topic", required=False, shell_complete=_complete)
+@click.argument("topic", required=False, type=click.Choice(topics()), metavar="[TOPIC]")
 @click.option(
     "--html",
     "file",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=click.File("w", encoding="utf-8", lazy=False),
     metavar="FILE",
     help="Write the page as HTML, which needs no other file; all pages where no topic is given.",
 )
 @click.option("--open", "browse", is_flag=True, help="Show the page in a browser; all pages without a topic.")
-def command(topic: str | None, file: Path | None, browse: bool) -> None:
+def command(topic: str | None, file: TextIO | None, browse: bool) -> None:
     """Read about a topic, or list the topics.
 
     TOPIC is one of those that `ablate guide` lists, for instance `verdicts`.
     """
-    if topic is not None and topic not in topics():
-        hint = nearest(topic, topics()) or "`ablate guide` says what each is about"
-        raise AblateError(
-            str(Problem("is not a topic", (), topic, listed(topics(), 40), hint, source="TOPIC"))
-        )
     if file or browse:
         _as_html([topic] if topic else topics(), file, browse)
     elif topic:
@@ -54,11 +45,6 @@ def command(topic: str | None, file: Path | None, browse: bool) -> None:
         for name in topics():
             click.echo(f"  {name:{width}}  {about(name)}")
         click.echo("\nRead one with: ablate guide TOPIC")
-
-
-def topics() -> list[str]:
-    """The names of the pages."""
-    return sorted(path.stem for path in PAGES.glob("*.md"))
 
 
 def text_of(topic: str) -> str:
@@ -110,14 +96,11 @@ def rendered(text: str, width: int | None = None) -> str:
     return capture.get()
 
 
-def _as_html(chosen: list[str], file: Path | None, browse: bool) -> None:
-    import tempfile
+def _as_html(chosen: list[str], file: TextIO | None, browse: bool) -> None:
     import webbrowser
+    from tempfile import NamedTemporaryFile
 
-    path = file or Path(tempfile.mkdtemp(prefix="ablate-guide-")) / "guide.html"
-    try:
-        path.write_text(html(chosen), encoding="utf-8")
-    except OSError as error:
-        raise AblateError(f"{path}: cannot be written: {error.strerror}; choose another file") from error
-    if not browse or not webbrowser.open(path.resolve().as_uri()):
-        click.echo(f"Wrote {path}")
+    with file or NamedTemporaryFile("w", prefix="ablate-guide-", suffix=".html", delete=False) as page:
+        page.write(html(chosen))
+    if not browse or not webbrowser.open(Path(page.name).resolve().as_uri()):
+        click.echo(f"Wrote {page.name}")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ablate.base.errors import AblateError
-from ablate.base.typed import typed
+from ablate.base.text import typed
 from ablate.base.wording import joined
 from ablate.commands.templates import PARTS
 

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ablate.base.passwords import masked
-from ablate.base.printable import printable
+from ablate.base.text import masked, printable
 from ablate.route.options import Options
 
 if TYPE_CHECKING:

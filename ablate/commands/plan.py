@@ -94,7 +94,8 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
 
 def _pilot(experiment: Experiment, seeds: int, options: Options, console: Console) -> list[str]:
     """Trains a pilot under the lock of the study; returns the names of the trials that failed, with the reason."""
-    from ablate.base.locks import exclusive, interruptible, training
+    from ablate.base.locks import exclusive, training
+    from ablate.base.process import interruptible
     from ablate.commands.run import telling_what_is_kept
     from ablate.route.plan import known_of, pilot
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -115,43 +115,38 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         say(f"Nothing to train: {folder.path} is up to date with the study, the sources and the records.")
         print_results(folder, console)
         return Outcome(folder.path)
-    from ablate.base.collector import gc_paused
-    from ablate.base.locks import exclusive, interruptible
+    from ablate.base.locks import exclusive
+    from ablate.base.process import gc_paused, interruptible
     from ablate.records.store import Store
-    from ablate.route.engine import standby
 
-    with closing(standby(document, options.jobs)) as ready:
-        with gc_paused():
-            from ablate.execution.progress import Display
-            from ablate.route.choose import settling
-            from ablate.route.confirm import confirming
-            from ablate.route.engine import Workers
-            from ablate.route.run import follow
-            from ablate.route.running import Listeners, Run
-            from ablate.route.select import select
-            from ablate.route.track import Tracker
-            from ablate.study.prepare import prepare
+    with gc_paused():
+        from ablate.execution.progress import Display
+        from ablate.route.choose import settling
+        from ablate.route.confirm import confirming
+        from ablate.route.run import follow
+        from ablate.route.running import Listeners, Run, Workers
+        from ablate.route.select import select
+        from ablate.study.prepare import prepare
+        from ablate.tracking.tracker import Tracker
 
-            experiment = prepare(document, confirm=options.confirm)
-            refuse_another(experiment, options.results)
-            experiment = confirming(experiment, options.results, options.seeds)
-        chooses = settling(experiment, options)
-        # Unknown names are refused before anything is written.
-        select(experiment.cells(), options.only, options.seed)
-        store = Store(options.results / "store", warn)
-        with exclusive(store.root, folder.name, say), interruptible():
-            if differs:
-                say(explained(folder, differs))
-            experiment = experiment.reporting(folder.name, differs)
-            workers = Workers(experiment, options.jobs, ready)
-            at_most = bool(chooses or experiment.study.seeds.looks)
-            display = Display(
-                console, experiment.study.name, experiment.metric, workers.jobs, at_most=at_most
-            )
-            listeners = Listeners(console, display, Tracker(folder, options.tracking_uri, warn))
-            planned = None if chooses else {cell.id for cell in experiment.cells()}
-            with telling_what_is_kept(folder, store, planned):
-                return follow(Run(experiment, folder, store, options, workers, listeners, say, warn))
+        experiment = prepare(document, confirm=options.confirm)
+        refuse_another(experiment, options.results)
+        experiment = confirming(experiment, options.results, options.seeds)
+    chooses = settling(experiment, options)
+    # Unknown names are refused before anything is written.
+    select(experiment.cells(), options.only, options.seed)
+    store = Store(options.results / "store", warn)
+    with exclusive(store.root, folder.name, say), interruptible():
+        if differs:
+            say(explained(folder, differs))
+        experiment = experiment.reporting(folder.name, differs)
+        workers = Workers(experiment, options.jobs)
+        at_most = bool(chooses or experiment.study.seeds.looks)
+        display = Display(console, experiment.study.name, experiment.metric, workers.jobs, at_most=at_most)
+        listeners = Listeners(console, display, Tracker(folder, options.tracking_uri, warn))
+        planned = None if chooses else {cell.id for cell in experiment.cells()}
+        with telling_what_is_kept(folder, store, planned):
+            return follow(Run(experiment, folder, store, options, workers, listeners, say, warn))
 
 
 @contextmanager

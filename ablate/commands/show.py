@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.typed import at_results
+from ablate.base.text import at_results
 from ablate.commands.options import RESULTS, safe, warn
 
 if TYPE_CHECKING:
@@ -47,36 +47,28 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         rows = [(folder.path / file, cell, row) for folder, file, cell, row in where if row]
         if not rows:
             raise AblateError(f"{store.trials / trial}.json: cannot be read; run its study again")
-        path, cell, row = rows[0]
         lines = [
             f"The record of this trial is not in {store.root}: it was trained elsewhere, or the record was removed.",
-            f"This is its row of {path}:",
+            f"This is its row of {rows[0][0]}:",
         ]
-        record = _from_row(cell, row)
+        record = _from_row(*rows[0][1:])
+    weights = store.trials / f"{record.id}.safetensors"
     facts = {
         "id": record.id,
         "status": record.status,
         "reason": why(record.status, record.reason),
         "seed": record.seed,
+        "started": record.started_at,
+        "finished": record.finished_at,
+        "attempts": record.attempts,
+        "weights": f"{weights} ({' and '.join(record.kept)})" if record.kept else "",
     }
-    if record.started_at:
-        facts |= {"started": record.started_at, "finished": record.finished_at, "attempts": record.attempts}
-    if record.kept:
-        path = store.trials / f"{record.id}.safetensors"
-        gone = "" if path.is_file() else ", which is gone"
-        facts["weights"] = f"{path}{gone} ({' and '.join(record.kept)})"
-    width = max(map(len, record.metrics), default=0)
+    places = [(folder.name, cell, f" on {cell.task}" if cell.task else "") for folder, _, cell, _ in where]
+    names = [f"{name}: {cell.variant}{task}, seed {cell.seed}" for name, cell, task in places]
     sections = {
         "trial": _yaml({name: value for name, value in facts.items() if value != ""}),
-        "studies": "\n".join(
-            f"{folder.name}: {cell.variant}{f' on {cell.task}' if cell.task else ''}, seed {cell.seed}"
-            for folder, _, cell, _ in where
-        )
-        or "No study refers to this trial.",
-        "metrics": "\n".join(
-            f"{name:{width}}  {'–' if value is None else repr(value)}"
-            for name, value in record.metrics.items()
-        ),
+        "studies": "\n".join(names) or "No study refers to this trial.",
+        "metrics": _yaml(record.metrics),
         "config": _yaml(record.config),
         "environment": _yaml(record.environment),
         "data": _yaml(record.data),
@@ -103,7 +95,7 @@ def _the_id(given: str, results: Path, trials: Path, folders: Sequence[StudyFold
             f"{results}: holds no trials; run a study first, or name another folder with --results"
         )
     wanted = given.strip().lower()
-    found = [wanted] if wanted in ids else sorted(i for i in ids if wanted and i.startswith(wanted))
+    found = sorted(i for i in ids if wanted and i.startswith(wanted))
     if len(found) == 1:
         return found[0]
     rule, allowed, hint = f"matches {len(found)} trials", listed(found, 8), "Give more characters of the id"
@@ -117,25 +109,18 @@ def _from_row(cell: Cell, row: Mapping[str, Any]) -> Record:
     """A record from a row of a study's table, with the numbers of the row that are no levels as metrics."""
     from ablate.core.record import Record
 
-    numbers = {
-        name: None if math.isnan(value) else value
-        for name, value in row.items()
-        if isinstance(value, float) and name not in cell.levels
-    }
-    return Record(row["id"], {}, row["seed"], row["status"], metrics=numbers, reason=row.get("reason") or "")
+    numbers = {name: n for name, n in row.items() if isinstance(n, float) and name not in cell.levels}
+    metrics = {name: None if math.isnan(number) else number for name, number in numbers.items()}
+    return Record(row["id"], {}, row["seed"], row["status"], metrics=metrics, reason=row.get("reason") or "")
 
 
 def _repeat(folder: StudyFolder, cell: Cell, record: Record) -> str:
     """The command that trains the trial again, from the resolved study with the options of its run."""
-    study = folder.study_file
-    if not study.is_file():
-        return f"{study} is missing; run {folder.name} again to restore it."
-    where = at_results(folder.results)
-    chosen = folder.facts().searched if folder.has_report else ""
-    if chosen == "sweep" or not cell.judged:
+    study, where = folder.study_file, at_results(folder.results)
+    of_sweep = folder.has_report and folder.facts().searched == "sweep"
+    if of_sweep or not cell.judged:
         # `--only` cannot name a winner, or what no verdict rests on.
-        command = "sweep" if chosen == "sweep" else "run"
-        again = shlex.join(["ablate", command, str(study), *where])
+        again = shlex.join(["ablate", "sweep" if of_sweep else "run", str(study), *where])
         return f"{again}   # remove its record from the store first: {record.id}.json"
     only = ["--only", cell.variant, "--seed", str(cell.seed), "--fresh", *where]
     debug = ["--jobs", "0"] if record.status == "failed" else []
@@ -144,12 +129,10 @@ def _repeat(folder: StudyFolder, cell: Cell, record: Record) -> str:
 
 def _yaml(data: Mapping[str, Any]) -> str:
     """Plain data as YAML, in its own order; empty for no data."""
-    if not data:
-        return ""
     from ruamel.yaml import YAML
 
-    yaml = YAML()
+    yaml, buffer = YAML(), io.StringIO()
     yaml.width = 1000
-    buffer = io.StringIO()
-    yaml.dump(dict(data), buffer)
+    if data:
+        yaml.dump(dict(data), buffer)
     return buffer.getvalue()

@@ -11,6 +11,7 @@ import functools
 import importlib
 import pkgutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -26,12 +27,23 @@ if TYPE_CHECKING:
 PACKAGE = "ablate.features"
 
 
+@dataclass(frozen=True)
+class Measured:
+    """What a feature knows of its measurements after a run."""
+
+    frame: pd.DataFrame
+    "Kept under its name, where it has rows."
+    facts: Mapping[str, Any]
+    "How it was measured, plain data."
+    files: Sequence[Path] | None
+    "Of the store, that the report rests on beside records; None where something is missing."
+
+
 class Feature:
     """One of them. Arguments named `run`, `draft` and `experiment` are of `route.run`, `study.draft` and `study`."""
 
     after: ClassVar[Sequence[str]] = ()
-    """Features whose methods are called before its own, where they are there. Two that settle a run are refused beside
-    one another unless one names the other."""
+    "Features whose methods are called before its own, where they are there."
     by_path: ClassVar[Sequence[str]] = ()
     "Its keys, and dotted places below them, that hold paths of a study: each path is one key, whatever its dots."
     decides: ClassVar[bool] = True
@@ -52,10 +64,6 @@ class Feature:
 
     def grammar(self) -> Mapping[str, tuple[Any, Any]]:
         """Its sections of a study: name → (type, default)."""
-        return {}
-
-    def confirming(self, claims: Sequence[Any]) -> Mapping[str, Any]:
-        """What its sections are where a study is repeated on other seeds for these claims: those that change."""
         return {}
 
     def check(self, draft: Any) -> Any:
@@ -88,17 +96,13 @@ class Feature:
         """The most trainings of a run that it settles, with `left` of the variants as the study gives them."""
         return left
 
-    def companions(self, study: Any) -> int:
-        """How many trainings accompany each that is judged."""
-        return 0
-
     def facts(self, experiment: Any) -> Mapping[str, Any]:
         """What it keeps with the facts of a study, plain data under its name."""
         return {}
 
-    def beside(self, experiment: Any, cells: Sequence[Cell]) -> list[Cell]:
-        """The trainings that accompany the judged `cells`, each with a role of its own."""
-        return []
+    def companions(self, experiment: Any, cell: Cell) -> Sequence[Cell]:
+        """The trainings that accompany a judged cell, each with a role of its own."""
+        return ()
 
     def frames(
         self, experiment: Any, cells: Sequence[Cell], records: Mapping[str, Record]
@@ -106,32 +110,21 @@ class Feature:
         """Name → a table that it keeps of its trainings, among these that no verdict rests on."""
         return {}
 
-    def begun(self, run: Any) -> Iterable[str]:
-        """The metrics that a new claim comes too late for, as something measured is known already."""
-        return ()
+    def begun(self, run: Any) -> bool:
+        """Whether a new claim about its metrics, or about what it settles, comes too late: something is known."""
+        return False
 
-    def measure(self, run: Any) -> None:
-        """Measures what is missing, after training; `AblateError` is a warning."""
-
-    def measured(self, run: Any) -> tuple[pd.DataFrame, Mapping[str, Any]] | None:
-        """What is known of its measurements, as a frame under its name, with facts; None: nothing."""
+    def measure(self, run: Any, missing: bool) -> Measured | None:
+        """Measures what is `missing`, after training, and returns what is known; `AblateError` is a warning."""
         return None
-
-    def inputs(self, run: Any) -> Sequence[Path] | None:
-        """The files of the store that the report rests on beside records; None where something is missing."""
-        return ()
 
     def plan(self, experiment: Any, store: Any) -> tuple[list[str], Mapping[str, Any] | None]:
         """What `ablate plan` says of it, in sentences and as plain data under its name; None: nothing."""
         return [], None
 
-    def place(self, files: Sequence[str]) -> Any:
-        """What the files among `inputs` belong to beside their content, such as a machine, as plain data; or None."""
-        return None
-
-    def told(self, evidence: Evidence) -> tuple[str, str]:
-        """What it did, in sentences: for the methods of a paper, and for `How it was run` under its title."""
-        return "", ""
+    def account(self, evidence: Evidence) -> str:
+        """What it did, in sentences, for the methods of a paper and for `How it was run`; empty: nothing."""
+        return ""
 
     def costs(self) -> Mapping[str, tuple[str, Callable[[float], str]]]:
         """Metric of its table of its own name, at the study's own size → the label of its axis, and how a value is
@@ -186,7 +179,13 @@ def features() -> tuple[Feature, ...]:
     return tuple(found)
 
 
-def derived() -> dict[str, Derived]:
+def grammar() -> dict[str, tuple[Any, Any]]:
+    """The sections that features add to a study: name → (type, default)."""
+    return {name: section for feature in features() for name, section in feature.grammar().items()}
+
+
+@functools.cache
+def derived() -> Mapping[str, Derived]:
     """All metrics that claims may use beside those of tasks."""
     from ablate.core.derived import DERIVED
 

@@ -11,48 +11,23 @@ from ablate.core.trial import Trial
 from ablate.execution.child import Child
 from ablate.execution.trial import Answer, WorkloadRef
 
-MOST_AHEAD = 8
-"""Workers that are started before it is known how many are needed."""
-
 
 class _Worker(Child):
     """The driver's end of one worker process."""
 
-    def __init__(self, threads: int = 1, ahead: bool = False) -> None:
-        super().__init__("ablate.execution.worker", threads, *["ahead"] * ahead)
+    def __init__(self, threads: int) -> None:
+        super().__init__("ablate.execution.worker", threads)
         self.trial: Trial | None = None
 
 
-class Standby:
-    """Workers that import the package's parts before it is known what they will train.
-
-    They do it while the driver imports and checks, so that training begins at once.
-    """
-
-    def __init__(self, jobs: int) -> None:
-        self._workers = [_Worker(ahead=True) for _ in range(min(jobs, MOST_AHEAD))]
-
-    def take(self) -> _Worker | None:
-        """Returns one of them, if any is left; the caller must end it."""
-        return self._workers.pop() if self._workers else None
-
-    def close(self) -> None:
-        """Ends those that were not taken."""
-        while worker := self.take():
-            worker.end()
-
-
 class LocalPool:
-    """At most `jobs` processes, and no more than there are trials; those on `standby` are taken first."""
+    """At most `jobs` processes, and no more than there are trials."""
 
-    def __init__(
-        self, reference: WorkloadRef, jobs: int, devices: int = 0, standby: Standby | None = None
-    ) -> None:
+    def __init__(self, reference: WorkloadRef, jobs: int, devices: int = 0) -> None:
         """`devices`: number of GPUs, of which each worker sees one; 0: none."""
         self.reference = reference
         self.jobs = jobs
         self.devices = devices
-        self.standby = standby
         self._workers: list[_Worker] = []
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
@@ -61,7 +36,7 @@ class LocalPool:
         waiting = list(reversed(trials))
         while waiting or any(worker.trial for worker in self._workers):
             while len(self._workers) < min(self.jobs, len(trials)):
-                self._workers.append(self._started(len(self._workers), self.standby))
+                self._workers.append(self._started(len(self._workers)))
             for worker in self._workers:
                 if worker.trial is None and waiting:
                     worker.trial = waiting.pop()
@@ -71,9 +46,8 @@ class LocalPool:
                 self._receive(busy[connection])  # type: ignore[index]
             hear(Idle())
 
-    def _started(self, index: int, standby: Standby | None = None) -> _Worker:
-        ready = standby.take() if standby is not None and self.reference.threads == 1 else None
-        worker = ready or _Worker(self.reference.threads)
+    def _started(self, index: int) -> _Worker:
+        worker = _Worker(self.reference.threads)
         worker.send((self.reference, index % self.devices if self.devices else None))
         return worker
 

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from ablate.base import wording
-from ablate.base.printable import printable
+from ablate.base.text import printable
 from ablate.core.cell import Cell
 from ablate.core.events import Asked, Event, Finished, Known, Started
 from ablate.core.record import Record, outcome
@@ -34,8 +34,6 @@ class Display:
         self.done = 0
         self.failed = 0
         self.seconds = 0.0
-        self.expected: float | None = None
-        "Seconds of one training, where they are known before the first has ended."
         self._lines = 0
         self._last_line = time.monotonic()
         self._running: dict[str, float] = {}
@@ -137,7 +135,7 @@ class Display:
 
     def _left(self, before: str) -> str:
         rest = self.total - self.done
-        each = self.seconds / self.done if self.done else self.expected
-        if each is None or rest <= 0:
+        if not self.done or rest <= 0:
             return ""
+        each = self.seconds / self.done
         return f"{before}about {wording.duration(each * rest / max(1, min(self.jobs, rest)))} left"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ablate.base.clock import stopwatch
+from ablate.base.process import stopwatch
 from ablate.core.events import Ended, Engine, EngineEvent, Hear, Idle, Lost, Progress, Saved, Started
 from ablate.core.record import Record
 from ablate.core.trial import Trial

@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ablate.base.clock import stopwatch
-from ablate.base.datafile import digest_of_file
 from ablate.base.errors import AblateError, described
+from ablate.base.files import digest_of_file
 from ablate.base.plugins import Plugin, load_plugin, raised_by_plugin, trace
+from ablate.base.process import stopwatch
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Hear, Progress, Saved
 from ablate.core.record import FILE, Record

@@ -13,8 +13,6 @@ from multiprocessing.connection import Connection
 from queue import SimpleQueue
 from typing import NoReturn
 
-from ablate.base.collector import gc_paused
-from ablate.base.registry import CATALOGUE
 from ablate.core.events import Ended, EngineEvent, Progress, Started
 from ablate.core.trial import Trial
 from ablate.execution.child import parent, read_output
@@ -71,12 +69,9 @@ def _printed() -> str:
 
 
 def main() -> NoReturn:
-    """Entry point; arguments: descriptor of the driver's pipe, its path of modules, and `ahead` to import at once."""
+    """Entry point; arguments: descriptor of the driver's pipe and its path of modules."""
     connection = parent()
     worker = _Worker(connection)
-    if "ahead" in sys.argv[3:]:
-        with gc_paused():
-            CATALOGUE.load_builtin()
     try:
         reference, device = connection.recv()
     except (EOFError, OSError):

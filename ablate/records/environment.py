@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.base.passwords import masked
+from ablate.base.text import masked
 
 PACKAGES = ("ablate", "torch", "numpy", "pandas", "scipy", "statsmodels", "mlflow", "optuna", "scikit-learn")
 
@@ -37,6 +37,19 @@ def environment(command: str, watched: Sequence[Path]) -> dict[str, Any]:
 def machine() -> str:
     """Processor, cores and system."""
     return f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
+
+
+def here(driver: Path = Path("/proc/driver/nvidia/gpus")) -> dict[str, Any]:
+    """The machine, its GPUs and the versions that something is measured under.
+
+    GPUs are the models that the driver lists, and which of them are visible; torch would take one over to say so.
+    """
+    files = sorted(driver.glob("*/information"))
+    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    gpus = [line.partition(":")[2].strip() for line in lines if line.startswith("Model:")]
+    gpus += filter(None, [os.environ.get("CUDA_VISIBLE_DEVICES")])
+    own = {name: versions()[name] for name in ("python", "torch") if name in versions()}
+    return {"machine": machine(), "node": platform.node(), "gpus": gpus, "versions": own}
 
 
 @functools.cache

@@ -49,7 +49,7 @@ class StudyFolder(Verdicts):
         self.path = results / name
         self.roster = Roster(results / "store" / "studies" / f"{name}.json")
         self.study_file = self.path / _STUDY
-        self.report_file = self.path / _PAGES[0]
+        self.report_file, self.markdown_file = (self.path / name for name in _PAGES)
         self.paper = self.path / "paper"
         self._evidence = EvidenceFiles(self.path)
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from ablate.base.digests import digest_of, digest_of_data
+from ablate.base.files import digest_of, digest_of_data
 from ablate.core.record import Curve, Record, Status
 
 FORMAT = 2

@@ -11,10 +11,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.base.datafile import digest_of_file
-from ablate.base.digests import digest_of
 from ablate.base.errors import AblateError
-from ablate.base.files import write_text
+from ablate.base.files import digest_of, digest_of_file, write_text
 from ablate.core.cell import JUDGED, Cell
 from ablate.core.trial import Trial
 

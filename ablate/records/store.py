@@ -19,10 +19,9 @@ import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from ablate.base.digests import digest_of
 from ablate.base.errors import StoreError
-from ablate.base.files import replacing
-from ablate.base.typed import at_results
+from ablate.base.files import digest_of, replacing
+from ablate.base.text import at_results
 from ablate.core.record import Record
 from ablate.core.trial import Checkpoint, Trial
 from ablate.records.record_file import CorruptRecordError, decoded, encoded
@@ -51,17 +50,17 @@ class Store:
         trial_id = trial if isinstance(trial, str) else trial.id
         path = self.trials / f"{trial_id}.json"
         try:
-            content = _read(path)
+            content = read_bytes(path)
             if content is None:
                 return None
-            record = decoded(content, _read(path.with_suffix(".npz")))
+            record = decoded(content, read_bytes(path.with_suffix(".npz")))
             if record.id != trial_id:
                 raise CorruptRecordError(f"holds the record of {record.id}")
             if isinstance(trial, Trial) and not record.is_of(trial):
                 raise CorruptRecordError("is of another config, seed or stream than its trial")
             return record
         except CorruptRecordError as error:
-            self._spoilt(
+            self.spoilt(
                 path,
                 error,
                 [path.with_suffix(s) for s in SUFFIXES[:3]],
@@ -91,19 +90,19 @@ class Store:
         if not record.kept:
             return None
         try:
-            content = _read(path)
+            content = read_bytes(path)
             if content is not None and digest_of(content) != record.weights_digest:
                 raise CorruptRecordError("another digest")
             return content
         except CorruptRecordError as error:
-            self._spoilt(path, error, [path])
+            self.spoilt(path, error, [path])
             return None
 
     def load_state(self, trial_id: str) -> bytes | None:
         """The state from which an interrupted trial resumes, or None."""
         path = self.trials / f"{trial_id}.state"
         try:
-            content = _read(path)
+            content = read_bytes(path)
             if content is None:
                 return None
             digest, state = content[:_DIGEST_LENGTH], content[_DIGEST_LENGTH:]
@@ -111,7 +110,7 @@ class Store:
                 raise CorruptRecordError("it is not what was saved for this trial")
             return state
         except CorruptRecordError as error:
-            self._spoilt(path, error, [path], ", the trial starts again from its first step")
+            self.spoilt(path, error, [path], ", the trial starts again from its first step")
             return None
 
     def save_state(self, trial_id: str, state: bytes) -> None:
@@ -140,7 +139,7 @@ class Store:
             # The next attempt at a failed or pruned trial resumes from its state.
             path.with_suffix(".state").unlink(missing_ok=True)
 
-    def _spoilt(self, path: Path, reason: Exception, files: Sequence[Path], then: str = "") -> None:
+    def spoilt(self, path: Path, reason: Exception, files: Sequence[Path], then: str = "") -> None:
         """Warns of a corrupt file, and renames the `files` that belong to it to names that nothing looks for.
 
         Raises `StoreError`.
@@ -181,7 +180,7 @@ def _of_state(trial_id: str, state: bytes) -> bytes:
     return digest_of(trial_id.encode(), state).encode()
 
 
-def _read(path: Path) -> bytes | None:
+def read_bytes(path: Path) -> bytes | None:
     """The file's content, None when there is none; raises `StoreError`, and `CorruptRecordError` for no file."""
     try:
         if path.exists() and not path.is_file():

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ablate.base.digests import digest_of_data
 from ablate.base.errors import AblateError
-from ablate.base.files import replacing, write_text
+from ablate.base.files import digest_of_data, replacing, write_text
 from ablate.core.cell import JUDGED, Cell
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 
 from ablate.report.palette import VERDICTS
-from ablate.report.summary import Summary
 from ablate.report.tables import Table
 
 
@@ -40,16 +38,3 @@ def _marked(value: str, key: str, names: Mapping[str, str]) -> str:
     if key == "variant":
         return names.get(value, value)
     return f"{VERDICTS[value].sign} {value}" if key == "verdict" and value in VERDICTS else value
-
-
-def summary_markdown(found: Summary) -> str:
-    """For the description of a run in MLflow, which is narrow: without spare columns and those below rows."""
-    tables = [
-        replace(table, columns=[c for c in table.columns if not c.below and not c.spare])
-        for table in found.tables
-    ]
-    parts = [*map(markdown_line, found.answer)]
-    parts += [
-        text for table in tables for text in (markdown_line(table.caption), markdown_table(table)) if text
-    ]
-    return "\n\n".join([found.question, *parts]) + "\n"

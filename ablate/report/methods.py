@@ -25,7 +25,7 @@ CITED = re.compile(r" ?\[(@[a-z0-9]+(?:; @[a-z0-9]+)*)\]")
 def methods(material: Material) -> str:
     """The paragraph; empty where the study planned no comparison and timed nothing."""
     facts, evidence = material.facts, material.evidence
-    planned, told = planned_rows(material.comparisons), [f.told(material.evidence)[0] for f in features()]
+    planned, told = planned_rows(material.comparisons), [f.account(evidence) for f in features()]
     if not planned and not any(told):
         return ""
     runs = Runs(evidence)

@@ -9,7 +9,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
-from ablate.base.printable import printable
+from ablate.base.text import printable
 from ablate.core.short_names import in_short_names, short_names
 from ablate.report import palette
 from ablate.report.draw import style

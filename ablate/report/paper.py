@@ -9,7 +9,7 @@ from functools import partial
 import pandas as pd
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.printable import printable
+from ablate.base.text import printable
 from ablate.core.feature import features
 from ablate.core.short_names import short_claim
 from ablate.report.draw import paper

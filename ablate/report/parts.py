@@ -13,8 +13,8 @@ from typing import Any, get_args
 from ablate.base.errors import AblateError, Problem, described, listed
 from ablate.base.plugins import raised_by_plugin
 from ablate.base.registry import CATALOGUE, SLOT_MARK, Slot, UnknownPart
-from ablate.base.typed import word
-from ablate.core.feature import features
+from ablate.base.text import word
+from ablate.core.feature import grammar
 from ablate.models.reference import SECTION, SIGNATURE, Cost, cost_of, places, settings_for
 from ablate.study.json_schema import fields, summary
 from ablate.study.suggestions import part_hint
@@ -90,10 +90,8 @@ def _path(slot: str) -> str:
     """Where a study names a part of the slot."""
     if slot in places():
         return ".".join(["model", *places()[slot].path])
-    own = [of for feature in features() for of in feature.grammar().items()]
-    found = {
-        name: kind for name, (hint, _) in own for kind in get_args(hint) if hasattr(kind, "model_fields")
-    }
+    own = [(name, kind) for name, (hint, _) in grammar().items() for kind in get_args(hint)]
+    found = {name: kind for name, kind in own if hasattr(kind, "model_fields")}
     for section, config in {"training": TrainingSection, **found}.items():
         for name, field in config.model_fields.items():
             if any(isinstance(mark, Slot) and mark.slot == slot for mark in field.metadata):

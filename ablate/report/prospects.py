@@ -9,7 +9,7 @@ from statistics import median
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.prospects import Outlook, Power
 from ablate.base import wording
-from ablate.base.typed import typed
+from ablate.base.text import typed
 from ablate.report.tables import NOTHING, Column, Row, Table, tabulated
 from ablate.report.words import because, say
 

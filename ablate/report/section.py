@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from ablate.base.typed import DEFAULT_RESULTS
+from ablate.base.text import DEFAULT_RESULTS
 from ablate.core.evidence import Evidence, no_rows
 from ablate.core.feature import features
 from ablate.report.tables import Table

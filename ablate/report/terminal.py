@@ -10,8 +10,7 @@ from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from ablate.base.output import plain
-from ablate.base.printable import printable
+from ablate.base.text import printable
 from ablate.records.folder import StudyFolder
 from ablate.report.palette import VERDICTS
 from ablate.report.summary import summary
@@ -85,5 +84,4 @@ def _cell(row: Row, column: Column, console: Console) -> Text:
 
 
 def _text(words: str, console: Console, style: str = "") -> Text:
-    words = printable(words)
-    return Text(plain(words) if console.options.ascii_only else words, style=style)
+    return Text(printable(words), style=style)

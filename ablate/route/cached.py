@@ -9,13 +9,13 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from ablate.base.digests import digest_of
 from ablate.base.errors import AblateError
+from ablate.base.files import digest_of
 from ablate.base.plugins import plugin_files
 from ablate.core import names
-from ablate.core.feature import features
+from ablate.records.environment import here
 from ablate.records.folder import StudyFolder
 from ablate.records.roster import digest_with_files
 from ablate.records.store import Store
@@ -87,13 +87,12 @@ def _digest(
     records = Store(folder.results / "store").stamp(trials)
     if not records:
         raise ValueError("a record is missing")
-    asked: list[Any] = [options.of_report]
-    asked += [at for feature in features() if (at := feature.place(files)) is not None]
     # What is confirmed depends on the report of the study.
     reports = dict.fromkeys([folder.name, names.confirmed(folder.name) or folder.name])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
     return digest_with_files(
-        [asked, _package(), records, stamps], [str(path), *(str(path.parent / file) for file in files)]
+        [options.of_report, here(), _package(), records, stamps],
+        [str(path), *(str(path.parent / file) for file in files)],
     )
 
 

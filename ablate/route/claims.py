@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ablate.base.clock import now
+from ablate.base.process import now
 from ablate.core.facts import Claim
 from ablate.core.feature import derived
 from ablate.records.folder import StudyFolder

@@ -68,7 +68,13 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
             update={
                 "seeds": seeds,
                 "claims": [text for text in experiment.study.claims if " ".join(text.split()) not in apart],
-                **{key: value for feature in features() for key, value in feature.confirming(claims).items()},
+                # Of what accompanies trainings only what a claim is about, and nothing that is measured.
+                **{
+                    key: default
+                    for feature in features()
+                    for key, (_, default) in feature.grammar().items()
+                    if not {claim.metric for claim in claims} & feature.metrics().keys()
+                },
             }
         ),
         claims=claims,

@@ -11,7 +11,7 @@ from typing import Any
 
 from ablate.base import wording
 from ablate.base.errors import AblateError, shown
-from ablate.base.passwords import masked
+from ablate.base.text import masked
 from ablate.core.evidence import Evidence
 from ablate.core.short_names import short_claim, short_names
 from ablate.records.folder import StudyFolder

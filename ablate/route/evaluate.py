@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import AblateError, Invalid, Problem, StudyError, listed, nearest
-from ablate.base.locks import exclusive, interruptible
-from ablate.base.typed import at_results, typed
+from ablate.base.locks import exclusive
+from ablate.base.process import interruptible
+from ablate.base.text import at_results, typed
 from ablate.base.wording import counted
 from ablate.core.cell import Cell
 from ablate.core.facts import BASELINE
@@ -33,9 +34,9 @@ from ablate.route.options import Options
 from ablate.route.publish import publish
 from ablate.route.select import select
 from ablate.study.designs.design import Resolve
-from ablate.study.document import EMPTY, parse_value
+from ablate.study.document import parse_set
 from ablate.study.experiment import Experiment
-from ablate.study.patch import apply_patches, has_path, is_empty
+from ablate.study.patch import apply_patches, has_path
 from ablate.study.prepare import prepare
 
 Config = Mapping[str, Any]
@@ -124,17 +125,15 @@ def _changes(sets: Sequence[str]) -> dict[str, Any]:
     changes: dict[str, Any] = {}
     problems = []
     for text in sets:
-        name, equals, value = (part.strip() for part in text.partition("="))
-        rule = ""
-        if not equals or not name.startswith("task.") or not all(name.split(".")):
-            rule = "must be task.PATH=VALUE: only the task can be changed, not the trained weights"
-        else:
-            try:
-                changes[name] = parse_value(value)
-                rule = EMPTY if is_empty(changes[name]) else ""
-            except ValueError as error:
-                rule = f"has a value that is not YAML: {error}"
-        problems += [Problem(rule, source=f"--set {text}")] if rule else []
+        try:
+            name, value = parse_set(text)
+            if not name.startswith("task."):
+                raise ValueError(
+                    "must be task.PATH=VALUE: only the task can be changed, not the trained weights"
+                )
+            changes[name] = value
+        except ValueError as error:
+            problems.append(Problem(str(error), source=f"--set {text}"))
     if problems:
         raise StudyError(problems)
     return changes

@@ -63,13 +63,6 @@ class Pace:
         return fmean(costs) * total / max(1, min(self.jobs, total)) if costs else None
 
 
-def seconds_each(cells: Sequence[Cell], places: Sequence[Place], store: Store) -> float | None:
-    """Mean seconds of one training at `places`; None where none of `cells` has run at any of them."""
-    known = seconds_known(cells, store)
-    costs = [known[place] for place in places if place in known]
-    return fmean(costs) if costs else None
-
-
 def seconds_known(cells: Sequence[Cell], store: Store) -> dict[Place, float]:
     """Mean seconds of the trainings that have run at each place."""
     found: dict[Place, list[float]] = {}

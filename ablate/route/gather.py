@@ -10,7 +10,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from ablate.base.errors import listed
-from ablate.base.printable import printable
+from ablate.base.text import printable
 from ablate.core.cell import Cell, Level
 from ablate.core.evidence import Evidence, no_examples
 from ablate.core.facts import BASELINE, Facts

@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ablate.base.clock import now
+from ablate.base.process import now
 from ablate.core.cell import Cell
 from ablate.core.events import FixedPlan
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Claim, Facts
-from ablate.core.feature import features
+from ablate.core.feature import Measured, features
 from ablate.core.record import Record
 from ablate.route.cautions import cautions
 from ablate.route.choose import as_judged
@@ -45,7 +45,7 @@ class Work:
     def of(cls, experiment: Experiment, claims: Sequence[Claim]) -> Work:
         """The trials of a study, with those that features train beside them, and those that chose its variants."""
         cells = experiment.cells()
-        return cls(experiment, claims, [*cells, *experiment.beside(cells), *experiment.choice.cells])
+        return cls(experiment, claims, [*cells, *experiment.companions(cells), *experiment.choice.cells])
 
     @property
     def judged(self) -> list[Cell]:
@@ -88,14 +88,16 @@ class Work:
         frames = {name: frame for of_one in kept for name, frame in of_one.items()}
         return replace(gather(facts, self.judged, records), frames=frames)
 
-    def save_evidence(self, run: Run, records: Mapping[str, Record]) -> None:
+    def save_evidence(
+        self, run: Run, records: Mapping[str, Record], measured: Mapping[str, Measured]
+    ) -> None:
         """Writes the evidence, with the claims that these variants can settle, and what features have measured."""
         facts = self.facts(run.workers.where.environment(), cautions(self.experiment))
         source = source_of(self.experiment.path, run.folder)
         found = self.evidence(replace(facts, source=source, reported=now()), records)
-        for feature in features():
-            if (measured := feature.measured(run)) is not None:
-                found = found.having(feature.name, *measured)
+        for name, known in measured.items():
+            if len(known.frame):
+                found = found.having(name, known.frame, known.facts)
         run.folder.save_evidence(found)
         run.folder.save_variants(as_judged(self.experiment))
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ablate.base.reading import MISNAMED
-from ablate.base.typed import DEFAULT_RESULTS
+from ablate.base.files import MISNAMED
+from ablate.base.text import DEFAULT_RESULTS
 
 if TYPE_CHECKING:
     from ablate.study.sections.seeds import Asked

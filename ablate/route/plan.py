@@ -38,10 +38,10 @@ from ablate.records.store import Store
 from ablate.route.cautions import cautions
 from ablate.route.choose import settling
 from ablate.route.confirm import confirming
-from ablate.route.engine import Workers, standby
-from ablate.route.expect import Known, Pace, Place, seconds_each, seconds_known
+from ablate.route.expect import Known, Pace, Place, seconds_known
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
+from ablate.route.running import Workers
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
@@ -102,7 +102,7 @@ def planned(known: Known, options: Options, detect: float | None = None, *, pilo
     """The plan of a study; see `power` for `detect` and `piloted`. Trains and writes nothing."""
     experiment, store = known.experiment, known.store
     cells = experiment.cells()
-    grid = experiment.beside(cells)
+    grid = experiment.companions(cells)
     records = {i: record for i in {cell.trial.id for cell in [*cells, *grid]} if (record := store.load(i))}
     done = {c.id for c in [*grid, *cells] if store.is_finished(records.get(c.id), c.trial.checkpoint)}
     chooses = settling(experiment, options)
@@ -126,8 +126,7 @@ def power(
 ) -> Power:
     """What the seeds of the study can detect, and what `detect`, a difference in the primary metric's units, takes.
 
-    `piloted`: by trials in the store before any report; `chosen`: by a report
-    first, since trainings choose the variants. Raises `AblateError` for a difference that the metric can show
+    `piloted`: by trials in the store before any report. Raises `AblateError` for a difference that the metric can show
     on no task.
     """
     experiment, facts = known.experiment, facts_of(known.experiment)
@@ -213,7 +212,7 @@ def _asked(known: Known, pace: Pace, detect: float, tasks: list[Outlook], chosen
         return Asked(detect, middle, None)
     planned = experiment.study.seeds.values[:seeds]
     cells = experiment.cells(planned)
-    cells += [cell for cell in experiment.beside(cells) if cell.seed in planned]
+    cells += [cell for cell in experiment.companions(cells) if cell.seed in planned]
     finished = cells
     if chosen:  # what a search has chosen has other trials
         finished = [cell for _, cell, _ in known.folder.rows() if cell.judged and cell.seed in planned]
@@ -236,12 +235,10 @@ def pilot(known: Known, seeds: int, options: Options, console: Console) -> list[
         if cell.variant not in placebos
     ]
     known.folder.roster.add(cells)
-    workers = Workers(experiment, options.jobs, standby(experiment.document, options.jobs))
+    workers = Workers(experiment, options.jobs)
     # Without a metric: only the spread is of interest, and no variant should look better than another.
     display = Display(console, f"{experiment.study.name}, pilot", "", workers.jobs)
     with workers, display:
-        todo = {c.id: (c.variant, c.task) for c in cells if not store.has(c.id)}
-        display.expected = seconds_each(experiment.cells(), [*todo.values()], store)
         records = drive(FixedPlan(cells), workers, store, display)
     failed: dict[str, str] = {}
     for cell in cells:

@@ -8,11 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.base.collector import gc_paused
 from ablate.base.errors import StudyError
-from ablate.base.passwords import masked
-from ablate.base.printable import printable
-from ablate.base.typed import at_results, typed
+from ablate.base.process import gc_paused
+from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.feature import derived, features
 from ablate.core.names import confirmed
 from ablate.core.reason import Reason
@@ -92,14 +90,6 @@ def _checkpoint(folder: StudyFolder) -> str:
         return str(read_document(folder.study_file).data.get("checkpoint", "none"))
     except StudyError:
         return "none"
-
-
-def describe(folder: StudyFolder) -> str:
-    """Question, answer and verdicts in markdown, for MLflow."""
-    from ablate.report.markdown import summary_markdown
-    from ablate.report.summary import summary
-
-    return printable(summary_markdown(summary(folder)))
 
 
 def print_results(folder: StudyFolder, console: Console) -> None:

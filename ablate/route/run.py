@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.core.cell import Cell
-from ablate.core.feature import features
+from ablate.core.feature import Measured, features
 from ablate.core.record import Record
 from ablate.route.cached import remember
 from ablate.route.cautions import cautions
@@ -18,7 +18,6 @@ from ablate.route.judge import Work
 from ablate.route.options import Outcome
 from ablate.route.publish import print_places, print_table, publish
 from ablate.route.running import Run, Unfinished
-from ablate.route.train import train
 from ablate.study.given import resolved_text
 
 
@@ -30,43 +29,49 @@ def follow(run: Run) -> Outcome:
         run.say(f"note: {caution}.")
     planned = [] if chooses else Work.of(given, ()).cells
     ran = {cell.variant for cell in planned if run.store.has(cell.id)}
-    measured = {metric for feature in features() for metric in feature.begun(run)}
-    claims = date_claims(run.folder, given.claims, ran, measured)
+    late = {metric for feature in features() if feature.begun(run) for metric in feature.metrics()}
+    if any(feature.begun(run) for feature in chooses):
+        late |= {claim.metric for claim in given.claims}
+    claims = date_claims(run.folder, given.claims, ran, late)
     run.folder.begin(resolved_text(run.experiment, run.folder.path), planned)
     with run.listeners.tracker as tracker:
         try:
             with run.training():
                 for feature in chooses:
                     run = replace(run, experiment=feature.settle(run))
-                run = replace(
-                    run, experiment=run.experiment.settling([v.name for v in run.experiment.variants])
-                )
-                work = Work.of(run.experiment, claims)
-                trained, records = train(run, work)
+                experiment = run.experiment.settling([variant.name for variant in run.experiment.variants])
+                run = replace(run, experiment=experiment)
+                work = Work.of(experiment, claims)
+                run.folder.roster.add(work.cells)
+                plan = work.plan()
+                records = run.drive(plan, work.wanted(run.options), fresh=run.options.fresh)
+                trained = work.after(plan)
         except Unfinished as unfinished:
             return unfinished.outcome
-        _measure(run, records)
+        measured = _measure(run, records)
         tracker.prepare()
         if run.listeners.display.done:
             run.say("Comparing, and writing the report …")
-        trained.save_evidence(run, comparable(trained.cells, records, run.warn))
+        trained.save_evidence(run, comparable(trained.cells, records, run.warn), measured)
         publish(run.folder, run.warn, lambda: print_table(run.folder, run.listeners.console))
         print_places(run.folder, run.listeners.console, run.options.tracking_uri)
         # The study keeps the variants that it gives.
         _close_roster(run, [*work.cells, *given.cells()])
         tracked = tracker.finish()
-    return _ended(run, trained, records, tracked=tracked)
+    return _ended(run, trained, records, measured, tracked=tracked)
 
 
-def _measure(run: Run, records: Mapping[str, Record]) -> None:
+def _measure(run: Run, records: Mapping[str, Record]) -> dict[str, Measured]:
     """What features measure on the machine that nothing trains on; what fails is a warning."""
-    if run.options.partial or (run.options.fail_fast and any(r.status == "failed" for r in records.values())):
-        return
+    stopped = run.options.fail_fast and any(record.status == "failed" for record in records.values())
+    found: dict[str, Measured] = {}
     for feature in features():
         try:
-            feature.measure(run)
+            known = feature.measure(run, not (run.options.partial or stopped))
+            found |= {feature.name: known} if known is not None else {}
         except AblateError as error:
             run.warn(str(error))
+    return found
 
 
 def _close_roster(run: Run, cells: Sequence[Cell]) -> None:
@@ -79,14 +84,16 @@ def _close_roster(run: Run, cells: Sequence[Cell]) -> None:
         run.warn(f"{error}. The roster keeps what it had, and no trial is lost")
 
 
-def _ended(run: Run, work: Work, records: Mapping[str, Record], *, tracked: bool) -> Outcome:
+def _ended(
+    run: Run, work: Work, records: Mapping[str, Record], measured: Mapping[str, Measured], *, tracked: bool
+) -> Outcome:
     """How it ended; notes what the report was made from, where nothing is missing."""
     found = {cell.id: records[cell.id] for cell in work.cells if cell.id in records}
     chose = {cell.id for cell in run.experiment.choice.cells}
     asked = [cell for cell in work.cells if cell.id not in chose]
     missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in asked)
     failures = any(record.status == "failed" for record in found.values())
-    inputs = [feature.inputs(run) for feature in features()]
+    inputs = [known.files for known in measured.values()]
     whole = None not in inputs and all(cell.id in found for cell in work.cells)
     if tracked and whole and not (missing or failures or run.options.partial):
         data = {file for cell in work.cells for file in cell.trial.files}

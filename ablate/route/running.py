@@ -1,7 +1,8 @@
-"""One run of a study: what it is given, and how it trains."""
+"""One run of a study: what route and features are given, its workers, and how it trains."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,21 +11,54 @@ from itertools import islice
 from rich.console import Console
 
 from ablate.base.locks import training
+from ablate.base.plugins import load_plugin
 from ablate.core.cell import Cell
 from ablate.core.events import Event, Plan, everyone
 from ablate.core.record import Record
 from ablate.execution.driver import drive
+from ablate.execution.in_process import InProcess
+from ablate.execution.local_pool import LocalPool, default_jobs
 from ablate.execution.progress import Display
+from ablate.execution.supervisor import Supervised
+from ablate.execution.trial import WorkloadRef
+from ablate.records.environment import command_line
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store, whereabouts
-from ablate.route.engine import Workers, preload
 from ablate.route.options import Options, Outcome
-from ablate.route.track import Tracker
 from ablate.study.experiment import Experiment
+from ablate.tracking.tracker import Tracker
 
 Say = Callable[[str], None]
 MAX_FAILED = 12
 """The most failed trials that a run names when it ends."""
+
+
+def reference(experiment: Experiment) -> WorkloadRef:
+    """All that a worker needs to train the study's trials."""
+    files = [experiment.study.base(experiment.path) / name for name in experiment.study.plugins]
+    plugins = tuple(load_plugin(file) for file in files)
+    return WorkloadRef(experiment.study.workload, plugins, command_line(sys.argv), (experiment.path, *files))
+
+
+class Workers(Supervised):
+    """The supervised engine of a run: it starts processes when it is given trials, and ends them when it is left."""
+
+    def __init__(self, experiment: Experiment, jobs: int | None) -> None:
+        """`jobs`: worker processes, by default one a GPU or one a core; with 0 it trains in this process."""
+        self.where, devices = reference(experiment), 0
+        if experiment.workload.identity(experiment.variants[0].configs[0]).get("device") == "cuda":
+            import torch
+
+            devices = torch.cuda.device_count()
+        self.jobs = (devices or default_jobs()) if jobs is None else jobs
+        pool = LocalPool(self.where, self.jobs, devices) if self.jobs else None
+        super().__init__(pool or InProcess(self.where, experiment.workload), self.where.environment)
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self.close()
 
 
 @dataclass(frozen=True)
@@ -37,7 +71,7 @@ class Listeners:
 
     def __call__(self, event: Event) -> None:
         """Tells all."""
-        everyone(self.tracker, self.display, preload)(event)
+        everyone(self.tracker, self.display)(event)
 
 
 @dataclass(frozen=True)

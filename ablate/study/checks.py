@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -90,11 +90,19 @@ def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[
         return None, [Problem(f"cannot be built: {described(error)[0]}", hint=hint)]
 
 
+def in_variants(check: Callable[[Config], Any], configs: Iterable[tuple[str, Config]]) -> list[Problem]:
+    """The problems of configs with the name of their variant, each once with the variants that have it."""
+    found: dict[str, tuple[Problem, dict[str, None]]] = {}
+    for name, config in configs:
+        for problem in attempt(check, config)[1]:
+            found.setdefault(str(problem), (problem, {}))[1][name] = None
+    return [replace(p, rule=f"{p.rule} (in {listed(names, 4)})") for p, names in found.values()]
+
+
 def check_number(draft: Draft) -> None:
     """Refuses a study of more trials than anyone trains."""
-    each = 1 + sum(feature.companions(draft.study) for feature in features())
     variants = draft.design.variants
-    count = len(variants) * len(variants[0].configs) * draft.study.seeds.count * each
+    count = len(variants) * len(variants[0].configs) * draft.study.seeds.count
     if count > MAX_TRIALS:
         rule = "make too many trials, one for each variant, task and seed"
         draft.document.refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")

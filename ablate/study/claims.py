@@ -220,7 +220,7 @@ class Sides:
         """The label of a level that some variant has."""
         paths = self.design.paths
         if path not in paths:
-            hint = elsewhere(path, dict.fromkeys(paths)) or nearest(path, paths)
+            hint = elsewhere(path, paths) or nearest(path, paths)
             raise self._invalid(f"unknown factor {path!r}", listed(paths), hint)
         labels = sorted({*self.design.labels(path).values()} - {""})
         wanted = _label(level, labels)

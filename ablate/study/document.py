@@ -1,31 +1,50 @@
-"""A study file as plain data, with the line of every node, what options change of it, and all problems found."""
+"""A study file as plain data, with the line of every node, what options change of it, and all problems found.
+
+YAML 1.2 through ruamel.yaml: `1e-4` is a number and `off` a word. The tree of nodes is read rather than the constructed
+data: construction stops at the first duplicate key, and a few aliases can stand for a billion values.
+"""
 
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ruamel.yaml.nodes import MappingNode, SequenceNode
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import MaxDepthExceededError
+from ruamel.yaml.error import YAMLError
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
-from ablate.base.passwords import masked, masked_inside
-from ablate.base.reading import unreadable
-from ablate.study.nodes import FAULT, MAX_DEPTH, NotYAML, Reader, composed
-from ablate.study.nodes import PathKey as PathKey
+from ablate.base.files import unreadable
+from ablate.base.text import masked, masked_inside
 from ablate.study.patch import document_keys, is_empty, set_in_document
 from ablate.study.sections.seeds import Asked, asked_for
 
-MAX_BYTES = 1_000_000
+PathKey = tuple[str | int, ...]
+
+MAX_BYTES = 250_000
 """Of a study file."""
-EMPTY = "changes nothing: an empty mapping is laid over what is there"
+MAX_NODES = 20_000
+"""Keys and values of a study, those behind an alias as often as they are used."""
+MAX_DEPTH = 40
+"""Of values inside one another, and of the path of a `--set`."""
 MAX_SHOWN = 200
 """Characters of a `--set` that its problems show."""
 MAX_PROBLEMS = 100
 """Of one study: what comes after them is not looked for."""
+_TAG = "tag:yaml.org,2002:"
+_TAGS = [_TAG + kind for kind in ("map", "seq", "str", "int", "float", "bool", "null", "timestamp")]
+_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Control characters but those that end lines and columns, and halves of surrogate pairs, which no file can hold."""
+_TOO_MANY = (
+    f"must have at most {MAX_NODES:,} keys and values, those behind an alias counted wherever it is used"
+)
+_TOO_DEEP = f"must be YAML: is nested too deeply; allowed: {MAX_DEPTH} levels"
 
 
 @dataclass
@@ -43,8 +62,13 @@ class Document:
     origins: dict[PathKey, str] = field(default_factory=dict)
     "Nodes that came from elsewhere: the option of the command line that set them."
     problems: list[Problem] = field(default_factory=list)
-    unread: set[PathKey] = field(default_factory=set)
-    "Nodes whose value could not be read, and is left out."
+    unread: frozenset[PathKey] = frozenset()
+    "Nodes whose value could not be read, so that nothing more is reported there."
+
+    @property
+    def path(self) -> Path:
+        """The file."""
+        return Path(self.source)
 
     def line(self, path: PathKey) -> int | None:
         """The line of the node at `path`, or of its nearest ancestor that the file holds."""
@@ -57,20 +81,17 @@ class Document:
         Passwords in what was given are masked here, before an error cuts it.
         """
         path = problem.path
-        option = next((text for node, text in self.origins.items() if path and _overlap(node, path)), None)
-        place = (
-            {"source": option}
-            if option
-            else {"line": problem.line or self.line(path), "source": problem.source or self.source}
-        )
-        self.note(replace(problem, given=masked_inside(problem.given), **place))
+        options = [text for node, text in self.origins.items() if path and _overlap(node, path)]
+        place = {"source": options[0]} if options else {"line": self.line(path), "source": self.source}
+        if path not in self.unread:
+            self.note(replace(problem, given=masked_inside(problem.given), **place))
 
     def note(self, problem: Problem) -> None:
         """Notes a problem that has its place; raises `StudyError` when there are too many."""
-        if len(self.problems) == MAX_PROBLEMS:
-            rule = f"has more problems; these are the first {MAX_PROBLEMS} that were found"
-            raise StudyError([*self.problems, Problem(rule, source=self.source)])
         self.problems.append(problem)
+        if len(self.problems) > MAX_PROBLEMS:
+            rule = f"has more problems; these are the first {MAX_PROBLEMS} that were found"
+            raise StudyError([*self.problems[:-1], Problem(rule, source=self.source)])
 
     def refuse(
         self, path: PathKey, rule: str, given: Any = NOT_GIVEN, allowed: str = "", hint: str = ""
@@ -96,42 +117,21 @@ class Document:
         if self.problems:
             raise StudyError(self.problems)
 
-    @property
-    def path(self) -> Path:
-        """The file."""
-        return Path(self.source)
-
     def apply(self, sets: Sequence[str] = (), seeds: Asked = None) -> None:
         """Changes the data as `--set` and `--seeds` ask; notes what is wrong with these."""
         for text in sets:
-            self._apply(text)
+            option = masked(f"--set {text}")
+            option = option if len(option) <= MAX_SHOWN else f"{option[:MAX_SHOWN]}…"
+            try:
+                self.set(*parse_set(text), option)
+            except ValueError as error:
+                self.note(Problem(str(error), source=option))
         if seeds is not None:
             given = self.data.get("seeds")
             plain: Any = seeds if isinstance(seeds, int) else [*seeds]
             if isinstance(given, dict) and isinstance(seeds, int):
                 plain = {"from": given.get("from", 0), "count": seeds}
             self.set("seeds", plain, f"--seeds {asked_for(seeds)}")
-
-    def _apply(self, text: str) -> None:
-        path, equals, value = text.partition("=")
-        path = path.strip()
-        option = masked(f"--set {text}")
-        option = option if len(option) <= MAX_SHOWN else f"{option[:MAX_SHOWN]}…"
-        if not equals or not all(path.split(".")):
-            self.note(Problem("must be PATH=VALUE, for instance training.lr=1e-3", source=option))
-        elif path.count(".") >= MAX_DEPTH:
-            self.note(Problem(f"has a path of more than {MAX_DEPTH} steps", source=option))
-        else:
-            try:
-                parsed = parse_value(value)
-            except ValueError as error:
-                self.note(Problem(f"has a value that is not YAML: {error}", source=option))
-                return
-            if is_empty(parsed):
-                hint = f"Give the values to change under {path}"
-                self.note(Problem(EMPTY, source=option, hint=hint))
-            else:
-                self.set(path, parsed, option)
 
     def set(self, path: str, value: Any, option: str) -> None:
         """Changes the value at a dotted path, as `option` of the command line asks."""
@@ -150,55 +150,151 @@ def _overlap(a: PathKey, b: PathKey) -> bool:
 def read_document(path: Path) -> Document:
     """Reads a study file; raises `StudyError` when it is no YAML mapping at all, or larger than any study.
 
-    Faults that leave the rest readable (a duplicate key, a number that is not finite) are noted in the
-    document's `problems`.
+    Faults that leave the rest readable (a duplicate key, a tag) are noted in the document's `problems`.
     """
     source = str(path)
-    text = _text(path, source)
     try:
-        root = composed(text)
-        if root is None:
-            raise NotYAML("must be a mapping, but the file is empty", 1)
-        if not isinstance(root, MappingNode):
-            kind = "a list" if isinstance(root, SequenceNode) else "a single value"
-            raise NotYAML(f"must be a mapping, not {kind}", root.start_mark.line + 1)
-        document = Document(source, lines={(): 1})
-        data = _reader(document).read(root, ())
-        if data is FAULT:
-            raise StudyError(document.problems)
-        document.data = data
-    except NotYAML as error:
-        raise StudyError([Problem(error.rule, line=error.line, source=source)]) from None
+        read = _Reader(_text(path))
+        if not isinstance(read.data, dict):
+            kinds = {
+                list: "must be a mapping, not a list",
+                type(None): "must be a mapping, but the file is empty",
+            }
+            rule = kinds.get(type(read.data), "must be a mapping, not a single value")
+            raise StudyError(read.problems or [Problem(rule, line=1)])
+    except StudyError as error:
+        raise StudyError(replace(problem, source=source) for problem in error.problems) from None
+    document = Document(source, read.data, read.lines, unread=frozenset(p.path for p in read.problems))
+    for problem in read.problems:
+        document.note(replace(problem, given=masked_inside(problem.given), source=source))
     return document
+
+
+def parse_set(text: str) -> tuple[str, Any]:
+    """Path and value of a `--set`; raises `ValueError` with what is wrong."""
+    path, equals, value = text.partition("=")
+    path = path.strip()
+    if not equals or not all(path.split(".")):
+        raise ValueError("must be PATH=VALUE, for instance training.lr=1e-3")
+    if path.count(".") >= MAX_DEPTH:
+        raise ValueError(f"has a path of more than {MAX_DEPTH} steps")
+    try:
+        parsed = parse_value(value)
+    except ValueError as error:
+        raise ValueError(f"has a value that is not YAML: {error}") from None
+    if is_empty(parsed):
+        raise ValueError("changes nothing: give the values to change, not an empty mapping")
+    return path, parsed
 
 
 def parse_value(text: str) -> Any:
     """A value as a study file would have it; raises `ValueError` with all that is wrong."""
-    document = Document("")
     try:
-        root = composed(text)
-        value = None if root is None else _reader(document).read(root, ())
-    except NotYAML as error:
-        raise ValueError(error.rule.removeprefix("must be YAML: ")) from None
-    if document.problems:
-        raise ValueError("; ".join(str(replace(p, line=None)) for p in document.problems))
-    return value
+        read = _Reader(text)
+    except StudyError as error:
+        raise ValueError(error.problems[0].rule.removeprefix("must be YAML: ")) from None
+    if read.problems:
+        raise ValueError("; ".join(str(replace(problem, line=None)) for problem in read.problems))
+    return read.data
 
 
-def _text(path: Path, source: str) -> str:
+def _text(path: Path) -> str:
     if rule := unreadable(path, MAX_BYTES):
         names = sorted(p.name for p in path.parent.glob("*.yaml")) if rule == "does not exist" else []
-        rule = f"{rule}; name a study file"
-        raise StudyError([Problem(rule, hint=nearest(path.name, names), source=source)])
+        raise StudyError([Problem(f"{rule}; name a study file", hint=nearest(path.name, names))])
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         byte = f"byte {error.object[error.start]:#04x}"
-        raise StudyError([Problem("must be UTF-8 text", given=byte, line=line, source=source)]) from None
+        raise StudyError([Problem("must be UTF-8 text", given=byte, line=line)]) from None
     except OSError as error:
-        raise StudyError([Problem(f"cannot be read: {error.strerror}", source=source)]) from None
+        raise StudyError([Problem(f"cannot be read: {error.strerror}")]) from None
 
 
-def _reader(document: Document) -> Reader:
-    return Reader(document.lines, document.unread, document.report)
+def _composed(yaml: YAML, text: str) -> Node | None:
+    """The node tree of a text, in which aliases lead to one node from several places; raises `StudyError`."""
+    yaml.max_depth = MAX_DEPTH
+    yaml.composer.warn_double_anchors = False
+    try:
+        return yaml.compose(text)
+    except (YAMLError, ValueError) as error:
+        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
+        line = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0))
+        parts = [getattr(error, name, None) for name in ("context", "problem")]
+        what = " ".join(filter(None, parts)) or str(error).partition("\n")[0]
+        rule = _TOO_DEEP if isinstance(error, MaxDepthExceededError) else f"must be YAML: {what}"
+        raise StudyError([Problem(rule, line=line + 1)]) from None
+
+
+class _Reader:
+    """The data of one text, the line of each node, and what is wrong with some; raises `StudyError` for the whole."""
+
+    def __init__(self, text: str) -> None:
+        self.lines: dict[PathKey, int] = {}
+        self.problems: list[Problem] = []
+        self._open: list[Node] = []
+        self._count = 0
+        yaml = YAML(typ="safe", pure=True)
+        self._construct = yaml.constructor.construct_object
+        root = _composed(yaml, text)
+        self.data = None if root is None else self._read(root, ())
+
+    def _read(self, node: Node, path: PathKey) -> Any:
+        """The data of a node; None where it cannot be read, which is a problem."""
+        line = node.start_mark.line + 1
+        self.lines.setdefault(path, line)
+        self._count += 1
+        if self._count > MAX_NODES or len(self._open) > MAX_DEPTH:
+            # At the entry of the file that is read; the node may be that of an alias, far above.
+            rule = _TOO_MANY if self._count > MAX_NODES else _TOO_DEEP
+            raise StudyError([Problem(rule, line=self.lines.get(path[:1], line))])
+        try:
+            if any(node is outer for outer in self._open):
+                raise Invalid("", "must not contain itself")
+            if str(node.tag) not in _TAGS:
+                tag = str(node.tag).replace(_TAG, "!!")
+                raise Invalid("", "has a tag that means nothing in a study", tag)
+            if isinstance(node, ScalarNode):
+                return self._scalar(node)
+        except Invalid as error:
+            self.problems += [replace(problem, path=path, line=line) for problem in error.problems]
+            return None
+        self._open.append(node)
+        if isinstance(node, MappingNode):
+            value: Any = self._mapping(node, path)
+        else:
+            value = [self._read(item, (*path, index)) for index, item in enumerate(node.value)]
+        self._open.pop()
+        return value
+
+    def _mapping(self, node: MappingNode, path: PathKey) -> dict[str, Any]:
+        result: dict[str, Any] = {}
+        for key_node, value_node in node.value:
+            line, key = key_node.start_mark.line + 1, str(key_node.value)
+            inside = (*path, key)
+            plain = isinstance(key_node, ScalarNode) and str(key_node.tag).startswith(_TAG)
+            if not plain or _NO_TEXT.search(key):
+                given = key if isinstance(key_node, ScalarNode) else NOT_GIVEN
+                self.problems.append(Problem("a key must be a word", path, given, line=line))
+            elif key in result:
+                rule = f"duplicate key, first defined on line {self.lines[inside]}"
+                self.problems.append(Problem(rule, inside, line=line))
+            else:
+                self.lines[inside] = line
+                result[key] = self._read(value_node, inside)
+        return result
+
+    def _scalar(self, node: ScalarNode) -> Any:
+        """The value of a word or number; raises `Invalid`."""
+        if _NO_TEXT.search(node.value):
+            raise Invalid("", "must not have a control character", node.value)
+        if str(node.tag) == f"{_TAG}timestamp":
+            return str(node.value)  # the word itself, which the schema then judges
+        try:
+            value = self._construct(node)
+        except (YAMLError, ValueError, LookupError):
+            raise Invalid("", "is not a value that YAML knows", node.value) from None
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise Invalid("", "must be a number of at most 64 bits", node.value)
+        return value

@@ -108,9 +108,9 @@ class Experiment:
             for index, (task, config) in enumerate(zip(self.tasks, variant.configs, strict=True))
         ]
 
-    def beside(self, cells: Sequence[Cell]) -> list[Cell]:
+    def companions(self, cells: Sequence[Cell]) -> list[Cell]:
         """The trainings that features add to judged `cells`."""
-        return [cell for feature in features() for cell in feature.beside(self, cells)]
+        return [found for feature in features() for cell in cells for found in feature.companions(self, cell)]
 
     def size(self, variant: Variant, index: int) -> Mapping[str, int | None]:
         """The size of a variant's model on a task, as records keep it."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ablate.base.datafile import DataFile, digest_of_file
+from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
+from ablate.base.files import digest_of_file
 from ablate.core.trial import identified
 from ablate.core.workload import Workload
 from ablate.study.designs.design import Config

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ablate.base.datafile import DataFile
-from ablate.base.printable import printable
+from ablate.base.text import printable
 from ablate.core.trial import identified
 from ablate.study.patch import key_of
 

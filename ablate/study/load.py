@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ablate.base.datafile import FOLDER
-from ablate.base.errors import NOT_GIVEN, Problem, listed, nearest
+from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
+from ablate.base.files import unreadable
 from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
-from ablate.base.reading import unreadable
-from ablate.base.registry import CATALOGUE, PartConfig, Slot, UnknownPart
+from ablate.base.registry import CATALOGUE, PartConfig, Slot
 from ablate.core import names
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, read_document
@@ -25,6 +25,7 @@ from ablate.study.suggestions import did_you_mean, elsewhere, meanings, part_hin
 
 GONE = (("metric", "also"), ("metric", "aggregate"), ("match", "seconds"))
 """Keys that the resolved studies of older reports have, and that mean nothing where they are empty."""
+NAME_ALLOWED = "letters, digits, '.', '_' and '-', no folder"
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
 _RULES = {
     "missing": "is required",
@@ -32,7 +33,6 @@ _RULES = {
     "int_from_float": "must be a whole number",
     "float_type": "must be a number",
     "string_type": "must be text",
-    "bool_type": "must be on or off",
     "list_type": "must be a list",
     "dict_type": "must be a mapping",
     "too_short": "must not be empty",
@@ -49,23 +49,21 @@ def load(source: Path | Document, *, confirm: bool = False) -> tuple[Document, S
     used, with those alone.
     """
     document = source if isinstance(source, Document) else read_document(source)
-    path = document.path
+    path, data = document.path, document.data
     for section, key in GONE:
-        found = document.data.get(section)
+        found = data.get(section)
         if isinstance(found, dict) and key in found and not found[key]:
             del found[key]
-    name = str(document.data.get("name", ""))
+    name = str(data.get("name", ""))
     if names.written(name) and path.resolve().parent.name != name:
-        rule = "names a run that differs from a study, which `ablate run` does itself"
-        document.refuse(
-            ("name",), rule, name, "letters, digits, '.', '_' and '-'", "Give it a name of its own"
-        )
+        rule, allowed = "names a run that differs from a study, which `ablate run` does itself", NAME_ALLOWED
+        document.refuse(("name",), rule, name, allowed, "Give it a name of its own")
     if confirm:
         document.set("name", names.confirming(name), "--confirm")
-    if document.data.get("workload", DEFAULT_WORKLOAD) == DEFAULT_WORKLOAD:
+    if data.get("workload", DEFAULT_WORKLOAD) == DEFAULT_WORKLOAD:
         # First, so that a plugin that takes the name of a built-in part is the one that is refused.
         CATALOGUE.load_builtin()
-    folder = base_of(path, document.data.get("folder"))
+    folder = base_of(path, data.get("folder"))
     _load_plugins(document, folder)
     workload = _workload(document)
     return document, _validated(document, study_model(workload), folder), workload
@@ -81,12 +79,9 @@ def _load_plugins(document: Document, folder: Path) -> None:
             continue
         if rule := unreadable(folder / name, MAX_BYTES):
             document.refuse(at, rule, name, "a Python file, relative to the study")
-            continue
-        path = (folder / name).resolve()
-        if stems.setdefault(path.stem, name) != name:
-            rule = f"has the name of another plugin, {stems[path.stem]}"
-            document.refuse(at, rule, name, hint="Rename one of the files")
-        elif fault := plugin_fault(path):
+        elif stems.setdefault(Path(name).stem, name) != name:
+            document.refuse(at, "has the name of another plugin", name, hint="Rename one of the files")
+        elif fault := plugin_fault(folder / name):
             document.refuse(at, f"{FAILS}: {fault}", hint="Correct the plugin")
     if len(document.problems) > before:
         document.raise_problems()
@@ -96,18 +91,18 @@ def _workload(document: Document) -> Workload:
     name = document.data.get("workload", DEFAULT_WORKLOAD)
     if name not in CATALOGUE.names("workload"):
         CATALOGUE.load_builtin()
-    try:
-        part = CATALOGUE.get("workload", name)
-    except UnknownPart as error:
-        document.refuse(("workload",), "unknown workload", name, listed(error.names), error.hint)
-        document.raise_problems()
-    if not issubclass(part, Workload) or inspect.isabstract(part):
+    known = CATALOGUE.names("workload")
+    part: Any = CATALOGUE.get("workload", name) if name in known else None
+    if part is None:
+        document.refuse(("workload",), "unknown workload", name, listed(known), nearest(name, known))
+    elif not issubclass(part, Workload) or inspect.isabstract(part):
         rule = "must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`"
         document.refuse(("workload",), rule, name, hint="Correct the plugin")
-        document.raise_problems()
-    workload: Workload = part()
-    workload.load_parts()
-    return workload
+    else:
+        workload: Workload = part()
+        workload.load_parts()
+        return workload
+    raise StudyError(document.problems)
 
 
 def _validated(document: Document, model: type[StudyBase], folder: Path) -> StudyBase:
@@ -118,29 +113,28 @@ def _validated(document: Document, model: type[StudyBase], folder: Path) -> Stud
     try:
         study = model.model_validate(document.data, context={FOLDER: folder})
     except ValidationError as error:
-        for problem in translated(error, model, document.data):
-            if problem.path not in document.unread:
-                document.report(problem)
+        document.report_all(translated(error, model, document.data))
     document.raise_problems()
     return study
 
 
 def translated(error: ValidationError, model: type[BaseModel], data: Mapping[str, Any]) -> Iterator[Problem]:
     """The problems of a failed validation of `data`, in the words of `ablate.base.errors`."""
-    return (_problem(details, model, data) for details in error.errors())
+    keys = list(_keys(model, data))
+    return (_problem(details, keys) for details in error.errors())
 
 
-def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, Any]) -> Problem:
-    kind, path, given = details["type"], details["loc"], details["input"]
+def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
+    kind, given = details["type"], details["input"]
     context: Mapping[str, Any] = details.get("ctx", {})
     # Pydantic marks the key of a mapping, rather than its value, with a last step of its own; and we, forms of a value.
-    path = tuple(step for step in path if not str(step).startswith("["))
+    path = tuple(step for step in details["loc"] if not str(step).startswith("["))
     if kind == "extra_forbidden":
-        names = list(dict.fromkeys(_fields_at(model, data, path[:-1])))
-        dotted = ".".join(str(step) for step in path)
-        hint = "" if meanings(path[-1], names) else elsewhere(dotted, _tree(model, data))
-        hint = hint or did_you_mean(path[-1], names)
-        return Problem("unknown key", path, allowed=listed(names, 20), hint=hint)
+        known = list(dict.fromkeys(str(key[-1]) for key in keys if key[:-1] == path[:-1]))
+        dotted = [".".join(map(str, key)) for key in (path, *keys)]
+        hint = "" if meanings(path[-1], known) else elsewhere(dotted[0], dotted[1:])
+        hint = hint or did_you_mean(path[-1], known)
+        return Problem("unknown key", path, allowed=listed(known, 20), hint=hint)
     if kind in ("unknown_part", "part_without_name"):
         rule = f"{'unknown' if kind == 'unknown_part' else 'needs the name of a'} {context['slot']}"
         given = context["name"] if context["name"] is not None else given
@@ -148,12 +142,12 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
     if kind == "rule":
         return Problem(details["msg"], path, given, context["allowed"])
     if kind == "string_pattern_mismatch":
-        return Problem("must be a plain name", path, given, "letters, digits, '.', '_' and '-', no folder")
+        return Problem("must be a plain name", path, given, NAME_ALLOWED)
     if kind == "literal_error":
         allowed = str(context["expected"]).replace("'", "").replace(" or ", ", ")
         return Problem("is not a choice", path, given, allowed, nearest(given, allowed.split(", ")))
     if kind in ("bool_type", "bool_parsing"):
-        return Problem(_RULES["bool_type"], path, given, "on, off, true, false")
+        return Problem("must be on or off", path, given, "on, off, true, false")
     length = context.get("max_length", context.get("min_length", 1))
     if kind == "too_long" and length > 2:
         return Problem(f"must have at most {length:,} entries", path, context["actual_length"])
@@ -163,52 +157,30 @@ def _problem(details: ErrorDetails, model: type[BaseModel], data: Mapping[str, A
     return Problem(rule, path, given if path and kind != "missing" else NOT_GIVEN)
 
 
-def _tree(model: type[BaseModel], data: Mapping[str, Any]) -> dict[str, Any]:
-    """The keys that the sections of a study have by default, and those of the task that it names."""
-    tree: dict[str, Any] = {}
-    for section, field in model.model_fields.items():
-        kind = field.annotation
-        if isinstance(kind, type) and issubclass(kind, BaseModel):
-            with suppress(ValidationError):  # it has keys without a default
-                tree[section] = kind().model_dump()
-    task = data.get("task")
-    name = task.get("name") if isinstance(task, dict) else task
-    if name in CATALOGUE.names("task"):
-        config: type[BaseModel] = CATALOGUE.get("task", name).Config  # type: ignore[attr-defined]
-        tree["task"] = dict.fromkeys(config.model_fields)
-    return tree
+def _keys(model: type[BaseModel], data: Any, path: PathKey = ()) -> Iterator[PathKey]:
+    """The place of each key that may stand in a study with this data: those of the parts that it has, or of default
+    ones.
+    """
+    for name, field in model.model_fields.items():
+        here = (*path, field.alias or name)
+        yield here
+        value = data.get(here[-1], field.default) if isinstance(data, Mapping) else field.default
+        several = {(*here, i): item for i, item in enumerate(value)} if isinstance(value, list) else {}
+        for inside, item in (several or {here: value}).items():
+            for kind in _models((field.annotation, *field.metadata), item):
+                yield from _keys(kind, item, inside)
 
 
-def _fields_at(model: type[BaseModel], data: Any, path: PathKey) -> list[str]:
-    """The keys that the section or part at `path` has."""
-    kinds: list[Any] = [model]
-    value: Any = data
-    for step in path:
-        inside = step in value if isinstance(value, dict) else isinstance(value, list)
-        value = value[step] if inside else None
-        if isinstance(step, str):
-            fields = [kind.model_fields[step] for kind in kinds if step in kind.model_fields]
-            kinds = [kind for f in fields for kind in _kinds([f.annotation, *f.metadata], value)]
-        else:
-            kinds = [kind for kind in kinds if kind is not model]
-    return [field.alias or name for kind in kinds for name, field in kind.model_fields.items()]
-
-
-def _kinds(annotations: Sequence[Any], value: Any) -> list[type[BaseModel]]:
-    """The sections and part configs inside an annotation; a slot's by the name that `value` gives."""
-    found: list[type[BaseModel]] = []
+def _models(annotations: Iterable[Any], value: Any) -> Iterator[type[BaseModel]]:
+    """The sections and part configs that annotations allow for a value; not those of mappings by name."""
     for annotation in annotations:
-        if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-            found.append(annotation)
-        elif isinstance(annotation, Slot):
-            for item in value if isinstance(value, list) else [value]:
-                try:
-                    found.append(annotation.config(item)[0])
-                except PydanticCustomError:
-                    continue
-        else:
-            found += _kinds([*get_args(annotation), *getattr(annotation, "__metadata__", ())], value)
-    return found
+        if isinstance(annotation, Slot):
+            with suppress(PydanticCustomError):
+                yield annotation.config(value)[0]
+        elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            yield annotation
+        elif get_origin(annotation) is not dict:
+            yield from _models(get_args(annotation), value)
 
 
 def parts_of(config: Any) -> Iterator[PartConfig]:

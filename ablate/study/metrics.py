@@ -9,7 +9,7 @@ from dataclasses import replace
 from ablate.base.errors import Invalid, listed, nearest
 from ablate.core.derived import Offer
 from ablate.core.facts import Claim
-from ablate.core.feature import derived, features
+from ablate.core.feature import derived, features, grammar
 from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
 from ablate.study.checks import Draft, attempt
@@ -92,7 +92,7 @@ def claimable(draft: Draft, judged: Claimable, tasks: Sequence[Description]) -> 
             break
         one = attempt(workload.describe, config)[0]
         numbers = {**one.stability, **numbers} if one else numbers
-    sections = {key: study.section(key) for feature in features() for key in feature.grammar()}
+    sections = {key: study.section(key) for key in grammar()}
     offers = [
         Offer(task.metrics, sections, workload.rate_path, target_of(study, task.metrics))
         for task in tasks

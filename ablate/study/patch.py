@@ -13,7 +13,7 @@ from typing import Any
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.core.feature import features
-from ablate.study.suggestions import elsewhere
+from ablate.study.suggestions import elsewhere, paths_of
 
 
 def key_of(value: Any) -> str:
@@ -67,7 +67,7 @@ def value_at(config: Mapping[str, Any], path: str) -> Any:
         if key not in node:
             where = ".".join(done) or "a study's config"
             rule = f"the path does not exist: {where} has no {key!r}"
-            hint = elsewhere(path, config) or nearest(key, node)
+            hint = elsewhere(path, paths_of(config)) or nearest(key, node)
             raise Invalid("", rule, path, listed(node), hint)
         node = node[key]
         done.append(key)

@@ -62,12 +62,12 @@ def prepare(
     claims = parse_claims(draft, claimable(draft, judged, of_tasks), sides=whole)
     variants, matcher = design.variants, None
     matched: Mapping[str, Sequence[Matched]] = {}
-    read: Mapping[str, Any] = {}
+    of_features: Mapping[str, Any] = {}
     # What is wrong with a variant itself is said once.
     if whole:
         check_labels(draft)
         check_live(draft)
-        read = {feature.name: feature.check(draft) for feature in features()}
+        of_features = {feature.name: feature.check(draft) for feature in features()}
         if study.match is not None:
             matcher = check_match(study.match, draft)
         if matcher is not None:
@@ -85,5 +85,5 @@ def prepare(
         variants=variants,
         matcher=matcher,
         matched=matched,
-        read=read,
+        read=of_features,
     )

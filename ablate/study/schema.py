@@ -19,7 +19,7 @@ from pydantic import (
 from ablate.base.registry import CATALOGUE, OnOff, Slot, StrictModel
 from ablate.core import names
 from ablate.core.facts import BASELINE
-from ablate.core.feature import features
+from ablate.core.feature import grammar
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
 from ablate.study.sections.match import MatchSection, refusal
@@ -154,8 +154,7 @@ def base_of(path: Path, folder: object) -> Path:
 
 def study_model(workload: Workload) -> type[StudyBase]:
     """The schema of studies of a workload: `task` is optional in itself, since `tasks` can replace it."""
-    keys = {name: of for feature in features() for name, of in feature.grammar().items()}
-    fields: dict[str, Any] = {**workload.schema(), **keys}
+    fields: dict[str, Any] = {**workload.schema(), **grammar()}
     if "task" in fields:
         kind, _ = fields["task"]
         fields["task"] = (kind | None, None)

@@ -5,7 +5,6 @@ Words are kept here, and not beside the parts, whose sources are part of every t
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -65,7 +64,6 @@ OTHER_WORDS = {
     "seq_len": "length sequencelength maxlen",
 }
 """Name → other words for it, in lower case and without punctuation."""
-MAX_DEPTH = 8
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:
@@ -87,41 +85,31 @@ def part_hint(slot: str, name: object, command: str = "") -> str:
     `command`: of which slot and name are the arguments; without it they are a key and a value of a study.
     """
     own = meanings(name, CATALOGUE.names(slot))
-    slots = sorted(CATALOGUE.slots(), key=lambda known: -len(CATALOGUE.names(known)))
+    slots = [slot] if own else sorted(CATALOGUE.slots(), key=lambda known: -len(CATALOGUE.names(known)))
     found = [(other, part) for other in slots for part in meanings(name, CATALOGUE.names(other))]
-    found = [(slot, part) for part in own] or found
-    if not found and slot not in slots and isinstance(name, str):
-        everything = {known: (known, "") for known in slots}
-        everything |= {part: (known, part) for known in slots for part in CATALOGUE.names(known)}
-        found = [everything[close] for close in difflib.get_close_matches(name, everything, n=1, cutoff=0.5)]
     if not found or (own and not command):
-        return did_you_mean(name, CATALOGUE.names(slot))
+        return did_you_mean(name, CATALOGUE.names(slot) or slots)
     separator = " " if command else ": "
-    words = [f"`{command}{separator.join(filter(None, pair))}`" for pair in found]
-    return f"Did you mean {' or '.join(words)}?"
+    return f"Did you mean {' or '.join(f'`{command}{separator.join(pair)}`' for pair in found)}?"
 
 
-def elsewhere(path: str, config: Mapping[str, Any]) -> str:
-    """`Did you mean 'training.lr'?` for the path of `config` that ends as the dotted `path` does, or nothing."""
+def elsewhere(path: str, paths: Iterable[str]) -> str:
+    """`Did you mean 'training.lr'?` for the one of the dotted `paths` that ends as `path` does, or nothing."""
     *outer, last = path.split(".")
-    known = sorted(paths_of(config), key=lambda found: found.count("."))
-    ends = {found: found.rpartition(".")[2] for found in known}
-    for alike in ([last], meanings(last, ends.values())):
-        same = [found for found in known if ends[found] in alike and found != path]
-        # Of several, the one that shares most keys further up.
-        same.sort(key=lambda found: -len(set(outer) & set(found.split("."))))
-        if same:
-            return f"Did you mean {same[0]!r}?"
-    return ""
+    ends = {known: known.rpartition(".")[2] for known in paths if known != path}
+    alike = [last] if last in ends.values() else meanings(last, ends.values())
+    found = [known for known, end in ends.items() if end in alike]
+    # Of several, the outermost of those that share most keys further up.
+    found.sort(key=lambda known: (-len(set(outer) & set(known.split("."))), known.count(".")))
+    return f"Did you mean {found[0]!r}?" if found else ""
 
 
-def paths_of(config: Any, prefix: str = "", depth: int = 0) -> Iterator[str]:
-    """Every dotted path of a config except the names of parts, outer ones first."""
-    for key, value in config.items() if isinstance(config, Mapping) and depth < MAX_DEPTH else ():
+def paths_of(config: Any, prefix: str = "") -> Iterator[str]:
+    """Every dotted path of a config except the names of parts."""
+    for key, value in config.items() if isinstance(config, Mapping) else ():
         if key != "name":
-            path = f"{prefix}.{key}" if prefix else str(key)
-            yield path
-            yield from paths_of(value, path, depth + 1)
+            yield f"{prefix}{key}"
+            yield from paths_of(value, f"{prefix}{key}.")
 
 
 def _plain(name: object) -> str:

@@ -1,26 +1,31 @@
-"""One trial in MLflow: name, parameters, tags, metrics and texts, from its cell and its record alone.
+"""What MLflow holds of a study: the run of a trial, from its cell and its record alone; the parent, from its folder.
 
 The same record always gives the same content, timestamps included, so that a digest tells whether a run is up to date.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import getpass
 import json
 import math
 import posixpath
 import re
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ablate.base.printable import printable
+from ablate.base.files import digest_of_data
+from ablate.base.text import printable
 from ablate.core.cell import Cell
 from ablate.core.record import Record
-from ablate.records.roster import digest_with_files
+from ablate.records.folder import StudyFolder
+from ablate.study.document import read_document
 
 # Limits of MLflow's tracking stores, in characters.
 MAX_KEY, MAX_PARAM, MAX_TAG = 250, 6000, 8000
@@ -29,10 +34,16 @@ STUDY_TAG, TRIAL_TAG, STATUS_TAG = "ablate.study", "ablate.trial", "ablate.statu
 # Digest of the content; an ended run that has it is whole.
 DIGEST_TAG = "ablate.complete"
 NOTE_TAG, PARENT_TAG = "mlflow.note.content", "mlflow.parentRunId"
-# The group of all curves.
+# The group of all curves, which MLflow shows before metrics without a group.
 CURVES = "Curves"
 # Of a record's environment: shown among the metrics.
 SIZES = ("parameters", "flops", "training_flops")
+# The key of a shared view of the table of runs, which is part of the address that `ablate ui` prints. MLflow keeps the
+# columns of a table in the browser, and those of a view that is shared in a tag of the experiment.
+VIEW = "ablate"
+VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
+# Prefix of the metrics of the parent, which count the planned comparisons with each verdict.
+COUNT = "comparisons_"
 
 # One value of one metric: its key, the value, milliseconds since 1970, and the step.
 Point = tuple[str, float, int, int]
@@ -40,11 +51,12 @@ Point = tuple[str, float, int, int]
 
 @dataclass(frozen=True)
 class Content:
-    """Everything in a run except its name, its parent and its user."""
+    """The run of a trial, except its parent and its user."""
 
+    name: str
     params: Mapping[str, str]
     tags: Mapping[str, str]
-    points: tuple[Point, ...]
+    points: Sequence[Point]
     texts: Mapping[str, str]  # file name → content
     status: str
     start: int  # milliseconds since 1970, as the end
@@ -53,18 +65,22 @@ class Content:
     @property
     def digest(self) -> str:
         """Changes if any content changes."""
-        named = (sorted(part.items()) for part in (self.params, self.tags, self.texts))
-        return digest_with_files([*named, self.points, self.status, self.start, self.end], [])
+        return digest_of_data(dataclasses.asdict(self))
 
 
-def run_name(cell: Cell, with_task: bool) -> str:
-    """A name that sorts by task, then variant, then seed."""
-    task = f"{cell.task} · " if with_task and cell.task else ""
-    return f"{task}{cell.variant} · seed {cell.seed:02d}"[:MAX_KEY]
+@dataclass(frozen=True)
+class Parent:
+    """The parent run of a study that has a report."""
+
+    note: str  # in Markdown; lists show its first sentence
+    tags: Mapping[str, str]
+    metrics: Mapping[str, float]
+    artifacts: Sequence[Path]  # files, and folders of files
+    view: str  # the columns of the table of runs, as the tag of a view says them
 
 
-def content_of(study: str, cell: Cell, record: Record) -> Content:
-    """The run of a trial under `study`."""
+def content_of(name: str, cell: Cell, record: Record) -> Content:
+    """The run of a trial."""
     params = flattened(record.config)
     params |= flattened({path: level for path, level in cell.levels.items() if level is not None})
     params |= {"variant": cell.variant, "seed": str(cell.seed), "task": cell.task}
@@ -72,14 +88,45 @@ def content_of(study: str, cell: Cell, record: Record) -> Content:
     end = max(start, milliseconds(record.finished_at))
     texts = {"traceback.txt": record.error, "output.txt": record.output}
     return Content(
+        name=name,
         params=cleaned(params, MAX_PARAM),
-        tags=_tags(study, cell, record),
+        tags=_tags(cell, record),
         points=_points(record, start, end),
         texts={name: printable(text) for name, text in texts.items() if text.strip()},
         status="FAILED" if record.status == "failed" else "FINISHED",
         start=start,
         end=end,
     )
+
+
+def parent_of(folder: StudyFolder) -> Parent:
+    """The parent run of a study that has a report. Raises `AblateError` when the folder cannot be read."""
+    study, facts = read_document(folder.study_file).data, folder.facts()
+    # Without its title, which is the name of the run, and its figures, which are among the files.
+    page = folder.markdown_file.read_text(encoding="utf-8").splitlines()[2:]
+    # Planned comparisons only: exploratory ones are not among the verdicts of the study.
+    verdicts = Counter(row["verdict"] for row in folder.comparisons() if row["exploratory"] != "True")
+    metrics = [*map(facts.column_of, facts.judged)]
+    metrics += [name for task in facts.tasks for name in (*task.metrics, *task.stability)]
+    shown = [clean_key(name) for name in dict.fromkeys([*metrics, "train_seconds", *SIZES])]
+    columns = ["params.`variant`", "params.`seed`", *(f"metrics.`{name}`" for name in shown)]
+    given = flattened({key: study[key] for key in ("design", "seeds") if key in study})
+    return Parent(
+        note=cut("\n".join(line for line in page if not line.startswith("![")), MAX_TAG),
+        tags=cleaned(given | source_tags(facts.environment), MAX_TAG),
+        metrics={f"{COUNT}{verdict}": float(count) for verdict, count in verdicts.items()},
+        artifacts=folder.artifacts(),
+        view=json.dumps({"selectedColumns": columns}),
+    )
+
+
+def run_names(cells: Mapping[str, Cell]) -> dict[str, str]:
+    """Trial id → a name that sorts by task, where there are several, then variant, then seed."""
+    several = len({cell.task for cell in cells.values()}) > 1
+    return {
+        trial: f"{f'{cell.task} · ' if several else ''}{cell.variant} · seed {cell.seed:02d}"[:MAX_KEY]
+        for trial, cell in cells.items()
+    }
 
 
 def flattened(config: Mapping[str, Any], prefix: str = "") -> dict[str, str]:
@@ -155,10 +202,9 @@ def source_tags(environment: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _tags(study: str, cell: Cell, record: Record) -> dict[str, str]:
+def _tags(cell: Cell, record: Record) -> dict[str, str]:
     traceback = f"\n\n```\n{record.error[-3000:]}\n```" if record.error else ""
     tags = {
-        STUDY_TAG: study,
         TRIAL_TAG: record.id,
         STATUS_TAG: record.status,
         "variant": cell.variant,
@@ -176,9 +222,8 @@ def _tags(study: str, cell: Cell, record: Record) -> dict[str, str]:
 def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:
     """Curves, then the final metrics and the size of the model at step 0, which MLflow draws as bars and not as lines.
 
-    Curves have a group of their own, which MLflow shows before metrics without a group. Their times are interpolated
-    between start and end by step. Values that are not finite are NaN on a curve (MLflow would show infinity as
-    1.8e308) and absent among the final metrics, as in the record.
+    The times of curves are interpolated between start and end by step. Values that are not finite are NaN on a curve
+    (MLflow would show infinity as 1.8e308) and absent among the final metrics, as in the record.
     """
     last = max((int(curve.steps[-1]) for curve in record.curves.values() if len(curve.steps)), default=0)
     points: dict[tuple[str, int], Point] = {}

@@ -18,10 +18,9 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ablate.base.digests import digest_of
 from ablate.base.errors import StoreError
-from ablate.base.files import remove_leftovers, replacing
-from ablate.base.passwords import masked
+from ablate.base.files import digest_of, remove_leftovers, replacing
+from ablate.base.text import masked
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "artifacts"
@@ -95,20 +94,14 @@ def _prepare(path: Path, *, own: bool, checked: bool, warn: Callable[[str], None
     from mlflow.store.db import utils
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    if set("?%") & set(str(path)):
-        raise StoreError(
-            f"MLflow cannot keep a database below a name with '?' or '%': {path}; choose another"
-        )
     if own:
         remove_leftovers(path.parent)
         if checked and path.exists() and (fault := _damage(path)):
             _move_aside(path, fault, warn)
     exists = path.exists() and path.stat().st_size > 0
-    if exists and not own:
-        return
     if exists:
         version = utils._get_schema_version(utils.create_sqlalchemy_engine(database_uri(path)))
-        if version == utils._get_latest_schema_revision():
+        if not own or version == utils._get_latest_schema_revision():
             return
     with replacing(path) as temporary:
         if exists:
@@ -134,12 +127,11 @@ def _damage(path: Path) -> str:
 
 def _move_aside(path: Path, fault: str, warn: Callable[[str], None]) -> None:
     """Renames a database with the files that SQLite keeps beside it, which would else belong to the next."""
-    names = (f"{path.name}.corrupt-{number}" for number in count(1))
-    name = next(name for name in names if not any(path.parent.glob(f"{name}*")))
-    for suffix in ("-journal", "-wal", "-shm", ""):
-        beside = path.with_name(f"{path.name}{suffix}")
-        if beside.exists():
-            beside.replace(path.with_name(f"{name}{suffix}"))
+    numbers = (number for number in count(1) if not any(path.parent.glob(f"{path.name}.corrupt-{number}*")))
+    name = f"{path.name}.corrupt-{next(numbers)}"
+    for file in path.parent.glob(f"{path.name}*"):
+        if (suffix := file.name.removeprefix(path.name)) in ("", "-journal", "-wal", "-shm"):
+            file.replace(path.with_name(f"{name}{suffix}"))
     warn(
         f"{path} is damaged ({fault}); set aside as {name}. It is built again from the finished trials; `ablate ui` "
         "brings in those of other studies"

@@ -17,8 +17,8 @@ from typing import Any
 from ablate.base.errors import AblateError
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
+from ablate.tracking.content import VIEW, VIEW_TAG
 from ablate.tracking.database import ARTIFACTS, DATABASE, SWITCHES, database_uri, first_line, opened
-from ablate.tracking.parent import VIEW, VIEW_TAG, Describe
 from ablate.tracking.sync import sync
 
 HOST = "127.0.0.1"
@@ -35,7 +35,7 @@ _KIND = "?workflowType=machine_learning"
 _WAIT = 30.0
 
 
-def serve(results: Path, port: int, describe: Describe) -> int:
+def serve(results: Path, port: int) -> int:
     """Shows MLflow on `results/store` until interrupted; returns the exit code.
 
     Raises `AblateError` when there is nothing to show or the port is taken.
@@ -53,7 +53,7 @@ def serve(results: Path, port: int, describe: Describe) -> int:
             raise AblateError(
                 f"port {port} of {HOST} cannot be used ({error}); choose another with --port"
             ) from None
-    shown = bring_up_to_date(results, describe, lambda warning: print(warning, file=sys.stderr))
+    shown = bring_up_to_date(results, lambda warning: print(warning, file=sys.stderr))
     command = [
         *(sys.executable, "-m", "mlflow", "server", "--workers", "1"),
         *("--backend-store-uri", database_uri(store / DATABASE)),
@@ -94,7 +94,7 @@ def serve(results: Path, port: int, describe: Describe) -> int:
         )
 
 
-def bring_up_to_date(results: Path, describe: Describe, warn: Callable[[str], None]) -> list[Any]:
+def bring_up_to_date(results: Path, warn: Callable[[str], None]) -> list[Any]:
     """Brings `results/store/mlflow.db` up to date with the studies in `results` that have a report.
 
     One that cannot be read is a warning. Returns MLflow's experiments, but for its own. Raises `AblateError` where the
@@ -106,7 +106,7 @@ def bring_up_to_date(results: Path, describe: Describe, warn: Callable[[str], No
             for folder in StudyFolder.all(results):
                 try:
                     if folder.has_report:
-                        sync(client, folder, store, describe)
+                        sync(client, folder, store)
                 except Exception as error:
                     warn(f"{folder.path}: MLflow is not up to date: {first_line(error)}")
             return [

@@ -6,33 +6,33 @@ written last; any other is replaced, whatever interrupted it. So a sync that was
 
 from __future__ import annotations
 
+import re
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Literal
 from urllib.parse import quote
 
-from ablate.core.cell import Cell
-from ablate.core.record import Record
 from ablate.records.folder import StudyFolder
 from ablate.records.roster import digest_with_files, first_of_each
 from ablate.records.store import Store
 from ablate.tracking.content import (
+    COUNT,
     DIGEST_TAG,
-    MAX_TAG,
     NOTE_TAG,
     PARENT_TAG,
     STUDY_TAG,
     TRIAL_TAG,
+    VIEW_TAG,
+    Content,
+    Parent,
     Point,
-    clean_key,
     content_of,
-    cut,
-    run_name,
+    parent_of,
+    run_names,
     user,
 )
 from ablate.tracking.database import DATABASE, artifacts_uri, database_uri
-from ablate.tracking.parent import COUNT, VIEW_TAG, Describe, Parent, parent_of
 
 # How a study is shown: it trains, was interrupted, or has its report.
 Status = Literal["RUNNING", "KILLED", "FINISHED"]
@@ -40,43 +40,43 @@ Status = Literal["RUNNING", "KILLED", "FINISHED"]
 _GIVE_UP_AFTER = 3
 
 
-def sync(
-    client: Any, folder: StudyFolder, store: Store, describe: Describe, status: Status = "FINISHED"
-) -> None:
+def sync(client: Any, folder: StudyFolder, store: Store, status: Status = "FINISHED") -> None:
     """Brings MLflow up to date with a study; changes nothing if it already is.
 
     A `FINISHED` study has a report. Raises `AblateError`, and whatever MLflow raises when a server does not answer or
     a trial is refused, after writing the other trials.
     """
-    parent = parent_of(folder, describe) if status == "FINISHED" else None
-    cells = first_of_each(folder.cells()) if parent is None else parent.cells
+    report = parent_of(folder) if status == "FINISHED" else None
+    cells = first_of_each(folder.cells())
     recorded = {trial for trial in cells if store.has(trial)}
     # Of published evidence the trials were run elsewhere; a study that was only timed has none.
-    if not recorded and (parent is None or folder.has_trials):
+    if not recorded and (report is None or folder.has_trials):
         return
-    runs = _Runs(client, folder.name, cells, own=client.tracking_uri == database_uri(store.root / DATABASE))
-    known = runs.trials.keys()
-    if parent is None:
+    runs = _Runs(client, folder.name, own=client.tracking_uri == database_uri(store.root / DATABASE))
+    digest = ""
+    if report is None:
         # What is finished is compared with its record once the report is there.
-        recorded -= {trial for trial in known if runs.trials[trial].info.status == "FINISHED"}
-        digest = ""
+        recorded -= {trial for trial, run in runs.trials.items() if run.info.status == "FINISHED"}
     else:
-        records = [str(store.trials / f"{trial}.json") for trial in sorted(recorded)]
-        digest = digest_with_files([parent.digest], records)
-        if runs.are_whole(digest) and recorded <= known <= cells.keys():
+        files = [file for path in report.artifacts for file in [path, *sorted(path.rglob("*"))]]
+        sources = [*filter(lambda file: file.is_file(), files)]
+        sources += [store.trials / f"{trial}.json" for trial in sorted(recorded)]
+        shown = [report.note, report.tags, report.metrics, report.view, [file.name for file in sources]]
+        digest = digest_with_files(shown, [str(file) for file in sources])
+        if runs.are_whole(digest) and recorded <= runs.trials.keys() <= cells.keys():
             return
-    runs.begin(parent, status)
-    failures: list[Exception] = []
+    runs.begin(status, cells)
+    names, failures = run_names(cells), list[Exception]()
     for trial in sorted(recorded):
         try:
             if record := store.load(trial):
-                runs.put(record)
+                runs.put(trial, content_of(names[trial], cells[trial], record))
         except Exception as error:
             failures.append(error)
             if len(failures) == _GIVE_UP_AFTER:
                 raise
-    if parent is not None:
-        runs.finish(parent, digest)
+    if report is not None:
+        runs.finish(report, digest)
     if failures:
         raise failures[-1]
 
@@ -84,24 +84,24 @@ def sync(
 class _Runs:
     """The runs of one study, read from MLflow once; what a kill or a hand has left over is removed in `begin`."""
 
-    def __init__(self, client: Any, study: str, cells: Mapping[str, Cell], *, own: bool) -> None:
+    def __init__(self, client: Any, study: str, *, own: bool) -> None:
         """`own`: in the store's own database."""
-        self.client, self.study, self.cells = client, study, cells
-        several = len({cell.task for cell in cells.values()}) > 1
-        self.names = {trial: run_name(cell, with_task=several) for trial, cell in cells.items()}
+        self.client, self.study = client, study
         self.experiment = self._experiment(own)
-        self.parents, self.spare, self.trials = list[Any](), list[Any](), dict[str, Any]()
+        self.spare, parents, self.trials = list[Any](), list[Any](), dict[str, Any]()
         order = ["attributes.start_time ASC"]
         for run in client.search_runs([self.experiment], max_results=50_000, order_by=order):
-            tags = run.data.tags
-            if tags.get(STUDY_TAG) != study:
+            trial = run.data.tags.get(TRIAL_TAG)
+            if run.data.tags.get(STUDY_TAG) != study:
                 continue
-            if TRIAL_TAG not in tags:
-                self.parents.append(run)
-            elif _digest(run) and tags[TRIAL_TAG] not in self.trials:
-                self.trials[tags[TRIAL_TAG]] = run
+            if trial is None:
+                parents.append(run)
+            elif _digest(run) and trial not in self.trials:
+                self.trials[trial] = run
             else:
                 self.spare.append(run)
+        self.spare += parents[1:]
+        self.parent: Any = parents[0] if parents else None
 
     def _experiment(self, own: bool) -> str:
         """The id of the study's experiment, which is made where there is none.
@@ -111,11 +111,12 @@ class _Runs:
         """
         found = self.client.get_experiment_by_name(self.study)
         root = artifacts_uri(self.client.tracking_uri)
-        location = root and f"{root}/{quote('@'.join(map(clean_key, self.study.split('@'))))}"
+        folder = quote(re.sub(r"[^@.\w-]", "_", self.study))
+        location = f"{root}/{folder}" if root else None
         if found is not None and found.lifecycle_stage == "deleted":
             self.client.restore_experiment(found.experiment_id)
         if found is not None and own and found.artifact_location != location:
-            self.client.rename_experiment(found.experiment_id, f"{self.study}, moved {_moment()}")
+            self.client.rename_experiment(found.experiment_id, f"{self.study}, moved {_now()}")
             self.client.delete_experiment(found.experiment_id)
             found = None
         if found is not None:
@@ -126,32 +127,27 @@ class _Runs:
 
     def are_whole(self, digest: str) -> bool:
         """Whether MLflow has the parent with this digest, finished, and nothing is left over."""
-        return not self.spare and [_digest(run) for run in self.parents] == [digest]
+        return not self.spare and self.parent is not None and _digest(self.parent) == digest
 
-    def begin(self, wanted: Parent | None, status: Status) -> None:
-        """Sees to it that there is one parent, `wanted` or of a study without a report, and nothing else."""
-        shown = self.parents[0].data.params if self.parents and wanted is not None else {}
-        if wanted is not None and any(wanted.params.get(key) != value for key, value in shown.items()):
-            # MLflow has no other way to change a parameter.
-            self.spare.append(self.parents.pop(0))
-        self.parent = self.parents[0] if self.parents else self._start(self.study, {}, _moment())
-        for run in (*self.spare, *self.parents[1:]):
+    def begin(self, status: Status, cells: Container[str]) -> None:
+        """Sees to it that there is one parent; with a report, that nothing is left but the runs of its `cells`."""
+        self.parent = self.parent or self._start(self.study, {}, _now())
+        gone = [run for trial, run in self.trials.items() if status == "FINISHED" and trial not in cells]
+        for run in (*self.spare, *gone):
             self.client.delete_run(run.info.run_id)
         if status == "RUNNING":
             self.client.update_run(self.parent.info.run_id, status)
         elif status == "KILLED":
-            self.client.set_terminated(self.parent.info.run_id, status, _moment(self.parent))
+            self.client.set_terminated(self.parent.info.run_id, status, _now(self.parent))
 
-    def put(self, record: Record) -> None:
+    def put(self, trial: str, content: Content) -> None:
         """Writes the run of a trial, unless MLflow has it whole."""
-        content = content_of(self.study, self.cells[record.id], record)
-        known = self.trials.get(record.id)
-        if known is not None:
-            if _digest(known) == content.digest:
+        parent = self.parent.info.run_id
+        if (known := self.trials.pop(trial, None)) is not None:
+            if _digest(known) == content.digest and known.data.tags.get(PARENT_TAG) == parent:
                 return
-            self.client.delete_run(self.trials.pop(record.id).info.run_id)
-        tags = {**content.tags, PARENT_TAG: self.parent.info.run_id}
-        run = self._start(self.names[record.id], tags, content.start)
+            self.client.delete_run(known.info.run_id)
+        run = self._start(content.name, {**content.tags, PARENT_TAG: parent}, content.start)
         number = run.info.run_id
         # At once, so that no kill leaves it running.
         self.client.set_terminated(number, content.status, content.end)
@@ -159,49 +155,27 @@ class _Runs:
             self.client.log_text(number, text, file)
         self._log(number, content.points, content.params, {})
         self.client.set_tag(number, DIGEST_TAG, content.digest)
-        self.trials[record.id] = run
 
-    def finish(self, parent: Parent, digest: str) -> None:
-        """Completes the parent, and removes the runs of trials that the study no longer refers to."""
+    def finish(self, report: Parent, digest: str) -> None:
+        """Completes the parent."""
         from mlflow.store.artifact.artifact_repository_registry import get_artifact_repository
 
-        number, before, now = self.parent.info.run_id, self.parent.data.metrics, _moment(self.parent)
-        for trial, run in self.trials.items():
-            self._arrange(trial, run, parent.measured.get(trial, {}), now)
+        number, before, now = self.parent.info.run_id, self.parent.data.metrics, _now(self.parent)
         kept = get_artifact_repository(self.parent.info.artifact_uri, self.client.tracking_uri)
-        for path in parent.artifacts:
+        for path in report.artifacts:
             if path.is_dir():
                 # Files of an earlier report must go, unless the store cannot remove files.
                 with suppress(Exception):
                     kept.delete_artifacts(path.name)
             self.client.log_artifact(number, str(path))
         # A verdict that no comparison has any more counts as 0.
-        counts = {key: 0.0 for key in before if key.startswith(COUNT)} | dict(parent.metrics)
+        counts = {key: 0.0 for key in before if key.startswith(COUNT)} | dict(report.metrics)
         points = [(key, value, now, 0) for key, value in counts.items() if before.get(key) != value]
-        note = cut(parent.description, MAX_TAG)
-        tags = {**parent.tags, "mlflow.user": user(), NOTE_TAG: note, DIGEST_TAG: digest}
-        self._log(number, points, parent.params, tags)
-        self.client.set_experiment_tag(self.experiment, NOTE_TAG, note)
-        self.client.set_experiment_tag(self.experiment, VIEW_TAG, parent.view)
+        own = {"mlflow.user": user(), NOTE_TAG: report.note, DIGEST_TAG: digest}
+        self._log(number, points, {}, {**report.tags, **own})
+        self.client.set_experiment_tag(self.experiment, NOTE_TAG, report.note)
+        self.client.set_experiment_tag(self.experiment, VIEW_TAG, report.view)
         self.client.set_terminated(number, "FINISHED", now)
-
-    def _arrange(self, trial: str, run: Any, measured: Mapping[str, float], now: int) -> None:
-        """Nests the run of a trial under the parent, by its name, and with what was measured of its variant since."""
-        number = run.info.run_id
-        if trial not in self.cells:
-            self.client.delete_run(number)
-            return
-        if run.data.tags[PARENT_TAG] != self.parent.info.run_id:
-            self.client.set_tag(number, PARENT_TAG, self.parent.info.run_id)
-        if run.info.run_name != self.names[trial]:
-            self.client.update_run(number, name=self.names[trial])
-        shown = run.data.metrics
-        self._log(
-            number,
-            [(key, value, now, 0) for key, value in measured.items() if shown.get(key) != value],
-            {},
-            {},
-        )
 
     def _start(self, name: str, tags: Mapping[str, str], start: int) -> Any:
         tags = {STUDY_TAG: self.study, "mlflow.user": user(), **tags}
@@ -221,8 +195,8 @@ def _digest(run: Any) -> str:
     return str(run.data.tags.get(DIGEST_TAG, "")) if run.info.status in ("FINISHED", "FAILED") else ""
 
 
-def _moment(run: Any = None) -> int:
-    """Returns now in milliseconds since 1970, but later than all of a `run`, even if the clock was set back.
+def _now(run: Any = None) -> int:
+    """Milliseconds since 1970, but later than all of a `run`, even if the clock was set back.
 
     MLflow takes the metric with the latest time as the last one, and would show a run that ends before it starts.
     """

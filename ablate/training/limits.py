@@ -11,7 +11,7 @@ from typing import Any
 from torch import nn
 
 from ablate.base.errors import Gather
-from ablate.base.memory import memory_allowed
+from ablate.base.process import memory_allowed
 from ablate.base.wording import size
 from ablate.components.scores import Score
 from ablate.core.signature import Signature

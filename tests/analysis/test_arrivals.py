@@ -12,7 +12,7 @@ from made_evidence import ACCURACY, LOSS, claim, study
 from scipy import stats
 
 from ablate.analysis.claims import judge_claims
-from ablate.analysis.runs import arrivals
+from ablate.analysis.runs import Arrivals, Runs
 from ablate.core.evidence import Evidence
 
 # Reports after 0, 100, … 400 steps; accuracy is at .9 from the second, third, … on.
@@ -35,6 +35,10 @@ def made(
     )
 
 
+def arrived(evidence: Evidence, variant: str = "a") -> Arrivals:
+    return Runs(evidence).of(variant, evidence.facts.tasks[0]).arrived
+
+
 def claimed(
     evidence: Evidence, kind: str = "beats", by: float = 0.0, of: tuple[str, str] = ("a", "baseline")
 ) -> pd.Series:
@@ -45,7 +49,7 @@ def claimed(
 def test_steps_are_those_of_the_first_report_at_the_value() -> None:
     evidence = made(baseline=LATER, a=SOONER)
     a, base = 100.0 * np.array(SOONER), 100.0 * np.array(LATER)
-    of = arrivals(evidence)["a", "recall"]
+    of = arrived(evidence)
     assert of.first.tolist() == a.tolist()
     assert (of.trained, of.longest, of.every) == (400, 400, 100)
     # Reports 100 steps apart tell no smaller spread.
@@ -62,7 +66,7 @@ def test_steps_are_those_of_the_first_report_at_the_value() -> None:
 
 def test_what_never_gets_there_counts_with_all_its_steps() -> None:
     evidence = made(baseline=SOONER, a=(5, 5, 2, 5, 2, 1, 1, 1), statuses={("a", 7): "diverged"})
-    assert int(np.isinf(arrivals(evidence)["a", "recall"].first).sum()) == 4
+    assert int(np.isinf(arrived(evidence).first).sum()) == 4
     found = claimed(evidence)
     d = 100.0 * np.array(SOONER) - [400, 400, 200, 400, 200, 100, 100, 400]
     assert found["n"] == 8
@@ -87,13 +91,9 @@ def test_less_may_be_better_and_the_name_plain() -> None:
     evidence = made({"loss": 0.5}, baseline=(1, 4, 2), a=(4, 3, 2))
     task = replace(evidence.facts.tasks[0], metrics={"accuracy": ACCURACY, "loss": LOSS})
     curves = evidence.curves.assign(metric="loss", value=lambda rows: 1.4 - rows["value"])
-    found = arrivals(replace(evidence, curves=curves, facts=replace(evidence.facts, tasks=[task])))
-    assert found["a", "recall"].first.mean() == pytest.approx(300)
-    assert found["baseline", "recall"].first.mean() == pytest.approx(700 / 3)
-
-
-def test_without_a_target_or_its_metric_there_are_none() -> None:
-    assert not any(arrivals(made(target, baseline=LATER, a=SOONER)) for target in ({}, {"loss": 0.5}))
+    evidence = replace(evidence, curves=curves, facts=replace(evidence.facts, tasks=[task]))
+    assert arrived(evidence).first.mean() == pytest.approx(300)
+    assert arrived(evidence, "baseline").first.mean() == pytest.approx(700 / 3)
 
 
 def test_no_match_is_supported_where_a_run_never_gets_there() -> None:

@@ -55,13 +55,6 @@ def test_only_completed_runs_count():
     assert list(convergence(evidence)["n"]) == [2]
 
 
-def test_runs_that_ended_without_the_solution_may_find_it_with_more_steps():
-    flat = {("baseline", i): np.full(20, 0.5) for i in range(3)}
-    for outcome, unsolved in (("graded", 0), ("all_or_nothing", 2)):
-        frame = convergence(study({"baseline": [0.5, 0.95, 0.5]}, curves=flat, outcome=outcome))
-        assert (frame["improving"][0], frame["unsolved"][0]) == (False, unsolved)
-
-
 def test_a_baseline_learns_a_graded_task_by_being_better_than_guessing():
     # Guessing over 1,000 examples reaches .1 + 3 · .0095.
     assert baseline_learned(study({"baseline": [0.12, 0.128]}))[0].ok is False

@@ -20,7 +20,7 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Claim
 from ablate.features.speed.ratios import log_ratios, speeds
 from ablate.features.speed.section import LEAST, SpeedFacts
-from ablate.features.speed.stage import measure
+from ablate.features.speed.stage import Timing
 from ablate.records.store import Store
 from ablate.route.gather import gather
 from ablate.study.facts import facts_of
@@ -110,7 +110,7 @@ def timed(place: Place, name: str, sets: Sequence[str] = (), processes: int | No
     if processes is not None:
         section, results = section.model_copy(update={"processes": processes}), place.scratch / "idle"
     store = Store(results / "store", print)
-    frame = measure(experiment, store, section, print).frame
+    frame = Timing(experiment, store, section).complete(print).measured.frame
     return gather(facts_of(experiment), [], {}).having("speed", frame, asdict(section.facts(1, "here")))
 
 

@@ -153,7 +153,7 @@ def test_a_run_trains_and_keeps_what_was_timed(copy: Path, monkeypatch: pytest.M
     measurement.write_text(text)
     assert current(study, options)
     with monkeypatch.context() as patch:
-        patch.setattr("ablate.features.speed.kept.machine", lambda: "another")
+        patch.setattr("ablate.records.environment.machine", lambda: "another")
         assert not current(study, options)
     # A study that no longer asks for speed keeps what it has, and a part of a study measures nothing.
     study.write_text(PLAIN)

@@ -16,7 +16,6 @@ from harness import TOY_STUDY, ablate, ablate_here, with_database
 from rich.console import Console
 
 from ablate.base.errors import AblateError, StoreError
-from ablate.base.files import _place
 from ablate.base.wording import size
 from ablate.commands.clean import clean
 from ablate.commands.run import execute
@@ -102,7 +101,7 @@ def test_only_trials_of_no_study_go_and_none_without_consent(results: Path) -> N
     assert {path: path.read_bytes() for path in trials.iterdir()} == before
     said, warned = cleaned(results)
     assert (stored(results), {path.stem for path in trials.glob("*.npz")}, warned) == (kept, kept, "")
-    assert "2 made by ablate run old.yaml, last on 2026-01-02" in said
+    assert "2 made by ablate run old.yaml" in said
     assert "Removed; " in said
     assert cleaned(results)[0].endswith("nothing to remove; all 9 trials belong to a study.")
 
@@ -192,15 +191,15 @@ def test_a_study_whose_folder_is_gone_keeps_its_trials_until_it_is_given_up(resu
 def test_broken_and_unfinished_files_go(results: Path) -> None:
     kept = stored(results)
     trials = results / "store/trials"
-    here, ended = _place(), subprocess.Popen([sys.executable, "-c", ""])
-    ended.wait()
     trial = "0123456789abcdef"
     gone = [trials / f"{trial}.corrupt-1", trials / f"{trial}.corrupt-1.npz"]
-    gone += [trials / f".{trial}.json.ablate-{here}-{ended.pid}-abcdefgh.part"]
-    gone += [results / f"toy/.report.html.ablate-{here}-{ended.pid}-abcdefgh.part"]
-    being_written = trials / f".{trial}.json.ablate-{here}-{os.getpid()}-abcdefgh.part"
+    gone += [trials / f".{trial}.json.ablate-abcdefgh.part"]
+    gone += [results / "toy/.report.html.ablate-abcdefgh.part"]
+    being_written = trials / f".{trial}.json.ablate-hgfedcba.part"
     for path in [*gone, being_written]:
         path.write_text("half")
+    for path in gone:
+        os.utime(path, (0, 0))
     said, _ = cleaned(results)
     assert "2 corrupt files: 8 B" in said
     assert "2 incomplete files: 8 B" in said

@@ -25,7 +25,6 @@ from ablate.records.store import Store
 from ablate.report.words import say
 from ablate.route.confirm import NothingDecided
 from ablate.route.options import Options, Outcome
-from ablate.route.publish import describe
 from ablate.tracking.server import bring_up_to_date
 
 Run = Callable[..., tuple[Outcome, str]]
@@ -209,7 +208,7 @@ def test_every_command_copes_with_its_name(here: Path, tmp_path: Path, write: Ca
     clean(here, lambda: False, said.append, said.append)
     assert "nothing to remove; all 27 trials belong to a study" in said[-1]
     said.clear()
-    bring_up_to_date(here, describe, said.append)
+    bring_up_to_date(here, said.append)
     assert said == []
 
 
@@ -220,7 +219,7 @@ def test_mlflow_keeps_both_apart(here: Path) -> None:
     shutil.rmtree(here / "store/artifacts", ignore_errors=True)
     (here / "store/mlflow.db").unlink()
     with_database(here / "store")
-    bring_up_to_date(here, describe, print)
+    bring_up_to_date(here, print)
     client = MlflowClient(f"sqlite:///{here}/store/mlflow.db")
     for name, trials in (("toy", 15), ("toy@confirm", 12)):
         experiment = client.get_experiment_by_name(name)

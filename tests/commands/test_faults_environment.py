@@ -21,8 +21,6 @@ import pytest
 from drivers import assert_tracked_once, records
 from harness import TOY_STUDY, ablate
 
-from ablate.base import files
-
 # Python reads this before anything else is imported, in the driver and in each worker. The time of day goes back
 # by an hour every 50 ms for all that asks Python's clock for it, MLflow included, and the monotonic clock goes on:
 # what a process sees when the clock of its machine is set back, again and again. Only the dates of files stay right.
@@ -340,8 +338,9 @@ def test_what_cannot_be_put_right_in_a_folder_that_may_only_be_read(
     assert said.startswith(f"{corrupt.relative_to(copy)}: is corrupt (")
     assert said.endswith("and cannot be set aside: Permission denied; choose another --results")
     locked(trials, 0o700)
-    leftover = trials / f".x.json.ablate-{files._place()}-999999999-abcdefgh.part"
+    leftover = trials / ".x.json.ablate-abcdefgh.part"
     leftover.write_text("")
+    os.utime(leftover, (0, 0))
     locked(trials, 0o500)
     said = refused("run", "study.yaml", "--jobs", 0, cwd=copy)
     assert said.startswith(f"{leftover.relative_to(copy)}: cannot be used: Permission denied; ")

@@ -69,25 +69,13 @@ def test_a_page_is_shown_without_escape_sequences_where_nobody_reads(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("call", "start", "end"),
-    [
-        (
-            ["verdict", "--html", "page.html"],
-            "TOPIC: is not a topic; given 'verdict'; allowed: ",
-            "Did you mean 'verdicts'?",
-        ),
-        (["xyz"], "TOPIC: is not a topic", ". `ablate guide` says what each is about"),
-        (
-            ["cite", "--html", "no/page.html"],
-            "no/page.html: cannot be written: No such",
-            "; choose another file",
-        ),
-    ],
+    ("call", "message"),
+    [(["verdict"], "'verdict' is not one of "), (["cite", "--html", "no/page.html"], "no/page.html")],
 )
-def test_what_cannot_be_is_refused(tmp_path: Path, call: list[str], start: str, end: str) -> None:
+def test_what_cannot_be_is_refused(tmp_path: Path, call: list[str], message: str) -> None:
     done = ablate("guide", *call, cwd=tmp_path)
     assert done.returncode == 2
-    assert (done.stderr[: len(start)], done.stderr[-len(end) - 1 :]) == (start, f"{end}\n")
+    assert message in done.stderr
     assert not list(tmp_path.iterdir())
 
 

@@ -191,7 +191,7 @@ def test_a_part_of_a_plugin_is_described(
 @pytest.mark.parametrize(
     ("slot", "name", "message"),
     [
-        ("scor", None, r"unknown slot 'scor'; allowed: .*score.*Did you mean `ablate list score`\?"),
+        ("scor", None, r"unknown slot 'scor'; allowed: .*score.*Did you mean 'score'\?"),
         ("attention", None, r"Did you mean `ablate list mixer attention` or `ablate list cross attention`\?"),
         ("rotary", None, r"Did you mean `ablate list position rope`\?"),
         ("score", "RoPE", r"unknown score 'RoPE'; allowed: .*Did you mean `ablate list position rope`\?"),

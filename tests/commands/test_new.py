@@ -92,7 +92,7 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         ("store", "recall", "NAME: is not a valid study name; given 'store'"),
         ("-x", "recall", "NAME: is not a valid study name"),
         ("x" * 101, "recall", "NAME: is not a valid study name"),
-        ("no/x", "recall", "NAME: names a folder that does not exist; given .*no'"),
+        ("no/x", "recall", "x.yaml: cannot be written: No such"),
         ("x", "recal", "--task: is not a task; given 'recal'; allowed: .*Did you mean 'recall'?"),
     ],
 )

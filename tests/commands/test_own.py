@@ -149,7 +149,7 @@ def test_a_part_is_listed_as_others_are(tmp_path: Path) -> None:
         ("norm", "class", "NAME: cannot be the name of a Python file"),
         ("norm", "null", "NAME: cannot be the name of a Python file"),
         ("norm", "random", "NAME: is a Python module, which a file of this name could hide; given 'random'"),
-        ("norm", "no/x", "NAME: names a folder that does not exist"),
+        ("norm", "no/x", "x.py: cannot be written: No such"),
         ("task", "recall", "For a study of it: ablate new NAME --task recall"),
     ],
 )

@@ -315,10 +315,9 @@ def _mlflow() -> list[str]:
 
     from mlflow.tracking import MlflowClient
 
-    from ablate.route.publish import describe
     from ablate.tracking.server import bring_up_to_date
 
-    bring_up_to_date(toy_folder() / "results", describe, print)  # the run may have left it to this
+    bring_up_to_date(toy_folder() / "results", print)  # the run may have left it to this
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         client = MlflowClient(f"sqlite:///{toy_folder()}/results/store/mlflow.db")

@@ -23,8 +23,8 @@ from ablate.report.section import Folded, Material, Picture, Text
 from ablate.report.sections.stability import Stability
 from ablate.report.tables import Table
 from ablate.report.words import say
-from ablate.route.publish import describe, publish
-from ablate.tracking.parent import parent_of
+from ablate.route.publish import publish
+from ablate.tracking.content import parent_of
 
 N = 5
 rng = np.random.default_rng(9)
@@ -113,10 +113,9 @@ def test_a_report_has_the_table_the_section_and_the_words_in_mlflow(tmp_path: Pa
     text = (folder.path / "report.md").read_text()
     assert "## Stability" in text
     assert not re.search(r"\bnan\b", text, re.IGNORECASE)
-    said = describe(folder)
-    assert "| a | ○ inconclusive |" in said
+    assert "| a | ○ inconclusive |" in text
     folder.study_file.write_text("name: x\n")
-    parent = parent_of(folder, describe)
+    parent = parent_of(folder)
     assert parent.metrics
     _, _, frame, _ = folder.frames()
     assert len(frame) == len(rows)

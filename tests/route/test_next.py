@@ -10,7 +10,7 @@ from rich.console import Console
 
 from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
-from ablate.route.publish import describe, print_places, publish
+from ablate.route.publish import print_places, publish
 
 DECIDED = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88]}
 OPEN = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.52, 0.63, 0.54, 0.55]}
@@ -75,14 +75,6 @@ def test_nothing_is_advised_where_it_would_not_help(
 
 def test_a_confirmation_is_not_to_be_confirmed_again(results: Path) -> None:
     assert len(lines(folder(results, DECIDED, "x@confirm"))) == 2
-
-
-def test_mlflow_gets_question_answer_and_verdicts(results: Path) -> None:
-    study = folder(results, DECIDED, question="Which?")
-    said = describe(study)
-    assert said.startswith(f"Which?\n\n{study.answer()[0]}\n\n")
-    assert "| Variant | Verdict |" in said
-    assert "31 points with a" in study.answer()[0]
 
 
 def test_an_answer_is_a_line_whatever_a_label_says_and_damage_is_shown(results: Path) -> None:

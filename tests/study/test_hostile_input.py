@@ -129,7 +129,7 @@ def test_attention_weights_that_no_machine_has_the_memory_for(write: Callable[..
 
 
 def test_twenty_thousand_keys_or_values(write: Callable[..., Path]) -> None:
-    keys = "".join(f"unknown_key_{i}: {i}\n" for i in range(20_000))
+    keys = "".join(f"k{i}: 1\n" for i in range(20_000))
     assert "at most 20,000 keys and values" in problems(write(HEAD + keys))[0]
     some = "".join(f"unknown_key_{i}: {i}\n" for i in range(5_000))
     found = problems(write(HEAD + some))
@@ -147,7 +147,7 @@ def test_twenty_thousand_keys_or_values(write: Callable[..., Path]) -> None:
         ("notes=" + "{a: " * 50 + "1" + "}" * 50, "has a value that is not YAML: is nested too deeply"),
         ("a" + ".a" * 5000 + "=1", "has a path of more than 40 steps"),
         ("seeds=0x" + "f" * 50_000, "has a value that is not YAML: must be a number of at most 64 bits"),
-        ("name=\udcff", "has a value that is not YAML: has a control character"),
+        ("name=\udcff", "has a value that is not YAML: unacceptable character"),
         ("training.lr=2020-01-01", "training.lr: must be a number; given '2020-01-01'"),
         ("model.d_model=100000", "model.d_model: is too large; given 100000"),
         ("x=" + "a" * 100_000, "x: unknown key"),

@@ -26,7 +26,8 @@ from ablate.tracking.sync import Status, sync
 
 # SQLAlchemy 2.1 deprecates what MLflow 3.17 uses in its models.
 NOLOAD = "ignore:The ``noload`` loader strategy:DeprecationWarning"
-PAGE = {"report.md": "# Report", "report.html": "<p>", "figures/a.svg": "<svg/>"}
+TEXT = "# study\n\nWhy?\n\n![A figure.](figures/a.svg)\nWorse.\n"
+PAGE = {"report.html": "<p>", "figures/a.svg": "<svg/>"}
 STUDY = "name: {name}\ndesign: one_factor\nseeds: {seeds}\nmetric: {{name: accuracy}}\n"
 
 
@@ -59,12 +60,6 @@ def cell_of(variant: str, seed: int, task: str, trial: str) -> Cell:
     return Cell(
         variant, task, seed, Trial(trial, {}, seed), f"{variant} seed {seed}", {"model.norm": "layer"}
     )
-
-
-def describe(folder: StudyFolder) -> str:
-    """The question and the verdicts, as a run describes its study."""
-    verdicts = [f"{row['variant']}: {row['verdict']}" for row in folder.comparisons()]
-    return "\n\n".join([folder.evidence().facts.question, *verdicts])
 
 
 def report(
@@ -116,7 +111,7 @@ def report(
     judged = [{"variant": f"v{n}", "verdict": word, "exploratory": False} for n, word in enumerate(verdicts)]
     comparisons = pd.DataFrame([*judged, {"variant": "beside", "verdict": "better", "exploratory": True}])
     folder.save_verdicts(comparisons, pd.DataFrame(columns=list(CLAIM_COLUMNS)))
-    folder.save_page(page)
+    folder.save_page({"report.md": TEXT} | dict(page))
     folder.roster.close(every)
     return folder
 
@@ -141,7 +136,7 @@ def synced(
     store = Store(folder.results / "store")
     with opened(store.root, uri, wait, warn) as client:
         try:
-            sync(client, folder, store, describe, status)
+            sync(client, folder, store, status)
         finally:
             if client.tracking_uri.startswith("sqlite"):
                 # MLflow keeps connections by name, and another file may have it soon.

@@ -17,14 +17,14 @@ from ablate.tracking.content import (
     cut,
     flattened,
     milliseconds,
-    run_name,
+    run_names,
 )
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 
 
-def content(event: Finished, study: str = "study") -> Content:
-    return content_of(study, event.cell, event.record)
+def content(event: Finished, name: str = "run") -> Content:
+    return content_of(name, event.cell, event.record)
 
 
 def test_parameters_are_the_flattened_config_with_parts_under_their_own_path():
@@ -49,15 +49,12 @@ def test_parameters_are_the_flattened_config_with_parts_under_their_own_path():
     }
 
 
-def test_names_sort_by_variant_then_seed():
-    names = [
-        run_name(tracked(variant, seed).cell, with_task=True)
-        for variant in ("baseline", "model.norm=batch")
-        for seed in (2, 11)
-    ]
-    assert names == sorted(names)
-    assert names[-1] == "recall · model.norm=batch · seed 11"
-    assert run_name(tracked("baseline", 3).cell, with_task=False) == "baseline · seed 03"
+def test_names_sort_by_task_where_there_are_several_then_variant_then_seed():
+    cells = [tracked(variant, seed).cell for variant in ("baseline", "model.norm=batch") for seed in (2, 11)]
+    names = run_names({cell.id: cell for cell in [*cells, tracked("baseline", 3, "copy").cell]})
+    assert [*names.values()][:-1] == sorted([*names.values()][:-1])
+    assert [*names.values()][-2:] == ["recall · model.norm=batch · seed 11", "copy · baseline · seed 03"]
+    assert run_names({"x": cells[0]}) == {"x": "baseline · seed 02"}
 
 
 def test_curves_have_a_group_of_their_own_and_final_metrics_stand_at_step_0():
@@ -92,7 +89,7 @@ def test_the_digest_follows_the_content_and_nothing_else():
     digest = content(tracked("baseline", 0)).digest
     assert digest == content(tracked("baseline", 0)).digest
     for other in (
-        content(tracked("baseline", 0), "other"),
+        content(tracked("baseline", 0), "other name"),
         content(tracked("baseline", 0, metrics={"accuracy": 0.5})),
         content(tracked("baseline", 0, status="diverged")),
         content(tracked("baseline", 0, finished_at="2026-01-02T03:04:16+00:00")),

@@ -15,8 +15,8 @@ from mlflow_helpers import NOLOAD, shown, tracked
 
 from ablate.core.events import Asked, Started
 from ablate.records.folder import StudyFolder
-from ablate.route import track
-from ablate.route.track import Tracker
+from ablate.tracking import tracker as track
+from ablate.tracking.tracker import Tracker
 
 pytestmark = [pytest.mark.filterwarnings(NOLOAD), pytest.mark.usefixtures("tracking")]
 
@@ -70,24 +70,24 @@ def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finis
 ) -> None:
     with Tracker(folder, None, pytest.fail) as tracker:
         tracker(tracked("baseline", 0))
-        assert tracker._busy is None
+        assert tracker._child is None
         monkeypatch.setattr(track, "EVERY", 1000.0)
         tracker._due = time.monotonic()
         for event in (Asked(1), Started("x")):
             tracker(event)
-        assert tracker._busy is None
+        assert tracker._child is None
         tracker(tracked("baseline", 0))
-        first = tracker._busy
+        first = tracker._child
         assert first is not None
         tracker._due = time.monotonic()
         tracker(tracked("baseline", 0))
-        assert tracker._busy is first, "two at once"
+        assert tracker._child is first, "two at once"
         assert os.getpriority(os.PRIO_PROCESS, first.process.pid) in (0, 10)
-        assert tracker.rest(track.LIMIT) == ""
+        assert first.connection.poll(track.LIMIT)
         assert shown(folder.results) == [*TRIALS, ("toy", "RUNNING")]
         tracker._due = time.monotonic() + 1000
         tracker(tracked("baseline", 0))
-        assert tracker._busy is None
+        assert tracker._child is first
     assert shown(folder.results) == [*TRIALS, ("toy", "KILLED")]
     assert finished(folder) == []
     assert shown(folder.results) == DONE
@@ -98,9 +98,9 @@ def test_of_a_process_that_is_killed_the_next_one_makes_it_good(folder: StudyFol
     warnings: list[str] = []
     with Tracker(folder, None, warnings.append) as tracker:
         tracker.prepare()
-        assert tracker._ready is not None
-        tracker._ready.process.send_signal(signal.SIGKILL)
-        tracker._ready.process.wait()
+        assert tracker._child is not None
+        tracker._child.process.send_signal(signal.SIGKILL)
+        tracker._child.process.wait()
         assert not tracker.finish()
     assert len(warnings) == 1
     assert "its process was killed by SIGKILL. Nothing is lost: every trial is in" in warnings[0]

@@ -8,7 +8,6 @@ import pytest
 from mlflow_helpers import (
     NOLOAD,
     cell_of,
-    describe,
     report,
     shown,
     snapshot,
@@ -28,9 +27,8 @@ SERVE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from mlflow_helpers import describe
 from ablate.tracking.server import serve
-sys.exit(serve(Path(sys.argv[2]), int(sys.argv[3]), describe))
+sys.exit(serve(Path(sys.argv[2]), int(sys.argv[3])))
 """
 RUNS = [tracked("baseline", 0), tracked("model.norm=batch", 0)]
 NAMES = ["baseline · seed 00", "model.norm=batch · seed 00", "study"]
@@ -43,19 +41,19 @@ def study(results: Path) -> StudyFolder:
 
 
 def test_a_report_is_brought_in_and_again_where_it_was_written_again(results, study):
-    for text in ("# Report", "# Another"):
+    for text in ("# study\n\nWhy?", "# study\n\nOther?"):
         (study.path / "report.md").write_text(text)
-        bring_up_to_date(results, describe, pytest.fail)
+        bring_up_to_date(results, pytest.fail)
         assert told(results)["study"][-1] == ("study.yaml", study.study_file.read_bytes())
         assert ("report.md", text.encode()) in told(results)["study"]
-        assert ("mlflow.note.content", describe(study)) in told(results)["study"]
+        assert ("mlflow.note.content", text.split()[-1]) in told(results)["study"]
     assert [name for name, _ in shown(results)] == NAMES
 
 
 def test_trials_planned_but_not_run_are_not_missed(results):
     track(results, *RUNS, cells=[cell_of("baseline", 1, "recall", "planned")])
     before = snapshot(results)
-    bring_up_to_date(results, describe, pytest.fail)
+    bring_up_to_date(results, pytest.fail)
     assert snapshot(results) == before
 
 
@@ -63,7 +61,7 @@ def test_a_study_that_cannot_be_read_is_said_and_the_others_are_brought_in(resul
     study.study_file.write_text("[")
     report(results, tracked("baseline", 1), study="whole")
     warnings: list[str] = []
-    bring_up_to_date(results, describe, warnings.append)
+    bring_up_to_date(results, warnings.append)
     assert len(warnings) == 1
     assert warnings[0].startswith(f"{study.path}: MLflow is not up to date: ")
     assert shown(results) == [("baseline · seed 01", "FINISHED"), ("whole", "FINISHED")]
@@ -74,7 +72,7 @@ def test_published_evidence_and_a_study_without_a_report_are_passed_over(results
         path.unlink()
     other = report(results, tracked("baseline", 1), study="other")
     (other.path / "trials.parquet").unlink()
-    bring_up_to_date(results, describe, pytest.fail)
+    bring_up_to_date(results, pytest.fail)
     assert shown(results) == []
 
 
@@ -82,7 +80,7 @@ def test_a_study_that_was_timed_and_never_trained_has_its_parent(results):
     folder = report(results, cells=[cell_of("baseline", 0, "recall", "planned")])
     (folder.path / "speed.csv").write_text("variant,task,metric,own,value_variant,verdict\n")
     for _ in range(2):
-        bring_up_to_date(results, describe, pytest.fail)
+        bring_up_to_date(results, pytest.fail)
         assert shown(results) == [("study", "FINISHED")]
     assert [*(results / "store" / "artifacts").rglob("speed.csv")]
 
@@ -93,7 +91,7 @@ def test_of_a_trial_that_is_gone_mlflow_keeps_what_it_has(results, study, known)
         track(results, *RUNS)
         (study.path / "report.md").write_text("# Another")
     (results / "store" / "trials" / "recall-baseline-0.json").unlink()
-    bring_up_to_date(results, describe, pytest.fail)
+    bring_up_to_date(results, pytest.fail)
     names = [name for name, _ in shown(results)]
     assert names == NAMES[not known :]
 
@@ -102,7 +100,7 @@ def test_nothing_to_show_is_an_error(tmp_path):
     with pytest.raises(
         AblateError, match=r"has no store/, nothing has been run there; run a study or name --results"
     ):
-        serve(tmp_path, 5000, describe)
+        serve(tmp_path, 5000)
 
 
 def test_a_port_that_is_taken_is_an_error(results):
@@ -113,7 +111,7 @@ def test_a_port_that_is_taken_is_an_error(results):
         with pytest.raises(
             AblateError, match=rf"port {port} of 127\.0\.0\.1 cannot be used .*; choose another with --port"
         ):
-            serve(results, port, describe)
+            serve(results, port)
 
 
 @pytest.mark.slow

@@ -12,6 +12,7 @@ import random
 import textwrap
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
+from itertools import islice
 from keyword import iskeyword
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,11 @@ import jinja2
 from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.reading import unreadable
+from ablate.base.files import unreadable
 from ablate.base.registry import CATALOGUE, Slot, StrictModel
-from ablate.base.typed import word
+from ablate.base.text import word
 from ablate.commands.templates import PARTS
-from ablate.core.feature import features
+from ablate.core.feature import grammar
 from ablate.models.reference import places
 from ablate.study.document import parse_value
 from ablate.study.json_schema import summary
@@ -42,35 +43,27 @@ SMALL: Mapping[str, Any] = {
 
 COMMENT_AT = 34
 WIDTH = 110
-TABLES = (".csv", ".tsv")
 MAX_BYTES = 100_000_000
 """Of the data of a task."""
 SAMPLE_ROWS, SAMPLE_LENGTH = 600, 8
 WORDS = 2
 """Texts with as many spaces, on average, are read word by word."""
+OTHER = "Choose another name"
 LABELS = ("label", "class", "category", "target", "y")
-TEXTS = ("text", "sequence", "sentence", "content", "input")
 
 
 def create(target: Path, task: str) -> Path:
     """Writes a study with the name and in the folder of `target`, and returns its path. Raises `AblateError`."""
     path = target if target.suffix in (".yaml", ".yml") else target.with_name(f"{target.name}.yaml")
-    if problems := [*problems_of(path), *_problems(task)]:
-        raise _refused(*problems)
+    try:
+        TypeAdapter(StudyName).validate_python(path.stem)
+    except ValidationError:
+        allowed = "letters, digits, '.', '_' and '-', the first a letter or digit, at most 100; not `store`"
+        raise _refused("is not a valid study name", path.stem, allowed, source="NAME") from None
+    if task not in (tasks := CATALOGUE.names("task")):
+        hint = nearest(task, tasks) or f"To write a task of your own: ablate new --task {task}"
+        raise _refused("is not a task", task, listed(tasks), hint, "--task")
     return write({path: study_text(path.stem, task, (path.parent / SCHEMA).is_file())})[0]
-
-
-def _problems(task: str) -> Iterator[Problem]:
-    names = CATALOGUE.names("task")
-    if task not in names:
-        hint = nearest(task, names) or f"To write a task of your own: ablate new --task {task}"
-        yield Problem("is not a task", (), task, listed(names), hint, source="--task")
-        return
-    fields = CATALOGUE.get("task", task).Config.model_fields  # type: ignore[attr-defined]
-    if needed := [name for name, field in fields.items() if field.is_required()]:
-        rule = f"has parameters without a default ({listed(needed)}), which this command cannot choose"
-        hint = "Choose another task here, and name this one in the study"
-        yield Problem(rule, (), task, hint=hint, source="--task")
 
 
 def study_text(name: str, task: str, schema_is_there: bool) -> str:
@@ -89,12 +82,7 @@ def study_text(name: str, task: str, schema_is_there: bool) -> str:
         schema=SCHEMA,
         schema_is_there=schema_is_there,
         study=study,
-        of_features={
-            key: word(example)
-            for feature in features()
-            for key in feature.grammar()
-            for example in study[key].examples or ()
-        },
+        of_features={key: word(example) for key in grammar() for example in study[key].examples or ()},
         metric=MetricSection.model_fields,
         metrics=list(built.metrics),
         task=_parameters(config, "task", values),
@@ -157,15 +145,16 @@ def create_part(slot: str, target: Path) -> list[Path]:
         if not hint and CATALOGUE.names(slot):
             base = CATALOGUE.get(slot, CATALOGUE.names(slot)[0]).__module__.replace(".", "/")
             hint = f"One for {slot} is a class like those in {base}.py"
-        raise _refused(Problem("has no template of a part", (), slot, listed(PARTS), hint, source="--part"))
-    part, study = _files(target, slot)
+        raise _refused("has no template of a part", slot, listed(PARTS), hint, "--part")
+    part = _file(target, slot, "NAME")
     values = _names(part, slot) | {
         "slot": slot,
         "path": ".".join(["model", *places()[slot].path]),
         "default": places()[slot].default,
         "parameter": PARTS[slot],
     }
-    return write({part: rendered(f"{slot}.py.j2", **values), study: rendered("own_part.yaml.j2", **values)})
+    own = {part: f"{slot}.py.j2", part.with_suffix(".yaml"): "own_part.yaml.j2"}
+    return write({path: rendered(template, **values) for path, template in own.items()})
 
 
 def create_task(target: Path, data: Path | None) -> list[Path]:
@@ -173,25 +162,36 @@ def create_task(target: Path, data: Path | None) -> list[Path]:
 
     It reads `data`: a table where it ends in .csv or .tsv, else a text; without it a sample, which is written too.
     """
-    task, study = _files(target, "task")
-    sample = {}
-    if data is None:
-        data = task.with_suffix(".csv")
-        if data.exists():
-            hint = f"Choose another name, or give --from {data}"
-            raise _refused(Problem("already exists", (), str(data), hint=hint, source="--task"))
-        sample = {data: _sample(task.stem)}
-    is_table = data.suffix.lower() in TABLES
+    task = _file(target, "task", "--task")
+    sample = {task.with_suffix(".csv"): _sample(task.stem)} if data is None else {}
+    data = data or task.with_suffix(".csv")
+    text = sample.get(data) or _text(data)
+    is_table = data.suffix.lower() in (".csv", ".tsv")
     values: dict[str, Any] = _names(task, "task") | {"topology": "encoder" if is_table else "decoder"}
     settings = {"data": os.path.relpath(data, task.parent)}
-    text = sample.get(data) or _text(data)
     if is_table:
         columns, values["delimiter"], values["words"] = _table(data, text)
         settings |= columns
     values["settings"] = {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items()}
     template = "task_table.py.j2" if is_table else "task_text.py.j2"
-    own = {task: rendered(template, **values), study: rendered("own_task.yaml.j2", **values)}
-    return write({**sample, **own})
+    own = {task: template, task.with_suffix(".yaml"): "own_task.yaml.j2"}
+    return write({**sample, **{path: rendered(text, **values) for path, text in own.items()}})
+
+
+def _file(target: Path, slot: str, source: str) -> Path:
+    """The file of a part or task; raises `AblateError` where it cannot be of that name."""
+    name = target.name.removesuffix(".py")
+    if not name.isidentifier() or iskeyword(name) or parse_value(name) != name:
+        allowed = "letters, digits and '_', the first a letter, for instance `my_part`"
+        raise _refused("cannot be the name of a Python file", name, allowed, source=source)
+    if name in CATALOGUE.names(slot):
+        hint = f"For a study of it: ablate new NAME --task {name}" if slot == "task" else OTHER
+        raise _refused(f"is already registered as {slot}", name, hint=hint, source=source)
+    file = target.with_name(f"{name}.py")
+    if not file.exists() and find_spec(name) is not None:
+        rule = "is a Python module, which a file of this name could hide"
+        raise _refused(rule, name, hint=OTHER, source=source)
+    return file
 
 
 def _names(file: Path, slot: str) -> dict[str, Any]:
@@ -201,15 +201,15 @@ def _names(file: Path, slot: str) -> dict[str, Any]:
 
 
 def write(texts: Mapping[Path, str]) -> list[Path]:
-    """Writes new files, and returns their paths; raises `AblateError` for one that cannot be written."""
+    """Writes new files, and returns their paths; raises `AblateError` before the first where one cannot be written."""
+    if there := [str(path) for path in texts if path.exists()]:
+        raise _refused("already exists", listed(there), hint=OTHER, source="NAME")
     for path, text in texts.items():
         try:
             with path.open("x", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
-            raise AblateError(
-                f"{path}: cannot be written: {error.strerror}; choose another folder"
-            ) from error
+            raise AblateError(f"{path}: cannot be written: {error.strerror}; choose another") from error
     return [*texts]
 
 
@@ -225,74 +225,35 @@ def rendered(template: str, **values: Any) -> str:
     return environment.get_template(template).render(values)
 
 
-def problems_of(*paths: Path, source: str = "NAME") -> list[Problem]:
-    """What keeps new files of one name, the study last, from being written."""
-    study, found = paths[-1], []
-    try:
-        TypeAdapter(StudyName).validate_python(study.stem)
-    except ValidationError:
-        allowed = "letters, digits, '.', '_' and '-', the first a letter or digit, at most 100; not `store`"
-        found = [Problem("is not a valid study name", (), study.stem, allowed, source=source)]
-    if not study.parent.is_dir():
-        found += [Problem("names a folder that does not exist", (), str(study.parent), source=source)]
-    there = [str(path) for path in paths if path.exists()]
-    return found + [
-        Problem("already exists", (), path, hint="Choose another name", source=source) for path in there
-    ]
-
-
-def _files(target: Path, slot: str) -> tuple[Path, Path]:
-    """The files of a part or task and of its study; raises `AblateError` where they cannot be of that name."""
-    name, of_task = target.name.removesuffix(".py"), slot == "task"
-    paths = target.with_name(f"{name}.py"), target.with_name(f"{name}.yaml")
-    source, other = "--task" if of_task else "NAME", "Choose another name"
-    if not name.isidentifier() or iskeyword(name) or parse_value(name) != name:
-        allowed = "letters, digits and '_', the first a letter, for instance `my_part`"
-        raise _refused(Problem("cannot be the name of a Python file", (), name, allowed, source=source))
-    problems = problems_of(*paths, source=source)
-    if name in CATALOGUE.names(slot):
-        hint = f"For a study of it: ablate new NAME --task {name}" if of_task else other
-        problems = [Problem(f"is already registered as {slot}", (), name, hint=hint, source=source)]
-    elif not problems and find_spec(name) is not None:
-        rule = "is a Python module, which a file of this name could hide"
-        problems = [Problem(rule, (), name, hint=other, source=source)]
-    if problems:
-        raise _refused(*problems)
-    return paths
-
-
-def _refused(*problems: Problem) -> AblateError:
-    return AblateError("\n".join(map(str, problems)))
+def _refused(rule: str, given: str, allowed: str = "", hint: str = "", source: str = "") -> AblateError:
+    return AblateError(str(Problem(rule, (), given, allowed, hint, source=source)))
 
 
 def _text(data: Path) -> str:
     """The content of a file of data; raises `AblateError` where it has none that can be read."""
-    rule = unreadable(data, MAX_BYTES)
-    if rule is None:
-        try:
-            return data.read_bytes().decode("utf-8-sig")
-        except UnicodeDecodeError as error:
-            rule = f"must be UTF-8 text; byte {error.start + 1} is none"
-    raise _refused(Problem(rule, (), str(data), source="--from"))
+    if (rule := unreadable(data, MAX_BYTES)) is not None:
+        raise _refused(rule, str(data), source="--from")
+    try:
+        return data.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _refused(
+            f"must be UTF-8 text; byte {error.start + 1} is none", str(data), source="--from"
+        ) from None
 
 
 def _table(data: Path, text: str) -> tuple[dict[str, str], str, bool]:
     """The columns of texts and labels, as the task's parameters; the delimiter; whether the texts have words."""
-    try:
-        delimiter = csv.Sniffer().sniff(text.partition("\n")[0], delimiters=",;\t|").delimiter
-    except csv.Error:
-        delimiter = ","
-    table = csv.DictReader(text.splitlines(), delimiter=delimiter)
-    rows = [row for row, _ in zip(table, range(1000), strict=False)]
-    columns = [name for name in table.fieldnames or () if name]
-    if len(columns) < 2 or not rows:
+    header = text.partition("\n")[0]
+    delimiter = max(",;\t|", key=header.count)
+    rows = [*islice(csv.DictReader(text.splitlines(), delimiter=delimiter), 1000)]
+    columns = [name for name in rows[0] if name] if rows else []
+    if len(columns) < 2:
         rule = "must have a header with a column of texts and one of labels, and a row for each text"
-        raise _refused(Problem(rule, (), str(data), source="--from"))
-    sizes = {name: sum(len(row[name] or "") for row in rows) for name in columns}
+        raise _refused(rule, str(data), source="--from")
     label = next((name for name in columns if name.lower() in LABELS), columns[-1])
-    others = [name for name in columns if name != label]
-    content = next((name for name in others if name.lower() in TEXTS), max(others, key=sizes.__getitem__))
-    spaces = sum((row[content] or "").strip().count(" ") for row in rows)
+    texts = {name: " ".join(row[name] or "" for row in rows) for name in columns if name != label}
+    content = max(texts, key=lambda name: len(texts[name]))
+    spaces = texts[content].count(" ") - len(rows) + 1
     return {"text": content, "label": label}, delimiter, spaces >= WORDS * len(rows)
 
 
@@ -300,9 +261,8 @@ def _sample(name: str) -> str:
     """A table of letters; the label says which of a and b comes first, so that it takes the order to tell."""
     draw, lines = random.Random(name), ["text,label"]
     for _ in range(SAMPLE_ROWS):
+        first, second = sorted(draw.sample(range(SAMPLE_LENGTH), 2))
         letters = draw.choices("cdefgh", k=SAMPLE_LENGTH)
-        for place, letter in zip(draw.sample(range(SAMPLE_LENGTH), 2), "ab", strict=True):
-            letters[place] = letter
-        text = "".join(letters)
-        lines.append(f"{text},{'a' if text.index('a') < text.index('b') else 'b'} first")
+        letters[first], letters[second] = draw.sample("ab", 2)
+        lines.append(f"{''.join(letters)},{letters[first]} first")
     return "\n".join([*lines, ""])

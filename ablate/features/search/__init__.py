@@ -17,12 +17,11 @@ class SearchFeature(
     settle="stage:settle",
     at_most="stage:at_most",
     begun="stage:begun",
-    companions="stage:companions",
-    beside="stage:untuned",
+    companions="stage:untuned",
     frames="stage:frames",
     facts="stage:facts",
     plan="stage:plan",
-    told="stage:told",
+    account="stage:account",
     export="export:export",
 ):
     """A sweep searches from the baseline, and tuning for every variant; what they choose is judged on other seeds."""

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from ablate.base.errors import AblateError
-from ablate.base.passwords import masked
+from ablate.base.text import masked
 from ablate.core.evidence import Evidence
 from ablate.features.search.table import table_of
 
 
 def export(evidence: Evidence, url: str) -> list[str]:
     """Writes each search of a study into a storage of Optuna's, and returns their names."""
-    found, names = table_of(evidence), []
-    places = zip(found.trials["variant"], found.trials["task"], strict=True) if found is not None else ()
-    for variant, task in dict.fromkeys(places):
+    names: list[str] = []
+    if (found := table_of(evidence)) is None:
+        return names
+    for variant, task in dict.fromkeys(zip(found.trials["variant"], found.trials["task"], strict=True)):
         names.append(" ".join(filter(None, [evidence.facts.study, evidence.facts.searched, variant, task])))
         try:
             found.rebuilt(variant, task, url, names[-1])

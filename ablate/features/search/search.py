@@ -19,10 +19,10 @@ from ablate.core.events import Progress
 from ablate.core.metric import Description
 from ablate.core.record import Record, lost_to_its_variant
 from ablate.features.search.objectives import LOST, intermediate, reported, seed_value, summarised
-from ablate.features.search.parts import quiet
 from ablate.features.search.space import Point
 from ablate.features.search.spec import SearchSpec
 from ablate.features.search.table import Parameter, directions
+from ablate.search.parts import quiet
 
 if TYPE_CHECKING:
     import optuna
@@ -219,7 +219,7 @@ class Search:
             return "FAIL", None, row | {"status": "failed", "reason": failed[0].reason}
         if setting.pruned_at is not None and self._reads == "steps":
             # What a finished record has beyond its cut is not known either.
-            lacking = {f"validation_{self._metric}": None}
+            lacking: dict[str, float | None] = {f"validation_{self._metric}": None}
             records = [replace(r, status="pruned", metrics=lacking, curves={}) for r in records]
         values, more = summarised(records, self.spec.objectives, setting.description, self.spec.at)
         row |= more | dict(zip((o.name for o in self.spec.objectives), values, strict=True))

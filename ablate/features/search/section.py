@@ -17,8 +17,8 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 
 from ablate.base.registry import OnOff, Slot, StrictModel
-from ablate.features.search.parts import TPE, NoPruner, Random
 from ablate.features.search.table import winner_names
+from ablate.search.parts import TPE, NoPruner, Random
 from ablate.study.sections.match import refusal
 
 Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]

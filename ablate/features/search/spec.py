@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.registry import PartConfig
 from ablate.core.metric import Description
-from ablate.features.search.parts import check_pruner, check_sampler
 from ablate.features.search.space import Space, SpaceReader
 from ablate.features.search.table import WINNER, Objective, SearchFacts
+from ablate.search.parts import check_pruner, check_sampler
 from ablate.study.checks import Draft
 from ablate.study.document import PathKey
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM
@@ -79,7 +79,7 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
     if sampler.exhaustive and space:
         trials = _grid_trials(draft, kind, space)
     with document.reporting(kind, "sampler"):
-        check_sampler(sampler, section.sampler.name, len(objectives), space and space.numbers)
+        check_sampler(sampler, section.sampler.name, len(objectives), space.numbers if space else None)
     with document.reporting(kind, "pruner"):
         # A grid that was refused has no trials, and nothing to prune.
         earlier = (trials - 1) // section.batch * section.batch if trials else 1

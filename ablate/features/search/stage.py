@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -14,7 +14,6 @@ from ablate.base.errors import Problem, StudyError
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.core.feature import features
 from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
 from ablate.features.search.search import Search, SearchPlan
@@ -106,13 +105,13 @@ def _compare_versions(run: Run, spec: SearchSpec, most: int) -> None:
 
 def _judging(experiment: Experiment, variants: int) -> int:
     """The most trainings that judge so many variants."""
-    each = 1 + sum(feature.companions(experiment.study) for feature in features())
+    each = 1 + len(experiment.companions(experiment.cells()[:1])) + _trains_untuned(experiment)
     return experiment.study.seeds.count * len(experiment.tasks) * variants * each
 
 
-def companions(study: Any) -> int:
-    """The variants as the study gives them, which are trained beside those that are tuned."""
-    return int(study.section("tune") is not None and study.section("tune").untuned)
+def _trains_untuned(experiment: Experiment) -> bool:
+    section = experiment.study.section("tune")
+    return section is not None and section.untuned
 
 
 def at_most(experiment: Experiment, left: int) -> int:
@@ -122,10 +121,9 @@ def at_most(experiment: Experiment, left: int) -> int:
     return tried + _judging(experiment, variants)
 
 
-def begun(run: Run) -> Iterable[str]:
-    """The metrics of all claims, where a setting was trained from which they could have been read."""
-    tried = any(cell.role == TRIED and run.store.has(cell.id) for cell in run.folder.roster.cells())
-    return {claim.metric for claim in run.experiment.claims} if tried else ()
+def begun(run: Run) -> bool:
+    """Whether a setting was trained, from which a claim could have been read."""
+    return any(cell.role == TRIED and run.store.has(cell.id) for cell in run.folder.roster.cells())
 
 
 def _swept(run: Run, spec: SearchSpec, choice: Choice) -> Experiment:
@@ -172,14 +170,15 @@ def _tuned(run: Run, spec: SearchSpec, choice: Choice, searched: Sequence[Varian
     return replace(found, left_out=[v.name for v in experiment.variants if v not in searched])
 
 
-def untuned(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
-    """The trainings of tuned variants as the study gives them."""
-    if experiment.choice.by != "tuning" or not companions(experiment.study):
+def untuned(experiment: Experiment, cell: Cell) -> list[Cell]:
+    """The training of a tuned variant as the study gives it."""
+    variant = next(variant for variant in experiment.variants if variant.name == cell.variant)
+    if variant.given is None or not _trains_untuned(experiment):
         return []
-    given = [replace(v, configs=v.given) for v in experiment.variants if v.given is not None]
-    found = replace(experiment, variants=given).cells()
-    names = [f"{cell.variant} {UNTUNED}{cell.name.removeprefix(cell.variant)}" for cell in found]
-    return [replace(cell, name=name, role=UNTUNED) for cell, name in zip(found, names, strict=True)]
+    config = variant.given[experiment.tasks.index(cell.task)]
+    name = f"{cell.variant} {UNTUNED}{cell.name.removeprefix(cell.variant)}"
+    trial = experiment.trial(config, cell.seed, cell.trial.stream)
+    return [replace(cell, trial=trial, name=name, role=UNTUNED)]
 
 
 def frames(
@@ -206,7 +205,7 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
     for kind, spec in experiment.read[NAME].items():
         tunes, known = kind == "tune", spec.facts()
         searches = len(experiment.variants) * len(experiment.tasks) if tunes else 1
-        then = say("plan.chosen", bool(companions(experiment.study)))
+        then = say("plan.chosen", _trains_untuned(experiment))
         sentences.append(
             say(
                 "plan.search",
@@ -230,9 +229,9 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
     return sentences, None
 
 
-def told(evidence: Evidence) -> tuple[str, str]:
+def account(evidence: Evidence) -> str:
     """What was searched, and with which budget."""
     if (table := table_of(evidence)) is None:
-        return "", ""
+        return ""
     known = table.facts
-    return say("search.method", evidence.facts.searched, known.trials, len(known.seeds), table.paths), ""
+    return say("search.method", evidence.facts.searched, known.trials, len(known.seeds), table.paths)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.core.evidence import Evidence
 from ablate.core.metric import sign, undominated
-from ablate.features.search.parts import quiet
+from ablate.search.parts import quiet
 
 if TYPE_CHECKING:
     import pandas as pd

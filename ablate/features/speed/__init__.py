@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from ablate.base import wording
 from ablate.core.feature import Feature
@@ -15,23 +15,16 @@ class SpeedFeature(
     grammar="section:GRAMMAR",
     check="checks:check_speed",
     begun="stage:begun",
-    measure="stage:measure_missing",
-    measured="stage:of_run",
-    inputs="stage:inputs",
-    place="kept:place",
+    measure="stage:measure",
     plan="stage:plan",
     tables="ratios:tables",
-    told="timing:told",
+    account="timing:account",
     brief="timing:brief_tables",
 ):
     """Measured after training; claims may be about `step_seconds` and the like."""
 
     by_path: ClassVar[Sequence[str]] = ("speed.over",)
     decides: ClassVar[bool] = False
-
-    def confirming(self, claims: Sequence[Any]) -> Mapping[str, Any]:
-        """Seeds say nothing about speed."""
-        return {self.name: None}
 
     def costs(self) -> Mapping[str, tuple[str, Callable[[float], str]]]:
         """Time and memory of a training step."""

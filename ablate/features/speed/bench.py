@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
-from ablate.base.clock import now
 from ablate.base.errors import AblateError, Problem, StudyError, listed
-from ablate.base.locks import exclusive, interruptible
+from ablate.base.locks import exclusive
+from ablate.base.process import interruptible, now
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Claim
 from ablate.features.speed.checks import lacks_operations
+from ablate.features.speed.ratios import METRICS
 from ablate.features.speed.section import SpeedSection
-from ablate.features.speed.stage import measure, was_timed
+from ablate.features.speed.stage import Timing, was_timed
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.route.cached import staying_current
 from ablate.route.choose import as_reported, study_path
 from ablate.route.claims import date_claims, is_measured
 from ablate.route.confirm import confirming
-from ablate.route.engine import reference
 from ablate.route.gather import gather
 from ablate.route.options import Options
 from ablate.route.place import place, refuse_another, reported, source_of
 from ablate.route.publish import publish
+from ablate.route.running import reference
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.given import resolved_text
@@ -64,16 +65,16 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder, warn) if trained else experiment
         ran = {cell.variant for cell in experiment.cells() if store.has(cell.id)}
-        timed = was_timed(experiment, store, section)
+        timed = METRICS if was_timed(experiment, store, section) else ()
         claims = date_claims(folder, given.claims, ran, timed)
         if not trained:
             folder.begin(resolved_text(experiment, folder.path), [])
         try:
-            timing = measure(experiment, store, section, say, fresh=options.fresh)
+            known = Timing(experiment, store, section).complete(say, fresh=options.fresh).measured
         except AblateError as error:
             raise NotTimedError(str(error)) from error
         evidence = _evidence(experiment, claims, folder)
-        folder.save_evidence(evidence.having("speed", timing.frame, asdict(timing.facts)))
+        folder.save_evidence(evidence.having("speed", known.frame, known.facts))
         publish(folder, warn)
     return folder
 

@@ -20,9 +20,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NoReturn
 
-from ablate.base.clock import now
 from ablate.base.errors import AblateError, described
 from ablate.base.plugins import raised_by_plugin
+from ablate.base.process import now
 from ablate.base.streams import numpy_stream
 from ablate.core.speed import Operation
 from ablate.core.workload import Workload

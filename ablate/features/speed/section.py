@@ -10,6 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from ablate.base.registry import OnOff, StrictModel
 from ablate.core.facts import Facts
 from ablate.core.speed import CALLS, TimedCall
+from ablate.study.sections.grid import Number, one_path, rising
 from ablate.study.sections.match import refusal
 
 LEAST = 0.02
@@ -52,36 +53,11 @@ class SpeedFacts:
         return cls(**facts.features["speed"]) if "speed" in facts.features else None
 
 
-LEAST_SIZES = 3
-"""Sizes, at least: fewer show no slope."""
-
-
-def _size(given: Any) -> Any:
-    if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
-        raise refusal("must be a number above 0", "for instance 64, 128 and 256")
-    return given
-
-
-def _rising(sizes: list[int | float]) -> list[int | float]:
-    if twice := sorted({size for size in sizes if sizes.count(size) > 1}):
-        raise refusal(f"lists {twice[0]:g} twice", "each size once")
-    if len(sizes) < LEAST_SIZES:
-        raise refusal("shows no slope", f"at least {LEAST_SIZES} sizes")
-    return sorted(sizes)
-
-
-def _one(over: dict[str, list[int | float]]) -> dict[str, list[int | float]]:
-    if len(over) > 1:
-        raise refusal("has more than one path", "one path with its sizes")
-    return over
-
-
 def _distinct(calls: list[TimedCall]) -> list[TimedCall]:
     return [call for call in CALLS if call in calls]
 
 
-Size = Annotated[int | float, BeforeValidator(_size)]
-Sizes = Annotated[list[Size], AfterValidator(_rising), Field(min_length=LEAST_SIZES, max_length=50)]
+Sizes = Annotated[list[Number], AfterValidator(rising), Field(max_length=50)]
 
 
 class SpeedSection(StrictModel):
@@ -89,7 +65,7 @@ class SpeedSection(StrictModel):
 
     calls: Annotated[list[TimedCall], AfterValidator(_distinct), Field(min_length=1)] = list(CALLS)
     "What is timed of each variant that has it: forward, step, generation."
-    over: Annotated[dict[str, Sizes], AfterValidator(_one), Field(max_length=1)] = {}
+    over: Annotated[dict[str, Sizes], AfterValidator(one_path), Field(max_length=1)] = {}
     "A path → its sizes, such as task.seq_len: [64, 128, 256]: the variants are timed at each of them too."
     processes: Annotated[int, Field(ge=5, le=1_000)] = 8
     "Fresh processes, each of which times all variants: the replicates of a verdict."

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -19,17 +18,17 @@ from ablate.base.errors import AblateError
 from ablate.base.locks import measuring
 from ablate.base.wording import counted, duration
 from ablate.core.facts import BASELINE
+from ablate.core.feature import Measured
+from ablate.features.speed import kept
 from ablate.features.speed.blocks import BUDGET
-from ablate.features.speed.kept import Measurements, here
 from ablate.features.speed.measuring import CannotBeTimedError, Group, Request, measure_group, measured
-from ablate.features.speed.ratios import METRICS
 from ablate.features.speed.section import COLUMNS, SpeedFacts, SpeedSection
-from ablate.records.environment import machine
+from ablate.records.environment import here, machine
 from ablate.records.store import Store
 from ablate.report.words import say as words
-from ablate.route.engine import reference
+from ablate.route.choose import settling
 from ablate.route.place import reported
-from ablate.route.running import Run
+from ablate.route.running import Run, reference
 from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
 from ablate.study.patch import apply_patches, value_at
@@ -56,16 +55,12 @@ class _Place:
 
     def advice(self, error: CannotBeTimedError) -> str:
         """Which variant cannot be timed, why, and what to do."""
-        reason, what = error.reason, "Correct it"
-        if any(
-            word in reason.lower() for word in ("out of memory", "allocate memory", "memoryerror", "sigkill")
-        ):
-            what = "Make batch, length or model smaller"
-            reason += "" if "memory" in reason.lower() else ", probably for want of memory"
+        lacking = any(word in error.reason.lower() for word in ("memory", "sigkill"))
+        what = "Make batch, length or model smaller" if lacking else "Correct it"
         what += "" if self.own else f", or leave {self.size:g} out of speed.over"
         names = ", ".join(variant for variant, key in self.keys.items() if key == error.config)
         then = "and run the same command: what was measured is kept"
-        return f"{names}{self.where}: cannot be timed: {reason}. {what}, {then}"
+        return f"{names}{self.where}: cannot be timed: {error.reason}. {what}, {then}"
 
 
 class Timing:
@@ -76,14 +71,8 @@ class Timing:
 
     def __init__(self, experiment: Experiment, store: Store, section: SpeedSection) -> None:
         self.experiment, self.section, self.store = experiment, section, store
-        self.measurements = Measurements(store.root, store.warn)
         self.places = {place.group.key: place for place in _places(experiment, section)}
-        self.found = {key: self.measurements.load(key) for key in self.places}
-
-    @property
-    def facts(self) -> SpeedFacts:
-        """How they are timed on this machine."""
-        return self.section.facts(self.experiment.workload.threads, machine())
+        self.found = {key: kept.load(store, key) for key in self.places}
 
     @property
     def processes(self) -> int:
@@ -91,23 +80,27 @@ class Timing:
         return min(self.section.processes, *map(len, self.found.values()))
 
     @property
-    def frame(self) -> pd.DataFrame:
-        """With `COLUMNS`."""
+    def measured(self) -> Measured:
+        """A frame with `COLUMNS`, how it was measured, and its files where nothing is missing."""
         rows = [row for key, place in self.places.items() for row in self._rows(place, key)]
-        frame = pd.DataFrame(rows, columns=list(COLUMNS))
-        return frame.astype({"memory": float, "flops": float})
+        frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"memory": float, "flops": float})
+        facts = self.section.facts(self.experiment.workload.threads, machine())
+        whole = self.processes == self.section.processes
+        return Measured(
+            frame, asdict(facts), [kept.path(self.store, key) for key in self.places] if whole else None
+        )
 
     def _rows(self, place: _Place, key: str) -> Iterator[dict[str, Any]]:
         processes = self.found[key][: self.section.processes]
         for variant, config in place.keys.items():
             for number, process in enumerate(processes):
-                of = process["configs"][config]
-                for call, timing in of["calls"].items():
+                found = process["configs"][config]
+                for call, timing in found["calls"].items():
                     yield {
                         **{name: value for name, value in timing.items() if name in COLUMNS},
                         **{"variant": variant, "task": place.task, "size": place.size, "own": place.own},
                         **{"call": call, "process": number, "busy": process["busy"]},
-                        "memory": of["memory"] if call == "step" else None,
+                        "memory": found["memory"] if call == "step" else None,
                         "flops": processes[0]["configs"][config]["calls"][call]["flops"],
                     }
 
@@ -116,98 +109,76 @@ class Timing:
         copies = 1 + sum(not variant.placebo for variant in self.experiment.variants)
         return processes * (START + len(self.places) * copies * len(self.section.calls) * BUDGET)
 
-    def complete(self, say: Callable[[str], None]) -> None:
-        """Runs a process for each number that some group lacks, and keeps every group as soon as it is measured."""
-        found, started, asked = self.found, time.monotonic(), self.section.processes
+    def complete(self, say: Callable[[str], None], *, fresh: bool = False) -> Timing:
+        """Runs a process for each number that some group lacks, or with `fresh` for each, and keeps every group as
+        soon as it is measured.
+
+        Raises `AblateError` with the variant, and the size, that cannot be timed; an interruption says how much is
+        kept.
+        """
+        with measuring(self.store.root, say):
+            # Another command may have measured meanwhile.
+            self.found = {key: [] if fresh else kept.load(self.store, key) for key in self.places}
+            try:
+                self._measure(say)
+            except KeyboardInterrupt:
+                done = f"{self.processes} of {self.section.processes} timed processes"
+                raise KeyboardInterrupt(done) from None
+        return self
+
+    def _measure(self, say: Callable[[str], None]) -> None:
+        asked, least, started = self.section.processes, self.processes, time.monotonic()
         where = replace(reference(self.experiment), threads=self.experiment.workload.threads)
         sizes = {place.size for place in self.places.values()}
         what = counted(len({variant for place in self.places.values() for variant in place.keys}), "variant")
         what += f" at {len(sizes)} sizes" if len(sizes) > 1 else ""
-        least = min(map(len, found.values()))
         for process in range(least, asked):
             each = (time.monotonic() - started) / max(process - least, 1)
             left = f", about {duration(each * (asked - process))} left" if process > least else ""
             say(f"Timing {what}, process {process + 1} of {asked}{left} …")
-            groups = [self.places[key].group for key, processes in found.items() if len(processes) <= process]
+            groups = [self.places[key].group for key, found in self.found.items() if len(found) <= process]
             try:
                 request = Request(process, self.section.calls, groups, BUDGET)
                 with closing(measured(where, request)) as measurements:  # type: ignore[type-var]
-                    for group, one in measurements:
-                        found[group.key].append(one)
-                        self.measurements.save(self.places[group.key].stands_for, found[group.key])
+                    for group, found in measurements:
+                        self.found[group.key].append(found)
+                        kept.save(self.store, self.places[group.key].stands_for, self.found[group.key])
             except CannotBeTimedError as error:
                 raise AblateError(self.places[error.group.key].advice(error)) from error
 
 
-def measure(
-    experiment: Experiment,
-    store: Store,
-    section: SpeedSection,
-    say: Callable[[str], None],
-    *,
-    fresh: bool = False,
-) -> Timing:
-    """What is missing in the store is measured now, in its own processes; with `fresh` all of it, again.
-
-    Raises `AblateError` with the variant, and the size, that cannot be timed; an interruption says how much is kept.
-    """
-    with measuring(store.root, say):
-        timing = Timing(experiment, store, section)
-        for processes in timing.found.values() if fresh else ():
-            processes.clear()
-        try:
-            timing.complete(say)
-        except KeyboardInterrupt:
-            done = Timing(experiment, store, section).processes
-            raise KeyboardInterrupt(f"{done} of {section.processes} timed processes") from None
-    return timing
+def was_timed(experiment: Experiment, store: Store, section: SpeedSection) -> bool:
+    """Whether the store has processes of these variants at their own size."""
+    return any(Timing(experiment, store, section.model_copy(update={"over": {}})).found.values())
 
 
-def was_timed(experiment: Experiment, store: Store, section: SpeedSection) -> Collection[str]:
-    """All metrics of speed, where the store has processes of these variants at their own size."""
-    own = section.model_copy(update={"over": {}})
-    return METRICS if any(Timing(experiment, store, own).found.values()) else ()
-
-
-def begun(run: Run) -> Collection[str]:
-    """All, where these variants were timed; what a search chooses is not known yet."""
+def begun(run: Run) -> bool:
+    """Whether these variants were timed; what a search chooses is not known yet."""
     section = run.experiment.study.section("speed")
-    if section is None or run.options.sweep or run.experiment.tune is not None:
-        return ()
-    return was_timed(run.experiment, run.store, section)
+    return (
+        section is not None
+        and not settling(run.experiment, run.options)
+        and was_timed(run.experiment, run.store, section)
+    )
 
 
-def measure_missing(run: Run) -> None:
-    """What is missing, in fresh processes one after the other."""
-    if (section := run.experiment.study.section("speed")) is not None:
-        run.listeners.tracker.rest()
-        measure(run.experiment, run.store, section, run.say, fresh=run.options.fresh)
-
-
-def known(run: Run) -> Timing | None:
-    """What the store has of it, by `speed:` or, without it, as the variants of the report were timed."""
-    section, facts = run.experiment.study.section("speed"), reported(run.folder)
-    if section is None and facts is not None and (before := SpeedFacts.of(facts)) is not None:
-        section = SpeedSection.of(before)
-    try:
-        return None if section is None else Timing(run.experiment, run.store, section)
-    except AblateError:  # the study no longer has these sizes
+def measure(run: Run, missing: bool) -> Measured | None:
+    """What is `missing` is measured, in fresh processes one after the other; without `speed:`, what the store has of
+    the variants as those of the report were timed.
+    """
+    asked, facts = run.experiment.study.section("speed"), reported(run.folder)
+    before = None if facts is None else SpeedFacts.of(facts)
+    if asked is None and before is None:
         return None
-
-
-def of_run(run: Run) -> tuple[pd.DataFrame, Mapping[str, Any]] | None:
-    """Its measurements, and how they were made."""
-    timing = known(run)
-    return None if timing is None or timing.frame.empty else (timing.frame, asdict(timing.facts))
-
-
-def inputs(run: Run) -> Sequence[Path] | None:
-    """The measurements; None where some process is missing."""
-    if (asked := run.experiment.study.section("speed")) is None:
-        return ()
-    timing = known(run)
-    whole = timing is not None and timing.processes >= asked.processes
-    return [timing.measurements.path(key) for key in timing.places] if timing and whole else None
+    section = asked if before is None or asked else SpeedSection.of(before)
+    timing = Timing(run.experiment, run.store, section)
+    if asked is not None and missing:
+        run.listeners.tracker.rest()
+        try:
+            timing.complete(run.say, fresh=run.options.fresh)
+        except AblateError as error:
+            run.warn(str(error))
+    return timing.measured
 
 
 def plan(experiment: Experiment, store: Store) -> tuple[list[str], Mapping[str, Any] | None]:
@@ -217,7 +188,7 @@ def plan(experiment: Experiment, store: Store) -> tuple[list[str], Mapping[str, 
     timing = Timing(experiment, store, section)
     asked, done = section.processes, timing.processes
     seconds = timing.expected(asked - done)
-    sizes = [(path, [f"{size:g}" for size in of]) for path, of in section.over.items()]
+    sizes = [(path, [f"{size:g}" for size in listed]) for path, listed in section.over.items()]
     sentence = words("plan.speed", sizes, asked, done, seconds if asked > done else None)
     return [sentence], {"processes": asked, "kept": done, "seconds": seconds}
 
@@ -247,6 +218,6 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
             by_key = {keys[variant]: config for variant, config in reversed(configs.items())}
             order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
             stands_for = {"configs": order, **conditions}
-            group = Group(Measurements.key(stands_for), {key: by_key[key] for key in order})
+            group = Group(kept.key_of(stands_for), {key: by_key[key] for key in order})
             where = experiment.on(task) + (f" at {path} = {size:g}" if path else "")
             yield _Place(task, float(size), configs is own, keys, group, stands_for, where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -45,10 +44,10 @@ MAX_PLACES = 3
 def with_interval(found: Any, low: Any, high: Any, mark: str = "") -> str:
     """`1.93 [1.90, 1.96]` after a mark, to the digits of the interval, which is left out where it has no width."""
     places = min(decimals(low, high), MAX_PLACES)
-    said, *ends = (fixed(end, places) for end in (found, low, high))
-    if said == NOTHING:
+    ends = {fixed(end, places) for end in (found, low, high)}
+    if number(found) is None:
         return NOTHING
-    return f"{mark}{said}" + (f" {interval(low, high, places)}" if len({*ends}) > 1 else "")
+    return f"{mark}{fixed(found, places)}" + (f" {interval(low, high, places)}" if len(ends) > 1 else "")
 
 
 def ratio(row: Row) -> str:
@@ -56,10 +55,14 @@ def ratio(row: Row) -> str:
     return with_interval(row["ratio"], row["ci_low"], row["ci_high"], "×")
 
 
+def in_units(metric: str) -> Callable[[float], str]:
+    """How values of a metric are said: `3.21 ms` or `12.4 MB`."""
+    return (lambda size: wording.size(round(size))) if metric == MEMORY else wording.seconds
+
+
 def value(row: Row) -> str:
     """`3.21 ms` or `12.4 MB`."""
-    say = (lambda size: wording.size(round(size))) if row["metric"] == MEMORY else wording.seconds
-    return shown(row["value_variant"], say)
+    return shown(row["value_variant"], in_units(row["metric"]))
 
 
 def beyond(row: Row) -> bool:
@@ -75,36 +78,30 @@ def own(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if is_true(row["own"])]
 
 
-def of(rows: Sequence[Row], metric: str, task: str | None = None) -> list[Row]:
+def only(rows: Sequence[Row], metric: str, task: str | None = None) -> list[Row]:
     """Those of one metric, and of one task."""
     return [row for row in rows if row["metric"] == metric and task in (None, row["task"])]
 
 
 def call_shown(rows: Sequence[Row]) -> str:
     """The call that is shown where there is room for one: a training step where it was timed."""
-    return next((call for call in CALLS if of(rows, call)), STEP)
+    return next((call for call in CALLS if only(rows, call)), STEP)
 
 
 def brief_tables(rows: Sequence[Row], names: Names) -> Iterator[Table]:
     """Time and memory at the study's own size, of the call that matters most, a table a task."""
     call = call_shown(rows := own(rows))
-    for task in dict.fromkeys(row["task"] for row in of(rows, call)):
-        yield speed_table(of(rows, call, task), names, of(rows, MEMORY, task), several=_several(rows))
+    for task in dict.fromkeys(row["task"] for row in only(rows, call)):
+        yield speed_table(rows, names, call, task)
 
 
-def _several(rows: Sequence[Row]) -> bool:
-    return len({row["task"] for row in rows}) > 1
+def speed_table(rows: Sequence[Row], names: Names, call: str, task: str, over: str = "") -> Table:
+    """Of one call and task, a step with its memory; at each size where `over` names it."""
+    timed = only(rows, call, task)
+    places = {(row["variant"], number(row["size"])): row for row in only(rows, MEMORY, task) if call == STEP}
 
-
-def speed_table(
-    rows: Sequence[Row], names: Names, memory: Sequence[Row] = (), *, several: bool = False, over: str = ""
-) -> Table:
-    """Rows of one call and task, a step with its memory; at each size where `over` names it."""
-    call, task = rows[0]["metric"], text(rows[0]["task"])
-    taken = {(row["variant"], number(row["size"])): row for row in memory if call == STEP}
-
-    def beside(row: Row, show: Callable[[Row], str]) -> str:
-        found = taken.get((row["variant"], number(row["size"])))
+    def memory(row: Row, show: Callable[[Row], str]) -> str:
+        found = places.get((row["variant"], number(row["size"])))
         return NOTHING if found is None else show(found)
 
     columns = [
@@ -112,28 +109,28 @@ def speed_table(
         *([Column("size", over, True, show=lambda row: shown(row["size"], wording.brief))] if over else []),
         Column("time", HEADS[call], True, show=value),
         Column("ratio", f"vs {BASELINE} [95 %]", True, show=ratio),
-        Column("memory", HEADS[MEMORY], True, show=lambda row: beside(row, value)),
+        Column("memory", HEADS[MEMORY], True, show=lambda row: memory(row, value)),
         Column(
             "memory_ratio",
             f"vs {BASELINE}",
             True,
-            show=lambda row: NOTHING if row["variant"] == row["baseline"] else beside(row, ratio),
+            show=lambda row: NOTHING if row["variant"] == row["baseline"] else memory(row, ratio),
             spare=True,
         ),
         Column("flops", "FLOPs", True, show=lambda row: shown(row["flops"], compact), spare=True),
     ]
     said = say("speed.sizes", MEASURES[call], over)
     if not over:
-        n = max(int(number(row["n"]) or 0) for row in rows)
-        said = say("speed.caption", MEASURES[call], task if several else "", n, floors(rows).get(call))
-    return tabulated(columns, rows, said, "speed.csv", title="variant")
+        on = task if len({row["task"] for row in rows}) > 1 else ""
+        n = max(int(number(row["n"]) or 0) for row in timed)
+        said = say("speed.caption", MEASURES[call], on, n, floors(rows).get(call))
+    return tabulated(columns, timed, said, "speed.csv", title="variant")
 
 
 def floors(rows: Sequence[Row]) -> dict[str, float]:
     """Call → the largest noise floor of the study's own size, a share of time; those that are known."""
-    mine = own(rows)
-    known = {c: [f for row in of(mine, c) if (f := number(row["noise_floor"])) is not None] for c in CALLS}
-    return {call: max(each) for call, each in known.items() if each and math.isfinite(max(each))}
+    known = {c: [number(row["noise_floor"]) for row in only(own(rows), c)] for c in CALLS}
+    return {call: max(found) for call, each in known.items() if (found := [f for f in each if f is not None])}
 
 
 def floor_words(rows: Sequence[Row]) -> str:
@@ -152,10 +149,10 @@ def how_measured(evidence: Evidence) -> str:
     return say("speed.measured", *numbers, busy if busy >= BUSY else 0.0)
 
 
-def told(evidence: Evidence) -> tuple[str, str]:
-    """The same for the methods of a paper, and as it is."""
+def account(evidence: Evidence) -> str:
+    """The same, with what is made of it."""
     found = how_measured(evidence)
-    return (say("methods.speed", found), found) if found else ("", "")
+    return say("methods.speed", found) if found else ""
 
 
 def over(facts: Facts) -> str:

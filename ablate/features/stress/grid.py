@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import pandas as pd
 
-from ablate.base.printable import printable
+from ablate.base.errors import NOT_GIVEN, nearest
+from ablate.base.text import printable
 from ablate.base.wording import brief
 from ablate.core.cell import Cell
-from ablate.core.evidence import Evidence, no_rows
+from ablate.core.evidence import Evidence
+from ablate.core.metric import HELD_OUT
 from ablate.core.record import Record
 from ablate.report.words import say
+from ablate.study.checks import Draft, attempt, refuse_own
+from ablate.study.document import PathKey
+from ablate.study.expand import report_at
 from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches
 
@@ -22,38 +26,47 @@ COLUMNS = ("id", "name", "variant", "task", "seed", "value", "status", "reason",
 """One row a trial of the grid: value is the float at the path; the losses are NaN where the run has none."""
 
 
-def stressed(experiment: Experiment, cells: Sequence[Cell]) -> list[Cell]:
-    """The cells of the grid, seed by seed; where a value is the variant's own, its trial is that of `cells`.
+def check_stress(draft: Draft) -> None:
+    """Refuses a grid that the workload cannot be trained over, or over what is compared; the baseline is valid."""
+    workload, document = draft.workload, draft.document
+    baseline = draft.design.variants[0].configs
+    for path, levels in draft.study.section("stress").items():
+        at: PathKey = ("stress", path)
+        if path != workload.rate_path:
+            rule = "cannot be stressed: only the learning rate can"
+            if workload.rate_path is None:
+                rule += f", of which {draft.study.workload} names no path"
+            rates = list(filter(None, [workload.rate_path]))
+            document.refuse(at, rule, NOT_GIVEN, "".join(rates), nearest(path, rates))
+            continue
+        if any(HELD_OUT not in workload.describe(config).stability for config in baseline):
+            rule = f"needs a workload whose records have `{HELD_OUT}`, which {draft.study.workload} does not declare"
+            document.refuse(at, rule)
+        for index, level in enumerate(levels):
+            for config in baseline:
+                problems = attempt(draft.resolve, apply_patches(config, {path: level}))[1]
+                report_at(problems, {path: level}, (*at, index), document)
+        rule = f"is what `stress` trains every variant over, so that no variant can have a {path} of its own"
+        refuse_own(path, rule, f"Take it out, or compare {path} without `stress`", draft)
+
+
+def stressed(experiment: Experiment, cell: Cell) -> list[Cell]:
+    """The runs of one cell at each learning rate; where that is its own, they share a trial.
 
     A placebo has none: its learning rate is the baseline's.
     """
-    if not experiment.study.section("stress"):
-        return []
-    ((path, levels),) = experiment.study.section("stress").items()
-    word = path.rpartition(".")[2]
-    own = {cell.id: cell.trial for cell in cells}
-    settings = [
-        (variant, index, level, experiment.resolve(apply_patches(config, {path: level})))
-        for variant in experiment.variants
-        if not variant.placebo
-        for index, config in enumerate(variant.configs)
-        for level in levels
-    ]
-    return [
-        Cell(
-            variant.name,
-            task := experiment.tasks[index],
-            seed,
+    found = []
+    for path, levels in experiment.study.section("stress").items() if not cell.trial.stream else ():
+        for level in levels:
+            config = experiment.resolve(apply_patches(cell.trial.config, {path: level}))
+            trial = experiment.trial(config, cell.seed)
             # Only the trials of the comparison are evaluated.
-            own.get((trial := experiment.trial(config, seed)).id) or replace(trial, checkpoint="none"),
-            f"{variant.name}{experiment.on(task)} seed {seed} at {word} {level:g}",
-            {**experiment.levels(variant, index), path: level},
-            role="stress",
-            size=partial(experiment.size, variant, index),
-        )
-        for seed in experiment.study.seeds.values
-        for variant, index, level, config in settings
-    ]
+            trial = cell.trial if trial.id == cell.id else replace(trial, checkpoint="none")
+            name = f"{cell.name} at {path.rpartition('.')[2]} {level:g}"
+            found.append(
+                replace(cell, trial=trial, name=name, levels={**cell.levels, path: level}, role="stress")
+            )
+    return found
 
 
 def stress_frames(
@@ -70,19 +83,18 @@ def stress_frames(
         for cell in cells
         if cell.role == "stress" and (record := records.get(cell.id)) is not None
     ]
-    if not rows:
-        return {"stress": no_rows(COLUMNS)}
-    found = pd.DataFrame(rows, columns=list(COLUMNS))
-    return {"stress": found.astype({"test_loss": float, "initial_loss": float})}
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    return {"stress": frame.astype({"test_loss": float, "initial_loss": float}) if rows else frame}
 
 
 def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
     """The size of the grid."""
-    runs, grid = len(stressed(experiment, experiment.cells())), experiment.study.section("stress").items()
+    runs = sum(cell.role == "stress" for cell in experiment.companions(experiment.cells()))
+    grid = experiment.study.section("stress").items()
     return [say("plan.stress", path, [f"{rate:g}" for rate in rates], runs) for path, rates in grid], None
 
 
-def told(evidence: Evidence) -> tuple[str, str]:
+def account(evidence: Evidence) -> str:
     """The grid."""
     grids = evidence.facts.features.get("stress", {}).items()
-    return " ".join(say("methods.stress", path, [*map(brief, rates)]) for path, rates in grids), ""
+    return " ".join(say("methods.stress", path, [*map(brief, rates)]) for path, rates in grids)

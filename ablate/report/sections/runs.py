@@ -176,6 +176,6 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         ("Differs from the study", "; ".join(facts.differs)),
         ("Design", facts.design.replace("_", " ")),
         *([] if evidence.only_measured else training),
-        *((feature.name.capitalize(), feature.told(evidence)[1]) for feature in features()),
+        *((feature.name.capitalize(), feature.account(evidence)) for feature in features()),
     ]
     return [(term, text(value)) for term, value in pairs if text(value)]

@@ -47,7 +47,11 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
     def measure(path: Path, *, fresh: bool = False, **given: Any) -> Any:
         said: list[str] = []
         experiment, store = prepare(path), Store(tmp_path / "store", said.append)
-        frame = speed.measure(experiment, store, section(**given), said.append, fresh=fresh).frame
+        frame = (
+            speed.Timing(experiment, store, section(**given))
+            .complete(said.append, fresh=fresh)
+            .measured.frame
+        )
         return frame, said
 
     return measure
@@ -87,7 +91,7 @@ def test_every_variant_is_timed_once_whatever_it_is_called(
     assert not said
     assert fewer.drop(columns="variant").equals(frame.drop(columns="variant"))
 
-    monkeypatch.setattr("ablate.features.speed.kept.machine", lambda: "another")
+    monkeypatch.setattr("ablate.records.environment.machine", lambda: "another")
     anew, said = measure(write(renamed), calls=["forward", "step", "generation"], processes=1)
     assert said == ["Timing 2 variants, process 1 of 1 …"]
     assert len(anew) == 4
@@ -122,7 +126,7 @@ def test_sizes_are_timed_beside_the_study_s_own_which_is_timed_once(
         (
             "{training.fault: [kill]}",
             {},
-            "training.fault=kill: cannot be timed: its process was killed by SIGKILL, probably for want of memory. "
+            "training.fault=kill: cannot be timed: its process was killed by SIGKILL. "
             "Make batch, length or model smaller, and run the same command: what was measured is kept",
         ),
         (
@@ -156,7 +160,7 @@ from ablate.features.speed.section import COLUMNS, SpeedSection
 speed.BUDGET = 0.02
 experiment = prepare(Path("study.yaml"))
 section = SpeedSection(calls=["step"], processes=200)
-speed.measure(experiment, Store(Path("store")), section, print)
+speed.Timing(experiment, Store(Path("store")), section).complete(print)
 """
 
 

@@ -22,7 +22,10 @@ factors: {model.norm: [batch]}
 @pytest.mark.parametrize(
     ("stress", "expected"),
     [
-        ("{training.lr: [1e-3, 1e-2]}", "stress.training.lr: is no grid; given [0.001, 0.01]; allowed: at"),
+        (
+            "{training.lr: [1e-3, 1e-2]}",
+            "stress.training.lr: has too few values; given [0.001, 0.01]; allowed: at",
+        ),
         ("{training.lr: [1e-3, 0, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given 0"),
         ("{training.lr: [1e-3, fast, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given"),
         ("{training.lr: [1e-3, .inf, 1e-2]}", "stress.training.lr[1]: must be a finite number; given inf"),
@@ -31,7 +34,7 @@ factors: {model.norm: [batch]}
         ("{training.lr: [1e-3, 1, 0.001, 2]}", "stress.training.lr: lists 0.001 twice"),
         ("{training.lr: 1e-3}", "stress.training.lr: must be a list; given 0.001"),
         ("[1e-3, 1e-2, 1e-1]", "stress: must be a mapping; given"),
-        ("{training.lr: [1, 2, 3], training.weight_decay: [1, 2, 3]}", "stress: has more than one grid"),
+        ("{training.lr: [1, 2, 3], training.weight_decay: [1, 2, 3]}", "stress: has more than one path"),
         ("{training.lrr: [1, 2, 3]}", "stress.training.lrr: cannot be stressed: only the learning rate can"),
         ("{training.steps: [1, 2, 3]}", "stress.training.steps: cannot be stressed: only the learning rate"),
     ],
@@ -66,7 +69,10 @@ def test_a_claim_is_not_blamed_for_a_grid_that_cannot_be(write: Callable[..., Pa
 
 def test_a_workload_without_a_rate_cannot_be_stressed(write: Callable[..., Path]) -> None:
     (problem,) = problems(write(TOY_STUDY + "stress: {training.lr: [1, 2, 3]}\n"))
-    assert "needs a workload that names the path of its learning rate, which toy does not" in problem
+    assert (
+        "stress.training.lr: cannot be stressed: only the learning rate can, of which toy names no path"
+        in problem
+    )
 
 
 def test_a_grid_is_read_in_order_and_survives_the_resolved_study(write: Callable[..., Path]) -> None:

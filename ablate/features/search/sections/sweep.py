@@ -53,7 +53,7 @@ class Sweep(OfSearch, Section):
         yield from _fronts(searched)
         if best := best_table(searched):
             yield Folded(say("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
-        tried = [status_table(searched), space_table(searched), Terms(how_searched(searched))]
+        tried: list[Block] = [status_table(searched), space_table(searched), Terms(how_searched(searched))]
         yield Folded(say("search.tried"), tried)
 
     def answers(self, material: Material) -> list[str]:
@@ -233,10 +233,8 @@ def status_table(searched: SearchTable) -> Table:
         more = [f"{len(numbers) - MAX_NUMBERS} more"] if len(numbers) > MAX_NUMBERS else []
         which = "" if status == "completed" else ", ".join([*numbers[:MAX_NUMBERS], *more])
         rows.append({"status": status, "n": len(found), "numbers": which, "reason": reason})
-    left = rows[MAX_REASONS:]
-    rows = rows[:MAX_REASONS] + [
-        {"status": say("search.others", len(left)), "n": sum(r["n"] for r in left)}
-    ] * bool(left)
+    if left := rows[MAX_REASONS:]:
+        rows[MAX_REASONS:] = [{"status": say("search.others", len(left)), "n": sum(r["n"] for r in left)}]
     columns = [
         Column("status", "How it ended"),
         Column("n", "Settings", True),

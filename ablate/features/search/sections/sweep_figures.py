@@ -12,13 +12,13 @@ import pandas as pd
 from matplotlib import pyplot
 from matplotlib.figure import Figure
 
-from ablate.features.search.parts import quiet
 from ablate.features.search.shown import OfSearch, named, table
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section
 from ablate.report.tables import short
 from ablate.report.words import say
+from ablate.search.parts import quiet
 
 FIGURES = {
     "optimization_history": ("history", "History"),

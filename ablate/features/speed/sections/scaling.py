@@ -11,7 +11,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
 from ablate.features.speed import timing
 from ablate.report.draw import style
@@ -20,17 +19,7 @@ from ablate.report.draw.panels import MAX_CURVES, Look, entries, looks
 from ablate.report.draw.style import named, tell
 from ablate.report.palette import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
-from ablate.report.tables import (
-    NOTHING,
-    Column,
-    Row,
-    Table,
-    decimals,
-    fixed,
-    rows_of,
-    tabulated,
-    text,
-)
+from ablate.report.tables import NOTHING, Column, Row, Table, decimals, fixed, rows_of, tabulated, text
 from ablate.report.verdicts import Names, names_of
 from ablate.report.words import say
 
@@ -38,8 +27,6 @@ HEIGHT = 1.7
 "Inches of a panel."
 MAX_TICKS = 6
 "Sizes that are written at an axis."
-MAX_SLOPES = 4
-"Slopes in the answer."
 
 
 class Scaling(Section):
@@ -55,40 +42,34 @@ class Scaling(Section):
 
     def answers(self, material: Material) -> list[str]:
         facts, names, found = material.facts, names_of(material.facts), []
-        over = timing.over(facts)
-        for task, slopes in _by_task(material):
-            call = timing.call_shown(slopes)
-            if len(mine := apart(timing.of(slopes, call))) > 1:
-                shown, more = mine[:MAX_SLOPES], max(0, len(mine) - MAX_SLOPES)
-                powers = [say("speed.power", over, power(row), names[row["variant"]]) for row in shown]
-                on = f"{task}: " if len(facts.tasks) > 1 else ""
-                found.append(say("speed.grows", on, timing.MEASURES[call], over, powers, more))
+        slopes, size = rows_of(material.table("scaling")), timing.over(material.facts)
+        call = timing.call_shown(slopes)
+        for task in facts.tasks:
+            rows = apart(timing.only(slopes, call, task.name))
+            powers = [say("speed.power", size, power(row), names[row["variant"]]) for row in rows]
+            on = f"{task.name}: " if len(facts.tasks) > 1 else ""
+            found += [say("speed.grows", on, timing.MEASURES[call], powers)] if len(powers) > 1 else []
         return found
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts, over = material.facts, timing.over(material.facts)
-        slopes = dict(_by_task(material))
+        facts, size = material.facts, timing.over(material.facts)
+        slopes = rows_of(material.table("scaling"))
         for task, end, of in by_task(facts):
             data, left = lines(material.table("speed"), task.name)
             if len(data):
-                caption = say("speed.scaling_caption", over, left)
+                caption = say("speed.scaling_caption", size, left)
                 alt = say("speed.scaling_alt", data["variant"].nunique(), data["size"].nunique(), of)
-                yield Picture(f"scaling{end}", f"{self.title}{of}", caption, alt, data, figure, (facts, over))
-                yield slope_table(slopes[task.name], names_of(facts), over)
-
-
-def _by_task(material: Material) -> list[tuple[str, list[Row]]]:
-    rows = rows_of(material.table("scaling"))
-    return [(task.name, [row for row in rows if row["task"] == task.name]) for task in material.facts.tasks]
+                yield Picture(f"scaling{end}", f"{self.title}{of}", caption, alt, data, figure, (facts, size))
+                yield slope_table([row for row in slopes if row["task"] == task.name], names_of(facts), size)
 
 
 def apart(rows: Sequence[Row]) -> list[Row]:
     """Of slopes that of the baseline, and those whose intervals lie beside its own, the furthest first."""
-    base = next((row for row in rows if row["variant"] == BASELINE), None)
-    if base is None:
-        return []
-    others = [row for row in rows if row["ci_low"] > base["ci_high"] or row["ci_high"] < base["ci_low"]]
-    return [base, *sorted(others, key=lambda row: -abs(row["slope"] - base["slope"]))]
+    mine = [row for row in rows if row["variant"] == BASELINE]
+    for base in mine:
+        others = [row for row in rows if row["ci_low"] > base["ci_high"] or row["ci_high"] < base["ci_low"]]
+        return [base, *sorted(others, key=lambda row: -abs(row["slope"] - base["slope"]))]
+    return mine
 
 
 def power(row: Row) -> str:
@@ -96,17 +77,16 @@ def power(row: Row) -> str:
     return fixed(row["slope"], min(2, decimals(row["ci_low"], row["ci_high"])))
 
 
-def slope_table(rows: Sequence[Row], names: Names, over: str) -> Table:
+def slope_table(rows: Sequence[Row], names: Names, size: str) -> Table:
     """Of one task: a row a variant and a column a call, and one for memory."""
     cells: dict[str, dict[str, str]] = {}
     for row in rows:
         said = timing.with_interval(row["slope"], row["ci_low"], row["ci_high"])
-        cells.setdefault(row["variant"], {})[row["metric"]] = said
+        cells.setdefault(row["variant"], dict.fromkeys(timing.MEASURES, NOTHING))[row["metric"]] = said
     columns = [Column("variant", "Variant", show=lambda row: text(names[row["variant"]]))]
     columns += [Column(metric, timing.HEADS[metric], True) for metric in timing.MEASURES]
-    nothing = dict.fromkeys(timing.MEASURES, NOTHING)
-    variants = [{"variant": variant, **nothing, **found} for variant, found in cells.items()]
-    return tabulated(columns, variants, say("speed.slopes", over), "scaling.csv", title="variant")
+    variants = [{"variant": variant, **found} for variant, found in cells.items()]
+    return tabulated(columns, variants, say("speed.slopes", size), "scaling.csv", title="variant")
 
 
 def lines(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
@@ -116,13 +96,13 @@ def lines(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
     """
     mine = speeds[(speeds["task"] == task) & speeds["size"].notna()]
     mine = mine.drop_duplicates(["variant", "metric", "size"])
-    apart = np.log(mine["ratio"].astype(float)).abs().groupby(mine["variant"]).max()
-    far = [name for name in apart.sort_values(ascending=False).index if name != BASELINE]
-    kept = {BASELINE, *far[: MAX_CURVES - 1]}
+    far = np.log(mine["ratio"].astype(float)).abs().groupby(mine["variant"]).max()
+    order = far.drop(BASELINE, errors="ignore").sort_values(ascending=False).index
+    kept = {BASELINE, *order[: MAX_CURVES - 1]}
     grown = mine.groupby("metric")["size"].transform("nunique") > 1
     shown = mine[grown & mine["variant"].isin(kept)].rename(columns={"value_variant": "value"})
     shown = shown[["variant", "metric", "size", "value"]].astype({"size": float, "value": float})
-    return shown.sort_values("size", kind="stable").reset_index(drop=True), max(0, len(far) + 1 - len(kept))
+    return shown.sort_values("size", kind="stable", ignore_index=True), max(0, len(order) + 1 - len(kept))
 
 
 def figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
@@ -130,29 +110,27 @@ def figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
     metrics, timed = [m for m in timing.MEASURES if m in set(data["metric"])], set(data["variant"])
     across = min(2, len(metrics))
     shown = [entry for entry in entries(facts) if entry.variant in timed]
-    of = {name: look for name, look in looks(shown).items() if name in timed}
+    drawn = {name: look for name, look in looks(shown).items() if name in timed}
     height = -(-len(metrics) // across) * HEIGHT * (1.4 if across == 1 else 1.1)
-    result = style.new_figure(height + 0.3 + 0.14 * -(-len(of) // 2))
+    result = style.new_figure(height + 0.3 + 0.14 * -(-len(drawn) // 2))
     # Three leave one place of four empty.
     names: list[Any] = [[*metrics, "."][row : row + across] for row in range(0, len(metrics), across)]
-    axes = result.subplot_mosaic(names, sharex=True)
-    for metric, ax in axes.items():
-        _panel(ax, data[data["metric"] == metric], of, metric, size)
+    for metric, ax in result.subplot_mosaic(names, sharex=True).items():
+        _panel(ax, data[data["metric"] == metric], drawn, metric, size)
         ax.xaxis.set_tick_params(labelbottom=metric in metrics[-across:])
-    handles = [look.handle(marker="o", ms=2.5) for look in of.values()]
-    style.legend(result, handles)
+    style.legend(result, [look.handle(marker="o", ms=2.5) for look in drawn.values()])
     result.supxlabel(f"{size}, log scale", size=style.SMALL)
     return result
 
 
-def _panel(ax: Axes, data: pd.DataFrame, of: dict[str, Look], metric: str, size: str) -> None:
-    shown = (lambda value: wording.size(round(value))) if metric == timing.MEMORY else wording.seconds
-    for variant, look in of.items():
+def _panel(ax: Axes, data: pd.DataFrame, drawn: dict[str, Look], metric: str, size: str) -> None:
+    shown = timing.in_units(metric)
+    for variant, look in drawn.items():
         rows, name = data[data["variant"] == variant], named(look.label, variant)
         ax.plot(rows["size"], rows["value"], color=look.colour, ls=look.style, marker="o", ms=2.5)
         told = [f"{name}\n{size} {at:g}: {shown(value)}" for at, value in rows[["size", "value"]].to_numpy()]
         tell(ax, rows["size"], rows["value"], told)
-    ax.set(xscale="log", yscale="log")
+    ax.set(xscale="log", yscale="log", title=timing.HEADS[metric])
     sizes = sorted(set(data["size"]))
     at = sizes[:: -(-len(sizes) // (MAX_TICKS if style.width() >= style.WIDTH else MAX_TICKS // 2))]
     ax.set_xticks(at, [f"{tick:g}" for tick in at])
@@ -161,4 +139,3 @@ def _panel(ax: Axes, data: pd.DataFrame, of: dict[str, Look], metric: str, size:
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_minor_locator(NullLocator())
     ax.grid(axis="y", color=colour("line"), lw=0.3)
-    ax.set_title(timing.HEADS[metric], size=style.SMALL)

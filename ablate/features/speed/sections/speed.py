@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterator, Sequence
 
@@ -12,13 +11,13 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
 from ablate.base import wording
-from ablate.core.facts import BASELINE, Facts
+from ablate.core.facts import BASELINE
 from ablate.features.speed import timing
 from ablate.features.speed.section import SpeedFacts
 from ablate.report.draw.marks import forest, padded, ticks
 from ablate.report.palette import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
-from ablate.report.tables import Row, decimals, fixed, number, rows_of
+from ablate.report.tables import Row, Table, decimals, fixed, number, rows_of
 from ablate.report.verdicts import Names, names_of
 from ablate.report.words import say
 
@@ -41,7 +40,7 @@ class Speed(Section):
     def answers(self, material: Material) -> list[str]:
         rows, names = timing.own(rows_of(material.table("speed"))), names_of(material.facts)
         call, tasks = timing.call_shown(rows), material.facts.tasks
-        timed = {task.name: found for task in tasks if (found := timing.of(rows, call, task.name))}
+        timed = {task.name: found for task in tasks if (found := timing.only(rows, call, task.name))}
         on = "{}: " if len(tasks) > 1 else ""
         return [on.format(task) + _sentence(call, found, names) for task, found in timed.items()]
 
@@ -51,11 +50,11 @@ class Speed(Section):
         return [timing.floor_words(rows)] if loud else []
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts, rows = material.facts, rows_of(material.table("speed"))
-        names, own = names_of(facts), timing.own(rows)
+        rows, names = rows_of(material.table("speed")), names_of(material.facts)
+        own = timing.own(rows)
         first, said = timing.call_shown(own), timing.how_measured(material.evidence)
-        for task, end, of in by_task(facts):
-            timed = timing.of(own, first, task.name)
+        for task, end, of in by_task(material.facts):
+            timed = timing.only(own, first, task.name)
             if len(timed) > 1 and (data := ratios(names, timed))["value"].notna().any():
                 call, title = timing.MEASURES[first], f"Time over the baseline’s{of}"
                 caption = say("speed.ratio_caption", call, said)
@@ -63,20 +62,20 @@ class Speed(Section):
                 yield Picture(f"speed-ratios{end}", title, caption, alt, data, figure, [call])
         yield from timing.brief_tables(own, names)
         yield Text(f"{timing.floor_words(rows)} {say('speed.guide')}".strip(), aside=True)
-        if others := list(_others(rows, own, facts, first)):
+        if others := list(_others(rows, first, names, timing.over(material.facts))):
             yield Folded(say("speed.more"), others)
 
 
-def _others(rows: Sequence[Row], own: Sequence[Row], facts: Facts, first: str) -> Iterator[Block]:
+def _others(rows: Sequence[Row], first: str, names: Names, over: str) -> Iterator[Table]:
     """The other calls at the study's own size, and all at every size."""
-    names, several = names_of(facts), len(facts.tasks) > 1
+    own = timing.own(rows)
     sized = sorted((row for row in rows if number(row["size"]) is not None), key=lambda row: row["size"])
-    for task, call in itertools.product(facts.tasks, timing.CALLS):
-        if call != first and (timed := timing.of(own, call, task.name)):
-            yield timing.speed_table(timed, names, several=several)
-        timed, memory = (timing.of(sized, metric, task.name) for metric in (call, timing.MEMORY))
-        if len({row["size"] for row in timed}) > 1:
-            yield timing.speed_table(timed, names, memory, several=several, over=timing.over(facts))
+    for task in dict.fromkeys(row["task"] for row in rows):
+        for call in timing.CALLS:
+            if call != first and timing.only(own, call, task):
+                yield timing.speed_table(own, names, call, task)
+            if len({row["size"] for row in timing.only(sized, call, task)}) > 1:
+                yield timing.speed_table(sized, names, call, task, over)
 
 
 def _sentence(call: str, rows: Sequence[Row], names: Names) -> str:
@@ -111,8 +110,7 @@ def figure(data: pd.DataFrame, call: str) -> Figure:
     """A row a variant on a log axis; `data` is of `ratios`."""
     slack = float(data["slack"].max())
     ends = np.log([*data["low"].fillna(data["value"]), *data["high"].fillna(data["value"]), slack, 1 / slack])
-    ends = ends[np.isfinite(ends)]
-    low, high = (float(np.exp(end)) for end in padded(float(ends.min()), float(ends.max())))
+    low, high = np.exp(padded(float(np.nanmin(ends)), float(np.nanmax(ends))))
     band = ((1 / slack, slack), "noise") if np.isfinite(slack) else None
     measured = f"time of {call} over the {BASELINE}’s, log scale, left is faster"
     result, (ax,) = forest(data, [(low, high)], measured, zero=1.0, band=band)

@@ -31,11 +31,10 @@ class Tracker:
 
     def __init__(self, folder: StudyFolder, uri: str | None, warn: Callable[[str], None]) -> None:
         self.folder, self.uri, self.warn = folder, uri, warn
-        self._ready: Child | None = None
-        self._busy: Child | None = None
-        self._due = time.monotonic() + EVERY
         self._is_off = os.environ.get("ABLATE_TRACKING") == "off"
-        self._may_lack = False
+        self._child: Child | None = None
+        self._due = time.monotonic() + EVERY
+        self._is_behind = False
 
     def __enter__(self) -> Tracker:
         return self
@@ -43,50 +42,32 @@ class Tracker:
     def __exit__(self, *raised: object) -> None:
         """Unless the study is finished, shows what there is, as interrupted."""
         try:
-            if self._may_lack:
-                self._last("KILLED", INTERRUPTED)
+            if self._is_behind:
+                self._write("KILLED", INTERRUPTED)
         finally:
-            for child in filter(None, (self._ready, self._busy)):
-                child.end()
+            self.rest()
 
     def __call__(self, event: Event) -> None:
-        """Where a trial has a record, starts a process if it is time and there is none."""
-        if not self._is_off and isinstance(event, Known | Finished):
-            self._may_lack = True
-            if time.monotonic() >= self._due and (self._busy is None or self._busy.connection.poll()):
-                self.rest()
-                self._due = time.monotonic() + EVERY
-                self._start("RUNNING")
+        """Where a trial has a record, starts a process if it is time and none is under way."""
+        if self._is_off or not isinstance(event, Known | Finished):
+            return
+        self._is_behind = True
+        if time.monotonic() >= self._due and (self._child is None or self._child.connection.poll()):
+            self._due = time.monotonic() + EVERY
+            self._start("polite").send((self.folder, self.uri, "RUNNING"))
 
     def prepare(self) -> None:
         """Starts the last process, which imports MLflow while the report is written."""
         if not self._is_off:
-            self._ready = Child(__name__)
-
-    def rest(self, seconds: float = LIMIT) -> str:
-        """Waits for the process, and ends it after so many seconds; why MLflow is not up to date, if so."""
-        child, self._busy = self._busy, None
-        if child is None:
-            return ""
-        try:
-            if not child.connection.poll(max(0, seconds)):
-                return "there was no time left"
-            fault, warnings = child.connection.recv()
-            for warning in warnings:
-                self.warn(warning)
-            return str(fault)
-        except (EOFError, OSError):
-            return f"its process {child.fate()}"
-        finally:
-            child.end()
+            self._start()
 
     def finish(self) -> bool:
         """Brings MLflow up to date with the report; returns whether it is.
 
         A tracker that is down, locked, full or silent is a warning, not an error.
         """
-        self._may_lack = False
-        fault = "" if self._is_off else self._last("FINISHED", LIMIT)
+        self._is_behind = False
+        fault = "" if self._is_off else self._write("FINISHED", LIMIT, self._child)
         if fault:
             root = self.folder.results / "store"
             where = self.uri or f"the database in {root}"
@@ -97,37 +78,50 @@ class Tracker:
             )
         return not fault
 
-    def _last(self, status: Status, seconds: float) -> str:
-        until = time.monotonic() + seconds
-        self.rest(seconds)
-        self._start(status)
-        return self.rest(until - time.monotonic())
+    def _write(self, status: Status, seconds: float, ready: Child | None = None) -> str:
+        """Waits so many seconds for a process that writes all; why MLflow is not up to date then, or nothing."""
+        child = ready or self._start()
+        child.send((self.folder, self.uri, status))
+        try:
+            if not child.connection.poll(seconds):
+                return "there was no time left"
+            fault, warnings = child.connection.recv()
+        except (EOFError, OSError):
+            return f"its process {child.fate()}"
+        finally:
+            self.rest()
+        for warning in warnings:
+            self.warn(warning)
+        return str(fault)
 
-    def _start(self, status: Status) -> None:
-        self._busy, self._ready = self._ready or Child(__name__, 1, *["polite"] * (status == "RUNNING")), None
-        self._busy.send((self.folder, self.uri, status))
+    def _start(self, *manner: str) -> Child:
+        """A new process; one that is still under way is ended, and what it misses, the new one writes."""
+        self.rest()
+        self._child = Child(__name__, 1, *manner)
+        return self._child
+
+    def rest(self) -> None:
+        """Ends the process that is under way."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
 
 
 def main() -> None:
     """In such a process: waits for what to bring up to date, does it, and says what went wrong."""
-    driver, warnings = parent(), list[str]()
+    driver, warnings, fault = parent(), list[str](), ""
     if "polite" in sys.argv[3:]:
         os.nice(10)
     import_client()
     with suppress(EOFError, OSError):  # a driver that is gone
         folder, uri, status = driver.recv()
-        driver.send((_synced(folder, uri, status, warnings.append), warnings))
-
-
-def _synced(folder: StudyFolder, uri: str | None, status: Status, warn: Callable[[str], None]) -> str:
-    """Why MLflow could not be brought up to date, or nothing."""
-    from ablate.route.publish import describe
-
-    # The driver alone writes to the store.
-    store, trains = Store(folder.results / "store", read_only=True), status == "RUNNING"
-    try:
-        with opened(store.root, uri, 0 if trains else LIMIT, warn, checked=not trains) as client:
-            sync(client, folder, store, describe, status)
-    except Exception as error:
-        return first_line(error)
-    return ""
+        # The driver alone writes to the store.
+        store, trains = Store(folder.results / "store", read_only=True), status == "RUNNING"
+        try:
+            with opened(
+                store.root, uri, 0 if trains else LIMIT, warnings.append, checked=not trains
+            ) as client:
+                sync(client, folder, store, status)
+        except Exception as error:
+            fault = first_line(error)
+        driver.send((fault, warnings))

@@ -42,6 +42,7 @@ def quiet() -> Iterator[None]:
 class Wrapped:
     """Base of parts that wrap a class of Optuna's, whose arguments are the parameters of the part."""
 
+    name: ClassVar[str]
     wraps: ClassVar[str]
     "The class, below `optuna`."
 

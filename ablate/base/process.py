@@ -1,0 +1,103 @@
+"""What belongs to this process: time, memory, signals, standard streams, garbage collection."""
+
+from __future__ import annotations
+
+import atexit
+import gc
+import os
+import resource
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+
+_GROUPS = Path("/sys/fs/cgroup")
+
+
+def now() -> str:
+    """ISO 8601 in UTC, to the millisecond."""
+    return _written(time.time())
+
+
+def stopwatch() -> Callable[[], str]:
+    """A clock like `now` that never goes back: the time of day at the start, advanced by the monotonic clock.
+
+    Durations are right even when the time of day is changed meanwhile.
+    """
+    ahead = time.time() - time.monotonic()
+    return lambda: _written(time.monotonic() + ahead)
+
+
+def _written(seconds: float) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+def memory_allowed() -> int:
+    """Bytes: what the machine has, or the least that a limit of the process or of its container leaves of it."""
+    limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
+    soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
+    limits += [limit for limit in soft if limit != resource.RLIM_INFINITY]
+    # Of control groups, of version 2 and 1, a container sees its own at the top.
+    for file in ("memory.max", "memory/memory.limit_in_bytes"):
+        with suppress(OSError, ValueError):  # there is none, or it says "max"
+            limits.append(int((_GROUPS / file).read_text()))
+    return min(limits)
+
+
+@contextmanager
+def interruptible() -> Iterator[None]:
+    """Inside, SIGTERM ends a run as Ctrl-C does."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pauses garbage collection inside the block; objects that exist at its end are never scanned again.
+
+    Loading libraries and drawing create hundreds of thousands of objects, few of which are garbage.
+    """
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+            gc.freeze()
+
+
+def forgive() -> None:
+    """From now on, standard output and standard error take any text: `?` for what they cannot show."""
+    for stream in (sys.stdout, sys.stderr):
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="replace")
+
+
+def hush_at_exit() -> None:
+    """What libraries print to standard error after Python has run its exit handlers is lost.
+
+    triton from 3.8 on, which torch loads where it is installed, reports its own leaks there. Call this first: handlers
+    run in reverse order, and those of the program still print.
+    """
+    atexit.register(_hush)
+
+
+def _hush() -> None:
+    if sys.stderr is not None:
+        sys.stderr.flush()
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

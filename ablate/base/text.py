@@ -1,0 +1,78 @@
+"""Text that others will read or type: what is safe to show, without passwords, and commands as they can be typed."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+DEFAULT_RESULTS = Path("results")
+
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
+_LINE_END = re.compile(r"\r\n?")
+_FLAG = "\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f"
+"""The flag of a region, such as Scotland's: the only use of these invisible letters."""
+_UNSEEN = re.compile(
+    f"(?P<flag>{_FLAG})|"
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"  # controls, but for the ends of lines and columns
+    "|[\u2028-\u202e\u2066-\u206f]"  # ends of lines and paragraphs; what turns or overrides the direction
+    "|[\u200b\u2060-\u2064\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]"  # without width
+    "|(?<=[\x21-\x7e])[\u200c\u200d](?=[\x21-\x7e])"  # joiners, which other scripts and emoji need
+    "|[\ud800-\udfff\ufffe\uffff]"  # no characters at all
+)
+
+
+def printable(text: str) -> str:
+    r"""The text with the colours of a terminal removed, and characters that control or deceive escaped: `\u202e`.
+
+    What people write stays: letters of any script with their marks, emoji with joiners, left-to-right marks.
+    """
+    text = _LINE_END.sub("\n", _STYLE.sub("", text))
+    return _UNSEEN.sub(lambda found: found["flag"] or found[0].encode("unicode_escape").decode("ascii"), text)
+
+
+# The first `@` ends the password, or the last one before the path does.
+_IN_AUTHORITY = re.compile(r"(?<=://)([^\s:/@?#'\"]*):(?:[^\s/?#]+|[^\s@]*)@")
+_ALONE = re.compile(r"(?<=https://|.http://)[^\s:/@?#'\"]{20,}@")
+"""A token in the place of a user: no name of a user is so long."""
+_IN_QUERY = re.compile(
+    r"(?<=[?&;#])([\w.%-]*(?:pass|pwd|token|secret|credential|(?:api|access|account)[_-]?key|signature)[\w.%-]*"
+    r"|auth|authorization|odbc_connect|sig)=[^\s&;#'\"]*[^\s&;#'\"),.:]",
+    re.IGNORECASE,
+)
+
+
+def masked(text: str) -> str:
+    """The text with the password of every URL, and the value of each secret in its query, replaced by `…`."""
+    text = _IN_AUTHORITY.sub(r"\1:…@", text)
+    return _IN_QUERY.sub(r"\1=…", _ALONE.sub("…@", text))
+
+
+def masked_inside(value: Any) -> Any:
+    """Plain data with every text in it masked."""
+    if isinstance(value, dict):
+        return {key: masked_inside(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [masked_inside(item) for item in value]
+    return masked(value) if isinstance(value, str) else value
+
+
+def typed(*arguments: str | Path) -> str:
+    """`ablate ARGUMENTS`, quoted for a shell."""
+    return shlex.join(["ablate", *map(str, arguments)])
+
+
+def at_results(results: Path) -> list[str]:
+    """The option that names a results folder to a command; nothing for the one that it takes anyway."""
+    return [] if results == DEFAULT_RESULTS else ["--results", str(results)]
+
+
+def word(value: Any) -> str:
+    """A value as a study file gives it; `none` for None."""
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w.-]*", value):
+        return value
+    return "none" if value is None else json.dumps(value, ensure_ascii=False)

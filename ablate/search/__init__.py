@@ -1,0 +1,1 @@
+"""Samplers and pruners of searches, which are parts."""

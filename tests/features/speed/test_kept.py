@@ -1,0 +1,67 @@
+"""Kept measurements are what was written, or are set aside."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ablate.features.speed import kept
+from ablate.records.environment import here
+from ablate.records.store import Store
+
+STANDS_FOR = {"configs": ["a", "b"], "machine": "one"}
+PROCESSES = [{"busy": 0.1, "configs": {"a": {"memory": None, "calls": {"step": {"seconds": 1 / 3}}}}}]
+KEY = kept.key_of(STANDS_FOR)
+
+
+def test_what_is_kept_is_read_again_under_its_key_alone(tmp_path: Path) -> None:
+    store, other = Store(tmp_path), kept.key_of({**STANDS_FOR, "machine": "two"})
+    for processes in (PROCESSES, PROCESSES * 2):
+        kept.save(store, STANDS_FOR, processes)
+        assert kept.load(store, KEY) == processes
+    assert [path.name for path in (tmp_path / "speed").iterdir()] == [f"{KEY}.json"]
+    assert other != KEY
+    assert kept.load(store, other) == []
+    copy = kept.path(store, other)
+    copy.write_text(kept.path(store, KEY).read_text())
+    assert kept.load(store, other) == []
+    assert not copy.exists()
+
+
+def test_another_gpu_is_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for visible in ("0", "1"):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        assert here(tmp_path)["gpus"] == [visible]
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+    assert here(tmp_path)["gpus"] == []
+    (tmp_path / "0000:01:00.0").mkdir()
+    (tmp_path / "0000:01:00.0" / "information").write_text("Model: \t\t NVIDIA H200\nIRQ:   \t\t 16\n")
+    assert here(tmp_path)["gpus"] == ["NVIDIA H200"]
+
+
+def _edited(data: dict[str, Any]) -> str:
+    data["processes"][0]["configs"]["a"]["calls"]["step"]["seconds"] = 0.1
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [_edited, lambda data: json.dumps(data)[:-9], lambda data: "[]", lambda data: "", lambda data: "{}"],
+    ids=["edited", "cut", "list", "empty", "bare"],
+)
+def test_a_spoilt_file_is_set_aside(tmp_path: Path, spoil: Callable[[dict[str, Any]], str]) -> None:
+    said: list[str] = []
+    store = Store(tmp_path, said.append)
+    path = kept.path(store, KEY)
+    for number in (1, 2):
+        kept.save(store, STANDS_FOR, PROCESSES)
+        path.write_text(spoiled := spoil(json.loads(path.read_text())))
+        assert kept.load(store, KEY) == []
+        assert not path.exists()
+        assert path.with_name(f"{KEY}.corrupt-{number}").read_text() == spoiled
+        assert str(path) in said[-1]
+        assert f"{KEY}.corrupt-{number}" in said[-1]
