@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import chain
 
 import numpy as np
@@ -28,12 +27,11 @@ CEILING_STEPS = 3
 
 @dataclass(frozen=True)
 class Contrast:
-    """n paired seeds; arrays have shape (n,), with several variants a side (num_variants, n)."""
+    """n paired seeds, those with a diverged run included where the metric has a floor."""
 
-    task: TaskFacts
     metric: Metric
     a: Floats
-    "The scores of side A in the metric's own direction, one row a variant; so is the next."
+    "The scores of side A in the metric's own direction, shape (num_variants, n); so is the next."
     b: Floats
     differences: Differences
     "Oriented; of the means over the variants of each side."
@@ -43,67 +41,76 @@ class Contrast:
     "Planned seeds on which a run has no outcome."
     solved: tuple[Flags, Flags] | None = None
     "The seeds that A, and B, solved, of those on which both have an outcome; None where that is not known."
+    by_rate: bool = False
+    "Whether the seeds that only one side solved decide."
     on_this_metric: bool = True
     "Whether solved is a threshold on this metric."
     grouped: bool = False
     "Whether runs of a graded task fall into groups."
     interaction: bool = False
-    counted: bool = False
-    "Whether the metric itself is 0 or 1 a seed, so that it has no bounds to be near."
     of_task: bool = True
     "Whether the metric is the task's own, and no derived one."
+    counted: bool = False
+    "Whether the metric itself is 0 or 1 a seed, so that it has no bounds to be near."
     obstacle: Reason | None = None
     "Why the values of a derived metric say nothing."
 
     @classmethod
-    def between(cls, plus: Sequence[Sequence[Side]], minus: Sequence[Sequence[Side]], name: str) -> Contrast:
+    def between(
+        cls,
+        plus: Sequence[Sequence[Side]],
+        minus: Sequence[Sequence[Side]],
+        name: str,
+        *,
+        of_task: bool = True,
+        counted: bool = False,
+    ) -> Contrast:
         """Of sums of means over the variants of each part: (A + D) − (B + C) is a difference of differences."""
         a, b = list(chain(*plus)), list(chain(*minus))
-        task, facts = a[0].task, a[0].runs.facts
-        metric = task.metrics[name]
-        first, second = (np.stack([side.scored(name) for side in sides]) for sides in (a, b))
-        unknown = np.isnan([*first, *second])
-        asked = np.all([side.asked for side in (*a, *b)], axis=0)
-        lost = (unknown & [side.status != "diverged" for side in (*a, *b)]).any(axis=0) & asked
+        sides, task, runs = (*a, *b), a[0].task, a[0].runs
+        metric, better = task.metrics[name], sign(task.metrics[name])
+        first, second = (np.stack([side.scored(name) for side in of]) for of in (a, b))
+        unknown, asked = np.isnan([*first, *second]), np.all([side.asked for side in sides], axis=0)
+        lost = (unknown & [side.status != "diverged" for side in sides]).any(axis=0) & asked
         usable = ~unknown.any(axis=0)
-        rows = [values for side in (*a, *b) if (values := side.by_example(name)) is not None]
+        rows = [values for side in sides if (values := side.by_example(name)) is not None]
         examples = None
-        if len(rows) == len(a) + len(b):
-            by_side = _sum_of_means(rows[: len(a)], plus), _sum_of_means(rows[len(a) :], minus)
-            examples = sign(metric) * (by_side[0] - by_side[1])[usable]
-        means = [sign(metric) * _sum_of_means(*of)[usable] for of in ((first, plus), (second, minus))]
-        threshold = solving_metric(task, facts.metric)
-        alone = len(a) == len(b) == 1 and threshold is not None
-        scores = first[:, usable], second[:, usable]
+        if len(rows) == len(sides):
+            of_a, of_b = _sum_of_means(rows[: len(a)], plus), _sum_of_means(rows[len(a) :], minus)
+            examples = better * (of_a - of_b)[usable]
+        means = [better * _sum_of_means(*of)[usable] for of in ((first, plus), (second, minus))]
+        threshold = solving_metric(task, runs.facts.metric)
+        scores, solved = (first[:, usable], second[:, usable]), None
+        if len(sides) == 2 and counted:
+            solved = better * scores[0][0] > better * 0.5, better * scores[1][0] > better * 0.5
+        elif len(sides) == 2 and threshold is not None:
+            solved = a[0].solved[asked & ~lost], b[0].solved[asked & ~lost]
         step = metric.resolution or smallest_difference(np.concatenate(scores))
         return cls(
-            task,
             metric,
             *scores,
             Differences.between(means[0], means[1], step, examples, overlap(task)),
-            sum(int((side.status[asked] == "diverged").sum()) for side in (*a, *b)),
-            int(lost.sum()),
-            (a[0].solved[asked & ~lost], b[0].solved[asked & ~lost]) if alone else None,
-            threshold == name,
+            diverged=sum(int((side.status[asked] == "diverged").sum()) for side in sides),
+            missing=int(lost.sum()),
+            solved=solved,
+            by_rate=counted or task.outcome == "all_or_nothing",
+            on_this_metric=counted or threshold == name,
+            grouped=of_task and runs.suspect(task, name),
             interaction=len(plus) > 1,
+            of_task=of_task,
+            counted=counted,
+            obstacle=next((side.obstacle for side in sides if side.obstacle is not None), None),
         )
 
     @property
     def n(self) -> int:
-        """Number of pairs, those with a diverged run included where the metric has a floor."""
+        """Number of pairs."""
         return self.differences.n
 
     @property
-    def by_rate(self) -> bool:
-        """Whether the seeds that only one side solved decide."""
-        return self.task.outcome == "all_or_nothing"
-
-    @cached_property
     def only(self) -> tuple[int, int]:
         """The seeds that only A, and that only B, solved."""
-        if self.solved is None:
-            return 0, 0
-        a, b = self.solved
+        a, b = self.solved or (np.zeros(0, bool), np.zeros(0, bool))
         return int((a & ~b).sum()), int((b & ~a).sum())
 
     def estimate(self, margin: float | None = None) -> Mean | Rate:
@@ -120,69 +127,60 @@ class Contrast:
         """All that hold, in their order."""
         if self.missing:
             yield Block(Reason("incomplete", {"pairs": self.n, "missing": self.missing}))
+        diverged = Reason("unstable", {"diverged": self.diverged})
         if self.n < 2:
             # What the metric cannot score is an outcome all the same.
-            lost = Reason("unstable", {"diverged": self.diverged})
             unscored = self.diverged > 0 and self.metric.floor is None
-            yield Block(lost if unscored else Reason("few", {"n": self.n, "least": 2}))
+            yield Block(diverged if unscored else Reason("few", {"n": self.n, "least": 2}))
             return
         if self.obstacle is not None:
             yield Block(self.obstacle)
         if self.by_rate and (self.interaction or self.solved is None):
             yield Block(Reason("several"))
         if self.diverged:
-            yield Block(Reason("unstable", {"diverged": self.diverged}), wholly=self.metric.floor is None)
-        if self.interaction and self._cell_at_a_bound(margin):
-            yield Block(Reason("scale"))
-        if self.counted:
-            pass
-        elif self.at_ceiling(margin):
-            yield Block(Reason("ceiling", {"failures": unseen(self.n), "n": self.n}))
-        elif self.by_rate and self.solved is not None and not np.any(self.solved):
-            yield Block(Reason("unsolved", {"n": self.n}))
-        elif self.at_floor:
-            yield Block(Reason("floor", {"n": self.n}), wholly=False)
-        if self.differences.all_zero and not self.counted:
-            yield Block(Reason("degenerate", {"n": self.n}))
+            yield Block(diverged, wholly=self.metric.floor is None)
+        if not self.counted:
+            yield from self._at_bounds(margin)
         if self.grouped:
             yield Block(Reason("groups"), wholly=False)
 
-    @property
-    def best(self) -> float | None:
-        """The metric's best value, oriented: 0 for a loss that does not say."""
-        if self.metric.ceiling is None:
-            return 0.0 if self.metric.direction == "min" and self.of_task else None
-        return sign(self.metric) * self.metric.ceiling
-
-    def near(self, margin: float) -> float:
-        """The distance from a bound within which `margin` could not be seen."""
-        return max(margin, CEILING_STEPS * self.metric.resolution) + 1e-12
-
-    def at_ceiling(self, margin: float) -> bool:
-        """Whether all runs are so near the ceiling that `margin` could not be seen, or solved the task."""
-        if self.diverged or not self.n:
-            return False
-        if self.by_rate and self.solved is not None and bool(np.all(self.solved)):
-            return True
-        return self.best is not None and bool((self._oriented >= self.best - self.near(margin)).all())
+    def _at_bounds(self, margin: float) -> Iterator[Block]:
+        # The distance from a bound within which `margin` could not be seen.
+        near = max(margin, CEILING_STEPS * self.metric.resolution) + 1e-12
+        low, high = self._floor, self._ceiling - near
+        cells = sign(self.metric) * np.concatenate([self.a, self.b]).mean(axis=1)
+        if self.interaction and ((cells >= high) | (cells <= low + near)).any():
+            yield Block(Reason("scale"))
+        solved = self.solved if self.by_rate else None
+        if not self.diverged and ((self._oriented >= high).all() or (solved and np.all(solved))):
+            yield Block(Reason("ceiling", {"failures": unseen(self.n), "n": self.n}))
+        elif solved and not np.any(solved):
+            yield Block(Reason("unsolved", {"n": self.n}))
+        elif self.at_floor:
+            yield Block(Reason("floor", {"n": self.n}), wholly=False)
+        if self.differences.all_zero:
+            yield Block(Reason("degenerate", {"n": self.n}))
 
     @property
     def at_floor(self) -> bool:
         """Whether no run is better than guessing."""
-        floor = self.metric.floor
-        if floor is None or not self.n:
-            return False
-        return bool((self._oriented <= sign(self.metric) * floor + near_floor(self.metric) + 1e-12).all())
-
-    def _cell_at_a_bound(self, margin: float) -> bool:
-        means, near = sign(self.metric) * np.concatenate([self.a, self.b]).mean(axis=1), self.near(margin)
-        floor = self.metric.floor
-        high = self.best is not None and (means >= self.best - near).any()
-        return bool(high or (floor is not None and (means <= sign(self.metric) * floor + near).any()))
+        return self.n > 0 and bool((self._oriented <= self._floor + near_floor(self.metric) + 1e-12).all())
 
     @property
     def _oriented(self) -> Floats:
         return sign(self.metric) * np.concatenate([self.a.ravel(), self.b.ravel()])
+
+    @property
+    def _floor(self) -> float:
+        floor = self.metric.floor
+        return -np.inf if floor is None else sign(self.metric) * floor
+
+    @property
+    def _ceiling(self) -> float:
+        """Oriented: 0 for a loss that does not say."""
+        if self.metric.ceiling is not None:
+            return sign(self.metric) * self.metric.ceiling
+        return 0.0 if self.metric.direction == "min" and self.of_task else np.inf
 
 
 def unseen(n: int) -> float:

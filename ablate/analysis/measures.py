@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from ablate.analysis.runs import NOT_RUN, Runs, Side
 from ablate.core.derived import Derived, Kind, Offer
 from ablate.core.facts import Facts, TaskFacts
 from ablate.core.feature import derived
-from ablate.core.metric import sign
 from ablate.core.reason import Block, Reason
 
 LEAST_SPREAD = 6
@@ -67,23 +65,8 @@ class Measure:
         """The pairs; with what the metric says against them."""
         a, b, *less = [[self.side(runs, name) for name in names] for names in groups]
         plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
-        own = self.name in self.task.metrics
-        grouped = own and runs.suspect(self.task, self.name)
-        found = replace(
-            Contrast.between(plus, minus, self.name),
-            grouped=grouped,
-            counted=self.kind == "rate",
-            of_task=own,
-        )
-        if self.kind == "rate":
-            better, alone = sign(found.metric), not less and len(a) == len(b) == 1
-            solved = (
-                (better * found.a[0] > better * 0.5, better * found.b[0] > better * 0.5) if alone else None
-            )
-            task = replace(found.task, outcome="all_or_nothing")
-            found = replace(found, task=task, solved=solved, on_this_metric=True)
-        reasons = [side.obstacle for side in chain(*plus, *minus) if side.obstacle is not None]
-        return replace(found, obstacle=reasons[0]) if reasons else found
+        of_task = self.name in self.task.metrics
+        return Contrast.between(plus, minus, self.name, of_task=of_task, counted=self.kind == "rate")
 
     def _spread(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean:
         """The mean over seeds of how much nearer A is to its median than B to its own (Brown and Forsythe 1974)."""
@@ -128,11 +111,10 @@ def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
 
 @dataclass(frozen=True)
 class _DerivedSide(Side):
-    """The runs of a variant, with a derived metric in place of their own."""
+    """The runs of a variant, with a derived metric in place of their own; `seen` are the same runs as they are."""
 
     derived: Derived
     seen: Side
-    "The same runs as they are."
 
     @cached_property
     def _by_seed(self) -> Floats:

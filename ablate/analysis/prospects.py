@@ -126,10 +126,10 @@ def outlook(
     if found := [known for known in tasks if known.name == task.name and name in known.metrics]:
         assert evidence is not None
         runs = Runs(evidence)
-        baseline, grouped = [[runs.of(BASELINE, found[0])]], runs.suspect(found[0], name)
+        baseline = [[runs.of(BASELINE, found[0])]]
         contrasts = [Contrast.between([[runs.of(variant, found[0])]], baseline, name) for variant in variants]
         prospects = [
-            _prospect(variant, replace(contrast, metric=task.metrics[name], grouped=grouped), terms)
+            _prospect(variant, replace(contrast, metric=task.metrics[name]), terms)
             for variant, contrast in zip(variants, contrasts, strict=True)
         ]
     effect = detectable_effect(terms.n, terms.alpha) if terms.n > 1 else None

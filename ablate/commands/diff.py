@@ -29,7 +29,11 @@ def command(a: Path, b: Path, results: Path) -> None:
 
     console = Console()
     found = difference_of(report_folder(a, results), report_folder(b, results))
-    for line in (found.conclusion, "", *found.sides):
+    for line in (
+        found.conclusion,
+        "",
+        *(f"{name}: {side}" for name, side in zip("AB", found.sides, strict=True)),
+    ):
         saying(console)(line)
     for table in found.tables:
         print_table(table, console)

@@ -1,14 +1,15 @@
 """Metrics that claims may use beside those of a task: rates over seeds, their spread, steps to a target.
 
 Each is one entry of `DERIVED`, or of a feature's `metrics`: what it is, what a study must give for it, and its values
-by seed. How a difference in it is decided depends on its kind; see `ablate.analysis.measures`.
+by seed. How a difference in it is decided depends on its kind; see `ablate.analysis.measures`. `runs` are those of one
+variant on one task, an `ablate.analysis.runs.Side`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,50 +21,6 @@ Floats = NDArray[np.float64]
 Kind = Literal["mean", "rate", "spread", "ratio"]
 """mean: a number by seed, whose paired differences decide. rate: 0 or 1 by seed. spread: the standard deviation over
 seeds of the primary metric. ratio: measured apart from the runs, and compared by the log of ratios."""
-
-
-class Seen(Protocol):
-    """The runs of one variant on one task; arrays have shape (num_seeds,)."""
-
-    @property
-    def ended(self) -> NDArray[np.bool_]:
-        """Whether the run has an outcome."""
-
-    @property
-    def status(self) -> NDArray[np.object_]:
-        """The status of each run; `diverged` too where it was lost to its variant."""
-
-    @property
-    def solved(self) -> NDArray[np.bool_]:
-        """Whether it solved the task."""
-
-    @property
-    def judged(self) -> Floats:
-        """The primary metric; NaN where the run did not complete."""
-
-    @property
-    def arrived(self) -> Arrived:
-        """When each held the target."""
-
-
-class Arrived(Protocol):
-    """When the runs of one variant on one task first held the target; in steps."""
-
-    @property
-    def first(self) -> Floats:
-        """Of each run, shape (num_seeds,): infinite where it never did, NaN where it has no outcome."""
-
-    @property
-    def trained(self) -> float:
-        """The length of its training."""
-
-    @property
-    def longest(self) -> float:
-        """The length of the longest training of any variant."""
-
-    @property
-    def every(self) -> float:
-        """Between two reports."""
 
 
 @dataclass(frozen=True)
@@ -86,16 +43,16 @@ class Derived:
     metric: Metric
     kind: Kind
     by_seed: Callable[[Any], Floats] = lambda _: np.empty(0)
-    """Of `Seen`: the value on each seed, NaN where there is none; infinite where it counts with the metric's floor. Of
-    kind `ratio` there is none by seed."""
+    """Of the runs: the value on each seed, NaN where there is none; infinite where it counts with the metric's floor.
+    Of kind `ratio` there is none by seed."""
     lacks: Callable[[Offer], str] = lambda _: ""
     "What a study would have to give for it, in a sentence; nothing where it does."
     obstacle: Callable[[Any], Reason | None] = lambda _: None
-    "Of `Seen`: why its values say nothing; None where they do."
+    "Of the runs: why their values say nothing; None where they do."
     event: str = ""
     "What has happened to a run that counts 1, of a rate; or to one that counts with the metric's floor."
     refined: Callable[[Metric, Any], Metric] = lambda metric, _: metric
-    "The metric and `Seen` → the metric with what these runs tell of it."
+    "The metric and the runs → the metric with what these runs tell of it."
     estimate: Callable[[Any, Any, Any], Any] | None = None
     """Its own estimate of a difference, where the kind does not say it: of an `analysis` measure, the runs, and the
     groups of variants."""
@@ -105,11 +62,11 @@ class Derived:
     "Whether the table of stability has it."
 
 
-def _solved(runs: Seen) -> Floats:
+def _solved(runs: Any) -> Floats:
     return np.where(runs.ended, runs.solved, np.nan)
 
 
-def _diverged(runs: Seen) -> Floats:
+def _diverged(runs: Any) -> Floats:
     return np.where(runs.ended, runs.status == "diverged", np.nan)
 
 
@@ -119,7 +76,7 @@ def _needs_solved(offer: Offer) -> str:
     return "It takes a metric that says at which value the task counts as solved"
 
 
-def _late(runs: Seen) -> Reason | None:
+def _late(runs: Any) -> Reason | None:
     # What others would count with is more than it had time for.
     arrived, never = runs.arrived, int(np.isinf(runs.arrived.first).sum())
     if not never or arrived.trained == arrived.longest:

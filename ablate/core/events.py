@@ -95,16 +95,6 @@ Hear = Callable[[EngineEvent], bool]
 Listen = Callable[[Event], None]
 
 
-def everyone(*listeners: Listen) -> Listen:
-    """One listener that tells all others, in order."""
-
-    def listen(event: Event) -> None:
-        for listener in listeners:
-            listener(event)
-
-    return listen
-
-
 class Engine(Protocol):
     """Runs trials for the driver. A supervisor outside it handles attempts and time limits."""
 

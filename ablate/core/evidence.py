@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ablate.core.facts import Facts
@@ -12,16 +13,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+EXAMPLES = ("id", "metric", "values")
+
+
 def no_rows(columns: Sequence[str]) -> pd.DataFrame:
     """A frame with these columns."""
     import pandas as pd
 
     return pd.DataFrame(columns=list(columns))
-
-
-def no_examples() -> pd.DataFrame:
-    """A frame without rows."""
-    return no_rows(("id", "metric", "values"))
 
 
 @dataclass(frozen=True)
@@ -33,7 +32,7 @@ class Evidence:
     "One row a trial: id, variant, task, seed, a column a factor path, status, reason, metrics."
     curves: pd.DataFrame
     "id, step, metric, value."
-    examples: pd.DataFrame = field(default_factory=no_examples)
+    examples: pd.DataFrame = field(default_factory=partial(no_rows, EXAMPLES))
     """id, metric, values: the metric of each test example, in the order of the test split; of completed trials on tasks
     whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at the last.
     """

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
+
+from pydantic import TypeAdapter
 
 from ablate.core.cell import Level
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
@@ -70,28 +74,24 @@ class TaskFacts:
 
 @dataclass(frozen=True)
 class MatchFacts:
-    """The quantity that is equal for all variants."""
+    """A quantity (parameters, flops of a forward pass, or compute of the training) that is equal for all variants.
+
+    by: the path that is changed for it. target: `baseline`, or a number. within: the largest share that may be missed.
+    """
 
     quantity: str
-    "parameters, flops (of a forward pass on one example) or compute (of the whole training)."
     by: str
-    "The path that is changed for it."
     target: str
-    "`baseline`, or a number."
     within: float
-    "The largest share by which a variant may miss."
 
 
 @dataclass(frozen=True)
 class Matched:
-    """The value that makes a variant match, and the quantity that it gives."""
+    """The value at the path that makes a variant match, the quantity that it gives, and the one that was asked for."""
 
     value: float
-    "The value at the path that is changed."
     achieved: float
-    "The quantity that this value gives."
     target: float
-    "The quantity that was asked for."
 
     @property
     def residual(self) -> float:
@@ -201,26 +201,13 @@ class Facts:
         return dataclasses.asdict(self)
 
     @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Facts:
+    def from_dict(cls, data: Mapping[str, Any]) -> Facts:
         """The inverse of `to_dict`."""
-        names = {field.name for field in dataclasses.fields(cls)}
-        fields = {name: value for name, value in data.items() if name in names}
-        fields["tasks"] = [
-            TaskFacts(
-                t["name"],
-                {name: Metric(**m) for name, m in t["metrics"].items()},
-                t.get("outcome", "graded"),
-                Sampling(**t.get("sampling", {})),
-                {name: Metric(**m) for name, m in t.get("stability", {}).items()},
-            )
-            for t in data["tasks"]
-        ]
-        fields["variants"] = [
-            VariantFacts(**{**v, "matched": {t: Matched(**m) for t, m in v.get("matched", {}).items()}})
-            for v in data["variants"]
-        ]
-        fields["match"] = MatchFacts(**data["match"]) if data.get("match") else None
         # Reports of an earlier format have the facts of two features among their own.
-        fields.setdefault("features", {k: data[k] for k in ("stress", "speed") if data.get(k)})
-        fields["claims"] = [Claim(**{name: c[name] for name in c if name != "hash"}) for c in data["claims"]]
-        return cls(**fields)
+        features = {name: data[name] for name in ("stress", "speed") if data.get(name)}
+        return _adapter().validate_python({"features": features, **data})
+
+
+@functools.cache
+def _adapter() -> TypeAdapter[Facts]:
+    return TypeAdapter(Facts)

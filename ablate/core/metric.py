@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,17 +40,9 @@ class Metric:
         return None if self.ceiling is None or self.floor is None else abs(self.ceiling - self.floor)
 
 
-class Oriented(Protocol):
-    """A metric, or an objective."""
-
-    @property
-    def direction(self) -> str:
-        """`max`: more is better; or `min`."""
-
-
-def sign(of: Oriented) -> float:
-    """1 where more is better, −1 where less is."""
-    return 1.0 if of.direction == "max" else -1.0
+def sign(metric: Any) -> float:
+    """1 where more of a metric, or an objective, is better; −1 where less is."""
+    return 1.0 if metric.direction == "max" else -1.0
 
 
 def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:

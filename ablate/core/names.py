@@ -79,5 +79,5 @@ def _safe(text: str, length: int, more: str = "") -> str:
     safe = re.sub(f"[^A-Za-z0-9._=+{more}-]+", "-", re.sub(r"[\"'\[\]{}]", "", text))
     if safe == text and len(text) <= length and not text.endswith(".") and (more or text == text.lower()):
         return text
-    digest = hashlib.blake2b(text.encode(), digest_size=3).hexdigest()
+    digest = hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=3).hexdigest()
     return f"{safe[: length - 7].strip('-.,')}-{digest}"

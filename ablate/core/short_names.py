@@ -35,29 +35,8 @@ def short_claim(claim: str, facts: Facts) -> str:
     words = {word for other in facts.claims for word in (*other.text.split(), *other.a, *other.b)}
     found = {w: every.get(w) or _named(levels_in(w), facts.labels) for w in words if w in every or "=" in w}
     counts = Counter(found.values())
-    told = {word: short for word, short in found.items() if counts[short] == 1}
-    said = [
-        told.get(word, word)
-        for word in re.sub(r"(?:(?<= by )|(?<= within ))0(?=\.\d*[1-9])", "", claim).split(" ")
-    ]
-    # `at lr 0.01`, but `with no positions`.
-    for i, word in enumerate(said[:-1]):
-        if word == "at" and said[i + 1] in told.values() and not said[i + 1][-1:].isdigit():
-            said[i] = "with"
-    return _agreeing(" ".join(said))
-
-
-def _agreeing(claim: str) -> str:
-    """The claim with its verb in the plural after a plural: `learned positions beat no positions`."""
-    many = re.match(
-        r"([^=()]* )?(positions|values|\d+ [\w ]+s)( \([^()]*\))? (?=beats |matches |does not lose )", claim
-    )
-    if many is None:
-        return claim
-    verb, _, rest = claim[many.end() :].partition(" ")
-    return (
-        f"{many[0]}{'do' if verb == 'does' else verb.removesuffix('es' if verb == 'matches' else 's')} {rest}"
-    )
+    shown = re.sub(r"(?:(?<= by )|(?<= within ))0(?=\.\d*[1-9])", "", claim).split(" ")
+    return " ".join(found[word] if word in found and counts[found[word]] == 1 else word for word in shown)
 
 
 def _named(levels: Iterable[tuple[str, str]], labels: Mapping[str, str]) -> str:

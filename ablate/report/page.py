@@ -10,11 +10,10 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from ablate.base.text import printable
-from ablate.core.short_names import in_short_names, short_names
 from ablate.report import palette
 from ablate.report.draw import style
 from ablate.report.markdown import markdown, markdown_line, markdown_table
-from ablate.report.section import Failed, Material, Picture, Shown, pictures, shown, unfolded
+from ablate.report.section import Material, Picture, Shown, Text, failed, pictures, shown, unfolded
 from ablate.report.tables import text
 
 FIGURES = "figures"
@@ -28,24 +27,22 @@ def render(material: Material, warn: Callable[[str], None]) -> dict[str, str | b
     """
     sections = shown(material)
     files: dict[str, str | bytes] = {}
-    inline: dict[str, Markup | Failed] = {}
-    blocks = [block for section in sections for block in unfolded(section.blocks)]
+    inline: dict[str, Markup | Text] = {}
     with style.context():
-        for picture in pictures(blocks):
+        for picture in pictures(sections):
             try:
                 png, source = drawn(picture)
             except Exception as error:
-                inline[picture.name] = Failed(f"The figure “{picture.title}”", error)
+                inline[picture.name] = failed(f"The figure “{picture.title}”", error)
                 continue
             source = printable(source)
             files |= {f"{FIGURES}/{picture.name}.png": png, f"{FIGURES}/{picture.name}.svg": source}
             inline[picture.name] = Markup(style.inlined(source))
-    for failed in [*blocks, *inline.values()]:
-        if isinstance(failed, Failed):
-            warn(failed.words)
-    for name in ("report.html", "report.md"):
-        files[name] = written(name, material, sections, inline)
-    return files
+    blocks = [block for section in sections for block in unfolded(section.blocks)]
+    for block in (*blocks, *inline.values()):
+        if isinstance(block, Text) and block.fault:
+            warn(block.words)
+    return files | {name: written(name, material, sections, inline) for name in ("report.html", "report.md")}
 
 
 def drawn(picture: Picture) -> tuple[bytes, str]:
@@ -55,18 +52,15 @@ def drawn(picture: Picture) -> tuple[bytes, str]:
 
 def figures(material: Material) -> dict[str, Figure]:
     """The figures of a report by name, to show in a notebook or to save."""
-    found = {}
     with style.context():
-        for picture in pictures(block for section in shown(material) for block in section.blocks):
-            found[picture.name] = picture.draw()
+        found = {picture.name: picture.draw() for picture in pictures(shown(material))}
+        for figure in found.values():
             # Ticks are made when a figure is first drawn, by the settings of that moment.
-            found[picture.name].draw_without_rendering()
+            figure.draw_without_rendering()
     return found
 
 
-def written(
-    name: str, material: Material, sections: list[Shown], inline: Mapping[str, Markup | Failed]
-) -> str:
+def written(name: str, material: Material, sections: list[Shown], inline: Mapping[str, Markup | Text]) -> str:
     """The text of `report.html` or `report.md`; `inline`: the figures by their names."""
     environment = Environment(
         loader=PackageLoader("ablate.report"),
@@ -76,7 +70,6 @@ def written(
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    names = {text(variant): short for variant, short in short_names(material.facts).items()}
     # `kind` is the name of the macro that shows a block.
     environment.filters.update(
         kind=lambda block: type(block).__name__,
@@ -84,8 +77,6 @@ def written(
         md_line=lambda words: markdown_line(text(words)),
         md_table=markdown_table,
         breakable=_breakable,
-        variant=lambda name: _variant(name, names),
-        named=lambda words: in_short_names(words, names),
         coded=_coded,
         glued=_glued,
     )
@@ -94,7 +85,6 @@ def written(
         sections=sections,
         inline=inline,
         folder=FIGURES,
-        names=names,
         marks=palette.VERDICTS,
         light=Markup(palette.css_variables("light")),
         dark=Markup(palette.css_variables("dark")),
@@ -105,13 +95,6 @@ def written(
 def _breakable(name: str) -> Markup:
     """A name that a line may break after any of its separators, but not inside `0.02`; escaped."""
     return Markup("<wbr>").join(re.split(r"(?<=[,=/_])(?![.,=/_]|$)|(?<=\.)(?![.,=/_\d]|$)", name))
-
-
-def _variant(name: str, names: Mapping[str, str]) -> Markup:
-    """The short name of a variant, with the one that it has in the files as its title."""
-    short = _breakable(names.get(name, name))
-    full = next((full for full, shown in names.items() if name in (full, shown) and full != shown), "")
-    return Markup('<span title="{}">{}</span>').format(full, short) if full else short
 
 
 def _coded(words: str) -> Markup:

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import partial
+from importlib import resources
 
 import pandas as pd
 
+from ablate.analysis.family import family_size
+from ablate.analysis.runs import Runs, solving_metric
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.text import printable
-from ablate.core.feature import features
+from ablate.core.feature import derived, features
 from ablate.core.short_names import short_claim
-from ablate.report.draw import paper
+from ablate.report.draw import style
 from ablate.report.markdown import markdown
-from ablate.report.methods import CITED, TITLE, bibliography, methods
-from ablate.report.section import Failed, Material, Picture, pictures, shown, slug, unfolded
+from ablate.report.section import Material, failed, pictures, shown, slug
 from ablate.report.tables import Table, rows_of, text
 from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, verdict_tables
+from ablate.report.words import say
 
-METHODS = "methods"
-"""The name of the paragraph on methods, as one of a table."""
+METHODS, TITLE = "methods", "Statistical methods"
+"""The name of the paragraph on methods, as one of a table, and its heading."""
 WIDEST = 3.5
 """Inches of a figure that still stands in one column of a page."""
 LONG = 30
@@ -81,64 +85,91 @@ def for_paper(
     The same material gives the same bytes. What cannot be drawn is a warning. Raises `AblateError` for a name that is
     none, and where there is nothing.
     """
-    facts, said, made = material.facts, methods(material), Paper()
-    tables = dict(_tables(material))
-    drawn = {p.name: p for p in pictures(unfolded(b for one in shown(material) for b in one.blocks))}
+    study, paragraph, made = material.facts.study, methods(material), Paper()
+    tables, drawn = dict(_tables(material)), {picture.name: picture for picture in pictures(shown(material))}
     if not tables and not drawn:
-        raise AblateError(f"{facts.study}: has neither comparisons nor figures; run the study first")
-    known = [*tables, *([METHODS] if said else []), *drawn]
+        raise AblateError(f"{study}: has neither comparisons nor figures; run the study first")
+    known = [*tables, *([METHODS] if paragraph else []), *drawn]
     if wrong := [name for name in only if name not in known]:
-        rule = f"is no table or figure of {facts.study}"
+        rule = f"is no table or figure of {study}"
         problem = Problem(rule, (), wrong[0], listed(known, 40), nearest(wrong[0], known), source="--only")
         raise AblateError(str(problem))
+    commit = material.facts.environment.get("commit")
+    head, label = f"% {mark(study)}{f', commit {commit[:10]}' if commit else ''}\n", slug(study)
     wanted = [name for name in known if not only or name in only]
-    commit = f", commit {str(facts.environment['commit'])[:10]}" if facts.environment.get("commit") else ""
-    head, label = f"% {mark(facts.study)}{commit}\n", slug(facts.study)
     for name in (name for name in wanted if name in tables):
         made.tables.append(name)
-        made.files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{booktabs}}\n" + tabular(
-            tables[name], f"tab:{label}-{name}"
+        made.files[f"{name}.tex"] = (
+            head + "% Needs \\usepackage{booktabs}\n" + tabular(tables[name], f"tab:{label}-{name}")
         )
     if METHODS in wanted:
-        made.files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(said)}"
-        made.files[f"{METHODS}.md"] = f"<!-- {mark(facts.study)} -->\n\n{as_markdown(said)}"
-        made.files["references.bib"] = f"{head}\n{bibliography()}"
-    with paper.context(width):
-        for picture in (drawn[name] for name in wanted if name in drawn):
-            if _add(made, picture, warn):
-                float_ = figure_float(picture.name, picture.caption, f"fig:{label}-{picture.name}", width)
-                provided = rf"\providecommand{{{FOLDER}}}{{{folder}}}"
-                made.files[f"{picture.name}.tex"] = (
-                    f"{head}% Needs \\usepackage{{graphicx}}\n{provided}\n{float_}"
+        papers = (resources.files("ablate.report") / "templates" / "references.bib").read_text("utf-8")
+        made.files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(paragraph)}"
+        made.files[f"{METHODS}.md"] = f"<!-- {mark(study)} -->\n\n{as_markdown(paragraph)}"
+        made.files["references.bib"] = f"{head}\n{papers}"
+    with style.context(style.PAPER | {"figure.figsize": (width, width)}):
+        for name in (name for name in wanted if name in drawn):
+            try:
+                figure = drawn[name].draw()
+                made.files.update(
+                    {f"{name}.{end}": data for end, data in style.for_paper(figure, name).items()}
                 )
+            except Exception as error:
+                warn(failed(f"The figure “{name}”", error).words)
+                continue
+            made.figures.append(Figure(name, *map(float, figure.get_size_inches())))
+            provided = rf"\providecommand{{{FOLDER}}}{{{folder}}}"
+            float_ = figure_float(name, drawn[name].caption, f"fig:{label}-{name}", width)
+            made.files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n{provided}\n{float_}"
     return made
-
-
-def _add(made: Paper, picture: Picture, warn: Callable[[str], None]) -> bool:
-    """Whether it could be drawn."""
-    try:
-        figure = picture.draw()
-        pdf, svg = paper.saved(figure, picture.name)
-    except Exception as error:
-        warn(Failed(f"The figure “{picture.name}”", error).words)
-        return False
-    made.files.update({f"{picture.name}.pdf": pdf, f"{picture.name}.svg": svg})
-    made.figures.append(Figure(picture.name, *map(float, figure.get_size_inches())))
-    return True
 
 
 def _tables(material: Material) -> Iterator[tuple[str, Table]]:
     """Those of the summary, by name: `comparisons`, on the next task `comparisons-2`; of features; `claims`."""
     facts, names = material.facts, names_of(material.facts)
-    found = {
-        "comparisons": verdict_tables(material.comparisons, names, facts.rate),
-        **{f.name: f.brief(rows_of(material.table(f.name)), names) for f in features()},
-    }
+    found = {f.name: [*f.brief(rows_of(material.table(f.name)), names)] for f in features()}
+    found = {"comparisons": [*verdict_tables(material.comparisons, names, facts.rate)], **found}
     for name, tables in found.items():
         yield from ((f"{name}-{i}" if i > 1 else name, table) for i, table in enumerate(tables, 1))
     if len(material.claims):
         level = level_of(planned_rows(material.comparisons))
         yield "claims", claim_table(material.claims, partial(short_claim, facts=facts), names, level)
+
+
+def methods(material: Material) -> str:
+    """The paragraph “Statistical methods”: one template, filled in with the numbers of a study.
+
+    Empty where the study planned no comparison and timed nothing. It cites papers of `templates/references.bib` by
+    key, as `[@akiba2019optuna]`, which pandoc reads as it stands.
+    """
+    facts = material.facts
+    planned = planned_rows(material.comparisons)
+    measured = " ".join(filter(None, (feature.account(material.evidence) for feature in features())))
+    if not planned and not measured:
+        return ""
+    sides = Runs(material.evidence).sides()
+    by_rate = [task for task in facts.tasks if task.outcome == "all_or_nothing"]
+    solved = [
+        (task.name, name, task.metrics[name])
+        for task in by_rate
+        if (name := solving_metric(task, facts.metric))
+    ]
+    return say(
+        "methods.paragraph",
+        facts=facts,
+        m=family_size(facts) if planned else 0,
+        variants=sum(not variant.placebo for variant in facts.variants[1:]),
+        pools={task.sampling.pool for task in facts.tasks},
+        solved=solved,
+        graded=len(by_rate) < len(facts.tasks),
+        crossed=len(material.evidence.examples) > 0,
+        claimed={derived()[claim.metric].kind for claim in facts.claims if claim.metric in derived()},
+        runs=sum(int(side.asked.sum()) for side in sides),
+        diverged=sum(side.diverged for side in sides),
+        missing=sum(int((side.asked & ~side.ended).sum()) for side in sides),
+        tuned=any(variant.tuned for variant in facts.variants),
+        features=measured,
+    )
 
 
 # LaTeX
@@ -151,24 +182,18 @@ def latex(value: str) -> str:
 
 def as_latex(paragraph: str) -> str:
     """The paragraph on methods, with commands that cite."""
-    words = "".join(
-        rf"~\cite{{{piece.replace('@', '').replace('; ', ',')}}}"
-        if cited
-        else printable(piece).translate(SIGNS)
-        for cited, piece in _pieces(paragraph)
-    )
+
+    def cite(found: re.Match[str]) -> str:
+        return rf"~\cite{{{found[1].replace('@', '').replace('; ', ',')}}}"
+
+    words = re.sub(r" \{\[\}(@[a-z0-9@; ]+)\]", cite, latex(paragraph))
     return f"\\paragraph{{{TITLE}.}}\n{words}\n"
 
 
 def as_markdown(paragraph: str) -> str:
     """The paragraph on methods, with citations as pandoc reads them."""
-    words = (f" [{piece}]" if cited else markdown(piece) for cited, piece in _pieces(paragraph))
-    return f"## {TITLE}\n\n{''.join(words)}\n"
-
-
-def _pieces(paragraph: str) -> Iterator[tuple[bool, str]]:
-    """Whether a piece holds the keys of papers, and the piece."""
-    return ((i % 2 == 1, piece) for i, piece in enumerate(CITED.split(paragraph)))
+    words = re.sub(r"\\\[(@[a-z0-9@; ]+)\\\]", r"[\1]", markdown(paragraph))
+    return f"## {TITLE}\n\n{words}\n"
 
 
 def tabular(table: Table, label: str) -> str:

@@ -63,6 +63,8 @@ class Text:
     words: str
     aside: bool = False
     "An explanation, shown smaller."
+    fault: bool = False
+    "What could not be drawn, and why: a warning too."
 
 
 @dataclass(frozen=True)
@@ -109,21 +111,13 @@ class Folded:
     blocks: Sequence[Block]
 
 
-@dataclass(frozen=True)
-class Failed:
-    """What could not be drawn, and why: a line of the page, and a warning."""
-
-    what: str
-    error: Exception
-
-    @property
-    def words(self) -> str:
-        """In a sentence."""
-        first = next(iter(str(self.error).strip().splitlines()), "")[:300]
-        return say("page.failed", self.what, type(self.error).__name__, first)
+def failed(what: str, error: Exception) -> Text:
+    """What could not be drawn, and why."""
+    first = next(iter(str(error).strip().splitlines()), "")[:300]
+    return Text(say("page.failed", what, type(error).__name__, first), aside=True, fault=True)
 
 
-Block = Text | Items | Terms | Table | Picture | Folded | Failed
+Block = Text | Items | Terms | Table | Picture | Folded
 
 
 class Section:
@@ -148,10 +142,6 @@ class Section:
         """Whether a study has anything for it."""
         return True
 
-    def heading(self, material: Material) -> str:
-        """The text of its heading."""
-        return self.title
-
     def accent(self, material: Material) -> str:
         """The colour of `palette.PALETTE` that makes it stand out from the others; none by default."""
         return ""
@@ -169,33 +159,14 @@ class Section:
         return []
 
 
-MAX_UPRIGHT = 8
-"Columns of a table that fit on upright paper."
-
-
 @dataclass(frozen=True)
 class Shown:
     """A section of one report, with its content."""
 
     section: Section
-    heading: str
     blocks: list[Block]
     accent: str
-
     open: bool
-
-    @property
-    def look(self) -> str:
-        """How a page lays it out: what stands out, one figure, a table for wide paper, running text; else nothing."""
-        kinds = [type(block) for block in self.blocks]
-        wide = any(isinstance(block, Table) and len(block.columns) > MAX_UPRIGHT for block in self.blocks)
-        looks = {
-            "accent": self.accent,
-            "drawn": kinds == [Picture],
-            "wide": wide,
-            "prose": {*kinds} <= {Text, Items},
-        }
-        return next((look for look, holds in looks.items() if holds), "")
 
 
 def sections() -> list[Section]:
@@ -218,29 +189,28 @@ def shown(material: Material) -> list[Shown]:
     """The sections that apply to a study and have anything to show; one that fails says so."""
     found = []
     for section in applying(material):
+        accent = ""
         try:
-            if section.applies(material) and (blocks := list(section.blocks(material))):
-                accent = section.accent(material)
-                is_open = section.open or bool(accent) or material.evidence.only_measured
-                found.append(Shown(section, section.heading(material), blocks, accent, is_open))
+            blocks = list(section.blocks(material)) if section.applies(material) else []
+            accent = section.accent(material)
         except Exception as error:
-            failed = Failed(f"The section “{section.title}”", error)
-            found.append(Shown(section, section.title, [failed], "", section.open))
+            blocks = [failed(f"The section “{section.title}”", error)]
+        if blocks:
+            is_open = section.open or bool(accent) or material.evidence.only_measured
+            found.append(Shown(section, blocks, accent, is_open))
     return found
-
-
-def pictures(blocks: Iterable[Block]) -> Iterator[Picture]:
-    """The pictures among blocks."""
-    return (block for block in unfolded(blocks) if isinstance(block, Picture))
 
 
 def unfolded(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, those of folded blocks in place of these."""
     for block in blocks:
-        if isinstance(block, Folded):
-            yield from unfolded(block.blocks)
-        else:
-            yield block
+        yield from unfolded(block.blocks) if isinstance(block, Folded) else [block]
+
+
+def pictures(sections: Iterable[Shown]) -> list[Picture]:
+    """All figures of a report."""
+    every = (block for section in sections for block in unfolded(section.blocks))
+    return [block for block in every if isinstance(block, Picture)]
 
 
 def by_task(facts: Facts) -> list[tuple[TaskFacts, str, str]]:

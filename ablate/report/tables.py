@@ -42,7 +42,7 @@ class Column:
 class Table:
     """Strings by column key, ready to be escaped for their medium; the first column names its row.
 
-    `<key> title` holds what a cell stands for, shown by the page on hover.
+    `title` of a row is what its name stands for, shown by the page on hover.
     """
 
     columns: list[Column]
@@ -52,18 +52,14 @@ class Table:
     "The file of the study's folder that holds its numbers, in full."
 
 
-def tabulated(
-    columns: Iterable[Column], rows: Sequence[Row], caption: str = "", source: str = "", *, title: str = ""
-) -> Table:
-    """`rows` as strings. A column in which no row has anything is left out; `title`: what the first stands for."""
-    mine = [c for c in columns if not c.varying or len({text(row.get(c.key)) for row in rows}) > 1]
+def tabulated(columns: Iterable[Column], rows: Sequence[Row], caption: str = "", source: str = "") -> Table:
+    """`rows` as strings. A column in which no row has anything is left out."""
+    first, *others = columns
+    mine = [first, *(c for c in others if not c.varying or len({text(row.get(c.key)) for row in rows}) > 1)]
     cells = [{c.key: c.show(row) if c.show else text(row.get(c.key)) for c in mine} for row in rows]
-    empty = {c.key for c in mine if all(cell[c.key] in ("", NOTHING) for cell in cells)}
-    if title:
-        cells = [
-            cell | {f"{mine[0].key} title": text(row[title])} for cell, row in zip(cells, rows, strict=True)
-        ]
-    return Table([c for c in mine if c.key not in empty or c is mine[0]], cells, caption, source)
+    shown = [c for c in mine if c is first or any(cell[c.key] not in ("", NOTHING) for cell in cells)]
+    titles = [{"title": text(row.get(first.key))} for row in rows]
+    return Table(shown, [cell | title for cell, title in zip(cells, titles, strict=True)], caption, source)
 
 
 def rows_of(table: Any) -> list[dict[str, Any]]:
@@ -165,11 +161,6 @@ def p_value(value: Any) -> str:
 def count(value: Any) -> str:
     """A whole number, its digits in groups of three."""
     return shown(value, lambda known: f"{known:,.0f}" if math.isfinite(known) else "∞")
-
-
-def share(value: Any) -> str:
-    """A rate as a percentage."""
-    return shown(value, lambda known: f"{100 * known:.0f} %")
 
 
 def compact(amount: float) -> str:

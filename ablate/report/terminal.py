@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from rich.cells import cell_len
 from rich.console import Console
@@ -18,8 +19,8 @@ from ablate.report.tables import Column, Row, Table
 
 COLOURS = {"blue": "blue", "orange": "red", "green": "green", "purple": "magenta", "soft": "dim"}
 "Of the palette → those of a terminal."
-GAP, INDENT, MIN_FIRST = 2, 2, 12
-"""Columns of the terminal between those of a table; before what stands below a row; the fewest of a first column."""
+GAP = 2
+"Columns of the terminal between those of a table."
 
 
 def print_verdicts(folder: StudyFolder, console: Console, *, measured: bool = False) -> None:
@@ -31,57 +32,46 @@ def print_verdicts(folder: StudyFolder, console: Console, *, measured: bool = Fa
     if found.answer:
         console.print()
     for line in found.answer:
-        console.print(_text(line, console, "bold"))
+        console.print(_text(line, "bold"))
     for table in found.tables:
         print_table(table, console)
 
 
 def print_table(table: Table, console: Console) -> None:
-    """Prints one table, without its spare columns where the line has no room; lines end between words."""
+    """Prints one table, without its spare columns where the line has no room; what stands below rows, below it.
+
+    Lines end between words.
+    """
     columns = [column for column in table.columns if not column.below]
-    below = [column for column in table.columns if column.below]
-    if _width(columns, table.rows) > console.width:
+    if sum(_room(column, table.rows) + GAP for column in columns) - GAP > console.width:
         columns = [column for column in columns if not column.spare]
-    others = sum(_room(column, table.rows) + GAP for column in columns[1:])
-    first = min(_room(columns[0], table.rows), max(MIN_FIRST, console.width - others))
-    # A name stays whole, so that it can be copied: one that is too wide has a line of its own above its row.
-    words = [word for row in table.rows for word in row[columns[0].key].split()]
-    stacked = any(cell_len(word) > first for word in words)
-    first = MIN_FIRST if stacked else first
-    widths = [first, *(_room(column, table.rows) for column in columns[1:])]
+    first = columns[0]
+    shown = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
+    for column in columns:
+        flexible = column is first or column.words
+        width = None if flexible else _room(column, table.rows)
+        side: Any = "right" if column.numeric else "left"
+        shown.add_column(column.heading, justify=side, width=width, overflow="fold")
+    for row in table.rows:
+        colours = [_colour(row[column.key]) if column.key == "verdict" else "" for column in columns]
+        cells = zip((row[column.key] for column in columns), colours, strict=True)
+        shown.add_row(*(_text(words, colour) for words, colour in cells))
     console.print()
     if table.caption:
-        console.print(_text(table.caption, console, "bold"))
-    # Such rows, and those that have something below them, are tables of their own, which agree in their columns.
-    apart = stacked or any(row[column.key] for column in below for row in table.rows)
-    groups = [*([[]] if stacked else []), *([[row] for row in table.rows] if apart else [table.rows])]
-    for i, rows in enumerate(groups):
-        shown = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0), show_header=i == 0)
-        for column, width in zip(columns, widths, strict=True):
-            fixed = None if column.words else width
-            shown.add_column(column.heading, justify="right" if column.numeric else "left", width=fixed)
-        for row in rows:
-            name = "" if stacked else row[columns[0].key]
-            shown.add_row(_text(name, console), *(_cell(row, column, console) for column in columns[1:]))
-            if stacked:
-                console.print(_text(row[columns[0].key], console))
-        console.print(shown)
-        for note in (row[column.key] for row in rows for column in below if row[column.key]):
-            console.print(Padding(_text(note, console, "dim"), (0, 0, 0, INDENT), expand=False))
+        console.print(_text(table.caption, "bold"))
+    console.print(shown)
+    below = [column for column in table.columns if column.below]
+    for note in (f"{row[first.key]}: {row[c.key]}" for row in table.rows for c in below if row[c.key]):
+        console.print(Padding(_text(note, "dim"), (0, 0, 0, GAP), expand=False))
 
 
 def _room(column: Column, rows: Sequence[Row]) -> int:
     return max(map(cell_len, (column.heading, *(row[column.key] for row in rows))))
 
 
-def _width(columns: Sequence[Column], rows: Sequence[Row]) -> int:
-    return sum(_room(column, rows) + GAP for column in columns) - GAP
+def _colour(verdict: str) -> str:
+    return COLOURS[VERDICTS[verdict].colour] if verdict in VERDICTS else ""
 
 
-def _cell(row: Row, column: Column, console: Console) -> Text:
-    mark = VERDICTS.get(row[column.key]) if column.key == "verdict" else None
-    return _text(row[column.key], console, COLOURS[mark.colour] if mark else "")
-
-
-def _text(words: str, console: Console, style: str = "") -> Text:
+def _text(words: str, style: str = "") -> Text:
     return Text(printable(words), style=style)

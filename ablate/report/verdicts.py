@@ -12,16 +12,17 @@ from typing import Any
 from ablate.core.facts import Facts
 from ablate.core.short_names import in_short_names, level_name, short_names
 from ablate.report.tables import (
+    NOTHING,
     Column,
     Row,
     Table,
+    count,
     decimals,
     difference,
     fixed,
     is_true,
     number,
     rows_of,
-    shown,
     significant,
     tabulated,
     text,
@@ -61,10 +62,10 @@ def verdict_tables(comparisons: Any, names: Names, at: str = "") -> Iterator[Tab
             comparisons=family(rows),
             at=at,
         )
-        if unseen := {said for row in mine if (said := text(row.get("reason"))).startswith(UNSEEN)}:
+        if unseen := {why for row in mine if (why := text(row.get("reason"))).startswith(UNSEEN)}:
             # What holds for every row is said once.
             caption += say("verdicts.unseen", because(max(unseen)))
-        yield tabulated(verdict_columns(mine, names), mine, caption, "comparisons.csv", title="variant")
+        yield tabulated(verdict_columns(mine, names), mine, caption, "comparisons.csv")
 
 
 def family(rows: Sequence[Row]) -> int:
@@ -73,19 +74,40 @@ def family(rows: Sequence[Row]) -> int:
     return round(0.05 / (1 - min(levels))) if levels else 1
 
 
+def variant_column(names: Names) -> Column:
+    """The variant of a row, by its name for readers."""
+    return Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"])))
+
+
+def difference_column(heading: str) -> Column:
+    """The difference with its interval; of rates the seeds that solved the task on each side."""
+    return Column("difference", heading, True, show=difference_of)
+
+
+def mean_columns(*, spare: bool = False) -> list[Column]:
+    """The means of both sides, to the digits of the interval, and the smallest detectable difference."""
+
+    def mean(side: str) -> Callable[[Row], str]:
+        return lambda row: fixed(row.get(f"mean_{side}"), decimals(row.get("ci_low"), row.get("ci_high")))
+
+    return [
+        Column("mean_variant", "Variant mean", True, show=mean("variant"), spare=spare),
+        Column("mean_baseline", "Baseline mean", True, show=mean("baseline"), spare=spare),
+        Column("mde", "Detectable", True, show=detectable, spare=spare),
+    ]
+
+
+def reason_column(names: Names) -> Column:
+    """Why a verdict is what it is."""
+    return Column("reason", "Reason", below=True, show=lambda row: reason(row, names))
+
+
 def verdict_columns(rows: Sequence[Row], names: Names) -> list[Column]:
     """At most seven."""
     rated = all(number(row.get("solved_variant")) is not None for row in rows)
     heading = "Seeds solved" if rated else f"Difference [{level_of(rows)}]"
-    return [
-        Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
-        Column("verdict", "Verdict"),
-        Column("difference", heading, True, show=difference_of),
-        Column("mean_variant", "Variant mean", True, show=lambda row: mean(row, "variant"), spare=True),
-        Column("mean_baseline", "Baseline mean", True, show=lambda row: mean(row, "baseline"), spare=True),
-        Column("mde", "Detectable", True, show=detectable, spare=True),
-        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
-    ]
+    columns = [variant_column(names), Column("verdict", "Verdict"), difference_column(heading)]
+    return [*columns, *mean_columns(spare=True), reason_column(names)]
 
 
 def level_of(rows: Sequence[Row]) -> str:
@@ -102,20 +124,14 @@ def difference_of(row: Row) -> str:
     return say("verdicts.solved", variant, baseline, n)
 
 
-def mean(row: Row, side: str) -> str:
-    """Of a side, to the digits of the interval."""
-    return fixed(row.get(f"mean_{side}"), decimals(row.get("ci_low"), row.get("ci_high")))
-
-
 def detectable(row: Row) -> str:
     """The smallest difference that is found with 80 % power; of rates in seeds that one side alone solves."""
-
-    def said(mde: float) -> str:
-        if not math.isfinite(mde):
-            return say("verdicts.no_mde")
-        return shown_as(mde, number(row.get("solved_variant")) is not None, int(float(row["n"])))
-
-    return shown(row.get("mde"), said)
+    mde = number(row.get("mde"))
+    if mde is None:
+        return NOTHING
+    if not math.isfinite(mde):
+        return say("verdicts.no_mde")
+    return shown_as(mde, number(row.get("solved_variant")) is not None, int(float(row["n"])))
 
 
 def shown_as(mde: float, by_rate: bool, n: int) -> str:
@@ -135,9 +151,9 @@ def claim_table(claims: Any, short: Callable[[str], str], names: Names, level: s
     columns = [
         Column("claim", "Claim", words=True, show=lambda row: text(short(row["claim"]))),
         Column("verdict", "Verdict"),
-        Column("difference", f"Difference [{level}]", True, show=difference_of),
-        Column("n", "n", True, show=lambda row: text(row.get("n")).removesuffix(".0"), spare=True),
-        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
+        difference_column(f"Difference [{level}]"),
+        Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
+        reason_column(names),
     ]
     late = sum(is_true(row.get("exploratory")) for row in rows)
-    return tabulated(columns, rows, say("verdicts.claims", late, len(rows)), "claims.csv", title="claim")
+    return tabulated(columns, rows, say("verdicts.claims", late, len(rows)), "claims.csv")

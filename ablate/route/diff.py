@@ -6,8 +6,9 @@ import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
+
+import pandas as pd
 
 from ablate.base import wording
 from ablate.base.errors import AblateError, shown
@@ -15,20 +16,19 @@ from ablate.base.text import masked
 from ablate.core.evidence import Evidence
 from ablate.core.short_names import short_claim, short_names
 from ablate.records.folder import StudyFolder
-from ablate.report.tables import NOTHING, Column, Table, decimals, difference, fixed, text
-from ablate.report.verdicts import planned_rows
+from ablate.report.tables import NOTHING, Column, Row, Table, decimals, difference, fixed, text
+from ablate.report.verdicts import Names, planned_rows
 from ablate.report.words import say
 from ablate.study.document import read_document
 from ablate.study.labels import short_label
 
-Row = Mapping[str, Any]
 NUMBERS = ("mean_variant", "mean_baseline", "diff", "ci_low", "ci_high")
 """The columns that a comparison is compared by, where a row has them."""
 PLACE = ("variant", "task", "metric")
 """The columns that name a comparison."""
 BASE = ("task", "tasks", "model", "training")
 """The first steps of the paths that make a baseline."""
-BESIDE = ("name", "question", "notes", "labels", "claims", "seeds")
+APART = ("name", "question", "notes", "labels", "claims", "seeds")
 """Keys of a study that are words about it, or are compared by themselves."""
 MISSING = object()
 """What a study has where it has no such path."""
@@ -40,58 +40,16 @@ class Side:
 
     folder: StudyFolder
     evidence: Evidence
-    comparisons: list[dict[str, str]]
-    claims: list[dict[str, str]]
+    comparisons: Sequence[Row]
+    claims: Sequence[Row]
     "Those that were judged."
-    settings: dict[str, Any]
-    "Dotted path → value, without what is compared by itself."
-
-    @classmethod
-    def of(cls, folder: StudyFolder) -> Side:
-        """From the folder alone. Raises `AblateError` where it holds no report that can be read."""
-        evidence = folder.evidence()
-        claims = [row for row in folder.claims() if row["verdict"]]
-        try:
-            comparisons = folder.comparisons()
-            if not (comparisons or evidence.only_measured) and len(evidence.facts.variants) > 1:
-                raise ValueError("there are none")
-            if any(not row.keys() >= {*PLACE, "verdict", "exploratory"} for row in comparisons):
-                raise ValueError("a column is missing")
-            for row in (*comparisons, *claims):
-                [value(row, name) for name in NUMBERS]
-        except (ValueError, csv.Error) as error:
-            raise AblateError(
-                f"{folder.path}: its verdicts cannot be read ({error}); write them again with `ablate report`"
-            ) from None
-        resolved = read_document(folder.study_file).data if folder.study_file.is_file() else {}
-        compared = {key: item for key, item in resolved.items() if key not in BESIDE}
-        return cls(folder, evidence, comparisons, claims, flattened(compared))
-
-    @cached_property
-    def planned(self) -> list[Row]:
-        """The comparisons that decide something."""
-        return planned_rows(self.comparisons)
 
     def __str__(self) -> str:
         facts = self.evidence.facts
         reported = facts.reported[:16].replace("T", " ")
-        said = say(
+        return f"{self.folder.path}; " + say(
             "diff.side", seeds_in_words(facts.seeds), len(self.evidence.trials), facts.differs, reported
         )
-        return f"{self.folder.path}; {said}"
-
-    @property
-    def origin(self) -> dict[str, str]:
-        """What the run was made with, in words: seeds, command, commit, machine and versions."""
-        known = self.evidence.facts.environment
-        changes = ", with changes" if known.get("dirty") else ""
-        return {
-            "seeds": seeds_in_words(self.evidence.facts.seeds),
-            "command": masked(str(known.get("command", NOTHING))),
-            "commit": str(known.get("commit") or NOTHING)[:10] + changes,
-            **{key: str(known[key]) for key in ("device", "machine") if known.get(key)},
-            **{str(name): str(version) for name, version in dict(known.get("versions") or {}).items()},
-        }
 
 
 @dataclass(frozen=True)
@@ -126,8 +84,7 @@ class Difference:
     """What is said of two reports."""
 
     conclusion: str
-    sides: list[str]
-    "What both are, a line each."
+    sides: Sequence[Side]
     tables: list[Table]
     remarks: list[str]
     lists: dict[str, list[str]]
@@ -140,57 +97,99 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
         raise AblateError(
             f"{a.path} and {b.path} are the same folder; name two reports, such as x and x@seeds=3"
         )
-    sides = first, second = Side.of(a), Side.of(b)
+    sides = first, second = _side(a), _side(b)
     pairs, *unpaired = matched(first.comparisons, second.comparisons, PLACE)
     claimed, *unmade = matched(first.claims, second.claims, ["claim"])
     planned = [pair for pair in pairs if planned_rows([pair.a, pair.b])]
     moved, recast, every = ([p for p in found if p.verdict_changed] for found in (planned, claimed, pairs))
-    numbers, explored = [p for p in planned if p.numbers_changed], [p for p in every if p not in moved]
-    changed, alone = settings(first.settings, second.settings), [planned_rows(rows) for rows in unpaired]
-    names, places = _names(sides), _varying([row for side in sides for row in side.planned])
-    claims = [
-        {row["claim"]: text(short_claim(row["claim"], s.evidence.facts)) for row in s.claims} for s in sides
+    numbers, alone = [p for p in planned if p.numbers_changed], [planned_rows(rows) for rows in unpaired]
+    explored, rest = [p for p in every if p not in moved], [p for p in numbers if p not in moved]
+    changed = settings(*(_settings(side) for side in sides))
+    origins = settings(*(_origin(side) for side in sides))
+    names = _names(sides)
+    places = [
+        key
+        for key in PLACE[1:]
+        if len({row[key] for side in sides for row in planned_rows(side.comparisons)}) > 1
     ]
-    shares = [(moved, planned, "verdict"), (recast, claimed, "claim"), (numbers, planned, "comparison")]
-    *verdicts, other = [say("diff.share", len(p), len(of), noun) if p else "" for p, of, noun in shares]
-    seeds = [set(side.evidence.facts.seeds) for side in sides]
-    counts = [*zip("AB", map(len, alone), strict=True)]
-    tables = [
-        ("Verdicts that changed", moved, names),
-        ("Claims that changed", recast, claims[0]),
-        ("Same verdicts, other numbers", [pair for pair in numbers if pair not in moved], names),
-        ("Verdicts outside the plan that changed (exploratory)", explored, names),
-    ]
-    origins = settings(first.origin, second.origin)
+    claims = {
+        row["claim"]: text(short_claim(row["claim"], s.evidence.facts)) for s in sides for row in s.claims
+    }
     return Difference(
         say(
             "diff.conclusion",
-            planned=len(planned),
-            changed=[*filter(None, verdicts)],
-            numbers=other,
-            alone=counts,
+            verdicts=(len(moved), len(planned)),
+            claims=(len(recast), len(claimed)),
+            numbers=len(numbers),
+            alone=[*zip("AB", map(len, alone), strict=True)],
             settings=len(changed),
-            other_seeds=seeds[0] != seeds[1],
+            other_seeds={*first.evidence.facts.seeds} != {*second.evidence.facts.seeds},
         ),
-        [f"{letter}: {side}" for letter, side in zip("AB", sides, strict=True)],
-        [_table(caption, found, known) for caption, found, known in tables if found],
+        sides,
+        [
+            *_table("Verdicts that changed", moved, names),
+            *_table("Claims that changed", recast, claims),
+            *_table("Same verdicts, other numbers", rest, names),
+            *_table("Verdicts outside the plan that changed (exploratory)", explored, names),
+        ],
         [
             *([say("diff.evidence")] if moved or explored or recast else []),
             *(_conditions(list(changed), sides) if planned else ()),
-            *_only("Comparison", [[_named(row, names, places) for row in rows] for rows in alone]),
-            *_only(
-                "Claim", [[of[row["claim"]] for row in rows] for rows, of in zip(unmade, claims, strict=True)]
+            *(
+                say("diff.only", noun, letter, [_named(row, known, places) for row in rows])
+                for noun, found, known in (("Comparison", alone, names), ("Claim", unmade, claims))
+                for letter, rows in zip("AB", found, strict=True)
+                if rows
             ),
             _trials(sides),
         ],
         {
             "Settings that differ": [f"{path}: {_said(a)} → {_said(b)}" for path, (a, b) in changed.items()],
-            "Runs that differ": [
-                f"{key}: {' → '.join(NOTHING if o is MISSING else o for o in of)}"
-                for key, of in origins.items()
-            ],
+            "Runs that differ": [f"{key}: {_said(a)} → {_said(b)}" for key, (a, b) in origins.items()],
         },
     )
+
+
+def _side(folder: StudyFolder) -> Side:
+    """From the folder alone. Raises `AblateError` where it holds no report that can be read."""
+    evidence = folder.evidence()
+    try:
+        side = Side(
+            folder, evidence, folder.comparisons(), [row for row in folder.claims() if row["verdict"]]
+        )
+        if not (side.comparisons or evidence.only_measured) and len(evidence.facts.variants) > 1:
+            raise ValueError("there are none")
+        for row in (*side.comparisons, *side.claims):
+            [value(row, name) for name in NUMBERS]
+        for row in side.comparisons:
+            [row[name] for name in (*PLACE, "verdict", "exploratory")]
+    except (ValueError, KeyError, csv.Error) as error:
+        raise AblateError(
+            f"{folder.path}: its verdicts cannot be read ({error}); write them again with `ablate report`"
+        ) from None
+    return side
+
+
+def _settings(side: Side) -> dict[str, Any]:
+    """Dotted path → value, without what is compared by itself."""
+    file = side.folder.study_file
+    resolved = read_document(file).data if file.is_file() else {}
+    return flattened({key: item for key, item in resolved.items() if key not in APART})
+
+
+def flattened(data: Mapping[str, Any]) -> dict[str, Any]:
+    """Dotted path → what is there; lists are whole."""
+    found: dict[str, Any] = pd.json_normalize(data).astype(object).iloc[0].to_dict() if data else {}
+    return found
+
+
+def _origin(side: Side) -> dict[str, str]:
+    """What the run was made with, in words: seeds, command, commit, machine and versions."""
+    known, seeds = side.evidence.facts.environment, seeds_in_words(side.evidence.facts.seeds)
+    commit = str(known.get("commit") or NOTHING)[:10] + (", with changes" if known.get("dirty") else "")
+    told = {"seeds": seeds, "command": known.get("command", NOTHING), "commit": commit}
+    told |= {key: known[key] for key in ("device", "machine") if known.get(key)}
+    return {name: str(item) for name, item in {**told, **(known.get("versions") or {})}.items()}
 
 
 def value(row: Row, name: str) -> float:
@@ -214,26 +213,10 @@ def settings(a: Mapping[str, Any], b: Mapping[str, Any]) -> dict[str, tuple[Any,
     return {path: values for path, values in found.items() if values[0] != values[1]}
 
 
-def flattened(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Dotted path → what is there; lists are whole."""
-    found: dict[str, Any] = {}
-    for key, item in data.items():
-        nested = isinstance(item, Mapping) and item
-        found |= flattened(item, f"{prefix}{key}.") if nested else {f"{prefix}{key}": item}
-    return found
-
-
 def seeds_in_words(seeds: Sequence[int]) -> str:
     """`8 (0 to 7)`, `3 (0, 3, 7)`."""
     ordered = sorted(seeds)
     return say("diff.seeds", ordered, len(ordered) > 2 and ordered[-1] - ordered[0] == len(ordered) - 1)
-
-
-def _only(noun: str, alone: Sequence[Sequence[str]]) -> Iterator[str]:
-    """The rows of one side alone."""
-    for letter, names in zip("AB", alone, strict=True):
-        if names:
-            yield say("diff.only", noun, letter, names)
 
 
 def _conditions(changed: Sequence[str], sides: Sequence[Side]) -> Iterator[str]:
@@ -241,31 +224,26 @@ def _conditions(changed: Sequence[str], sides: Sequence[Side]) -> Iterator[str]:
     if paths := [path for path in changed if path.partition(".")[0] in BASE]:
         yield say("diff.baselines", paths)
     margins = [side.evidence.facts.margin for side in sides]
-    values = [wording.exact(margin) if margin else "none" for margin in margins]
-    sizes = [len(side.planned) for side in sides]
-    found = [say("diff.margin", values)] if values[0] != values[1] else []
-    found += [say("diff.family", sizes)] if sizes[0] != sizes[1] else []
-    if found:
-        yield say("diff.rules", found)
+    sizes = [len(planned_rows(side.comparisons)) for side in sides]
+    if rules := say("diff.rules", margins, sizes):
+        yield rules
 
 
 def _trials(sides: Sequence[Side]) -> str:
     """How far the trials of one variant, task and seed agree."""
-    columns = {side.evidence.facts.column for side in sides}
+    columns = sorted({side.evidence.facts.column for side in sides})
     if len(columns) > 1:
-        return say("diff.other_columns", sorted(columns))
+        return say("diff.other_columns", columns)
     (column,), keys = columns, ["variant", "task", "seed"]
     a, b = (side.evidence.trials[["id", *keys, column]] for side in sides)
     both = a.merge(b, on=keys, suffixes=("_a", "_b"))
-    if not len(both):
-        return say("diff.no_trials")
-    values = [both[f"{column}_{letter}"].astype(float) for letter in "ab"]
-    gaps = (values[0] - values[1]).abs()
-    equal = int(((gaps == 0) | (values[0].isna() & values[1].isna())).sum())
+    values = both[[f"{column}_a", f"{column}_b"]].astype(float)
+    gaps = values.diff(axis=1).iloc[:, 1].abs()
+    equal = int(((gaps == 0) | values.isna().all(axis=1)).sum())
     return say("diff.trials", len(both), equal, column, int((both["id_a"] == both["id_b"]).sum()), gaps.max())
 
 
-def _names(sides: Sequence[Side]) -> dict[str, str]:
+def _names(sides: Sequence[Side]) -> Names:
     """Short names that mean one variant in both; any other is named by its path."""
     a, b = (short_names(side.evidence.facts) for side in sides)
     found = {
@@ -275,19 +253,18 @@ def _names(sides: Sequence[Side]) -> dict[str, str]:
     return {name: short for name, short in found.items() if shorts.count(short) == 1}
 
 
-def _named(row: Row, names: Mapping[str, str], places: Sequence[str]) -> str:
-    """The variant of a comparison, with its task and metric where they are among `places`."""
+def _named(row: Row, names: Names, places: Sequence[str]) -> str:
+    """The variant of a comparison, with its task and metric where they are among `places`; or a claim."""
+    if "claim" in row:
+        return names[row["claim"]]
     name = names.get(row["variant"], text(row["variant"]))
     return f"{name} ({', '.join(text(row[key]) for key in places)})" if places else name
 
 
-def _varying(rows: Sequence[Row]) -> list[str]:
-    """Of task and metric, what is not the same in all rows."""
-    return [key for key in ("task", "metric") if len({row.get(key) for row in rows}) > 1]
-
-
-def _table(caption: str, pairs: Sequence[Pair], names: Mapping[str, str]) -> Table:
+def _table(caption: str, pairs: Sequence[Pair], names: Names) -> Iterator[Table]:
     """Comparisons or claims: two rows each, A above B, so that their intervals are side by side."""
+    if not pairs:
+        return
     claims = "claim" in pairs[0].a
     columns = [
         Column("name", "Claim" if claims else "Variant"),
@@ -297,13 +274,13 @@ def _table(caption: str, pairs: Sequence[Pair], names: Mapping[str, str]) -> Tab
         Column("difference", "Difference [95 %]", True),
         Column("apart", "Intervals"),
     ]
-    places, rows = _varying([pair.a for pair in pairs]), []
+    places = [key for key in PLACE[1:] if len({pair.a.get(key) for pair in pairs}) > 1]
+    rows: list[dict[str, str]] = []
     for pair in pairs:
-        name = names[pair.a["claim"]] if claims else _named(pair.a, names, places)
-        rows += [_cells(pair.a) | {"name": name, "of": "A", "apart": ""}]
-        rows += [_cells(pair.b) | {"name": "", "of": "B", "apart": say("diff.apart", pair.apart)}]
+        rows.append({"name": _named(pair.a, names, places), "of": "A", "apart": "", **_cells(pair.a)})
+        rows.append({"name": "", "of": "B", "apart": say("diff.apart", pair.apart), **_cells(pair.b)})
     where = "" if claims or "metric" in places else f": {pairs[0].a['metric']}"
-    return Table(columns, rows, f"{caption}{where}")
+    yield Table(columns, rows, f"{caption}{where}")
 
 
 def _cells(row: Row) -> dict[str, str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ablate.base.errors import listed
 from ablate.base.text import printable
 from ablate.core.cell import Cell, Level
-from ablate.core.evidence import Evidence, no_examples
+from ablate.core.evidence import EXAMPLES, Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.record import FILE, Curve, Record
 from ablate.execution.reads import KEY
@@ -96,7 +96,7 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
         facts,
         trials,
         _frame(curves).drop_duplicates(["id", "step", "metric"], ignore_index=True),
-        pd.DataFrame([(*key, values) for key, values in examples.items()], columns=no_examples().columns),
+        pd.DataFrame([(*key, values) for key, values in examples.items()], columns=list(EXAMPLES)),
     )
 
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from ablate.base.locks import training
 from ablate.base.plugins import load_plugin
 from ablate.core.cell import Cell
-from ablate.core.events import Event, Plan, everyone
+from ablate.core.events import Event, Plan
 from ablate.core.record import Record
 from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
@@ -71,7 +71,8 @@ class Listeners:
 
     def __call__(self, event: Event) -> None:
         """Tells all."""
-        everyone(self.tracker, self.display)(event)
+        self.tracker(event)
+        self.display(event)
 
 
 @dataclass(frozen=True)

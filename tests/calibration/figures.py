@@ -166,7 +166,7 @@ def planted(table: pd.DataFrame, frames: Frames) -> Figure:
     ax.set(
         xlim=(rows["ci_low"].min() - room, max(0, rows["ci_high"].max()) + room), ylim=(len(rows) - 0.5, -0.5)
     )
-    verdicts(ax, rows, "diff", "place", "x", ("ci_low", "ci_high", 1.4))
+    verdicts(ax, rows.rename(columns={"ci_low": "low", "ci_high": "high"}), "diff", "place")
     ax.axvline(0, color=colour("soft"), lw=0.7, zorder=0)
     ax.set_yticks(rows["place"], rows["variant"] + ", " + rows["study"])
     ax.set(xlabel="difference in accuracy from the baseline", ylabel="")

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.judge import ALPHA, row
 from ablate.analysis.paired import Differences
-from ablate.core.facts import TaskFacts
-from ablate.core.metric import Metric, Outcome, Sampling
+from ablate.core.metric import Metric, Outcome
 
 from .simulations import FLOOR, RESOLUTION, Flags, Floats
 
@@ -34,7 +33,6 @@ def contrasts(
     overlap: float = 0.0,
 ) -> Iterator[Contrast]:
     """Of each study; `lost`: the runs of either side that diverged; `overlap`: as of `Differences`."""
-    task = TaskFacts("made", {"accuracy": metric}, outcome, Sampling())
     gone = np.zeros((2, *a.shape), bool) if lost is None else np.array(lost)
     floor = np.nan if metric.floor is None else metric.floor
     scored = np.where(gone, floor, np.array([a, b]))
@@ -42,13 +40,13 @@ def contrasts(
     for i in range(len(a)):
         one, other = scored[:, i]
         yield Contrast(
-            task,
             metric,
             one[None],
             other[None],
             Differences.between(one, other, metric.resolution, overlap=overlap),
             int(gone[:, i].sum()),
             solved=None if solved is None else (solved[0, i], solved[1, i]),
+            by_rate=outcome == "all_or_nothing",
         )
 
 

@@ -88,29 +88,6 @@ def test_claims_use_the_same_names_and_keep_the_rest_of_their_words():
     assert short_claim("bare beats baseline on accuracy", study) == "bare beats baseline on accuracy"
 
 
-@pytest.mark.parametrize(
-    ("claim", "shown"),
-    [
-        ("model.position=none matches baseline on x within 1", "no positions match baseline on x within 1"),
-        ("model.mixer.num_heads=2 does not lose to a on x within 1", "2 heads do not lose to a on x within 1"),
-        ("model.mixer.num_heads=1 beats baseline on x", "1 head beats baseline on x"),
-        ("bias beats baseline on x", "bias beats baseline on x"),
-        (
-            "model.norm=batch beats model.norm=rms on x by more at training.lr=0.01 than at training.lr=0.003",
-            "batch norm beats rms norm on x by more at lr 0.01 than at lr 0.003",
-        ),
-        (
-            "model.position=none beats a on x by more at model.norm=none than at model.norm=rms",
-            "no positions beat a on x by more with no norm than with rms norm",
-        ),
-    ],
-)  # fmt: skip
-def test_a_plural_has_a_plural_verb(claim, shown):
-    study = facts({"model.position": "none"})
-    study.claims.append(Claim(claim, "beats", "x", [], [], 0.0))
-    assert short_claim(claim, study) == shown
-
-
 def test_sentences_use_the_names_too():
     names = {"model.norm=none": "no norm", "model.norm=none,a.b=1": "both", "baseline": "baseline"}
     said = "2 of 5 runs of model.norm=none,a.b=1 and of model.norm=none; pre.model.norm=none"

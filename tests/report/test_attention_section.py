@@ -91,7 +91,6 @@ def test_variants_come_in_the_order_of_the_study_with_words_for_who_cannot_see()
     assert [picture.name for picture in found] == ["attention-1", "attention-2"]
     assert "layer 1 with 4 heads, layer 2 with 4 heads" in found[0].alt
     assert "seed 0" in legend
-    assert "Padding" not in legend
     assert not any(picture.caption for picture in found)
     assert list(Attention().blocks(Material(STUDY, pd.DataFrame(), pd.DataFrame(), Evaluated()))) == []
 
@@ -102,14 +101,13 @@ def test_a_page_shows_so_many_variants_and_says_where_the_rest_is() -> None:
     assert legend.endswith("2 more variants in attention.npz.")
 
 
-def test_padding_is_cut_away_and_the_legend_says_so() -> None:
+def test_padding_is_cut_away() -> None:
     whole = layer(queries=6, keys=4)
     weights = whole.weights.copy()
     weights[0, :, 4:] = np.nan
     weights[0, :, :, 3:] = np.nan
-    legend, (picture,) = section(replace(whole, weights=weights))
+    _, (picture,) = section(replace(whole, weights=weights))
     np.testing.assert_array_equal(panels(drawn(picture)), weights[0, :, :4, :3])
-    assert "Padding is cut away." in legend
 
 
 def test_the_figures_of_a_report_share_their_scale() -> None:

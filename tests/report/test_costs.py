@@ -95,14 +95,14 @@ def test_what_is_matched_is_said_with_the_largest_residual(facts: Facts) -> None
         "Residual",
         "Parameters",
     ]
-    assert [(row["by"], row["residual"]) for row in table.rows] == [
+    assert [(row["value"], row["residual"]) for row in table.rows] == [
         ("4", "0 %"),
         ("3.71", "−0.35 %"),
         ("4", "0 %"),
     ]
     said, rest = costs.equality(fair)
     by = "model.feedforward.expansion"
-    assert said == say("cost.matched", "Parameters", say("cost.the_baseline"), by, "−0.35 %", False)
+    assert said == say("cost.matched", "Parameters", "baseline", by, -0.3 / 85)
     assert rest == say("cost.not_matched", [("FLOPs", "−4.0 %", "0 %")])
     number = dataclasses.replace(fair, match=MatchFacts("flops", "model.d_model", "250000", 0.01))
     assert next(costs.equality(number)).startswith("FLOPs matched to 250,000 by model.d_model")
@@ -122,7 +122,7 @@ def test_matched_settings_have_rows_a_task(facts: Facts) -> None:
     ]
     match = MatchFacts("parameters", "model.d_model", "baseline", 0.01)
     table = costs.cost_table(dataclasses.replace(facts, tasks=two, variants=variants, match=match))
-    assert [row["by"] for row in table.rows] == ["4", "4", "4", "3", "4", "4"]
+    assert [row["value"] for row in table.rows] == ["4", "4", "4", "3", "4", "4"]
 
 
 def test_a_variant_named_by_hand_says_what_it_changes(facts: Facts) -> None:

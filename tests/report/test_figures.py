@@ -6,8 +6,6 @@ import sys
 import matplotlib
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from matplotlib.collections import Collection
 from matplotlib.figure import Figure
 from synthetic import ACCURACY, study
@@ -75,9 +73,7 @@ def test_the_forest_shows_zero_margin_and_every_difference(drawn: Drawn, evidenc
         shade = palette.colour(palette.VERDICTS[verdict].colour)
         points = [np.asarray(c.get_offsets())[:, 0] for c in full.collections if filled(c) == shade]
         assert any(len(of) == len(rows) and np.allclose(of, rows["value"]) for of in points), verdict
-    outside = ~data["value"].between(*near.get_xlim())
-    arrows = [line for line in near.lines if line.get_marker() in ("<", ">")]
-    assert len(arrows) == outside.sum() > 0, "one difference dwarfs the rest, so that there is a closer look"
+    assert not data["value"].between(*near.get_xlim()).all(), "one difference dwarfs the rest: a closer look"
 
 
 def filled(points: Collection) -> str:
@@ -137,7 +133,7 @@ def test_the_baseline_alone_has_its_seeds() -> None:
 def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(
     drawn: Drawn, evidence: Evidence
 ) -> None:
-    axes = {ax.get_title(loc="left"): ax for ax in drawn["train-loss"].axes}
+    axes = {ax.get_legend().get_title().get_text(): ax for ax in drawn["train-loss"].axes}
     assert len(axes) == 8
     assert all(ax.get_ylim()[1] < 10 for ax in axes.values())
     crosses = {title: sum(line.get_marker() == "X" for line in ax.lines) for title, ax in axes.items()}
@@ -180,20 +176,6 @@ def test_svg_in_a_page_keeps_what_is_seen(drawn: Drawn) -> None:
     assert identifiers[0]
     assert not identifiers[0] & identifiers[1]
     assert set(re.findall(r'(?:href="#|url\(#)([^")]+)', first)) == identifiers[0]
-
-
-@settings(deadline=None)
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_labels_are_moved_apart_but_keep_their_order(wanted: list[float]) -> None:
-    places = marks.spread(wanted, 0.125, 0.0, 1.0)
-    order = np.argsort(wanted, kind="stable")
-    assert (np.diff(places[order]) >= 0.125 - 1e-9).all()
-    assert min(places) >= -1e-9
-    assert max(places) <= 1 + 1e-9
-
-
-def test_labels_that_do_not_collide_stay() -> None:
-    np.testing.assert_allclose(marks.spread([0.1, 0.9, 0.5], 0.125, 0.0, 1.0), [0.1, 0.9, 0.5])
 
 
 @pytest.mark.parametrize(

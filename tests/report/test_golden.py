@@ -23,7 +23,7 @@ from ablate.core.metric import Metric, Sampling
 from ablate.records.folder import StudyFolder
 from ablate.report.markdown import markdown_line
 from ablate.report.page import written
-from ablate.report.section import Failed, pictures, shown, unfolded
+from ablate.report.section import Text, pictures, shown, unfolded
 from ablate.report.summary import summary
 from ablate.route.publish import material
 
@@ -133,9 +133,9 @@ def report(folder: StudyFolder) -> str:
     found = material(folder)
     sections = shown(found)
     blocks = list(unfolded(block for section in sections for block in section.blocks))
-    failed = [block.words for block in blocks if isinstance(block, Failed)]
+    failed = [block.words for block in blocks if isinstance(block, Text) and block.fault]
     assert not failed
-    return written("report.md", found, sections, {picture.name: Markup() for picture in pictures(blocks)})
+    return written("report.md", found, sections, {picture.name: Markup() for picture in pictures(sections)})
 
 
 @pytest.mark.parametrize("name", [*PUBLISHED, *MADE])

@@ -39,7 +39,7 @@ def test_the_table_has_means_over_seeds_and_leaves_single_layers_out() -> None:
     assert [column.heading for column in table.columns] == ["Variant", "Slice", "Seeds", "Accuracy"]
     assert [row["slice"] for row in table.rows] == ["test", "seq_len=9"]
     assert [column.key for column in table.columns if column.words] == ["slice"]
-    assert [row["accuracy"] for row in table.rows] == [".500 ± .354", ".500"]
+    assert [row["accuracy"] for row in table.rows] == [".50 ± .35", ".500"]
     assert evaluation_table([], FACTS) is None
 
 

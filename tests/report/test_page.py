@@ -131,7 +131,7 @@ def test_what_a_busy_reader_needs_is_open_and_the_rest_is_folded(source: str) ->
 def test_tables_link_their_files_and_names_have_their_paths(page: Page, source: str) -> None:
     files = {a["href"] for a in page.all("a") if "download" in a}
     assert {"comparisons.csv", "claims.csv", "trials.parquet"} <= files
-    assert '<span title="model.position=none">no positions</span>' in source
+    assert '<th scope="row" title="model.position=none">no positions</th>' in source
 
 
 def test_a_reason_names_variants_for_readers(publish: Publish) -> None:

@@ -16,7 +16,7 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
-from ablate.report.draw import paper
+from ablate.report.draw import style
 from ablate.report.paper import Paper, for_paper, latex, tabular
 from ablate.report.section import Material, Picture, pictures, shown
 from ablate.report.tables import Column, Table
@@ -49,7 +49,7 @@ def made(whole: Material) -> Paper:
 
 @pytest.fixture
 def drawn(whole: Material, request: pytest.FixtureRequest) -> Picture:
-    return next(p for p in pictures(b for s in shown(whole) for b in s.blocks) if p.name == request.param)
+    return next(p for p in pictures(shown(whole)) if p.name == request.param)
 
 
 def content(made: Paper, name: str) -> str:
@@ -121,15 +121,15 @@ def test_the_same_results_give_the_same_bytes(made: Paper, whole: Material) -> N
 
 
 @pytest.mark.parametrize("drawn", ["forest", "over-steps"], indirect=True)
-def test_words_of_eight_points_inside_a_column(drawn: Picture) -> None:
-    with paper.context(WIDTH):
+def test_words_that_can_be_read_inside_a_column(drawn: Picture) -> None:
+    with style.context(style.PAPER | {"figure.figsize": (WIDTH, WIDTH)}):
         figure = drawn.draw()
-        paper.saved(figure, drawn.name)
+        style.for_paper(figure, drawn.name)
         for words in figure.findobj(Text):
             box = words.get_window_extent()
             if not words.get_text().strip() or not words.get_visible() or box.width == 0:
                 continue
-            assert words.get_fontsize() == paper.SIZE
+            assert words.get_fontsize() >= 6.5
         edges = [*figure.texts, *(t for legend in figure.legends for t in legend.get_texts())]
         edges += [t for ax in figure.axes for t in [*ax.texts, *ax.get_yticklabels()]]
         for words in edges:
@@ -147,10 +147,8 @@ def test_a_wide_figure_has_more_panels_in_a_row_and_a_narrow_one_leaves_numbers_
     assert wide.figures[1].height < 0.75 * heights["train-loss"]
     numbers = []
     for width in (WIDTH, 6.75):
-        with paper.context(width):
-            figure = next(
-                p for p in pictures(b for s in shown(whole) for b in s.blocks) if p.name == "forest"
-            ).draw()
+        with style.context(style.PAPER | {"figure.figsize": (width, width)}):
+            figure = next(p for p in pictures(shown(whole)) if p.name == "forest").draw()
         numbers.append([t.get_text() for t in figure.axes[-1].texts if "[" in t.get_text()])
     assert [len(found) for found in numbers] == [0, len(whole.comparisons.query("metric == 'accuracy'"))]
 

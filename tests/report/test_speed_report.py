@@ -17,8 +17,8 @@ from ablate.features.speed import timing
 from ablate.features.speed.sections.scaling import Scaling, lines
 from ablate.features.speed.sections.speed import Speed, ratios
 from ablate.report.draw import style
-from ablate.report.methods import methods
 from ablate.report.paper import for_paper as export
+from ablate.report.paper import methods
 from ablate.report.section import Material, Picture, Table, unfolded
 from ablate.report.sections import cost
 from ablate.report.sections.compared import cost_table
@@ -172,29 +172,23 @@ def test_of_many_variants_the_figure_has_those_furthest_away() -> None:
     assert list(dict.fromkeys(data["variant"])) == ["baseline", *(f"v{i}" for i in range(5, 12))]
 
 
-def test_the_pareto_front_of_time_and_memory(made: Material) -> None:
+def test_accuracy_against_time_and_memory() -> None:
     values = {"baseline": [0.9, 0.92], "slow": [0.95, 0.96], "same": [0.8, 0.82], LONG: [0.7, 0.72]}
     of = material(timed(*AT_OWN, values=values))
-    data = cost.tradeoff(of.evidence, of.comparisons, "recall", of.tables)
+    data = cost.tradeoff(of.evidence, "recall", of.tables)
     assert cost.varying(data) == [timing.STEP, timing.MEMORY]
-    known = Metric("max")
-    for metric in (timing.STEP, timing.MEMORY):
-        points = list(zip(data["mean"], -data[metric], strict=True))
-        brute = [not any(a >= m and b >= c and (a, b) != (m, c) for a, b in points) for m, c in points]
-        assert cost.front(data, metric, known) == brute
-        flipped = cost.front(data.assign(mean=-data["mean"]), metric, Metric("min"))
-        assert flipped == brute
     (picture,) = cost.Cost().blocks(of)
     assert isinstance(picture, Picture)
     with style.context():
         drawn = picture.draw()
-    assert [ax.get_xlabel() for ax in drawn.axes] == [
-        cost.labels()[timing.STEP],
-        cost.labels()[timing.MEMORY],
-    ]
-    rings = [line for ax in drawn.axes for line in ax.lines if line.get_markersize() == cost.RING["ms"]]
-    fronts = [cost.front(data, metric, known) for metric in (timing.STEP, timing.MEMORY)]
-    assert [len(ring.get_xdata()) for ring in rings] == [sum(on) for on in fronts]
+    assert [ax.get_xlabel() for ax in drawn.axes] == [cost.costs()[name][0] for name in cost.varying(data)]
+    for ax, name in zip(drawn.axes, cost.varying(data), strict=True):
+        points = list(zip(data["mean"], -data[name], strict=True))
+        best = [
+            (-c, m) for m, c in points if not any(a >= m and b >= c and (a, b) != (m, c) for a, b in points)
+        ]
+        front = next(line for line in ax.lines if line.get_drawstyle() == "steps-post")
+        assert sorted(zip(*front.get_data(), strict=True)) == sorted(best)
     assert drawn.axes[1].get_xticklabels()[0].get_text().endswith("MB")
 
 

@@ -24,7 +24,7 @@ from ablate.core.evidence import Evidence
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.markdown import markdown_table
-from ablate.report.section import Material, Picture, pictures, sections
+from ablate.report.section import Material, Picture, sections
 from ablate.report.tables import Table
 from ablate.report.words import say
 from ablate.route.publish import publish
@@ -46,7 +46,12 @@ def drawn(made: SearchTable) -> dict[str, Picture]:
     """The pictures of the sections of a sweep, by name."""
     of = material(made)
     mine = [section for section in sections() if section.name.startswith("sweep") and section.applies(of)]
-    return {picture.name: picture for section in mine for picture in pictures(section.blocks(of))}
+    return {
+        picture.name: picture
+        for section in mine
+        for picture in section.blocks(of)
+        if isinstance(picture, Picture)
+    }
 
 
 def test_the_winners_curse_in_numbers() -> None:

@@ -63,9 +63,8 @@ def test_two_significant_digits(value: float | None, shown: str) -> None:
     assert tables.significant(value) == shown
 
 
-def test_counts_and_shares() -> None:
+def test_counts() -> None:
     assert [tables.count(x) for x in (5, "5.0", 25_728, math.inf, math.nan)] == ["5", "5", "25,728", "∞", "–"]
-    assert [tables.share(x) for x in (0.8, "1.0", "")] == ["80 %", "100 %", "–"]
 
 
 @settings(deadline=None)
@@ -114,15 +113,13 @@ def test_frame_and_csv_give_the_same_tables(evidence: Evidence, folder: Path) ->
 
 def test_the_verdict_table_has_the_planned_comparisons_in_at_most_seven_columns(evidence: Evidence) -> None:
     (table,) = verdict_tables(compare(evidence), names_of(evidence.facts))
-    assert [row["variant title"] for row in table.rows] == [
-        tables.text(v.name) for v in evidence.facts.variants[1:]
-    ]
+    assert [row["title"] for row in table.rows] == [tables.text(v.name) for v in evidence.facts.variants[1:]]
     keys = ["variant", "verdict", "difference", "mean_variant", "mean_baseline", "mde", "reason"]
     assert [column.key for column in table.columns] == keys
     trials = evidence.trials[evidence.trials["variant"] == "model.norm=batch"]
-    row = next(row for row in table.rows if row["variant title"] == "model.norm=batch")
+    row = next(row for row in table.rows if row["title"] == "model.norm=batch")
     assert float(row["mean_variant"]) == pytest.approx(np.mean(trials["accuracy"]), abs=1e-3)
-    reasons = {row["variant title"]: row["reason"] for row in table.rows}
+    reasons = {row["title"]: row["reason"] for row in table.rows}
     assert reasons["training.lr=0.3"] == because("unstable diverged=1")
     assert reasons["model.norm=batch"] == ""
 

@@ -16,11 +16,10 @@ from ablate.report.tables import Column, Table
 from ablate.report.terminal import print_table, print_verdicts
 
 
-def printed(folder: Path, width: int = 80, encoding: str = "utf-8") -> str:
-    buffer = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+def printed(folder: Path, width: int = 80) -> str:
+    buffer = io.StringIO()
     print_verdicts(StudyFolder.at(folder), Console(file=buffer, width=width))
-    buffer.seek(0)
-    return buffer.read()
+    return buffer.getvalue()
 
 
 def test_every_verdict_and_claim_fits_eighty_columns(folder: Path) -> None:
@@ -34,10 +33,6 @@ def test_every_verdict_and_claim_fits_eighty_columns(folder: Path) -> None:
         assert piece in text
 
 
-def test_ascii_where_the_terminal_has_nothing_else(folder: Path) -> None:
-    assert "-.462 [-.474, -.449]" in printed(folder, encoding="ascii")
-
-
 def table(*names: str, note: str = "") -> str:
     columns = [Column("name", "Name"), Column("verdict", "Verdict"), Column("note", "Note", below=True)]
     rows = [{"name": name, "verdict": "better", "note": note} for name in names]
@@ -48,16 +43,11 @@ def table(*names: str, note: str = "") -> str:
 
 def test_lines_end_between_words_and_a_reason_stands_below() -> None:
     long = "low-rank values (rank 8) + batch norm + 1 head"
-    text = table("x", long, note="shown by\nthe seeds")
-    assert max(map(len, text.splitlines())) <= 40
-    assert " ".join(word for word in text.split() if word in long.split()) == long
-    assert [line.rstrip() for line in text.splitlines()].count("  shown by") == 2
-
-
-def test_a_name_that_does_not_fit_has_a_line_of_its_own() -> None:
-    name = "model.encoder.mixer.num_kv_heads=16"
-    assert f"\n{name}\n" in table(name, "b")
-    assert "better" in table(name, "b")
+    lines = [line.rstrip() for line in table("x", long, note="shown by\nthe seeds").splitlines()]
+    assert max(map(len, lines)) <= 40
+    first = lines.index("  x: shown by")
+    assert set(" ".join(lines[:first]).split()) >= set(long.split())
+    assert " ".join(lines[first:]).split()[-4:] == ["shown", "by", "the", "seeds"]
 
 
 def test_spare_columns_go_where_there_is_no_room() -> None:

@@ -124,7 +124,7 @@ def speed_table(rows: Sequence[Row], names: Names, call: str, task: str, over: s
         on = task if len({row["task"] for row in rows}) > 1 else ""
         n = max(int(number(row["n"]) or 0) for row in timed)
         said = say("speed.caption", MEASURES[call], on, n, floors(rows).get(call))
-    return tabulated(columns, timed, said, "speed.csv", title="variant")
+    return tabulated(columns, timed, said, "speed.csv")
 
 
 def floors(rows: Sequence[Row]) -> dict[str, float]:

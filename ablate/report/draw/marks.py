@@ -29,27 +29,13 @@ DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
 "Ticks within each power of ten, from many to few."
 
 
-def verdicts(
-    ax: Axes, data: pd.DataFrame, x: str, y: str, along: str, *intervals: tuple[str, str, float]
-) -> None:
-    """A point a row, whose shape and colour are those of its `verdict`, over its intervals: low, high and line width.
-
-    `along` is the axis of the metric, `x` or `y`; an arrow at its edge points to what its limits leave out.
-    """
-    low, high = limits = ax.get_xlim() if along == "x" else ax.get_ylim()
-    value, other = (x, y) if along == "x" else (y, x)
-    line = ax.hlines if along == "x" else ax.vlines
+def verdicts(ax: Axes, data: pd.DataFrame, x: str, y: str) -> None:
+    """A point a row, whose shape and colour are those of its `verdict`, over its interval from `low` to `high`."""
     for verdict, rows in data.groupby("verdict", sort=False):
         mark = MARKS[verdict]
-        shade, inside = colour(mark.colour), rows[rows[value].between(low, high)]
-        for start, end, width in intervals:
-            line(inside[other], inside[start], inside[end], color=shade, lw=width)
         face, edge = _colours(mark)
-        ax.scatter(inside[x], inside[y], s=30, marker=mark.marker, fc=face, ec=edge, lw=0.6, zorder=4)
-        outside = rows.drop(inside.index)
-        for found, at in zip(outside[value], outside[other], strict=True):
-            edge_arrow(ax, found, along, at, shade)
-    ax.set(**{f"{along}lim": limits})
+        ax.hlines(rows[y], rows["low"], rows["high"], color=colour(mark.colour), lw=1.6)
+        ax.scatter(rows[x], rows[y], s=30, marker=mark.marker, fc=face, ec=edge, lw=0.6, zorder=4)
 
 
 def verdict_handles(verdicts: Iterable[str]) -> list[Line2D]:
@@ -66,15 +52,6 @@ def _colours(mark: Mark) -> tuple[str, str]:
     """Of the inside of a mark, and of its edge."""
     shade = colour(mark.colour)
     return (colour("paper"), shade) if mark.hollow else (shade, "white")
-
-
-def edge_arrow(ax: Axes, value: float, along: str, at: float, shade: str) -> None:
-    """An arrow at the edge of an axis that points to a value outside; `along` is `x` or `y`."""
-    low, high = ax.get_xlim() if along == "x" else ax.get_ylim()
-    edge = low if value < low else high
-    marker = {"x": "<>", "y": "v^"}[along][int(edge == high)]
-    point = (edge, at) if along == "x" else (at, edge)
-    ax.plot(*point, marker=marker, ms=4.5, color=shade, clip_on=False, zorder=5)
 
 
 def references(ax: Axes, known: Metric, along: str) -> None:
@@ -129,18 +106,6 @@ def views(lows: ArrayLike, highs: ArrayLike, always: Limits, known: Metric | Non
     return found
 
 
-def spread(wanted: ArrayLike, gap: float, low: float, high: float) -> np.ndarray:
-    """Places near `wanted`, at least `gap` apart and in the same order, between `low` and `high` if they all fit."""
-    values = np.asarray(wanted, float)
-    order = np.argsort(values, kind="stable")
-    steps = gap * np.arange(len(values))
-    up = np.maximum.accumulate(values[order] - steps) + steps
-    down = np.minimum.accumulate((values[order] - steps)[::-1])[::-1] + steps
-    places = np.empty_like(values)
-    places[order] = np.clip((up + down) / 2, low + steps, high - steps[::-1])
-    return places
-
-
 def ticks(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
     """At most so many round numbers from low to high."""
     slack = 1e-9 * (low if log else high - low)
@@ -177,16 +142,17 @@ def axes(
     bottom = len(labels) - 0.4
     figure = style.new_figure(1.0 + pitch * (bottom + 0.6))
     found = figure.subplots(1, len(views), sharey=True, squeeze=False)[0].tolist()
-    for ax, limits in zip(found, views, strict=True):
+    for ax, limits, words in zip(
+        found, views, ("full range" if len(views) > 1 else "", "closer"), strict=False
+    ):
         ax.set(xlim=limits, ylim=(bottom, -0.6))
         ax.xaxis.set_major_locator(MaxNLocator(5 if len(views) == 1 else 3, steps=[1, 2, 2.5, 5, 10]))
         ax.xaxis.set_major_formatter(lambda value, _: exact(round(value, 12)))
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
-    found[0].set_yticks(range(len(labels)), labels)
-    for ax, words in zip(found, ("full range", "closer") if len(views) > 1 else ("",), strict=True):
         # The names of reference lines are written below it.
         ax.set_title(words, size=style.SMALL, weight="normal", pad=12)
+    found[0].set_yticks(range(len(labels)), labels)
     figure.supxlabel(measured, size=style.SMALL)
     return figure, found
 
@@ -208,15 +174,16 @@ def forest(
     data = data.assign(y=data["variant"].map(heights))
     figure, found = axes(labels, views, measured)
     soft = colour("soft")
-    for ax in found:
+    words = [f"{named(row.label, row.variant)}\n{row.told}" for row in data.itertuples()]
+    for ax, limits in zip(found, views, strict=True):
         if band is not None:
             ax.axvspan(*band[0], color=colour("band"), lw=0, zorder=0)
         ax.axvline(zero, color=colour("ink"), lw=0.8, zorder=1)
         for edge in dotted[0]:
             ax.axvline(edge, color=soft, lw=0.9, ls=DOTTED, zorder=1)
-        verdicts(ax, data, "value", "y", "x", ("low", "high", 1.6))
-        words = zip(data["label"], data["variant"], data["told"], strict=True)
-        tell(ax, data["value"], data["y"], [f"{named(label, name)}\n{told}" for label, name, told in words])
+        verdicts(ax, data, "value", "y")
+        ax.set(xlim=limits)
+        tell(ax, data["value"], data["y"], words)
     # A narrow figure, in a column of a paper, leaves them to the table.
     if style.width() >= style.WIDTH:
         write_right(found[-1], dict(zip(data["y"], data["told"], strict=True)), colour("ink"))
@@ -232,5 +199,5 @@ def forest(
 
 def write_right(ax: Axes, words: Mapping[float, str], shade: str) -> None:
     """Words at the right of rows, by height."""
-    for y, said in words.items():
-        ax.text(1.04, y, said, transform=ax.get_yaxis_transform(), va="center", size=style.SMALL, color=shade)
+    for y, told in words.items():
+        ax.text(1.04, y, told, transform=ax.get_yaxis_transform(), va="center", size=style.SMALL, color=shade)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 import pandas as pd
@@ -11,12 +12,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ablate.base.wording import brief
-from ablate.core.facts import BASELINE, Facts
+from ablate.core.facts import BASELINE, Facts, VariantFacts
 from ablate.core.short_names import short_names
 from ablate.report import tables
 from ablate.report.draw import style
-from ablate.report.draw.style import named, short, tell
 from ablate.report.palette import DASHES, LEVELS, colour
 from ablate.report.tables import in_lines, text
 from ablate.report.words import say
@@ -47,16 +46,7 @@ def entries(facts: Facts) -> list[Entry]:
     names = short_names(facts)
     paths = tables.short(list(dict.fromkeys(path for v in facts.variants for path in v.changes)))
     found = [
-        Entry(
-            v.name,
-            PLACEBO_GROUP
-            if v.placebo
-            else "several settings"
-            if len(v.changes) > MAX_PATHS
-            else " + ".join(paths[path].replace("_", " ") for path in v.changes),
-            names[v.name],
-            v.placebo,
-        )
+        Entry(v.name, _group(v, paths), names[v.name], v.placebo)
         for v in facts.variants
         if v.name != BASELINE
     ]
@@ -64,21 +54,32 @@ def entries(facts: Facts) -> list[Entry]:
     return sorted(found, key=lambda e: (e.placebo, order[e.group]))
 
 
+def _group(variant: VariantFacts, paths: Mapping[str, str]) -> str:
+    if variant.placebo:
+        return PLACEBO_GROUP
+    if len(variant.changes) > MAX_PATHS:
+        return "several settings"
+    return " + ".join(paths[path].replace("_", " ") for path in variant.changes)
+
+
 def panels(facts: Facts, comparisons: pd.DataFrame) -> dict[str, list[Entry]]:
     """Title → the variants that a panel shows beside the baseline, at most MAX_CURVES − 1.
 
-    Where they would take more than MAX_PANELS, those furthest from the baseline on the primary metric, and placebos.
+    Of more than MAX_PANELS, the placebo's and those with the variants furthest from the baseline on the primary metric.
     """
-    every = entries(facts)
-    mine = comparisons[comparisons["metric"] == facts.metric]
-    far = mine["diff"].astype(float).abs().groupby(mine["variant"]).max().fillna(-1.0).to_dict()
-    ranked = sorted(every, key=lambda entry: (not entry.placebo, -far.get(entry.variant, -1.0)))
-    found = _arranged(every)
-    while len(found) > MAX_PANELS:
-        ranked = ranked[: len(ranked) - max(1, len(ranked) // 20)]
-        kept = {entry.variant for entry in ranked}
-        found = _arranged([entry for entry in every if entry.variant in kept])
-    return found or {BASELINE: []}
+    own = comparisons[comparisons["metric"] == facts.metric]
+    far = own["diff"].astype(float).abs().groupby(own["variant"]).max().to_dict()
+    found: dict[str, list[Entry]] = {}
+    for group, members in groupby(entries(facts), key=lambda entry: entry.group):
+        every = list(members)
+        parts = -(-len(every) // (MAX_CURVES - 1))
+        size = -(-len(every) // parts)
+        for i in range(parts):
+            title = f"{group} ({i + 1} of {parts})" if parts > 1 else group
+            found[title] = every[i * size : (i + 1) * size]
+    furthest = {title: max(far.get(entry.variant, -1.0) for entry in shown) for title, shown in found.items()}
+    kept = sorted(found, key=lambda title: (title != PLACEBO_GROUP, -furthest[title]))[:MAX_PANELS]
+    return {title: shown for title, shown in found.items() if title in kept} or {BASELINE: []}
 
 
 def left_out(facts: Facts, shown: Mapping[str, Sequence[Entry]]) -> str:
@@ -87,26 +88,10 @@ def left_out(facts: Facts, shown: Mapping[str, Sequence[Entry]]) -> str:
     return say("figures.left_out", some, every) if some < every else ""
 
 
-def _arranged(members: Sequence[Entry]) -> dict[str, list[Entry]]:
-    groups: dict[str, list[Entry]] = {}
-    for entry in members:
-        groups.setdefault(entry.group, []).append(entry)
-    result = {}
-    for group, of in groups.items():
-        count = -(-len(of) // (MAX_CURVES - 1))
-        size = -(-len(of) // count)
-        parts = [of[i : i + size] for i in range(0, len(of), size)]
-        for i, part in enumerate(parts):
-            result[f"{group} ({i + 1} of {len(parts)})" if len(parts) > 1 else group] = part
-    return result
-
-
 HEIGHT = 1.5
-"Inches of a panel with its title and its axis."
-ROW = 0.13
-"Inches of a line of its legend."
-MAX_TOLD = 30
-"Points of a line of which their numbers are told."
+"Inches of a panel with its axis."
+ROW = 0.14
+"Inches of a line of its legend, whose first is the title."
 
 
 @dataclass(frozen=True)
@@ -144,29 +129,33 @@ def multiples(
     """
     across = min(3 if style.width() > 6 else 2, len(panels))
     wide = int(16 * style.width()) // across
-    legends = {title: _legend(entries, drawn, wide) for title, entries in panels.items()}
-    titles = [list(panels)[start : start + across] for start in range(0, len(panels), across)]
-    rows = [max(-(-len(legends[title][0]) // legends[title][1]) for title in row) for row in titles]
-    heights = [HEIGHT * (1.5 if across == 1 else 1) + ROW * count for count in rows]
+    handles = {
+        title: [look.handle() for variant, look in looks(entries).items() if variant in drawn]
+        for title, entries in panels.items()
+    }
+    columns = {title: _columns(found, wide) for title, found in handles.items()}
+    lines = [1 - (-len(found) // columns[title]) for title, found in handles.items()]
+    heights = [
+        HEIGHT * (1.5 if across == 1 else 1) + ROW * max(lines[i : i + across])
+        for i in range(0, len(panels), across)
+    ]
     figure = style.new_figure(sum(heights) + 0.3)
     shape: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False, "height_ratios": heights}
     grid = figure.subplots(len(heights), across, **shape).ravel()
     for (title, entries), ax in zip(panels.items(), grid, strict=False):
-        handles, columns = legends[title]
         draw(ax, looks(entries))
-        name = in_lines(title, int(12 * style.width()) // across, 2)
-        ax.set_title(name, size=style.SMALL, pad=4 + 72 * ROW * -(-len(handles) // columns))
-        ax.legend(
-            handles=handles,
+        legend = ax.legend(
+            handles=handles[title],
+            ncols=columns[title],
+            title=in_lines(title, int(12 * style.width()) // across, 1),
+            alignment="left",
             loc="lower left",
             bbox_to_anchor=(0, 1),
-            ncols=columns,
-            fontsize=style.SMALL - 0.5,
             borderaxespad=0.2,
             borderpad=0,
             labelspacing=0.3,
-            columnspacing=1.0,
         )
+        legend.get_title().set_fontweight("bold")
     for ax in grid[len(panels) :]:
         ax.remove()
     for ax in grid[max(0, len(panels) - across) : len(panels)]:
@@ -178,11 +167,10 @@ def multiples(
     return figure
 
 
-def _legend(entries: Sequence[Entry], drawn: Collection[str], wide: int) -> tuple[list[Line2D], int]:
-    """The entries of a legend, and in how many columns they fit."""
-    handles = [look.handle() for variant, look in looks(entries).items() if variant in drawn]
-    longest = max((len(str(handle.get_label())) for handle in handles), default=0) + 8
-    return handles, max(1, min(len(handles), wide // longest))
+def _columns(handles: Sequence[Line2D], wide: int) -> int:
+    """In how many columns the entries of a legend fit, `wide` characters in all."""
+    longest = 8 + max((len(str(handle.get_label())) for handle in handles), default=0)
+    return max(1, min(len(handles), wide // longest))
 
 
 def lines(ax: Axes, data: pd.DataFrame, of: Mapping[str, Look], x: str, y: str, **options: Any) -> None:
@@ -194,16 +182,6 @@ def lines(ax: Axes, data: pd.DataFrame, of: Mapping[str, Look], x: str, y: str, 
     alpha = 0.16 if len(of) <= 4 else 0.07
     for variant, rows in data[data["variant"].isin(of)].groupby("variant", sort=False):
         look = of[str(variant)]
-        if len(rows) == 1:  # a line through one point could not be seen
-            options = options | {"marker": "o", "ms": 4}
-            ax.vlines(rows[x], rows["low"], rows["high"], color=look.colour, lw=0.8)
+        point = {"marker": "o", "ms": 4} if len(rows) == 1 else {}  # a line through one could not be seen
         ax.fill_between(rows[x], rows["low"], rows["high"], color=look.colour, alpha=alpha, lw=0)
-        ax.plot(rows[x], rows[y], color=look.colour, ls=look.style, **options)
-        told = rows.iloc[:: -(-len(rows) // MAX_TOLD)]
-        name, numbers = named(look.label, str(variant)), told[[x, y, "low", "high"]].to_numpy(float)
-        words = [f"{name}\n{x} {brief(at)}: {short(value)}{_band(*band)}" for at, value, *band in numbers]
-        tell(ax, told[x], told[y], words)
-
-
-def _band(low: float, high: float) -> str:
-    return f" [{short(low)}, {short(high)}]" if low < high else ""
+        ax.plot(rows[x], rows[y], color=look.colour, ls=look.style, **options | point)

@@ -15,7 +15,6 @@ import seaborn
 from markupsafe import escape
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 from PIL import Image
@@ -72,6 +71,18 @@ SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
 }
 
+PAPER = SETTINGS | {
+    # Like Times, in which most papers are set; it comes with matplotlib, and is narrower than the font of the page.
+    "font.family": ["STIXGeneral", *SETTINGS["font.family"]],
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    # TrueType, which can be searched and which every publisher takes; the other kind, Type 3, many refuse.
+    "pdf.fonttype": 42,
+    # An SVG carries no fonts, so that its letters are drawn.
+    "svg.fonttype": "path",
+}
+"For a paper, whose columns say how wide a figure is."
+
 
 @contextmanager
 def context(settings: Mapping[str, Any] = SETTINGS) -> Iterator[None]:
@@ -101,27 +112,37 @@ def legend(figure: Figure, handles: Sequence[Artist]) -> None:
 
 
 def saved(figure: Figure, name: str) -> tuple[bytes, str]:
-    """The figure as PNG, for a paper or a slide, and as SVG 1.1; the same bytes everywhere.
+    """The figure as PNG, for a slide, and as SVG 1.1 for the page; the same bytes everywhere.
 
     `name` makes the identifiers of the SVG differ from those of other figures in a page.
     """
-    picture, source = io.BytesIO(), io.StringIO()
-    engine = figure.get_layout_engine()
-    with matplotlib.rc_context({"figure.constrained_layout.use": False, "svg.hashsalt": name}):
-        # Once for both files: it takes as long as drawing.
-        if engine is not None:
-            engine.execute(figure)
-        figure.set_layout_engine(None)
-        figure.savefig(source, format="svg", metadata={"Date": None, "Creator": None})
-        drawing = source.getvalue().replace("</svg>", f"{titles(figure)}\n</svg>")
-        figure.set_dpi(DPI)
-        canvas = FigureCanvasAgg(figure)
-        canvas.draw()
+    _lay_out(figure)
+    drawing = _written(figure, "svg", name).decode().replace("</svg>", f"{titles(figure)}\n</svg>")
     # In as many colours as a figure needs: a third of the size of true colour.
-    pixels = Image.fromarray(np.asarray(canvas.buffer_rgba())).convert("RGB")
+    pixels = Image.open(io.BytesIO(_written(figure, "png", name))).convert("RGB")
     pixels = pixels.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
+    picture = io.BytesIO()
     pixels.save(picture, format="png", dpi=(DPI, DPI))
     return picture.getvalue(), drawing
+
+
+def for_paper(figure: Figure, name: str) -> dict[str, bytes]:
+    """The figure as PDF and SVG, by their endings; the same bytes whenever it is drawn again."""
+    _lay_out(figure)
+    return {kind: _written(figure, kind, name) for kind in ("pdf", "svg")}
+
+
+def _lay_out(figure: Figure) -> None:
+    """Once for all files: it takes as long as drawing."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+
+
+def _written(figure: Figure, kind: str, name: str) -> bytes:
+    file, undated = io.BytesIO(), {"Creator": None, "CreationDate" if kind == "pdf" else "Date": None}
+    with matplotlib.rc_context({"svg.hashsalt": name}):
+        figure.savefig(file, format=kind, dpi=DPI, metadata={} if kind == "png" else undated)
+    return file.getvalue()
 
 
 def inlined(source: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ablate.base.wording import MINUS, brief, percent
@@ -10,7 +10,7 @@ from ablate.core.facts import Facts, VariantFacts
 from ablate.core.short_names import by_design
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import Column, Row, Table, compact, count, shown, tabulated, text
-from ablate.report.verdicts import names_of
+from ablate.report.verdicts import names_of, variant_column
 from ablate.report.words import say
 
 TOTALS = {
@@ -44,9 +44,9 @@ def cost_table(facts: Facts) -> Table:
     """
     tasks, match, first = [task.name for task in facts.tasks], facts.match, facts.variants[0]
     every = [[(costs(v, task), v.matched.get(task)) for v in facts.variants] for task in tasks]
-    tasks = tasks[:1] if all(of == every[0] for of in every) else tasks
+    tasks = tasks[:1] if all(found == every[0] for found in every) else tasks
     rows: list[dict[str, Any]] = [
-        {"variant": v.name, "task": task, "changes": _changes(v), "beside": _beside(v, task)}
+        {"variant": v.name, "task": task, "changes": _changes(v), "beside": _besides(v, task)}
         | {"costs": costs(v, task), "base": costs(first, task), "matched": v.matched.get(task)}
         for v in facts.variants
         for task in tasks
@@ -54,21 +54,26 @@ def cost_table(facts: Facts) -> Table:
     shown_costs = {cost: 0 for row in rows for cost in row["costs"]}
     if not any(len({v.examples.get(task) for v in facts.variants}) > 1 for task in tasks):
         shown_costs.pop("compute", None)  # which says nothing that FLOPs do not
-    names = names_of(facts)
-    columns = [
-        Column("variant", "Variant", show=lambda row: text(names[row["variant"]])),
-        Column("task", "Task", varying=True),
-        *([Column("by", text(match.by), True, show=lambda row: _matched(row, "value"))] if match else []),
-        *(
-            [Column("residual", "Residual", True, show=lambda row: _matched(row, "residual"))]
-            if match
-            else []
-        ),
-        *(_column(cost) for cost in shown_costs),
-        Column("changes", "Changes", below=True),
-        *([Column("beside", "Besides", below=True)] if facts.features else []),
-    ]
-    return tabulated(columns, rows, say("cost.caption"), "trials.parquet", title="variant")
+    columns = [variant_column(names_of(facts)), Column("task", "Task", varying=True)]
+    if match is not None:
+        columns += [
+            _matched_column("value", match.by, brief),
+            _matched_column("residual", "Residual", _residual),
+        ]
+    columns += [*map(_column, shown_costs), Column("changes", "Changes", below=True)]
+    columns += [Column("beside", "Besides", below=True)] if facts.features else []
+    return tabulated(columns, rows, say("cost.caption"), "trials.parquet")
+
+
+def _matched_column(key: str, heading: str, words: Callable[[float], str]) -> Column:
+    def show(row: Row) -> str:
+        return shown(row["matched"] and getattr(row["matched"], key), words)
+
+    return Column(key, text(heading), True, show=show)
+
+
+def _residual(value: float) -> str:
+    return percent(value, 2)
 
 
 def _column(cost: str) -> Column:
@@ -78,13 +83,6 @@ def _column(cost: str) -> Column:
         return against(row["costs"].get(cost), row["base"].get(cost), cost in TOTALS)
 
     return Column(cost, heading, True, show=show)
-
-
-def _matched(row: Row, what: str) -> str:
-    found = row["matched"]
-    if what == "value":
-        return shown(found and found.value, brief)
-    return shown(found and found.residual, lambda residual: percent(residual, 2))
 
 
 def costs(variant: VariantFacts, task: str) -> dict[str, float]:
@@ -105,17 +103,12 @@ def equality(facts: Facts) -> Iterator[str]:
     match, ranges = facts.match, []
     if match is not None:
         residuals = [m.residual for v in facts.variants for m in v.matched.values()]
-        target = say("cost.the_baseline") if match.target == "baseline" else f"{float(match.target):,.12g}"
-        worst = percent(max(residuals, key=abs, default=0.0), 2)
         quantity = TOTALS.get(match.quantity, match.quantity.capitalize())
-        yield say("cost.matched", quantity, target, match.by, worst, match.quantity == "seconds")
+        yield say("cost.matched", quantity, match.target, match.by, max(residuals, key=abs, default=0.0))
     for cost in ("parameters", "flops"):
-        pairs = [
-            (costs(v, t.name), costs(facts.variants[0], t.name))
-            for v in facts.variants[1:]
-            for t in facts.tasks
-        ]
-        shares = [mine[cost] / base[cost] - 1 for mine, base in pairs if mine.get(cost) and base.get(cost)]
+        bases = {task.name: costs(facts.variants[0], task.name).get(cost) for task in facts.tasks}
+        own = [(costs(v, task).get(cost), base) for v in facts.variants for task, base in bases.items()]
+        shares = [value / base - 1 for value, base in own if value and base]
         if any(shares) and (match is None or match.quantity != cost):
             ranges.append((TOTALS[cost], percent(min(shares)), percent(max(shares))))
     if ranges:
@@ -140,9 +133,11 @@ def _changes(variant: VariantFacts) -> str:
     return text(", ".join(f"{path}: {level}" for path, level in variant.changes.items()))
 
 
-def _beside(variant: VariantFacts, task: str) -> str:
+def _besides(variant: VariantFacts, task: str) -> str:
     """What its parts compute beside the matrix products in a forward pass."""
-    counts = {name.replace("_", " "): count for name, count in variant.beside.get(task, {}).items() if count}
-    return (
-        say("cost.beside", [f"{compact(count)} {name}" for name, count in counts.items()]) if counts else ""
-    )
+    counts = [
+        f"{compact(count)} {name.replace('_', ' ')}"
+        for name, count in variant.beside.get(task, {}).items()
+        if count
+    ]
+    return say("cost.beside", counts) if counts else ""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -21,8 +20,6 @@ from ablate.report.draw import style
 from ablate.report.draw.marks import (
     Limits,
     axes,
-    edge_arrow,
-    ends,
     padded,
     placed,
     references,
@@ -94,14 +91,13 @@ def _values(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
     trials = evidence.trials.loc[evidence.trials["task"] == task, ["id", "variant", "seed", "status"]]
     long = evidence.curves[evidence.curves["metric"] == metric].merge(trials, on="id")
     long = long[np.isfinite(long["value"].astype(float))]
-    distinct = np.unique(long["step"])
-    if len(distinct) > MAX_POINTS:
-        width = -(-len(distinct) // MAX_POINTS)
-        window = np.searchsorted(distinct, long["step"]) // width
+    width = -(-long["step"].nunique() // MAX_POINTS)
+    if width > 1:
         # A window is drawn at its last step, so that no curve begins before it was measured.
-        last = distinct[np.minimum((window + 1) * width, len(distinct)) - 1]
+        window = (long["step"].rank(method="dense") - 1) // width
+        long = long.assign(step=long.groupby(window)["step"].transform("max"))
         keys = ["id", "variant", "seed", "status", "step"]
-        long = long.assign(step=last).groupby(keys, sort=True, as_index=False)["value"].mean()
+        long = long.groupby(keys, as_index=False)["value"].mean()
     return long
 
 
@@ -122,7 +118,11 @@ def draw_curves(
     def draw(ax: Axes, of: dict[str, Look]) -> None:
         ax.set(yscale=scale)
         lines(ax, data, of, "step", "mean")
-        _broken(ax, broken, of, limits)
+        for (variant, _), run in broken[broken["variant"].isin(of)].groupby(["variant", "seed"]):
+            shade, end = of[variant].colour, run.iloc[-1]
+            ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
+            at = end["step"], np.clip(end["value"], *limits)
+            ax.plot(*at, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)
         ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         if scale == "log":
@@ -139,20 +139,8 @@ def _limits(data: pd.DataFrame, broken: pd.DataFrame, known: Metric | None) -> t
     low, high = (data["low"], data["high"]) if len(data) else (broken["value"], broken["value"])
     bottom, top = float(low.min()), float(high.max())
     if bottom > 0 and top > 30 * bottom:
-        start, end = map(float, np.exp(padded(np.log(bottom), np.log(top))))
-        most = ends(known)[1] if known else math.inf
-        return (start, min(end, 1.01 * max(top, most))), "log"
+        return (0.8 * bottom, 1.25 * top), "log"
     return padded(bottom, top, known=known), "linear"
-
-
-def _broken(ax: Axes, broken: pd.DataFrame, of: Mapping[str, Look], limits: Limits) -> None:
-    for (variant, seed), run in broken[broken["variant"].isin(of)].groupby(["variant", "seed"]):
-        shade = of[variant].colour
-        ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
-        last = run["value"].clip(*limits).iloc[-1]
-        ax.plot(run["step"].iloc[-1], last, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)
-        words = f"{named(of[variant].label, variant)}\nseed {seed}: did not complete after step {run['step'].iloc[-1]}"
-        tell(ax, run["step"].iloc[-1:], [last], [words])
 
 
 OFFSET = 0.2
@@ -180,7 +168,7 @@ class Seeds(Section):
 
 
 def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
-    """One row a variant and seed that it was asked for: variant, group, label, placebo, seed, baseline, value, status.
+    """One row a variant and seed that it was asked for: variant, label, seed, baseline, value, status.
 
     `baseline` and `value` are the primary metric of the pair, NaN where a trial has none; `status` is the
     variant's, `missing` where the trial has not run.
@@ -190,12 +178,15 @@ def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
     values = pd.to_numeric(trials[facts.column], errors="coerce").astype(float).where(np.isfinite)
     found = trials[["variant", "seed", "status"]].assign(value=values)
     baseline = found[found["variant"] == BASELINE].set_index("seed")["value"]
-    planned = pd.DataFrame(map(vars, entries(facts) or [Entry(BASELINE, BASELINE, BASELINE)]))
-    asked = [(entry, seed) for entry in planned["variant"] for seed in facts.seeds_of(entry, task)]
-    data = planned.merge(pd.DataFrame(asked, columns=["variant", "seed"]), "left", "variant")
-    data = data.merge(found, "left", ["variant", "seed"])
-    data = data.assign(baseline=data["seed"].map(baseline), status=data["status"].fillna("missing"))
-    return data[["variant", "group", "label", "placebo", "seed", "baseline", "value", "status"]]
+    planned = [
+        (entry.variant, entry.label, seed)
+        for entry in entries(facts) or [Entry(BASELINE, BASELINE, BASELINE)]
+        for seed in facts.seeds_of(entry.variant, task)
+    ]
+    data = pd.DataFrame(planned, columns=["variant", "label", "seed"]).merge(
+        found, "left", ["variant", "seed"]
+    )
+    return data.assign(baseline=data["seed"].map(baseline), status=data["status"].fillna("missing"))
 
 
 def draw_seeds(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
@@ -206,8 +197,8 @@ def draw_seeds(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     """
     heights, labels = placed(data)
     data = data.assign(y=data["variant"].map(heights))
-    both, rows = data[["baseline", "value"]], data.groupby("variant", sort=False)[["baseline", "value"]]
-    base = both["baseline"] if both["baseline"].notna().any() else both["value"]
+    rows = data.groupby("variant", sort=False)[["baseline", "value"]]
+    base = data["baseline"] if data["baseline"].notna().any() else data["value"]
     limits = views(rows.min().min(axis=1), rows.max().max(axis=1), (base.min(), base.max()), known)
     figure, found = axes(labels, limits, metric, pitch=0.3)
     shown = ["baseline"] if set(data["variant"]) == {BASELINE} else list(RUNS)
@@ -218,12 +209,12 @@ def draw_seeds(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
         for run in shown:
             _runs(ax, data, run, metric)
         references(ax, known, "x")
-    lost = data[data["value"].isna() & (data["status"] != "missing")]
-    counts = {
-        heights[str(variant)]: "\n".join(f"{n} {status}" for status, n in of["status"].value_counts().items())
-        for variant, of in lost.groupby("variant")
+    lost = data[data["value"].isna() & (data["status"] != "missing")].groupby("variant")["status"]
+    counts = {name: statuses.value_counts().items() for name, statuses in lost}
+    words = {
+        heights[str(name)]: "\n".join(f"{n} {status}" for status, n in of) for name, of in counts.items()
     }
-    write_right(found[-1], counts, colour("purple"))
+    write_right(found[-1], words, colour("purple"))
     names = {"baseline": BASELINE, "value": "variant"}
     handles = [
         Line2D([], [], ls="", marker="o", ms=4, color=colour(RUNS[run][0]), label=names[run]) for run in shown
@@ -234,17 +225,16 @@ def draw_seeds(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
 
 
 def _runs(ax: Axes, data: pd.DataFrame, run: str, metric: str) -> None:
-    """The runs of one side: a point each, their means, and an arrow where a row has some outside the axes."""
-    shade, known = colour(RUNS[run][0]), data[data[run].notna()]
-    known = known.assign(x=known[run], y=known["y"] + RUNS[run][1])
-    ax.scatter(known["x"], known["y"], s=14, color=shade, ec="white", lw=0.4, zorder=3)
-    means = known.groupby("y")["x"].mean()
+    """The runs of one side: a point each, and their means."""
+    shade, offset = RUNS[run]
+    known = data[data[run].notna()]
+    y = known["y"] + offset
+    ax.scatter(known[run], y, s=14, color=colour(shade), ec="white", lw=0.4, zorder=3)
+    means = known.groupby(y)[run].mean()
     ax.plot(means, means.index, "|", ms=8, mew=1.6, color=colour("ink"), zorder=4)
-    for row in known[~known["x"].between(*ax.get_xlim())].drop_duplicates("y").itertuples():
-        edge_arrow(ax, row.x, "x", row.y, shade)
-    names = [BASELINE] * len(known) if run == BASELINE else map(named, known["label"], known["variant"])
-    words = (
-        f"{name}\nseed {s}: {metric} {short(x)}"
-        for name, s, x in zip(names, known["seed"], known["x"], strict=True)
-    )
-    tell(ax, known["x"], known["y"], words)
+    names = [
+        BASELINE if run == BASELINE else named(*of)
+        for of in zip(known["label"], known["variant"], strict=True)
+    ]
+    told = zip(names, known["seed"], known[run], strict=True)
+    tell(ax, known[run], y, [f"{name}\nseed {seed}: {metric} {short(x)}" for name, seed, x in told])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -16,19 +16,16 @@ from ablate.analysis.learning import trajectory
 from ablate.base import wording
 from ablate.core.facts import Facts
 from ablate.core.short_names import level_name
-from ablate.report.draw import marks, style
+from ablate.report.draw import marks
 from ablate.report.draw.marks import Limits, views
 from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
-from ablate.report.draw.style import tell
 from ablate.report.palette import EXPLORATORY, colour
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
 from ablate.report.tables import (
     Column,
     Row,
     Table,
-    count,
     difference,
-    in_lines,
     rows_of,
     significant,
     tabulated,
@@ -51,14 +48,13 @@ class Forest(Section):
             if data["value"].isna().all():
                 continue
             span = task.metrics[facts.metric].span if facts.metric in task.metrics else None
-            closer, placebo = len(_views(data, facts.margin, span)) > 1, bool(data["placebo"].any())
             caption = say(
                 "figures.forest",
                 facts.metric,
                 level if data["low"].notna().any() else "",
                 facts.margin,
-                placebo,
-                closer,
+                bool(data["placebo"].any()),
+                len(_views(data, facts.margin, span)) > 1,
             )
             counts = data.loc[~data["placebo"], "verdict"].value_counts()
             alt = say("figures.forest_alt", len(data), facts.metric + of, list(counts.items()))
@@ -108,7 +104,7 @@ def _views(data: pd.DataFrame, margin: float | None, span: float | None) -> list
 
 
 class Path(Section):
-    """For each task a table and a figure."""
+    """For each task a figure and a table."""
 
     place = 55
     title = "The path"
@@ -121,34 +117,25 @@ class Path(Section):
         facts, found = material.facts, steps(material.evidence)
         yield Text(say("figures.path_guide"), aside=True)
         for task, end, of in by_task(facts):
-            mine = found[found["task"] == task.name]
-            if not len(mine):
-                continue
-            data = mine.assign(label=[_change(facts, row) for row in rows_of(mine)])
-            caption, alt = say("figures.path", facts.metric), say("figures.path_alt", len(data), of)
-            yield Picture(f"path{end}", f"{self.title}{of}", caption, alt, data, draw_path, (facts.metric,))
-            yield _path_table(data, facts.metric)
+            if len(rows := rows_of(found[found["task"] == task.name])):
+                data = _totals(facts, rows)
+                caption, alt = say("figures.path", facts.metric), say("figures.path_alt", len(rows), of)
+                options = facts.metric, None
+                yield Picture(f"path{end}", f"{self.title}{of}", caption, alt, data, draw_forest, options)
+                yield _path_table([row | {"label": _change(facts, row)} for row in rows], facts.metric)
 
 
-def draw_path(data: pd.DataFrame, metric: str) -> Figure:
-    """The difference from the baseline after each step; `data` is of `analysis.steps`, with a `label` a step."""
-    result = style.new_figure(2.8)
-    ax = result.subplots()
-    x = [0, *data["step"]]
-    ax.axhline(0.0, color=colour("line"), lw=0.8, zorder=0)
-    ax.plot(x, [0.0, *data["total"]], marker="o", ms=4, color=colour("blue"))
-    ax.vlines(data["step"], data["total_low"], data["total_high"], color=colour("blue"), lw=1.4)
-    width = max(8, 66 // len(x))
-    ax.set_xticks(x, ["baseline", *(in_lines(f"+ {label}", width, 4) for label in data["label"])])
-    ax.set_xlim(-0.4, len(data) + 0.4)
-    ax.yaxis.set_major_locator(MaxNLocator(6))
-    ax.set_ylabel(f"difference in {metric}, up is better")
-    words = [
-        f"{row['variant']}\n{difference(row['total'], row['total_low'], row['total_high'])}"
-        for row in rows_of(data)
-    ]
-    tell(ax, data["step"], data["total"], words)
-    return result
+def _totals(facts: Facts, rows: Sequence[Row]) -> pd.DataFrame:
+    """What `draw_forest` takes: the difference from the baseline after each step."""
+    ends = {"value": "total", "low": "total_low", "high": "total_high"}
+    cells = [{name: row[key] for name, key in ends.items()} for row in rows]
+    return pd.DataFrame(cells).assign(
+        variant=[row["variant"] for row in rows],
+        label=[f"+ {_change(facts, row)}" for row in rows],
+        placebo=False,
+        verdict=EXPLORATORY,
+        told=[difference(*cell.values()) for cell in cells],
+    )
 
 
 def _change(facts: Facts, row: Row) -> str:
@@ -156,26 +143,19 @@ def _change(facts: Facts, row: Row) -> str:
     return facts.labels.get(f"{row['path']}={level}") or level_name(row["path"], level)
 
 
-def _path_table(data: pd.DataFrame, metric: str) -> Table:
+def _path_table(rows: Sequence[Row], metric: str) -> Table:
+    def change(*keys: str) -> Callable[[Row], str]:
+        return lambda row: difference(*(row[key] for key in keys))
+
     columns = [
-        Column("step", "Step", show=lambda row: count(row["step"])),
+        Column("step", "Step"),
         Column("label", "Adds", words=True),
         Column("mean", metric, True, show=lambda row: significant(row["mean"])),
-        Column(
-            "diff",
-            "From the step before [95 %]",
-            True,
-            show=lambda row: difference(row["diff"], row["ci_low"], row["ci_high"]),
-        ),
-        Column(
-            "total",
-            "From the baseline [95 %]",
-            True,
-            show=lambda row: difference(row["total"], row["total_low"], row["total_high"]),
-        ),
-        Column("n", "Seeds", True, show=lambda row: count(row["n"])),
+        Column("diff", "From the step before [95 %]", True, show=change("diff", "ci_low", "ci_high")),
+        Column("total", "From the baseline [95 %]", True, show=change("total", "total_low", "total_high")),
+        Column("n", "Seeds", True),
     ]
-    return tabulated(columns, rows_of(data), say("cost.path_table"), "trials.parquet")
+    return tabulated(columns, rows, say("cost.path_table"), "trials.parquet")
 
 
 class OverSteps(Section):

@@ -9,7 +9,7 @@ from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
 from ablate.report.answer import answers, learned, noise_lines
-from ablate.report.section import Block, Failed, Folded, Items, Material, Section, Text, applying
+from ablate.report.section import Block, Folded, Items, Material, Section, Text, applying, failed
 from ablate.report.verdicts import names_of, planned_rows
 from ablate.report.words import say
 
@@ -35,13 +35,12 @@ class Headline(Section):
             return
         for line in [*gaps(material.evidence), *noise_lines(material)]:
             yield Text(line)
-        found, failed = [*limits(material)], []
+        found = [*limits(material)]
         for section in applying(material):
             try:
                 found += section.findings(material) if section.applies(material) else ()
             except Exception as error:
-                failed.append(Failed(f"What “{section.title}” has found", error))
-        yield from failed
+                yield failed(f"What “{section.title}” has found", error)
         if found := [*found, *material.facts.cautions]:
             yield Folded(say("limits.title", len(found)), [Items(found, "findings")])
 

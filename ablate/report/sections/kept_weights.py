@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -17,8 +14,8 @@ from ablate.core.facts import Facts
 from ablate.records.evaluated import TEST, AttentionMap
 from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section, Text
-from ablate.report.tables import NOTHING, Column, Table, fixed
-from ablate.report.verdicts import names_of
+from ablate.report.tables import NOTHING, Column, Table, number, plus_minus, rows_of, tabulated
+from ablate.report.verdicts import names_of, variant_column
 from ablate.report.words import say
 
 
@@ -41,38 +38,30 @@ def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table |
 
     Numbers of single layers are left to the file.
     """
-    found = pd.DataFrame(rows, columns=["variant", "task", "slice", "metric", "value"])
-    found = found[~found["metric"].str.contains("/", regex=False)]
+    place = ["variant", "task", "slice"]
+    found = pd.DataFrame(rows, columns=[*place, "seed", "metric", "value"])
+    found = found[~found["metric"].str.contains("/", regex=False)].replace([np.inf, -np.inf], np.nan)
     if found.empty:
         return None
+    cells = found.groupby([*place, "metric"])["value"].agg(_spread).unstack("metric", NOTHING)
+    cells.insert(0, "n", found.groupby(place)["seed"].nunique())
     order = {variant.name: i for i, variant in enumerate(facts.variants)}
-    metrics = found["metric"].unique()
-    cells = []
-    for (variant, task, of), mine in found.groupby(["variant", "task", "slice"]):
-        values = {metric: list(group) for metric, group in mine.groupby("metric")["value"]}
-        cells.append(
-            {"variant": variant, "task": task, "slice": of, "n": str(max(map(len, values.values())))}
-            | {metric: _spread(values.get(metric, [])) for metric in metrics}
-        )
-    # By variant, its own task first, then in the order of the slices.
-    cells.sort(key=lambda c: (order.get(c["variant"], len(order)), c["task"], c["slice"] != TEST, c["slice"]))
+    # Its own task first, then in the order of the slices.
+    ranks = {"variant": lambda names: names.map(order), "slice": lambda names: names.replace(TEST, "")}
+    cells = cells.reset_index().sort_values(place, key=lambda names: ranks.get(names.name, pd.Series)(names))
+    cells["slice"] = cells["slice"].str.replace(r"(^|, )task\.", r"\1", regex=True)
     columns = [
-        Column("variant", "Variant"),
-        *([Column("task", "Task")] if len(facts.tasks) > 1 else []),
+        variant_column(names_of(facts)),
+        Column("task", "Task", varying=True),
         Column("slice", "Slice", words=True),
         Column("n", "Seeds", True),
-        *(Column(metric, metric.replace("_", " ").capitalize(), True) for metric in metrics),
+        *(Column(m, m.replace("_", " ").capitalize(), True) for m in found["metric"].unique()),
     ]
-    shown = [cell | {"slice": re.sub(r"(^|, )task\.", r"\1", cell["slice"])} for cell in cells]
-    return Table(columns, shown, say("cost.weights"), "evaluation.csv")
+    return tabulated(columns, rows_of(cells), say("cost.weights"), "evaluation.csv")
 
 
-def _spread(values: Sequence[float]) -> str:
-    finite = [value for value in values if math.isfinite(value)]
-    if not finite:
-        return NOTHING
-    mean = fixed(statistics.fmean(finite), 3)
-    return mean if len(finite) == 1 else f"{mean} ± {fixed(statistics.stdev(finite), 3)}"
+def _spread(values: pd.Series) -> str:
+    return plus_minus(number(values.mean()), number(values.std()))
 
 
 COLOUR_MAP = "viridis"
@@ -96,47 +85,43 @@ class Attention(Section):
         facts, maps = material.facts, material.evaluated.maps if material.evaluated else []
         if not maps:
             return
-        names = names_of(facts)
+        names, found = names_of(facts), heads(maps)
         order = {variant.name: i for i, variant in enumerate(facts.variants)}
-        ordered = sorted(maps, key=lambda m: (order.get(m.variant, len(order)), m.variant, m.task))
-        found = {place: list(same) for place, same in groupby(ordered, lambda m: (m.variant, m.task))}
-        shown = {place: heads(layers) for place, layers in list(found.items())[:MAX_FIGURES]}
-        top = max(float(weights.max()) for data in shown.values() for weights in data["weights"]) or 1.0
-        padded = any(np.isnan(layer.weights[0]).any() for place in shown for layer in found[place])
-        yield Text(say("figures.attention", maps[0].seed, padded, len(found) - len(shown)), aside=True)
-        for i, ((variant, task), data) in enumerate(shown.items(), 1):
+        places = found[["variant", "task"]].drop_duplicates()
+        places = places.sort_values("variant", key=lambda column: column.map(order), kind="stable")
+        left = len(places) - MAX_FIGURES
+        top = max(float(weights.max()) for weights in found["weights"]) or 1.0
+        yield Text(say("figures.attention", maps[0].seed, max(0, left)), aside=True)
+        for i, (variant, task) in enumerate(places.head(MAX_FIGURES).itertuples(index=False), 1):
+            data = found[(found["variant"] == variant) & (found["task"] == task)]
             short = names.get(variant, variant)
             name = f"{short} on {task}" if len(facts.tasks) > 1 else short
-            layers = list(data.groupby("layer", sort=False).size().items())
-            alt = say("figures.attention_alt", name, layers)
+            alt = say("figures.attention_alt", name, list(data["layer"].value_counts(sort=False).items()))
             # A caption would be the same for all: the text above them has it.
             yield Picture(f"attention-{i}", name, "", alt, data, draw_attention, [top])
 
 
 def heads(layers: Sequence[AttentionMap]) -> pd.DataFrame:
-    """One row per layer and head: layer, head (from 1), and weights (T_q, T_k) of the first example without padding."""
-    rows = []
+    """One row per layer and head: variant, task, layer, head (from 1), and weights (T_q, T_k) of the first example.
+
+    Padding, which is NaN, is cut away.
+    """
+    rows: list[dict[str, Any]] = []
     for layer in layers:
-        weights = layer.weights[0]
-        padding = np.isnan(weights).all(0)
-        if not padding.all():
-            weights = weights[:, ~padding.all(1)][:, :, ~padding.all(0)]
-        for head, shown in enumerate(np.nan_to_num(weights), 1):
-            rows.append({"layer": layer_name(layer.path), "head": head, "weights": shown})
+        place = {"variant": layer.variant, "task": layer.task, "layer": layer_name(layer.path)}
+        for head, weights in enumerate(layer.weights[0], 1):
+            kept = pd.DataFrame(weights).dropna(how="all").dropna(axis=1, how="all").fillna(0.0)
+            rows.append({**place, "head": head, "weights": kept.to_numpy()})
     return pd.DataFrame(rows)
 
 
 def draw_attention(data: pd.DataFrame, top: float) -> Figure:
-    """The maps of one variant. `data` is `heads`; `top` is the weight of the last colour."""
-    lines = []
-    for _, rows in data.groupby("layer", sort=False):
-        # In lines of almost equal length.
-        length = -(-len(rows) // -(-len(rows) // ACROSS))
-        lines += [rows.iloc[start : start + length] for start in range(0, len(rows), length)]
+    """The maps of one variant, a line of panels a layer. `data` is `heads`; `top` is the weight of the last colour."""
+    layers = [rows for _, rows in data.groupby("layer", sort=False)]
+    lines = [rows.iloc[i : i + ACROSS] for rows in layers for i in range(0, len(rows), ACROSS)]
     across = max(map(len, lines))
     size = min(MAX_SIZE, (style.width() - 0.8) / across)
-    shapes = [line["weights"].iloc[0].shape for line in lines]
-    aspects = [min(2.5, max(0.25, queries / keys)) for queries, keys in shapes]
+    aspects = [min(2.5, max(0.25, np.divide(*line["weights"].iloc[0].shape))) for line in lines]
     fig = style.new_figure(sum(size * aspect + 0.26 for aspect in aspects) + 0.2)
     axes = fig.subplots(len(lines), across, squeeze=False, height_ratios=aspects)
     for panels, line, aspect in zip(axes, lines, aspects, strict=True):

@@ -20,7 +20,7 @@ from ablate.report.tables import (
     tabulated,
     text,
 )
-from ablate.report.verdicts import Names, names_of, reason
+from ablate.report.verdicts import Names, names_of, reason_column, variant_column
 from ablate.report.words import codes, say
 
 RATE = "divergence_rate"
@@ -79,17 +79,17 @@ def lost(rows: Sequence[Row], names: Names) -> list[str]:
 def stability_table(rows: Sequence[Row], every: Sequence[Row], names: Names) -> Table:
     """Rows of `analysis.stability`; its caption says how many of `every` would exclude 0 by chance."""
     columns = [
-        Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
+        variant_column(names),
         Column("task", "Task", varying=True),
         Column("metric", "Metric"),
         Column("mean_variant", "Variant [95 %]", True, show=lambda row: side_words(row, "variant")),
         Column("mean_baseline", "Baseline [95 %]", True, show=lambda row: side_words(row, "baseline")),
         Column("difference", "Difference [95 %]", True, show=_difference),
-        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
+        reason_column(names),
     ]
     tested = sum(number(row["p"]) is not None for row in every)
     caption = say("stability.caption", tested, wording.exact(round(0.05 * tested, 1)))
-    return tabulated(columns, rows, caption, "stability.csv", title="variant")
+    return tabulated(columns, rows, caption, "stability.csv")
 
 
 def _difference(row: Row) -> str:

@@ -7,17 +7,17 @@ from functools import partial
 
 from ablate.core.short_names import short_claim
 from ablate.report.section import Block, Folded, Material, Section, Terms
-from ablate.report.tables import Column, Table, count, is_true, p_value, rows_of, tabulated, text
+from ablate.report.tables import Column, Table, count, is_true, p_value, rows_of, tabulated
 from ablate.report.verdicts import (
     Names,
     claim_table,
-    detectable,
-    difference_of,
+    difference_column,
     level_of,
-    mean,
+    mean_columns,
     names_of,
     planned_rows,
-    reason,
+    reason_column,
+    variant_column,
     verdict_tables,
 )
 from ablate.report.words import say
@@ -62,22 +62,18 @@ class Comparisons(Section):
 def detail_table(material: Material, names: Names) -> Table:
     """A row a comparison."""
     columns = [
-        Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
+        variant_column(names),
         Column("task", "Task", varying=True),
         Column("metric", "Metric", varying=True),
         Column("verdict", "Verdict"),
-        Column("difference", "Difference", True, show=difference_of),
-        Column("mean_variant", "Variant mean", True, show=lambda row: mean(row, "variant")),
-        Column("mean_baseline", "Baseline mean", True, show=lambda row: mean(row, "baseline")),
+        difference_column("Difference"),
+        *mean_columns(),
         Column("p", "p", True, show=lambda row: p_value(row["p"])),
         Column("n", "Seeds", True, show=lambda row: count(row["n"])),
-        Column("mde", "Detectable", True, show=detectable),
         Column("settings", "Settings", below=True),
-        Column("reason", "Reason", below=True, show=lambda row: reason(row, names)),
+        reason_column(names),
     ]
-    return tabulated(
-        columns, rows_of(material.comparisons), say("cost.every"), "comparisons.csv", title="variant"
-    )
+    return tabulated(columns, rows_of(material.comparisons), say("cost.every"), "comparisons.csv")
 
 
 class Claims(Section):

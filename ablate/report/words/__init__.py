@@ -74,6 +74,7 @@ def _module(file: str) -> ModuleType:
         "rate": lambda share: wording.exact(round(share, 2)),
         "number": wording.number,
         "percent": wording.in_percent,
+        "change": wording.percent,
         "duration": wording.duration,
         "joined": lambda words: wording.joined([str(word) for word in words]),
         "some": some,

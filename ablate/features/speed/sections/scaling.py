@@ -86,7 +86,7 @@ def slope_table(rows: Sequence[Row], names: Names, size: str) -> Table:
     columns = [Column("variant", "Variant", show=lambda row: text(names[row["variant"]]))]
     columns += [Column(metric, timing.HEADS[metric], True) for metric in timing.MEASURES]
     variants = [{"variant": variant, **found} for variant, found in cells.items()]
-    return tabulated(columns, variants, say("speed.slopes", size), "scaling.csv", title="variant")
+    return tabulated(columns, variants, say("speed.slopes", size), "scaling.csv")
 
 
 def lines(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
