@@ -4,9 +4,10 @@ import itertools
 
 import numpy as np
 import pytest
-from ablate.analysis.tuning import expected_best
 from hypothesis import given
 from hypothesis import strategies as st
+
+from ablate.features.search.budgets import expected_best
 
 VALUES = st.lists(st.integers(-20, 20).map(float), min_size=1, max_size=6)
 

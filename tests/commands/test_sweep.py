@@ -12,7 +12,6 @@ import numpy as np
 import optuna
 import pandas as pd
 import pytest
-from ablate.core.search_table import COLUMNS, SearchTable
 from click.testing import CliRunner
 from harness import with_database
 from rich.console import Console
@@ -26,6 +25,7 @@ from ablate.commands.clean import clean
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
 from ablate.commands.show import show
+from ablate.features.search.table import COLUMNS, SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Options, Outcome
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from ablate.core.search_table import SearchTable
 from harness import with_database
 from rich.console import Console
 from searching import PEAK_STUDY
@@ -18,6 +17,7 @@ import ablate
 from ablate.commands.clean import clean
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
+from ablate.features.search.table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Options, Outcome
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM

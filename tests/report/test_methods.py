@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from ablate.core.search_table import SearchTable
 from made_evidence import LOSS, claim, study
 from made_searches import searched
 
@@ -16,6 +15,7 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Sampling
+from ablate.features.search.table import SearchTable
 from ablate.report import paper
 from ablate.report.paper import as_latex, as_markdown, methods
 from ablate.report.section import Material

@@ -6,10 +6,10 @@ import sys
 from typing import Any
 
 import optuna
-from ablate.search.wrapped import quiet
 
 from ablate.base.registry import CATALOGUE
 from ablate.base.streams import stream_seed
+from ablate.search.parts import quiet
 
 CATALOGUE.load_package("search")
 

@@ -7,13 +7,13 @@ from functools import cache
 from typing import Any
 
 import pytest
-from ablate.study.sections.search import MatchSection
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.models.reference import places, section_with
 from ablate.study.match import Matcher
 from ablate.study.patch import apply_patches, value_at
+from ablate.study.sections.match import MatchSection
 from ablate.training.trial import parse
 from ablate.training.workload import SequenceWorkload
 

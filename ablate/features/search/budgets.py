@@ -136,9 +136,11 @@ def changes(evidence: Evidence, untuned: pd.DataFrame) -> pd.DataFrame:
     Columns are `CHANGE_COLUMNS`: the mean oriented difference from the baseline in the primary metric over the seeds
     that both have, as given and tuned, and by how much it moved, each with its 95 % t interval.
     """
-    facts, found = evidence.facts, []
+    facts, found = evidence.facts, list[dict[str, object]]()
+    if untuned.empty:
+        return pd.DataFrame(columns=list(CHANGE_COLUMNS))
     sides = Runs(Evidence(facts, untuned, evidence.curves[:0])), Runs(evidence)
-    for task in facts.tasks if len(untuned) else ():
+    for task in facts.tasks:
         metric, (base, *others) = task.metrics[facts.metric], facts.variants
         for variant in (v.name for v in others if not v.placebo):
             scores = [

@@ -48,7 +48,7 @@ class Sweep(OfSearch, Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = table(material)
-        if len(searched.winners) and (winners := winner_table(searched, material.evidence)):
+        if winners := winner_table(searched, material.evidence):
             yield from (winners, Text(say("search.winners_guide"), aside=True))
         yield from _fronts(searched)
         if best := best_table(searched):
@@ -74,11 +74,11 @@ class Sweep(OfSearch, Section):
 
 
 def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
-    """A row per winner and metric that was searched for, and the baseline; None where no metric was.
+    """A row per winner and metric that was searched for, and the baseline; None without a winner.
 
     The change is below zero, where more is better, by the winner's curse.
     """
-    metrics = [o for o in searched.facts.objectives if o.measured]
+    metrics = [o for o in searched.facts.objectives if o.measured and len(searched.winners)]
     rows = []
     for metric in metrics:
         for row in [*searched.winners.to_dict("records"), {"chosen": BASELINE}]:
@@ -129,8 +129,10 @@ def fresh(
     trials = evidence.trials[evidence.trials["variant"] == judged_as(evidence, winner)]
     values = trials[evidence.facts.column_of(metric.name)].astype(float)
     if of == "validation":
-        curves = evidence.curves[evidence.curves["metric"] == f"validation_{metric.name}"].sort_values("step")
-        values = trials["id"].map(curves.drop_duplicates("id", keep="last").set_index("id")["value"])
+        name = f"validation_{metric.name}"
+        curves = evidence.curves[evidence.curves["metric"] == name].sort_values("step")
+        ends = trials["id"].map(curves.drop_duplicates("id", keep="last").set_index("id")["value"])
+        values = trials[name].fillna(ends) if name in trials else ends
     if of != "test" and metric.floor is not None:
         values = values.mask(trials["status"] == "diverged", metric.floor)
     known = values[np.isfinite(values)]
