@@ -80,7 +80,7 @@ class Feature:
         """Names of variants that it will find, which claims and labels may use."""
         return ()
 
-    def settles(self, experiment: Any, options: Any) -> bool:
+    def settles(self, experiment: Any, options: Any = None) -> bool:
         """Whether trainings choose the variants of a run with these options; `StudyError` where they cannot."""
         return False
 

@@ -77,7 +77,8 @@ def _rate(experiment: Experiment) -> str:
     """The learning rate that all variants share and nothing has tuned: `lr 0.003`; else empty."""
     path = experiment.workload.rate_path
     chosen = [of_task for variant in experiment.variants for of_task in variant.tuned.values()]
-    varied = [paths for feature in features() for paths in feature.varies(experiment.study).values()]
+    settling = [feature for feature in features() if feature.settles(experiment)]
+    varied = [paths for feature in settling for paths in feature.varies(experiment.study).values()]
     if path is None or any(path in paths for paths in [*chosen, *varied]):
         return ""
     found = {value_at(config, path) for variant in experiment.variants for config in variant.configs}

@@ -107,7 +107,7 @@ def test_the_table_of_budgets_holds_what_was_lost() -> None:
         "2",
         "1",
         ".001",
-        ".60",
+        ".600",
     )
     assert (rms["training.lr"], rms["best"]) == ("–", "–")
 

@@ -72,7 +72,7 @@ class Path(Kind):
 class PathFeature(Feature):
     """Trains the steps of a path, and has its configurations judged."""
 
-    def settles(self, experiment: Experiment, options: Any) -> bool:
+    def settles(self, experiment: Experiment, options: Any = None) -> bool:
         """Whether the study has a path."""
         return isinstance(experiment.design.kind, Path)
 
@@ -87,7 +87,7 @@ class PathFeature(Feature):
 
     def adds(self, experiment: Experiment) -> int:
         """The configurations between the baseline and the target."""
-        return len(Steps(experiment).changes) - 1 if self.settles(experiment, None) else 0
+        return len(Steps(experiment).changes) - 1 if self.settles(experiment) else 0
 
     def at_most(self, experiment: Experiment, left: int) -> int:
         """With the steps, and the configurations between the baseline and the target."""

@@ -34,12 +34,13 @@ PACKAGES = ("optuna", "numpy", "scipy")
 """On whose versions it depends what a sampler suggests."""
 
 
-def settles(experiment: Experiment, options: Any) -> bool:
+def settles(experiment: Experiment, options: Any = None) -> bool:
     """Whether the variants of a run are searched for."""
-    if options.sweep and not experiment.read[NAME].get("search"):
+    sweeps, read = options is not None and options.sweep, experiment.read[NAME]
+    if sweeps and "search" not in read:
         rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
         raise StudyError([Problem(rule, ("search",), hint=hint, source=str(experiment.path))])
-    return options.sweep or "tune" in experiment.read[NAME]
+    return sweeps or "tune" in read
 
 
 def settle(run: Run) -> Experiment:

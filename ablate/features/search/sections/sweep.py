@@ -218,9 +218,15 @@ def best_table(searched: SearchTable) -> Table | None:
 
     columns = [
         Column("number", "Setting", show=setting_of),
-        *(Column(f"objective {o.name}", named(o), True, show=partial(of_objective, o)) for o in objectives),
+        *(
+            Column(f"objective {o.name}", named(o).capitalize(), True, show=partial(of_objective, o))
+            for o in objectives
+        ),
         *(Column(cost, words, True, show=partial(counted, cost)) for cost, words in COSTS.items()),
-        *(Column(path, ends[path], True, show=partial(of_path, path)) for path in searched.paths),
+        *(
+            Column(p.path, ends[p.path], p.kind != "choice", show=partial(of_path, p.path))
+            for p in searched.facts.parameters
+        ),
         Column("status", "Status", varying=True),
     ]
     return tabulated(columns, found.to_dict("records"), say("search.best", bool(others)), FILE)

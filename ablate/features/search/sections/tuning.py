@@ -26,11 +26,11 @@ from ablate.report.tables import (
     Table,
     count,
     difference,
+    fixed,
     is_true,
     number,
     rows_of,
     short,
-    significant,
     tabulated,
 )
 from ablate.report.words import say
@@ -110,7 +110,7 @@ def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
         Column("task", "Task", varying=True),
         *(Column(key, name, True, show=partial(counted, key)) for key, name in counts.items()),
         *(Column(path, ends[path], True, show=partial(chosen, path)) for path in searched.paths),
-        Column("best", best, True, show=lambda row: significant(row["best"])),
+        Column("best", best, True, show=lambda row: fixed(row["best"], 3)),
         Column("note", "Note", below=True, show=note),
     ]
     return tabulated(columns, rows_of(given), say("search.budgets", named(target)), FILE)
