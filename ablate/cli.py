@@ -24,23 +24,6 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
 
 
-class Found(Mapping[str, click.Command]):
-    """The `command` of each module of commands, those of features included, imported when it is asked for."""
-
-    def __getitem__(self, name: str) -> click.Command:
-        if name in _modules():
-            module = importlib.import_module(_modules()[name])
-            if isinstance(found := getattr(module, "command", None), click.Command):
-                return found
-        raise KeyError(name)
-
-    def __iter__(self) -> Iterator[str]:
-        return (name for name in _modules() if name in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
-
 @functools.cache
 def _modules() -> dict[str, str]:
     """Name → module, found by file name alone: help is answered without importing any."""
@@ -51,34 +34,20 @@ def _modules() -> dict[str, str]:
     }
 
 
-def _told(error: Exception) -> int:
-    """Says what a plugin, or the machine, does not let be done, and returns the exit code; raises any other error."""
-    loaded = sys.modules.get("ablate.base.plugins")
-    if fault := loaded and loaded.raised_by_plugin(error):
-        click.echo(safe(f"{fault}. Correct the plugin"), err=True)
-        return 2
-    # The user can repair what the machine refuses; anything else is a fault of this program.
-    if not isinstance(error, OSError) or error.errno not in (*MISNAMED, *REFUSED):
-        raise error
-    if error.filename is None and error.errno not in FULL:
-        raise error
-    wrong = error.errno in MISNAMED
-    hint = "choose another name" if wrong else "use a folder that you can read and write"
-    if error.filename is None:
-        # Of what is left in the buffer of standard output, nothing can be written at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-        hint = "free space, or send it elsewhere"
-    where = error.filename or "standard output"
-    click.echo(safe(f"{where}: cannot be used: {error.strerror}; {hint}"), err=True)
-    return 2 if wrong else 1
+class Found(Mapping[str, click.Command]):
+    """The `command` of each module of commands, those of features included, imported when it is asked for."""
 
+    def __getitem__(self, name: str) -> click.Command:
+        found = getattr(importlib.import_module(_modules()[name]), "command", None)
+        if found is None:
+            raise KeyError(name)
+        return found
 
-def _print_error(message: str, problems: Sequence[str], code: int) -> None:
-    """The object of a command that was to print one, and could not do what it was asked."""
-    with suppress(OSError):
-        click.echo(
-            json.dumps({"error": message, "problems": problems, "exit_code": code}, ensure_ascii=False)
-        )
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in _modules() if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 class Group(click.Group):
@@ -97,25 +66,47 @@ class Group(click.Group):
             code = super().invoke(ctx) or 0
             print(end="", flush=True)  # nothing where standard output is closed
         except AblateError as error:
-            fault, problems = safe(str(error)), [safe(str(p)) for p in getattr(error, "problems", [])]
-            click.echo(fault, err=True)
-            code = error.exit_code
+            fault, problems, code = str(error), [*map(str, getattr(error, "problems", []))], error.exit_code
         except KeyboardInterrupt:
-            fault = "Interrupted; no trial was running."
-            click.echo(fault, err=True)
-            code = 130
+            fault, code = "Interrupted; no trial was running.", 130
         except BrokenPipeError:
             code = 141
         except click.ClickException as error:
             if as_json:
-                _print_error(error.format_message(), [], error.exit_code)
+                _print_object(error.format_message(), [], error.exit_code)
             raise
         except Exception as error:
-            code = _told(error)
-            fault = safe(str(error))
+            fault, code = _explained(error)
+        if fault:
+            click.echo(safe(fault), err=True)
         if as_json and fault:
-            _print_error(fault, problems, code)
+            _print_object(fault, problems, code)
         ctx.exit(code)
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    """What a plugin, or the machine, does not let be done, and the exit code; raises any other error."""
+    loaded = sys.modules.get("ablate.base.plugins")
+    if fault := loaded and loaded.raised_by_plugin(error):
+        return f"{fault}. Correct the plugin", 2
+    # The user can repair what the machine refuses; anything else is a fault of this program.
+    if not isinstance(error, OSError) or error.errno not in (*MISNAMED, *REFUSED):
+        raise error
+    if error.filename is None:
+        if error.errno not in FULL:
+            raise error
+        # Of what is left in the buffer of standard output, nothing can be written at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    where = error.filename or "standard output"
+    code = 2 if error.errno in MISNAMED else 1
+    return f"{where}: cannot be used: {error.strerror}; use another name, folder or disk", code
+
+
+def _print_object(message: str, problems: Sequence[str], code: int) -> None:
+    """With `--json`, the object of a command that could not do what it was asked."""
+    found = {"error": safe(message), "problems": [*map(safe, problems)], "exit_code": code}
+    with suppress(OSError):
+        click.echo(json.dumps(found, ensure_ascii=False))
 
 
 @click.group(

@@ -1,9 +1,6 @@
-"""Each score on one query and one key, read off its definition."""
-
-from __future__ import annotations
+"""Each score by its definition: (score, q (B, H, T_q, d_q), k (B, H, T_k, d_k)) → (B, H, T_q, T_k)."""
 
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -11,31 +8,23 @@ from torch import Tensor
 from ablate.components.scores import Score
 
 
-def _bilinear(score: Score, head: int, q: Tensor, k: Tensor) -> Tensor:
-    pairs = [(i, j) for i in range(len(q)) for j in range(len(k))]
-    return sum((q[i] * score.matrix[head, i, j] * k[j] for i, j in pairs), torch.zeros(()))
+def _gaussian(score: Score, q: Tensor, k: Tensor) -> Tensor:
+    sigma = score.sigma if score.log_sigma is None else score.log_sigma.exp()
+    return -0.5 * ((q[..., :, None, :] - k[..., None, :, :]) ** 2).sum(-1) / sigma**2
 
 
-def _gaussian(score: Score, head: int, q: Tensor, k: Tensor) -> Tensor:
-    sigma = score.sigma if score.log_sigma is None else score.log_sigma[head].exp().squeeze()
-    return -0.5 * torch.linalg.vector_norm(q - k) ** 2 / sigma**2
+def _additive(score: Score, q: Tensor, k: Tensor) -> Tensor:
+    hidden = torch.tanh((q @ score.query)[..., :, None, :] + (k @ score.key)[..., None, :, :])
+    return torch.einsum("bhijn,hn->bhij", hidden, score.weight[..., 0])
 
 
-def _cosine(score: Score, head: int, q: Tensor, k: Tensor) -> Tensor:
-    return torch.cosine_similarity(q, k, dim=0) / score.log_temperature[head].exp().squeeze()
-
-
-def _additive(score: Score, head: int, q: Tensor, k: Tensor) -> Tensor:
-    hidden = torch.tanh(score.query[head].T @ q + score.key[head].T @ k)
-    return torch.dot(score.weight[head, :, 0], hidden)
-
-
-FORMULAS: dict[str, Callable[[Score, int, Tensor, Tensor], Tensor]] = {
-    "dot": lambda score, head, q, k: torch.dot(q, k),
-    "scaled_dot": lambda score, head, q, k: torch.dot(q, k) / math.sqrt(len(k)),
-    "bilinear": _bilinear,
+FORMULAS = {
+    "dot": lambda score, q, k: torch.einsum("bhid,bhjd->bhij", q, k),
+    "scaled_dot": lambda score, q, k: torch.einsum("bhid,bhjd->bhij", q, k) / math.sqrt(k.shape[-1]),
+    "bilinear": lambda score, q, k: torch.einsum("bhid,hde,bhje->bhij", q, score.matrix, k),
     "gaussian": _gaussian,
-    "cosine": _cosine,
+    "cosine": lambda score, q, k: (
+        torch.cosine_similarity(q[..., :, None, :], k[..., None, :, :], -1) / score.log_temperature.exp()
+    ),
     "additive": _additive,
 }
-"""By name: (score, head, q (d_q), k (d_k)) → the score."""

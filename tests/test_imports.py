@@ -143,7 +143,7 @@ def loaded_by(statement: str) -> set[str]:
         ("import ablate.report.page", {"torch", "mlflow"}),
         ("import ablate.report.terminal", {"torch", "mlflow", "pandas", "matplotlib"}),
         ("import ablate.tracking.tracker", {"torch", "mlflow", "pandas"}),
-        ("import ablate.route.cached", {"torch", "mlflow", "pandas", "matplotlib"}),
+        ("import ablate.route.place", {"torch", "mlflow", "pandas", "matplotlib"}),
     ],
 )
 def test_what_is_heavy_is_loaded_only_where_it_is_used(statement: str, absent: set[str]) -> None:

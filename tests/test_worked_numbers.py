@@ -1,7 +1,5 @@
 """The twelve worked numbers of the foundations, through the package's own parts."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

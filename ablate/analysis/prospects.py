@@ -187,7 +187,10 @@ def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[f
     if math.isfinite(seeds := needed(d)):
         return seeds, None
     # The first limit without which some number of seeds would do is the reason.
-    for code, without in (("examples", replace(d, examples=None)), ("pool", replace(d, overlap=0.0))):
+    for why, without in (
+        (Reason("examples"), replace(d, examples=None)),
+        (Reason("pool"), replace(d, overlap=0.0)),
+    ):
         if math.isfinite(needed(without)):
-            return math.inf, Reason(code)
+            return math.inf, why
     return math.inf, Reason("open", {"seeds": MAX_SEEDS + 1})

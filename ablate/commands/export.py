@@ -13,7 +13,6 @@ from ablate.base.errors import listed
 from ablate.base.text import masked
 from ablate.base.wording import counted
 from ablate.commands.options import REPORTED, RESULTS, safe, warn
-from ablate.route.options import folder_of
 
 if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder
@@ -55,7 +54,6 @@ class Width(click.ParamType):
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    callback=folder_of,
     metavar="DIR",
     help="Folder to write to (default: paper/ in the study's results folder).",
 )

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+from ablate.base.errors import AblateError
 from ablate.commands.options import PLUGINS, RESULTS
+from ablate.core.names import confirmed
+
+if TYPE_CHECKING:
+    from ablate.records.folder import StudyFolder
+    from ablate.report.tables import Table
 
 
 @click.command("list")
@@ -25,7 +33,6 @@ def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], resul
         from rich.console import Console
 
         from ablate.report.terminal import print_table
-        from ablate.route.overview import overview
 
         print_table(overview(results), Console())
         return
@@ -34,3 +41,43 @@ def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], resul
 
     load_plugins(plugins)
     click.echo(describe(slot, name))
+
+
+def overview(results: Path) -> Table:
+    """A row for each report under `results`, those of runs that differ from a study below that of the study."""
+    from ablate.records.folder import StudyFolder
+    from ablate.report.tables import Column, Table
+
+    rows = [_row(folder) for folder in StudyFolder.all(results)]
+    if not rows:
+        raise AblateError(
+            f"{results}: holds no reports; run a study first, or name another folder with --results"
+        )
+    columns = [Column(name, name, words=name != "date") for name in ("report", "question", "date", "state")]
+    return Table([*columns, Column("verdicts", "verdicts", words=True)], rows, f"Reports in {results}")
+
+
+def _row(folder: StudyFolder) -> dict[str, str]:
+    """A report, or how far its study is."""
+    from ablate.report.tables import NOTHING
+    from ablate.report.verdicts import planned_rows
+
+    row = {"report": folder.name} | dict.fromkeys(("question", "date", "verdicts"), NOTHING)
+    if not folder.has_report:
+        return row | {"state": "no report yet"}
+    try:
+        facts, statuses = folder.facts(), Counter(folder.statuses())
+        verdicts = Counter(row["verdict"] for row in planned_rows(folder.comparisons()))
+    except (AblateError, OSError, ValueError, KeyError):
+        return row | {"state": "cannot be read"}
+    of = confirmed(folder.name)
+    question = (
+        f"confirms {of}" if of else f"with {', '.join(facts.differs)}" if facts.differs else facts.question
+    )
+    failed = f", {statuses['failed']} failed" if statuses["failed"] else ""
+    return row | {
+        "question": question or NOTHING,
+        "date": facts.reported[:16].replace("T", " ") or NOTHING,
+        "state": f"{statuses.total()} of {facts.planned} trials{failed}",
+        "verdicts": ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common()) or NOTHING,
+    }

@@ -95,7 +95,7 @@ def printing(as_json: bool) -> Iterator[Console]:
 
 def gated(folder: StudyFolder, gate: bool, strict: bool) -> int:
     """The exit code that the claims of a report ask for; names those that do on standard error."""
-    from ablate.route.gate import pass_gate
+    from ablate.route.claims import pass_gate
 
     code, lines = pass_gate(folder.claims(), strict=strict) if gate or strict else (0, [])
     for line in lines:

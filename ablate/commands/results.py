@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.base.errors import AblateError, Gather, Problem, listed, nearest
+from ablate.base.errors import AblateError
 from ablate.route.options import Options
 
 if TYPE_CHECKING:
@@ -65,10 +65,6 @@ class Results:
         return html(_study(self.folder))
 
 
-class UnknownOption(AblateError, TypeError):
-    """A keyword that `run` does not have."""
-
-
 def run(
     study: str | Path | Mapping[str, Any],
     *,
@@ -83,7 +79,6 @@ def run(
     fail_fast: bool = False,
     sweep: bool = False,
     confirm: bool = False,
-    **unknown: Any,
 ) -> Results:
     """Runs a study, or with `sweep=True` its search, and loads its results. Raises `AblateError`.
 
@@ -99,23 +94,14 @@ def run(
     fail_fast: stop at the first failed trial.
     confirm: repeat what the study found, on seeds that it has not seen.
     """
-    names = [field.name for field in fields(Options)]
-    if unknown:
-        problems = [
-            Problem("unknown option", (name,), allowed=listed(names), hint=nearest(name, names))
-            for name in unknown
-        ]
-        raise UnknownOption("\n".join(map(str, problems)))
-    seeds = getattr(seeds, "tolist", lambda: seeds)()  # of numpy, pandas or torch
-    with Gather() as at:
-        for name, value, least in (("jobs", jobs, 0), ("seeds", seeds, 1), ("seed", seed, 0)):
-            fault = isinstance(value, (str, float)) or (isinstance(value, int) and value < least)
-            at.refuse(fault, name, "must be a whole number", value, f"at least {least}")
+    if jobs is not None and jobs < 0:
+        raise AblateError(f"jobs: must be a whole number; given {jobs}; allowed: at least 0")
     from rich.console import Console
 
     from ablate.commands.run import execute
     from ablate.study.given import as_file, as_sets
 
+    seeds = getattr(seeds, "tolist", lambda: seeds)()  # of numpy, pandas or torch
     options = Options(
         results=Path(results),
         jobs=jobs,

@@ -99,9 +99,8 @@ class InterruptedRunError(AblateError):
 
 def execute(path: Path, options: Options, console: Console) -> Outcome:
     """Reads a study, runs what is missing of it, and reports; prints to the console as it goes."""
-    from ablate.route.cached import up_to_date
     from ablate.route.options import Outcome
-    from ablate.route.place import explained, place, refuse_another
+    from ablate.route.place import explained, place, refuse_another, up_to_date
     from ablate.route.publish import print_results
     from ablate.study.document import read_document
 

@@ -6,9 +6,11 @@ import functools
 import importlib.metadata
 import os
 import platform
+import re
 import shlex
 import subprocess
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,18 +71,11 @@ def _commit(watched: Sequence[Path]) -> tuple[str | None, bool | None]:
 
     Dirty when the package or anything watched differs from its commit, whichever checkout it is in.
     """
-    package = Path(__file__).resolve().parents[1]
-    checkouts: dict[str, list[str]] = {}
-    for path in (package, *(path.resolve() for path in watched)):
-        if folder := _git(path.parent, "rev-parse", "--show-toplevel"):
-            checkouts.setdefault(folder, []).append(str(path))
-    if not checkouts:
+    paths = [Path(__file__).resolve().parents[1], *(path.resolve() for path in watched)]
+    commits = list(filter(None, (_git(path.parent, "rev-parse", "HEAD") for path in paths)))
+    if not commits:
         return None, None
-    commit = _git(Path(next(iter(checkouts))), "rev-parse", "HEAD")
-    states = [
-        _git(Path(folder), "status", "--porcelain", "--", *paths) for folder, paths in checkouts.items()
-    ]
-    return commit, any(states)
+    return commits[0], any(_git(path.parent, "status", "--porcelain", "--", str(path)) for path in paths)
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
@@ -94,10 +89,7 @@ def _git(folder: Path, *arguments: str) -> str | None:
 
 
 def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    except OSError:
-        pass
+    with suppress(OSError):
+        if found := re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text()):
+            return found[1].strip()
     return platform.processor() or platform.machine()

@@ -1,4 +1,4 @@
-"""The files of `results/<study>/`, and those of the study in the store. Only `verdicts` knows some of their names too.
+"""The files of `results/<study>/`, and those of the study in the store.
 
 study.yaml                               as resolved
 trials.parquet, curves.parquet           the evidence of the last report
@@ -16,9 +16,9 @@ evaluation.csv, attention.npz            evaluations of kept weights
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
@@ -28,9 +28,24 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
 from ablate.records.evaluated import Evaluated
 from ablate.records.roster import Roster
-from ablate.records.tables import CURVES, TRIALS, EvidenceFiles, rows_and_facts
-from ablate.records.verdicts import CLAIMS, COMPARISONS, Verdicts
+from ablate.records.tables import (
+    CURVES,
+    TRIALS,
+    EvidenceFiles,
+    read_csv,
+    rows_and_facts,
+    write_csv,
+)
 
+if TYPE_CHECKING:
+    import pandas as pd
+
+ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
+STABILITY, SPEED, SCALING = "stability.csv", "speed.csv", "scaling.csv"
+BESIDE = (STABILITY, SPEED, SCALING)
+"""The tables of some studies."""
+_VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
+CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
 _STUDY = "study.yaml"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
@@ -40,7 +55,7 @@ _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
 
 
-class StudyFolder(Verdicts):
+class StudyFolder:
     """The files of one study under a results folder; nothing exists before it is written."""
 
     def __init__(self, results: Path, name: str) -> None:
@@ -185,3 +200,45 @@ class StudyFolder(Verdicts):
         for old in (self.path / _FIGURES).glob("[!.]*.[ps][nv]g"):
             if f"{_FIGURES}/{old.name}" not in page:
                 old.unlink()
+
+    def claims(self) -> list[dict[str, str]]:
+        """The claims with their dates and verdicts; none before the first run. Raises `AblateError`."""
+        return read_csv(self.path / CLAIMS, CLAIM_COLUMNS)
+
+    def write_claims(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        """Writes claims that have dates, and no verdicts yet."""
+        write_csv(self.path / CLAIMS, CLAIM_COLUMNS, rows)
+
+    def comparisons(self) -> list[dict[str, str]]:
+        """The comparisons of the last report, as text. Raises `AblateError` where there are none."""
+        if not (self.path / COMPARISONS).is_file():
+            raise AblateError(f"{self.path}: has no {COMPARISONS}; run the study first")
+        return read_csv(self.path / COMPARISONS, ("variant",))
+
+    def beside(self, name: str) -> list[dict[str, str]]:
+        """The rows of one of the tables `BESIDE` the verdicts of the last report, as text; none where it has none."""
+        return read_csv(self.path / name)
+
+    def frames(self) -> list[pd.DataFrame]:
+        """Comparisons, judged claims, stability and speed of the last report; those without rows that it lacks."""
+        import pandas as pd
+
+        paths = [self.path / name for name in (COMPARISONS, CLAIMS, STABILITY, SPEED)]
+        comparisons, claims, *more = (
+            pd.read_csv(path) if path.is_file() else pd.DataFrame() for path in paths
+        )
+        return [comparisons, claims[claims["verdict"].notna()].reset_index(drop=True), *more]
+
+    def answer(self) -> list[str]:
+        """The answer of the last report in sentences; none where it has none."""
+        path = self.path / ANSWER
+        return path.read_text("utf-8", "replace").splitlines() if path.is_file() else []
+
+    def save_verdicts(self, tables: Mapping[str, pd.DataFrame], answer: Sequence[str] = ()) -> None:
+        """Writes tables by the names of their files, but of those `BESIDE` the verdicts none without rows."""
+        for name, frame in tables.items():
+            if name in BESIDE and frame.empty:
+                (self.path / name).unlink(missing_ok=True)
+            else:
+                write_text(self.path / name, frame.to_csv(index=False))
+        write_text(self.path / ANSWER, "".join(f"{' '.join(line.split())}\n" for line in answer))

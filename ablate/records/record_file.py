@@ -10,14 +10,14 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 
 from ablate.base.files import digest_of, digest_of_data
-from ablate.core.record import Curve, Record, Status
+from ablate.core.record import Curve, Record
 
 FORMAT = 2
 _ARRAYS = ("curves", "arrays", "weights")
@@ -28,28 +28,13 @@ class CorruptRecordError(Exception):
     """A file of the store does not hold what was written."""
 
 
-class _Stored(BaseModel):
-    """The JSON of a record."""
-
-    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
-
-    id: str
-    config: dict[str, Any]
-    seed: int
-    status: Status
-    stream: str
-    metrics: dict[str, float | None]
-    data: dict[str, str]
-    reason: str
-    error: str
-    output: str
-    environment: dict[str, Any]
-    started_at: str
-    finished_at: str
-    attempts: int
-    kept: list[Literal["final", "best"]]
-    weights_digest: str
-    arrays_digest: str
+_KINDS = {name: kind for name, kind in get_type_hints(Record).items() if name not in _ARRAYS}
+_Stored: type[BaseModel] = create_model(  # type: ignore[call-overload]
+    "_Stored",
+    __config__=ConfigDict(extra="forbid", strict=True, allow_inf_nan=False),
+    **{name: (kind, ...) for name, kind in _KINDS.items()},
+)
+"""The JSON of a record."""
 
 
 def encoded(record: Record) -> tuple[bytes, bytes]:
@@ -72,18 +57,14 @@ def decoded(text: bytes, arrays: bytes | None) -> Record:
         data = json.loads(text, parse_constant=_refuse)
         if not isinstance(data, dict):
             raise CorruptRecordError("not a record")
-        version, digest = data.get("format"), data.pop("digest", None)
+        version, digest = data.pop("format", None), data.pop("digest", None)
         if version != FORMAT or isinstance(version, bool):
             raise CorruptRecordError(f"of format {version!r}; this version of ablate reads format {FORMAT}")
-        if digest != digest_of_data(data):
+        if digest != digest_of_data({"format": version} | data):
             raise CorruptRecordError("its content has another digest")
-        del data["format"]
+        if arrays is None or digest_of(arrays) != data.pop("arrays_digest"):
+            raise CorruptRecordError("its arrays are missing, or have another digest")
         fields = _Stored.model_validate(data).model_dump()
-        expected = fields.pop("arrays_digest")
-        if arrays is None:
-            raise CorruptRecordError("its arrays are missing")
-        if digest_of(arrays) != expected:
-            raise CorruptRecordError("its arrays have another digest")
         with np.load(io.BytesIO(arrays), allow_pickle=False) as file:
             found = {name: file[name] for name in file.files}
         return Record(**fields, curves=_curves(found), arrays=_below("array/", found))
@@ -99,7 +80,7 @@ def decoded(text: bytes, arrays: bytes | None) -> Record:
 def fault_of(record: Record) -> str:
     """What keeps a record from being kept, and read again, as it is; empty where nothing does."""
     try:
-        _Stored.model_validate(_plain(record) | {"arrays_digest": ""})
+        _Stored.model_validate(_plain(record))
     except ValidationError as error:
         return _first(error)
     except (TypeError, ValueError) as error:

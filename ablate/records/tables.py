@@ -9,6 +9,7 @@ import dataclasses
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -43,49 +44,49 @@ def save_frame(path: Path, frame: pd.DataFrame, facts: Any = None) -> None:
         frame.to_parquet(temporary, index=False, write_page_checksum=True)
 
 
-def existing(path: Path) -> Path:
-    """The path of a file of a report; raises `AblateError` where there is none."""
-    if not path.is_file():
-        raise AblateError(
-            f"{path.parent}: has no {path.name}; run the study first, or give a folder of results/"
-        )
-    return path
-
-
 def load_frame(path: Path, facts: Callable[[dict[str, Any]], KnownFacts]) -> tuple[KnownFacts, pd.DataFrame]:
     """Reads facts, which `facts` makes from plain data, and frame. Raises `AblateError`."""
-    import pandas as pd
-
-    try:
-        frame = pd.read_parquet(path, page_checksum_verification=True)
-        _check(path, frame.attrs, frame.columns)
-        # Out of the attributes, which pandas copies deeply whenever a frame is touched.
-        return facts(frame.attrs.pop(_FACTS, {})), frame
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise AblateError(f"{path}: cannot be read ({error}); run the study again") from error
+    with _readable(path):
+        table, known = _read(path)
+        # By the names that the digest covers, and not those that pandas keeps beside.
+        return facts(known), table.replace_schema_metadata(None).to_pandas()
 
 
 def rows_and_facts(
     path: Path, columns: list[str] | None = None
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The rows of a parquet file (of some columns) and its facts as plain data, without pandas.
+    """The rows of a parquet file (of some columns) and its facts as plain data, without pandas, which takes long.
 
     Raises `AblateError`.
     """
+    with _readable(path):
+        table, known = _read(path, columns)
+        return table.to_pylist(), known
+
+
+@contextmanager
+def _readable(path: Path) -> Iterator[None]:
     import pyarrow
+
+    if not path.is_file():
+        raise AblateError(
+            f"{path.parent}: has no {path.name}; run the study first, or give a folder of results/"
+        )
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, pyarrow.ArrowException) as error:
+        first = str(error).partition("\n")[0]
+        raise AblateError(f"{path}: cannot be read ({first}); restore it, or run the study again") from None
+
+
+def _read(path: Path, columns: list[str] | None = None) -> tuple[Any, dict[str, Any]]:
     import pyarrow.parquet
 
-    try:
-        with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
-            schema = file.schema_arrow
-            attributes = json.loads((schema.metadata or {}).get(b"PANDAS_ATTRS", b"{}"))
-            _check(path, attributes, schema.names)
-            return file.read(columns=columns).to_pylist(), attributes.get(_FACTS, {})
-    except (OSError, ValueError, pyarrow.ArrowException) as error:
-        first = str(error).partition("\n")[0]
-        raise AblateError(
-            f"{path}: is not a table of trials ({first}); restore it, or run the study again"
-        ) from None
+    with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
+        schema = file.schema_arrow
+        attributes = json.loads((schema.metadata or {}).get(b"PANDAS_ATTRS", b"{}"))
+        _check(path, attributes, schema.names)
+        return file.read(columns=columns), attributes.get(_FACTS, {})
 
 
 def _check(path: Path, attributes: dict[str, Any], columns: Iterable[str]) -> None:
@@ -103,13 +104,23 @@ def _check(path: Path, attributes: dict[str, Any], columns: Iterable[str]) -> No
         raise ValueError("its facts or columns have another digest")
 
 
-def read_csv(path: Path) -> list[dict[str, str]]:
-    """The rows of a CSV file as text; raises `ValueError` where it has no heading, and `csv.Error`."""
-    with path.open(newline="", encoding="utf-8") as file:
-        reader = csv.DictReader(file)
-        if not reader.fieldnames:
-            raise ValueError("no heading")
-        return list(reader)
+def read_csv(path: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
+    """The rows of a CSV file as text, with these columns at least; none where there is no file.
+
+    Raises `AblateError`.
+    """
+    try:
+        with path.open(newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file)
+            if not {*columns} <= {*(reader.fieldnames or ())}:
+                raise ValueError("a column is missing")
+            return list(reader)
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, csv.Error) as error:
+        raise AblateError(
+            f"{path}: cannot be read ({error}); restore it, or remove it and run again"
+        ) from None
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> None:
@@ -138,33 +149,27 @@ class EvidenceFiles:
 
     def load(self) -> Evidence:
         """The evidence. Raises `AblateError`."""
-        trials, curves = (existing(self.folder / name) for name in (TRIALS, CURVES))
         examples = self.folder / EXAMPLES
         known = {"examples": load_frame(examples, dict)[1]} if examples.is_file() else {}
         beside = {name: load_frame(path, dict) for name, path in self.beside.items()}
-        facts, rows = load_frame(trials, Facts.from_dict)
+        facts, trials = load_frame(self.folder / TRIALS, Facts.from_dict)
         # An earlier version kept what the rows of a table share with it.
         shared = {name: of for name, (of, _) in beside.items() if of}
         facts = dataclasses.replace(facts, features={**shared, **facts.features})
         frames = {name: frame for name, (_, frame) in beside.items()}
-        return Evidence(facts, rows, load_frame(curves, dict)[1], frames=frames, **known)
+        return Evidence(facts, trials, load_frame(self.folder / CURVES, dict)[1], frames=frames, **known)
 
     def save(self, evidence: Evidence) -> None:
         """Writes the frames, each whole or not at all; removes those of an earlier run that have no rows any more."""
         save_frame(self.folder / TRIALS, evidence.trials, evidence.facts)
         save_frame(self.folder / CURVES, evidence.curves)
-        gone: Mapping[str, None] = dict.fromkeys(self.beside)
-        frames: dict[str, pd.DataFrame | None] = {
-            Path(EXAMPLES).stem: evidence.examples,
-            **gone,
-            **evidence.frames,
-        }
-        for name, frame in frames.items():
+        frames = {**evidence.frames, Path(EXAMPLES).stem: evidence.examples}
+        for name in {*frames, *self.beside}:
             path = self.folder / f"{name}.parquet"
-            if frame is None or frame.empty:
-                path.unlink(missing_ok=True)
+            if name in frames and len(frames[name]):
+                save_frame(path, frames[name])
             else:
-                save_frame(path, frame)
+                path.unlink(missing_ok=True)
 
     def rows(self) -> Iterator[tuple[Path, Cell, dict[str, Any]]]:
         """The file, the place in the study and the row of every trial, of one that has several its first.

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ablate.core.facts import Facts
-from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import SCALING, SPEED, STABILITY
+from ablate.records.folder import SCALING, SPEED, STABILITY, StudyFolder
 from ablate.route.options import Outcome
 
 if TYPE_CHECKING:

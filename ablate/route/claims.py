@@ -1,8 +1,8 @@
-"""Claims get their dates before the first trial."""
+"""Claims: their dates, which they get before the first trial, and whether they let a report pass `--gate`."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
 
 import pandas as pd
@@ -13,6 +13,8 @@ from ablate.core.feature import derived
 from ablate.records.folder import StudyFolder
 
 WAITING = "not judged yet"
+REFUTED, OPEN = 1, 3
+"""Exit codes; a refuted claim wins over one that is open."""
 
 
 def date_claims(
@@ -76,3 +78,22 @@ def waiting(folder: StudyFolder, judged: Collection[str]) -> list[dict[str, str]
     kept = ("claim", "hash", "declared", "exploratory")
     rows = [row for row in folder.claims() if row["hash"] not in judged]
     return [{name: row[name] for name in kept} | {"reason": WAITING} for row in rows]
+
+
+def pass_gate(claims: Sequence[Mapping[str, str]], *, strict: bool) -> tuple[int, list[str]]:
+    """The exit code that the rows of `claims.csv` ask for, and a line for each claim that does.
+
+    Exploratory claims count like the others: a build that rests on a claim should not pass because the claim came late.
+    With `strict`, one that is incomplete or not judged yet is as open as an inconclusive one.
+    """
+    if not claims:
+        return 0, ["note: the study makes no claim that could be refuted."]
+    refuted = [row for row in claims if row["verdict"] == "refuted"]
+    still_open = [row for row in claims if strict and row["verdict"] not in ("supported", "refuted")]
+    lines = [f"{_verdict(row)}: {row['claim']}" for row in (*refuted, *still_open)]
+    return REFUTED if refuted else OPEN if still_open else 0, lines
+
+
+def _verdict(row: Mapping[str, str]) -> str:
+    verdict = row["verdict"] or row["reason"] or "not judged yet"
+    return f"{verdict} (exploratory)" if row["exploratory"] == "True" else verdict

@@ -27,10 +27,8 @@ from ablate.records.evaluated import TEST, AttentionMap, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report import words
-from ablate.route.cached import staying_current
 from ablate.route.choose import as_reported, study_path
 from ablate.route.confirm import confirming
-from ablate.route.options import Options
 from ablate.route.publish import publish
 from ablate.route.select import select
 from ablate.study.designs.design import Resolve
@@ -107,8 +105,7 @@ def evaluate(
     except StudyError as error:
         raise NotEvaluated(error.problems) from None
     store, ids = Store(results / "store", warn), {cell.id for cell in every}
-    options = Options(results=results, sweep=experiment.choice.by == "sweep")
-    with exclusive(store.root, folder.name, say), interruptible(), staying_current(folder, path, options):
+    with exclusive(store.root, folder.name, say), interruptible():
         # Not before: another run of the study may just have written it.
         others = set(folder.evidence().trials["id"]) - ids
         kind, kept = _kept(cells, store, experiment, path, others)

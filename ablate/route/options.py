@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -11,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ablate.base.files import MISNAMED
 from ablate.base.text import DEFAULT_RESULTS
 
 if TYPE_CHECKING:
@@ -39,21 +36,6 @@ class SeedsType(click.ParamType):
         return tuple(map(int, (first, *others))) if "," in value else int(first)
 
 
-def folder_of(context: click.Context, parameter: click.Parameter, path: Path | None) -> Path | None:
-    """The path, unless it is or names what can be no folder."""
-    if path is None:
-        return None
-    try:
-        is_folder = stat.S_ISDIR(os.stat(path).st_mode)
-    except OSError as error:
-        if error.errno in MISNAMED:
-            raise click.BadParameter(f"cannot be used: {error.strerror}", context, parameter) from None
-        return path
-    if not is_folder:
-        raise click.BadParameter("is not a folder", context, parameter)
-    return path
-
-
 def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:
     """Of a field of `Options`: its click option `flag`, its help, and whether it changes the report.
 
@@ -72,7 +54,6 @@ class Options:
             "--results",
             "Results folder.",
             type=click.Path(path_type=Path, file_okay=False),
-            callback=folder_of,
             default=DEFAULT_RESULTS,
             show_default=True,
         ),

@@ -1,42 +1,48 @@
-"""Where a run reports: in the folder of its study, or beside it where its options change the report."""
+"""Where a run reports, in the folder of its study or beside it; and whether the report there is up to date."""
 
 from __future__ import annotations
 
+import functools
+import importlib.metadata
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import AblateError, Problem, StudyError
+from ablate.base.files import digest_of
+from ablate.base.plugins import plugin_files
 from ablate.base.text import masked
 from ablate.base.wording import joined
 from ablate.core import names
 from ablate.core.facts import Facts
+from ablate.records.environment import here
 from ablate.records.folder import StudyFolder
+from ablate.records.roster import digest_with_files
+from ablate.records.store import Store
 from ablate.route.options import Options
 from ablate.study.document import Document, PathKey, read_document
 from ablate.study.labels import short_label
 from ablate.study.sections.seeds import Seeds
 
 if TYPE_CHECKING:
+    from ablate.route.running import Run
     from ablate.study.experiment import Experiment
 
-NOWHERE = "name"
-"""A key that changes nothing of a report: another name is another study."""
+_PACKAGES = (
+    *("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow", "optuna"),
+    "seaborn",
+)
 
 
-def place(document: Document, options: Options, *, beside: str = "") -> tuple[StudyFolder, list[str]]:
-    """The folder in which a run of a study reports, and what its options change of the study as written.
-
-    `beside`: a section that changes nothing of what is reported beside it.
-    """
+def place(document: Document, options: Options) -> tuple[StudyFolder, list[str]]:
+    """The folder in which a run of a study reports, and what its options change of the study as written."""
     name = str(document.data.get("name"))
     name = names.confirming(name) if options.confirm else name
-    differs = [text for path, text in _changed(document) if path[0] != beside]
-    differs += [f"only={name}" for name in sorted(set(options.only))]
+    differs = [*_changed(document), *(f"only={variant}" for variant in sorted(set(options.only)))]
     differs += [f"seed={options.seed}"] if options.seed is not None else []
     return StudyFolder(options.results, names.beside(name, differs)), differs
 
@@ -46,13 +52,14 @@ def explained(folder: StudyFolder, differs: Sequence[str]) -> str:
     return f"This run differs from the study as written, in {joined(differs)}: it reports in {folder.path}/."
 
 
-def _changed(document: Document) -> list[tuple[PathKey, str]]:
-    """`--set` and `--seeds` by path, seeds last, after which the study does not say what its file says."""
+def _changed(document: Document) -> list[str]:
+    """What `--set` and `--seeds` change of what the file says, seeds last."""
     changed = []
     for path, value in sorted(document.given.items(), key=lambda item: (item[0] == ("seeds",), item[0])):
         read = _seeds if path[0] == "seeds" else lambda data, path=path: _reached(data, path)
-        if path[-1] != NOWHERE and read(document.written) != read(document.data):
-            changed.append((path, f"{'.'.join(map(str, path))}={_word(path, value)}"))
+        # Another name is another study.
+        if path[-1] != "name" and read(document.written) != read(document.data):
+            changed.append(f"{'.'.join(map(str, path))}={_word(path, value)}")
     return changed
 
 
@@ -123,3 +130,61 @@ def _is_resolved(path: Path, folder: StudyFolder) -> bool:
     """Whether a file is the resolved study in this folder, or in that of another report of the same study."""
     at = path.resolve().parent
     return at.parent == folder.results.resolve() and names.stem(at.name) == names.stem(folder.name)
+
+
+def up_to_date(folder: StudyFolder, document: Document, options: Options) -> bool:
+    """Whether running a study, which reports in `folder`, would train nothing and report the same; without torch."""
+    if options.partial or options.fresh or options.tracking_uri or document.problems:
+        return False
+    try:
+        report = folder.roster.report()
+        found = _digest(document.path, options, folder, report["trials"], report["files"])
+        return bool(report["digest"] == found)
+    except (AblateError, OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def remember(run: Run, trials: Sequence[str], data: Iterable[str]) -> None:
+    """Notes what the report of a run was made from, for `up_to_date`; `data` are the files that it rests on.
+
+    A warning where that cannot be noted.
+    """
+    named, path = [*map(str, plugin_files()), *sorted(set(data))], run.experiment.path
+    try:
+        # Relative to the study: a copy of the folder has files of its own.
+        files = [os.path.relpath(file, path.parent) for file in named]
+        run.folder.roster.note_report(_digest(path, run.options, run.folder, trials, files), trials, files)
+    except (AblateError, OSError, ValueError) as error:
+        run.warn(
+            f"the report is whole, but the next run writes it again, since this one cannot be noted: {error}"
+        )
+
+
+def _digest(
+    path: Path, options: Options, folder: StudyFolder, trials: Sequence[str], files: Sequence[str]
+) -> str:
+    """Of the study, the options, the package, plugins and data (`files`), the records and the files of the report.
+
+    Raises `ValueError` or `OSError` when one is missing.
+    """
+    records = Store(folder.results / "store").stamp(trials)
+    if not records:
+        raise ValueError("a record is missing")
+    # What is confirmed depends on the report of the study.
+    reports = dict.fromkeys([folder.name, names.confirmed(folder.name) or folder.name])
+    stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
+    return digest_with_files(
+        [options.of_report, here(), _package(), records, stamps],
+        [str(path), *(str(path.parent / file) for file in files)],
+    )
+
+
+@functools.cache
+def _package() -> str:
+    """Changes with any file of the package, and with the versions of the libraries that make the numbers."""
+    root = Path(__file__).resolve().parents[1]
+    files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2"))
+    versions = [f"{package} {importlib.metadata.version(package)}\n".encode() for package in _PACKAGES]
+    return digest_of(
+        *(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() for path in files), *versions
+    )

@@ -14,7 +14,7 @@ from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.feature import derived, features
 from ablate.core.names import confirmed
 from ablate.core.reason import Reason
-from ablate.records.folder import StudyFolder
+from ablate.records.folder import CLAIMS, COMPARISONS, StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.report.words import say
 
@@ -40,12 +40,9 @@ def publish(
         from ablate.report.answer import answers, noise_lines
 
         found = material(folder)
-        folder.save_verdicts(
-            found.comparisons,
-            with_waiting(found.claims, folder),
-            [*answers(found), *noise_lines(found)],
-            {f"{name}.csv": table for name, table in found.tables.items()},
-        )
+        tables = {COMPARISONS: found.comparisons, CLAIMS: with_waiting(found.claims, folder)}
+        tables |= {f"{name}.csv": table for name, table in found.tables.items()}
+        folder.save_verdicts(tables, [*answers(found), *noise_lines(found)])
     judged()
     with gc_paused():
         from ablate.report.page import render

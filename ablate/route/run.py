@@ -9,13 +9,13 @@ from ablate.base.errors import AblateError, StoreError
 from ablate.core.cell import Cell
 from ablate.core.feature import Measured, features
 from ablate.core.record import Record
-from ablate.route.cached import remember
 from ablate.route.cautions import cautions
 from ablate.route.choose import settling
 from ablate.route.claims import date_claims
 from ablate.route.gather import comparable
 from ablate.route.judge import Work
 from ablate.route.options import Outcome
+from ablate.route.place import remember
 from ablate.route.publish import print_places, print_table, publish
 from ablate.route.running import Run, Unfinished
 from ablate.study.given import resolved_text

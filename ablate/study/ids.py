@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import inspect
-import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,10 +15,10 @@ from pydantic import BaseModel
 from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_file
+from ablate.base.registry import PartConfig
 from ablate.core.trial import identified
 from ablate.core.workload import Workload
 from ablate.study.designs.design import Config
-from ablate.study.load import parts_of
 from ablate.study.patch import key_of
 from ablate.study.schema import config_model
 from ablate.study.sources import source_digest
@@ -51,12 +50,14 @@ class TrialIds:
         key = key_of(config)
         if key not in self.known:
             parsed = self.model.model_validate(config)
-            parts = [type(part).part for part in parts_of(parsed)]
+            values = [*values_in(parsed)]
+            parts = [type(value).part for value in values if isinstance(value, PartConfig)]
             roots = (*self.workload.sources(parsed), *parts)
             if roots not in self.digests:
                 self.digests[roots] = source_digest(roots, [type(self.workload), *parts])
             declared = dict(declared_files(dict.fromkeys([type(self.workload), *parts])))
-            places = dict.fromkeys([*map(str, named_files(parsed)), *declared.values()])
+            named = [str(value) for value in values if isinstance(value, DataFile)]
+            places = dict.fromkeys([*named, *declared.values()])
             files = {place: digest_of_file(place) for place in places}
             content: dict[str, Any] = {
                 "identity": dict(self.workload.identity(config)),
@@ -79,16 +80,16 @@ class TrialIds:
         return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
 
 
-def named_files(config: Any) -> Iterator[DataFile]:
-    """Every `DataFile` in a validated config."""
-    if isinstance(config, DataFile):
-        yield config
-    elif isinstance(config, BaseModel):
-        yield from named_files([getattr(config, name) for name in type(config).model_fields])
+def values_in(config: Any) -> Iterator[Any]:
+    """A validated config and everything inside it: sections, parts, files, numbers."""
+    yield config
+    inside: Iterable[Any] = config if isinstance(config, (list, tuple)) else ()
+    if isinstance(config, BaseModel):
+        inside = (getattr(config, name) for name in type(config).model_fields)
     elif isinstance(config, Mapping):
-        yield from named_files(list(config.values()))
-    elif isinstance(config, (list, tuple)):
-        yield from itertools.chain.from_iterable(map(named_files, config))
+        inside = config.values()
+    for value in inside:
+        yield from values_in(value)
 
 
 def declared_files(owners: Iterable[type]) -> Iterator[tuple[str, str]]:

@@ -7,8 +7,9 @@ d_model, the sides of a claim) is left to `ablate plan`.
 from __future__ import annotations
 
 import inspect
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -37,128 +38,92 @@ class _Generator(GenerateJsonSchema):
 
 def study_schema(workload: Workload) -> Node:
     """The schema of the studies of a workload, whose parts have been loaded."""
-    schemas = _Schemas(study_model(workload))
-    study = schemas.study
-    properties = study["properties"]
-    name = getattr(workload, "name", None)
+    slots = [slot for slot in CATALOGUE.slots() if slot != "workload"]
+    parts: list[Any] = [CATALOGUE.get(slot, name) for slot in slots for name in CATALOGUE.names(slot)]
+    models: list[Any] = [study_model(workload), *(part.Config for part in parts)]
+    places, whole = models_json_schema(
+        [(model, "validation") for model in models], schema_generator=_Generator
+    )
+    marks: dict[str, Node] = {}
+
+    def linked(node: Node) -> Node:
+        """A node with a reference to a slot in the place of its mark."""
+        if mark := node.pop(SLOT_MARK, None):
+            key = ".".join(filter(None, ("slot", mark["slot"], mark["unnamed"])))
+            marks[key] = mark
+            node["$ref"] = _DEFS + key
+        return node
+
+    definitions = json.loads(json.dumps(whole["$defs"]), object_hook=linked)
+    keys = [places[model, "validation"]["$ref"].removeprefix(_DEFS) for model in models]
+    study, *configs = map(definitions.pop, keys)
+    for part, config in zip(parts, configs, strict=True):
+        config |= {"title": f"{part.slot} {part.name}", "description": inspect.getdoc(part) or ""}
+        config["properties"]["name"] = {"const": part.name, "description": summary(part)}
+        definitions[f"{part.slot}.{part.name}"] = config
+    for key, mark in marks.items():
+        definitions[key] = {"oneOf": [*_forms(mark, definitions)]}
+    _complete(study, workload, definitions)
+    title = "A study of `ablate run`"
+    return {"$schema": _Generator.schema_dialect, **study, "title": title, "$defs": definitions}
+
+
+def _forms(mark: Node, definitions: Mapping[str, Node]) -> Iterator[Node]:
+    """The forms of a part in its slot: its name, or its parameters with `name`."""
+    for name in CATALOGUE.names(mark["slot"]):
+        key = f"{mark['slot']}.{name}"
+        if "required" not in definitions[key]:
+            yield definitions[key]["properties"]["name"]
+        yield {"$ref": _DEFS + key} | ({} if name == mark["unnamed"] else {"required": ["name"]})
+
+
+def _complete(study: Node, workload: Workload, definitions: Mapping[str, Node]) -> None:
+    """Adds what depends on the workload: its name, one task or several, and the paths of factors and variants."""
+    properties, name = study["properties"], getattr(workload, "name", None)
     if name is not None:
-        properties["workload"] = {**properties["workload"], "const": name}
-        if name != StudyBase.model_fields["workload"].default:
-            study["required"].append("workload")
+        properties["workload"]["const"] = name
+        study["required"] += [] if name == StudyBase.model_fields["workload"].default else ["workload"]
     if "task" in properties:
         study["oneOf"] = [{"required": ["task"]}, {"required": ["tasks"]}]
     properties["claims"]["items"]["description"] = f"{GRAMMAR}."
-    patch = schemas.patch({section: properties[section] for section in workload.schema()})
-    properties["variants"]["additionalProperties"].update(patch)
-    factors = properties["factors"]
-    factors.update(patch)
-    for kind in ("properties", "patternProperties"):
-        factors[kind] = {path: _levels(value) for path, value in patch[kind].items()}
-    return {
-        "$schema": GenerateJsonSchema.schema_dialect,
-        **study,
-        "title": "A study of `ablate run`",
-        "$defs": dict(sorted(schemas.all.items())),
-    }
+    found: dict[str, list[Node]] = {}
+    for path, value in _paths({key: properties[key] for key in workload.schema()}, definitions):
+        found[path] = [*(one for one in found.get(path, []) if one != value), value]
+    values = {path: each[0] if len(each) == 1 else {"anyOf": each} for path, each in found.items()}
+    levels = {path: {"type": "array", "minItems": 1, "items": value} for path, value in values.items()}
+    below: dict[str, Node] = {f"^{re.escape(path)}": {} for path in values if path.endswith(".")}
+    for place, each in (
+        (properties["variants"]["additionalProperties"], values),
+        (properties["factors"], levels),
+    ):
+        place |= {"properties": each, "patternProperties": below, "additionalProperties": False}
 
 
-def _levels(value: Node) -> Node:
-    """A list of values of a path."""
-    described = {key: value[key] for key in ("description",) if key in value}
-    return described | {"type": "array", "minItems": 1, "items": value}
+def _paths(
+    properties: Mapping[str, Node], definitions: Mapping[str, Node], outer: tuple[str, ...] = ()
+) -> Iterator[tuple[str, Node]]:
+    """Each dotted path with a schema of its values; one that ends in a dot stands for all below, which are not listed.
+
+    `outer`: the definitions that lead here.
+    """
+    for name, node in properties.items():
+        value = {key: item for key, item in node.items() if key not in ("default", "title")}
+        keys = _references([node, *node.get("anyOf", ())])
+        parts = [part for key in keys for part in _references(definitions[key].get("oneOf", ()))]
+        # A mapping changes some parameters of the part that is there.
+        yield name, {"anyOf": [value, {"type": "object"}]} if parts else value
+        if set(keys) & set(outer) or isinstance(node.get("additionalProperties"), dict):
+            yield f"{name}.", {}
+            continue
+        for key in parts or keys:
+            inside = definitions[key].get("properties", {})
+            for path, below in _paths(inside, definitions, (*outer, *keys)):
+                yield f"{name}.{path}", below
 
 
-class _Schemas:
-    """The schema of a study, and the definitions that it refers to: slots, parts and sections."""
-
-    def __init__(self, study: type[BaseModel]) -> None:
-        slots = [slot for slot in CATALOGUE.slots() if slot != "workload"]
-        parts: dict[str, Any] = {f"{s}.{n}": CATALOGUE.get(s, n) for s in slots for n in CATALOGUE.names(s)}
-        models = [study, *(part.Config for part in parts.values())]
-        places, whole = models_json_schema(
-            [(model, "validation") for model in models], schema_generator=_Generator
-        )
-        found, links = whole["$defs"], [places[model, "validation"]["$ref"] for model in models]
-        own, *configs = [found.pop(link.removeprefix(_DEFS)) for link in links]
-        for (key, part), config in zip(parts.items(), configs, strict=True):
-            config["title"], config["description"] = key.replace(".", " "), inspect.getdoc(part) or ""
-            config["properties"]["name"] = {"const": part.name, "description": summary(part)}
-            found[key] = config
-        self.slots: dict[str, list[str]] = {}
-        "Reference of a slot → the keys of its parts."
-        self.all: dict[str, Node] = found
-        self.all |= {key: self._linked(node) for key, node in list(found.items())}
-        self.study: Node = self._linked(own)
-
-    def patch(self, sections: Mapping[str, Node]) -> Node:
-        """A mapping from paths of a config to values, as factors and named variants change them."""
-        found: dict[str, list[Node]] = {}
-        hidden: set[str] = set()
-        for path, value in self._paths(sections, "", ()):
-            if value is None:
-                hidden.add(path)
-            elif value not in found.setdefault(path, []):
-                found[path].append(value)
-        values = {path: nodes[0] if len(nodes) == 1 else {"anyOf": nodes} for path, nodes in found.items()}
-        below: dict[str, Node] = {f"^{re.escape(path)}\\.": {} for path in sorted(hidden)}
-        return {"properties": values, "patternProperties": below, "additionalProperties": False}
-
-    def _paths(
-        self, properties: Mapping[str, Node], prefix: str, outer: tuple[str, ...]
-    ) -> Iterator[tuple[str, Node | None]]:
-        """Each path with a schema of its values; None where the paths below it cannot be listed."""
-        for name, node in properties.items():
-            path = prefix + name
-            value = {key: item for key, item in node.items() if key not in ("default", "title")}
-            for reference in _references(node):
-                value = {key: node[key] for key in ("description",) if key in node}
-                # A slot or a section takes any part of it, or its short form; a slot also some parameters of a part.
-                if reference in self.slots:
-                    value["anyOf"] = [{"$ref": reference}, *self._changes(self.slots[reference])]
-                keys = self.slots.get(reference, [reference.removeprefix(_DEFS)])
-                insides: list[Any] = [self.all[key].get("properties") for key in keys]
-                if reference in outer or None in insides:
-                    yield path, None
-                    continue
-                for inside in insides:
-                    yield from self._paths(inside, f"{path}.", (*outer, reference))
-            if isinstance(node.get("additionalProperties"), dict):
-                yield path, None
-            yield path, value
-
-    def _changes(self, parts: list[str]) -> Iterator[Node]:
-        """Forms that change some parameters of the baseline's part: without a name, or with one that needs more."""
-        yield {"type": "object", "not": {"required": ["name"]}}
-        for part in (self.all[key] for key in parts):
-            if "required" in part:
-                named = {"name": part["properties"]["name"]}
-                yield {"type": "object", "properties": named, "required": ["name"]}
-
-    def _linked(self, node: Any) -> Any:
-        """`node` with references to the slots in the places of their marks."""
-        if isinstance(node, list):
-            return [self._linked(item) for item in node]
-        if not isinstance(node, dict):
-            return node
-        linked = {key: self._linked(item) for key, item in node.items() if key != SLOT_MARK}
-        if SLOT_MARK in node:
-            slot, unnamed = node[SLOT_MARK]["slot"], node[SLOT_MARK]["unnamed"]
-            linked["$ref"] = f"{_DEFS}slot.{slot}" + ("" if unnamed is None else f".{unnamed}")
-            self._add_slot(linked["$ref"], slot, unnamed)
-        return linked
-
-    def _add_slot(self, reference: str, slot: str, unnamed: str | None) -> None:
-        """Defines the forms of a part: its name, or its parameters with `name`."""
-        names = CATALOGUE.names(slot)
-        self.slots[reference] = [f"{slot}.{name}" for name in names]
-        parts = [self.all[key] for key in self.slots[reference]]
-        short: list[Node] = [part["properties"]["name"] for part in parts if "required" not in part]
-        links: list[Node] = [{"$ref": f"{_DEFS}{key}"} for key in self.slots[reference]]
-        whole = [
-            link if name == unnamed else link | {"required": ["name"]}
-            for name, link in zip(names, links, strict=True)
-        ]
-        self.all[reference.removeprefix(_DEFS)] = {"oneOf": short + whole}
+def _references(nodes: Iterable[Node]) -> list[str]:
+    """The definitions that alternatives refer to."""
+    return [node["$ref"].removeprefix(_DEFS) for node in nodes if "$ref" in node]
 
 
 def fields(model: type[BaseModel]) -> dict[str, Node]:
@@ -169,9 +134,3 @@ def fields(model: type[BaseModel]) -> dict[str, Node]:
 def summary(part: type) -> str:
     """The first line of a part's docstring: its formula."""
     return (inspect.getdoc(part) or "").partition("\n")[0]
-
-
-def _references(node: Node) -> list[str]:
-    """The definitions that a field refers to, itself or as one of its alternatives."""
-    nodes = [node, *node.get("anyOf", ()), *node.get("allOf", ())]
-    return [item["$ref"] for item in nodes if "$ref" in item]

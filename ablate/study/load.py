@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -16,7 +15,7 @@ from ablate.base.datafile import FOLDER
 from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
 from ablate.base.files import unreadable
 from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
-from ablate.base.registry import CATALOGUE, PartConfig, Slot
+from ablate.base.registry import CATALOGUE, Slot
 from ablate.core import names
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, read_document
@@ -181,14 +180,3 @@ def _models(annotations: Iterable[Any], value: Any) -> Iterator[type[BaseModel]]
             yield annotation
         elif get_origin(annotation) is not dict:
             yield from _models(get_args(annotation), value)
-
-
-def parts_of(config: Any) -> Iterator[PartConfig]:
-    """Every part that a validated config names, nested ones included."""
-    if isinstance(config, PartConfig):
-        yield config
-    if isinstance(config, BaseModel):
-        for name in type(config).model_fields:
-            yield from parts_of(getattr(config, name))
-    elif isinstance(config, (list, tuple)):
-        yield from itertools.chain.from_iterable(map(parts_of, config))

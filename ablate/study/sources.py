@@ -91,7 +91,7 @@ class _Module:
         self.effects: list[ast.stmt] = []
         self.package = name if file and file.stem == "__init__" else name.rpartition(".")[0]
         tree = ast.parse(file.read_bytes()) if file and file.suffix == ".py" else ast.Module([], [])
-        for statement in _Stripped().visit(tree).body:
+        for statement in tree.body:
             self._file(statement)
         if "__getattr__" in self.definitions:
             # A module that resolves names lazily lists them for type checkers.
@@ -134,7 +134,7 @@ class _Module:
     def text(self, name: str) -> str:
         if name in self.imports and name not in self.definitions:
             return ""
-        return "\n".join(map(_dumped, self.statements(name)))
+        return "\n".join(filter(None, map(_dumped, self.statements(name))))
 
     def references(self, name: str) -> Iterator[Symbol]:
         """The definitions and modules that `name` uses, wherever they come from."""
@@ -159,19 +159,16 @@ class _Module:
 @functools.lru_cache(maxsize=20_000)
 def _dumped(statement: ast.stmt) -> str:
     """As text; one that `_parsed` keeps is dumped once, however many trials use it."""
-    return ast.dump(_WithoutImports().visit(copy.deepcopy(statement)))
+    kept = _Kept().visit(copy.deepcopy(statement))
+    return ast.dump(kept) if kept else ""
 
 
-class _Stripped(ast.NodeTransformer):
-    """Removes docstrings, those under fields included."""
+class _Kept(ast.NodeTransformer):
+    """Removes docstrings, those under fields included, and imports: the definitions that these lead to are followed."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
         is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         return None if is_text else node
-
-
-class _WithoutImports(ast.NodeTransformer):
-    """Removes imports: the definitions that they lead to are followed, wherever they are."""
 
     def visit_Import(self, node: ast.stmt) -> ast.Pass:
         return ast.Pass()

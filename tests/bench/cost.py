@@ -5,8 +5,6 @@ whole processes, in interleaved rounds on an otherwise idle machine; then the fi
 outside of forward, backward, optimiser and data.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 import shutil

@@ -90,13 +90,6 @@ def test_a_store_that_was_moved_is_used_where_it_is(toy_study: Path) -> None:
     assert not (folder / "results").exists()
 
 
-def test_a_trial_without_memory_fails_and_the_others_go_on(toy_study: Path) -> None:
-    done = ablate("run", toy_study, "--set", "training.fault=memory", cwd=toy_study.parent)
-    assert done.returncode == 1
-    assert "failed: baseline seed 0: MemoryError" in done.stdout.replace("_ArrayMemoryError", "MemoryError")
-    assert len(records(toy_study.parent)) == 9
-
-
 def test_workers_that_are_killed_again_and_again(write: Callable[..., Path]) -> None:
     study = write(SLOW_TRIALS)
     driver = start(study)
@@ -111,23 +104,6 @@ def test_workers_that_are_killed_again_and_again(write: Callable[..., Path]) -> 
     assert ("was killed by SIGKILL, 2 times" in stdout) == (driver.returncode == 1)
     assert ablate("run", study, cwd=study.parent).returncode == 0
     assert_tracked_once(study.parent)
-
-
-def test_an_impatient_second_interruption(write: Callable[..., Path]) -> None:
-    study = write(SLOW_TRIALS.replace("seconds: 0.5", "seconds: 2"))
-    driver = start(study)
-    wait_for(lambda: len(records(study.parent)) >= 1)
-    for _ in range(2):
-        os.killpg(driver.pid, signal.SIGINT)
-        time.sleep(0.05)
-    _, stderr = driver.communicate(timeout=30)
-    assert driver.returncode == 130
-    assert "trials are kept in results/store" in stderr
-    assert "Traceback" not in stderr
-    wait_for(lambda: not workers_of(study.parent), 5)
-    done = ablate("run", study, "--set", "training.seconds=0", cwd=study.parent)
-    assert done.returncode == 0
-    assert {status for _, status in mlflow_runs(study.parent)} == {"FINISHED"}
 
 
 @pytest.mark.parametrize("name", ["mlflow.db", "claims.csv", "trials.parquet"])

@@ -14,7 +14,7 @@ from click.testing import CliRunner, Result
 from harness import TOY_STUDY, ablate, run_here, with_database
 
 from ablate.cli import main
-from ablate.route.gate import pass_gate
+from ablate.route.claims import pass_gate
 
 STUDY = (
     TOY_STUDY

@@ -205,17 +205,6 @@ def test_a_failed_trial_is_named_with_its_record_and_tried_again(
     assert "Traceback" not in printed
 
 
-def test_of_many_failed_trials_the_report_names_every_one(run: Run) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ablate.route.running.MAX_FAILED", 2)
-        outcome, printed = run(sets=["training.fault=raise", "training.fault_seed=1"])
-    assert printed.count("warning: failed: ") == 3
-    assert f"warning: failed: 1 more; {outcome.folder}/report.html names every one" in printed
-    trials = pd.read_parquet(outcome.folder / "trials.parquet")
-    report = (outcome.folder / "report.md").read_text()
-    assert all(f"ablate show {i}" in report for i in trials[trials.status == "failed"].id)
-
-
 def test_a_diverged_trial_is_counted_and_never_retried(run: Run) -> None:
     sets = ["training.fault=diverge"]
     outcome, _ = run(sets=sets)
@@ -254,19 +243,6 @@ def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(
     assert not (tmp_path / "results/toy/figures").exists()
     assert "the toy diverged" in (tmp_path / "results/toy/report.md").read_text()
     assert run(**options)[0].trained == 0
-
-
-def test_a_reason_that_begins_with_its_status_is_said_once(
-    run: Run, tmp_path: Path, write: Callable[..., Path]
-) -> None:
-    text = altered(write, ('"diverged", "the toy', '"diverged", "diverged: the toy'))
-    said = run(study=write(text + "training: {fault: diverge}\n"))[1]
-    assert "baseline seed 0: diverged: the toy diverged" in said
-    rows = StudyFolder(tmp_path / "results", "toy").rows()
-    trial = next(row["id"] for _, _, row in rows if row["status"] == "diverged")
-    assert "reason: the toy diverged" in show(trial, tmp_path / "results", pytest.fail)
-    for shown in (said, (tmp_path / "results/toy/report.md").read_text()):
-        assert "diverged: diverged" not in shown
 
 
 def test_a_record_says_where_it_comes_from(ran: None, tmp_path: Path) -> None:
@@ -316,14 +292,6 @@ def test_claims_of_a_new_study_are_not_exploratory_because_it_shares_trials(
     assert list(ablate.load(outcome.folder).claims.exploratory) == [False, True]
 
 
-def test_claims_added_after_a_report_are_exploratory_whatever_has_changed(
-    run: Run, ran: None, write: Callable[..., Path]
-) -> None:
-    text = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on loss]\n"
-    outcome, _ = run(study=write(text), sets=["training.steps=4"])
-    assert list(ablate.load(outcome.folder).claims.exploratory) == [True]
-
-
 @pytest.mark.slow
 def own_workload(write: Callable[..., Path], name: str, *edit: str) -> Path:
     """The toy study on a copy of the toy workload, with one piece of its source replaced."""
@@ -369,11 +337,6 @@ def test_a_workload_that_misbehaves_fails_its_trials(
     assert reason in outcome.failed[0]
 
 
-def test_numbers_of_any_kind_are_kept_as_numbers(run: Run, write: Callable[..., Path]) -> None:
-    study = own_workload(write, "kinds", '"accuracy": value', '"accuracy": np.float32(value)')
-    assert not run(study=study)[0].failed
-
-
 @pytest.mark.parametrize("fault", ["truncated", "foreign", "no curves"])
 def test_damaged_tables_are_an_error_without_a_traceback(ran: None, tmp_path: Path, fault: str) -> None:
     folder = tmp_path / "results/toy"
@@ -394,18 +357,3 @@ def test_planning_writes_nothing(ran: None, toy_study: Path, tmp_path: Path) -> 
     print_plan(toy_study, Options(results=tmp_path / "results"), console)
     assert "is corrupt" in console.file.getvalue()  # type: ignore[attr-defined]
     assert path.read_text() == "{"
-
-
-def test_the_python_api_runs_and_loads(toy_study: Path, tmp_path: Path) -> None:
-    results = ablate.run(toy_study, results=tmp_path / "r", jobs=0, seeds=2)
-    assert len(results.trials) == 6
-    again = ablate.load(tmp_path / "r" / "toy@seeds=2")
-    pd.testing.assert_frame_equal(again.comparisons, results.comparisons)
-
-
-def test_several_tasks(run: Run, write: Callable[..., Path]) -> None:
-    text = TOY_STUDY.replace("task: {name: coin}", "tasks: [{name: coin}, {name: die}]")
-    outcome, printed = run(study=write(text))
-    results = ablate.load(outcome.folder)
-    assert set(results.comparisons.task) == {"coin", "die"}
-    assert "baseline on coin seed 0" in printed

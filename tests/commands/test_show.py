@@ -184,5 +184,5 @@ def test_on_the_command_line_without_torch_and_mlflow(folder: Path, tmp_path: Pa
 def test_a_table_that_cannot_be_read_is_named(tmp_path: Path, write: Callable[..., Path]) -> None:
     (tmp_path / "results/toy").mkdir(parents=True)
     write("not parquet", "results/toy/trials.parquet")
-    with pytest.raises(AblateError, match=r"toy/trials.parquet: is not a table of trials .*; restore it"):
+    with pytest.raises(AblateError, match=r"toy/trials.parquet: cannot be read .*; restore it"):
         text("ab", tmp_path / "results")

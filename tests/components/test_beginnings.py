@@ -1,20 +1,10 @@
-"""Parts that are compared begin alike: at initialisation, on inputs of unit variance, within a factor of two.
+"""Parts that are compared begin alike: on inputs of unit variance within a factor of two of their slot's default.
 
-A part's scale is compared with that of its slot's default, which stands in the same place with the same inputs:
-
-- a score by the interaction part of its logits (less the means of each query and each key: what a query adds to all of
-  its keys cancels in the softmax, what a key adds to all queries reads no query), both for queries and keys of unit
-  variance and for those that attention projects from inputs of unit variance;
-- a value and a mixer by their output. Attention averages, so that its output shrinks as 1/√T: each is compared with
-  attention of four heads at its own length;
-- an addition to the embedding by its root mean square, with that of the tokens.
-
-A part for which this does not hold says why in `begins_unlike`, which `ablate list` prints.
+A score is compared by the interaction part of its logits: what a query adds to all of its keys cancels in the softmax,
+and what a key adds to all queries reads no query. A part that begins otherwise says why in `begins_unlike`.
 """
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cache
 from itertools import product
 from typing import Any
@@ -33,7 +23,7 @@ from ablate.models.reference import places, settings_for
 from ablate.report.parts import describe
 
 CATALOGUE.load_builtin()
-WIDTHS, LENGTHS, SEEDS, B = (16, 32, 64), (5, 32), range(3), 16
+WIDTHS, LENGTHS, SEEDS, B = (16, 64), (5, 32), range(3), 16
 NO_POSITION = NoPosition(PartConfig(), Sizes(1, 1))
 
 
@@ -88,13 +78,7 @@ def of_position(name: str, d_model: int, length: int, seed: int, **settings: Any
     return [position.embed(torch.zeros(1, length, d_model))]
 
 
-SCALED: dict[str, Callable[..., list[Tensor]]] = {
-    "score": of_score,
-    "value": of_value,
-    "mixer": of_mixer,
-    "position": of_position,
-}
-"""What is compared, by slot."""
+SCALED = {"score": of_score, "value": of_value, "mixer": of_mixer, "position": of_position}
 
 
 def rms(tensors: list[Tensor]) -> float:
@@ -103,7 +87,6 @@ def rms(tensors: list[Tensor]) -> float:
 
 @torch.no_grad()
 def scales(slot: str, name: str, d_model: int, length: int, **settings: Any) -> list[float]:
-    """Root mean squares over all seeds."""
     outputs = [SCALED[slot](name, d_model, length, seed, **settings) for seed in SEEDS]
     return [rms(list(of_seeds)) for of_seeds in zip(*outputs, strict=True)]
 
@@ -114,7 +97,6 @@ def scales_of_default(slot: str, d_model: int, length: int) -> list[float]:
 
 
 def ratios(slot: str, name: str, **settings: Any) -> Iterator[float]:
-    """To the slot's default, at every width and length."""
     for size in product((*WIDTHS, 256) if slot == "score" else WIDTHS, LENGTHS):
         # A mixer that cannot be causal has fewer.
         pairs = zip(scales(slot, name, *size, **settings), scales_of_default(slot, *size), strict=False)
@@ -127,12 +109,8 @@ def alike(ratios: list[float]) -> bool:
 
 def parts(*slots: str) -> list[tuple[str, str]]:
     """Built-in parts of these slots."""
-    return [
-        (slot, name)
-        for slot in slots
-        for name in CATALOGUE.names(slot)
-        if CATALOGUE.get(slot, name).__module__.startswith("ablate.")
-    ]
+    every = [(slot, name) for slot in slots for name in CATALOGUE.names(slot)]
+    return [pair for pair in every if CATALOGUE.get(*pair).__module__.startswith("ablate.")]
 
 
 def adds(name: str) -> bool:
@@ -145,9 +123,7 @@ COMPARED = [(slot, name) for slot, name in parts(*SCALED) if slot != "position" 
 @pytest.mark.parametrize(("slot", "name"), COMPARED)
 def test_a_part_begins_like_the_default_of_its_slot_or_says_why_not(slot: str, name: str) -> None:
     found, reason = list(ratios(slot, name)), CATALOGUE.get(slot, name).begins_unlike  # type: ignore[attr-defined]
-    assert alike(found) == (not reason), (
-        f"{min(found):.3f} to {max(found):.3f}; {reason or 'no reason given'}"
-    )
+    assert alike(found) == (not reason), f"{min(found):.3f} to {max(found):.3f}; {reason}"
     told = f"begins unlike {places()[slot].default} {reason}"
     assert (told in " ".join(describe(slot, name).split())) == bool(reason)
 
@@ -158,13 +134,8 @@ def test_a_part_begins_like_the_default_of_its_slot_or_says_why_not(slot: str, n
         *(("score", "additive", {"hidden": hidden}) for hidden in (2, 16, 128)),
         ("score", "gaussian", {"learned": True}),
         *(("value", "low_rank", {"rank": rank}) for rank in (1, 16)),
-        ("mixer", "conv", {"kernel_size": 1}),
-        ("mixer", "conv", {"kernel_size": 5}),
-        *(
-            ("mixer", name, {"hidden": hidden})
-            for name in ("mlp", "mlp_mixer", "gmlp")
-            for hidden in (8, 128)
-        ),
+        *(("mixer", "conv", {"kernel_size": size}) for size in (1, 5)),
+        *(("mixer", name, {"hidden": h}) for name in ("mlp", "mlp_mixer", "gmlp") for h in (8, 128)),
         ("mixer", "attention", {"num_heads": 1}),
         ("mixer", "attention", {"split": "before"}),
     ],

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -26,14 +24,12 @@ def test_follows_its_formula_at_every_position(activation, bias):
     initialise(mlp, seed=0)
     x = torch.randn(2, 3, 6, generator=torch.Generator().manual_seed(0))
 
-    def mapped(layer, vector):
-        return layer.weight @ vector + (layer.bias if bias == "on" else 0)
+    def mapped(layer, y):
+        return y @ layer.weight.T + (layer.bias if bias == "on" else 0)
 
-    for b in range(2):
-        for t in range(3):
-            gate, value = GATES[activation], mapped(mlp.up, x[b, t])
-            hidden = gate(mapped(mlp.gate, x[b, t])) * value if gate else value.tanh()
-            torch.testing.assert_close(mlp(x)[b, t], mapped(mlp.down, hidden))
+    gate, value = GATES[activation], mapped(mlp.up, x)
+    hidden = gate(mapped(mlp.gate, x)) * value if gate else value.tanh()
+    torch.testing.assert_close(mlp(x), mapped(mlp.down, hidden))
 
 
 def test_hidden_dropout_comes_after_the_activation():
@@ -46,18 +42,6 @@ def test_hidden_dropout_comes_after_the_activation():
     factor = mlp.hidden_dropout(torch.ones(2, 3, 24))
     torch.testing.assert_close(y, ((x @ mlp.up.weight.T).relu() * factor) @ mlp.down.weight.T)
     torch.testing.assert_close(mlp.eval()(x), (x @ mlp.up.weight.T).relu() @ mlp.down.weight.T)
-
-
-def test_a_worked_neuron_is_an_and_gate():
-    """FOUNDATIONS §2, number 7: row M + J with bias −1 keeps 1 only where both features are present."""
-    mlp = MLP.Config(activation="relu", expansion=1).build(Sizes(d_model=2, max_len=1))
-    with torch.no_grad():
-        mlp.up.weight.copy_(torch.tensor([[1.0, 1.0], [0.0, 0.0]]))
-        mlp.up.bias.copy_(torch.tensor([-1.0, 0.0]))
-        mlp.down.weight.copy_(torch.eye(2))
-        mlp.down.bias.zero_()
-    inputs = torch.tensor([[[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]])
-    assert mlp(inputs)[0, :, 0].tolist() == [0, 0, 0, 1]
 
 
 def count(d_model: int, **config) -> int:
@@ -77,15 +61,11 @@ def test_no_other_width_brings_a_gated_layer_nearer_to_the_ungated_one(d_model, 
     assert width == 1 or abs(gated - plain) <= abs(gated - one_more - plain)
 
 
-def test_gated_widths_of_known_sizes():
+def test_a_gated_width_is_that_of_its_paper():
     assert hidden_width(4, 768, gated=True, bias=False) == 2048  # Shazeer 2020, section 3: 3072 · 2 / 3
-    assert hidden_width(4, 32, gated=True, bias=True) == 85
-    assert hidden_width(4, 12_288, gated=False, bias=True) == 49_152  # of GPT-3
 
 
-@pytest.mark.parametrize(
-    ("expansion", "hidden"), [(4, 24), (4.0, 24), (0.5, 3), (1.4, 8), (0.01, 1), (2 / 3, 4)]
-)
+@pytest.mark.parametrize(("expansion", "hidden"), [(4, 24), (0.5, 3), (1.4, 8), (0.01, 1), (2 / 3, 4)])
 def test_expansion_is_any_positive_number(expansion, hidden):
     assert MLP.Config(expansion=expansion).build(SIZES).up.weight.shape == (hidden, 6)
 
@@ -98,9 +78,7 @@ def test_other_expansions_are_refused(expansion):
 
 
 def test_a_whole_expansion_is_one_number_with_one_name():
-    one, other = (MLP.Config(name="mlp", expansion=x).model_dump() for x in (4, 4.0))
+    one, other, half = (MLP.Config(name="mlp", expansion=x).model_dump() for x in (4, 4.0, 2.5))
     assert one == other == MLP.Config(name="mlp").model_dump()
     assert str(other["expansion"]) == "4"
-    half = MLP.Config(name="mlp", expansion=2.5).model_dump()
     assert list(level_labels([other, half]).values()) == ["mlp(expansion=4)", "mlp(expansion=2.5)"]
-    assert list(level_labels([one["expansion"], half["expansion"]]).values()) == ["4", "2.5"]

@@ -1,12 +1,8 @@
 """What all mixers promise on their own, and what they refuse."""
 
-from __future__ import annotations
-
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from mixer_checks import EACH_WAY, MASK, MIXERS, NO_POSITION, REAL, B, D, T, built, random, stepped
+from mixer_checks import MASK, MIXERS, NO_POSITION, B, D, T, built, random, stepped
 from refused import refused
 
 from ablate.base.errors import Invalid
@@ -18,7 +14,6 @@ from ablate.models.build import build_model
 from ablate.models.section import ModelSection
 
 OTHERS = [name for name in MIXERS if name != "attention"]
-PADDED = [(name, causal) for name, causal in EACH_WAY if name in OTHERS and MIXERS[name].padding]
 WITHOUT_QUERIES = [name for name in MIXERS if MIXERS[name].padding and not MIXERS[name].attends]
 SETTINGS = [
     (name, settings)
@@ -61,27 +56,6 @@ def test_a_causal_mixer_reads_the_past_alone_and_step_by_step_the_same(name, set
     torch.testing.assert_close(y[:, :3], z[:, :3], rtol=0, atol=0)
     assert not torch.isclose(y[:, 3], z[:, 3]).all(-1).any()
     torch.testing.assert_close(stepped(mixer, x), y)
-
-
-@pytest.mark.parametrize(("name", "causal"), PADDED)
-def test_padding_gets_no_gradient_from_what_is_real(name, causal):
-    mixer, x = built(name, causal), random(B, T, D).requires_grad_()
-    y = mixer(x, NO_POSITION, MASK)
-    (gradient,) = torch.autograd.grad((y[REAL] * random(*y[REAL].shape, seed=1)).sum(), x)
-    assert (gradient[~REAL] == 0).all()
-    assert (gradient[REAL].abs().amax(-1) > 0).all()
-    assert not torch.allclose(mixer(x, NO_POSITION)[REAL], y[REAL])
-
-
-@pytest.mark.parametrize("name", WITHOUT_QUERIES)
-@settings(max_examples=25)
-@given(real=st.lists(st.lists(st.booleans(), min_size=T, max_size=T), min_size=B, max_size=B))
-def test_what_stands_at_padding_never_matters_wherever_it_is(name, real):
-    mixer = built(name)
-    real_bt, x = torch.tensor(real), random(B, T, D)
-    changed = torch.where(real_bt[..., None], x, x - 10)
-    y, z = (mixer(inputs, NO_POSITION, real_bt[:, None, None]) for inputs in (x, changed))
-    torch.testing.assert_close(y[real_bt], z[real_bt])
 
 
 def test_the_parameters_of_a_mixer_are_checked_under_its_path():

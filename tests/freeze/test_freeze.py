@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from harness import ablate_here
 
 from .compare import difference, same
-from .recordings import COLUMNS, PUBLISHED, RECORDINGS, SLOW, call, machine, path_of, rows, with_codes
+from .recordings import COLUMNS, PUBLISHED, RECORDINGS, SLOW, machine, path_of, rows, with_codes
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -35,7 +36,7 @@ def test_numbers_may_differ_by_rounding_and_by_nothing_else() -> None:
 def test_a_report_says_it_too(study: Path, tmp_path: Path) -> None:
     """The whole command, on a copy of what is committed."""
     shutil.copytree(study, tmp_path / study.name, ignore=shutil.ignore_patterns("figures", "report.*"))
-    done = call("report", str(tmp_path / study.name), cwd=tmp_path)
+    done = ablate_here("report", str(tmp_path / study.name), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     for name in ("claims", "comparisons", "speed"):
         path = tmp_path / study.name / f"{name}.csv"

@@ -65,6 +65,13 @@ def errors(evidence: Evidence) -> list[tuple[str, str, str, str, float, float]]:
     ]
 
 
+def brought_up_to_date(results: Path) -> None:
+    """MLflow, with all that has run in a results folder."""
+    from ablate.tracking.server import bring_up_to_date
+
+    bring_up_to_date(results, print)
+
+
 def problems(path: Path, sets: Sequence[str], seeds: int | None, confirm: bool) -> list[Any]:
     """The problems of a study, each with path, line, rule and source; none where it is valid."""
     from ablate.base.errors import StudyError

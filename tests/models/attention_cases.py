@@ -1,14 +1,14 @@
-"""Attention in every combination of its parts, small enough to be checked by hand."""
-
-from __future__ import annotations
+"""Attention in every combination of its parts, and what it is by its definition: no kernels, no groups of heads."""
 
 from typing import Any
 
 import torch
-from torch import nn
+from score_formulas import FORMULAS
+from torch import Tensor, nn
 
 from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.positions import Position
+from ablate.components.projection import SplitLinear
 from ablate.components.sizes import Sizes
 from ablate.models.attention import Attention
 from ablate.models.initialise import initialise
@@ -46,7 +46,6 @@ SWITCHES: list[dict[str, Any]] = [
     {"weighting": "uniform", "value": "shared_kv"},
     {"bias": "on"},
 ]
-POSITIONS = CATALOGUE.names("position")
 
 
 class Tilt(Position):
@@ -70,14 +69,51 @@ def attention(causal=False, dropout=0.0, seed=0, **settings) -> Attention:
     return mixer.double()
 
 
-def position_for(name: str, mixer: Attention) -> Position:
-    """A new one, of the widths that `mixer` has."""
-    d_k = mixer.read(torch.zeros(1, 1, D).double())[0].shape[-1]
-    sizes = Sizes(d_model=D, max_len=T, causal=mixer.is_causal, num_heads=mixer.num_heads, d_q=d_k, d_k=d_k)
-    position = CATALOGUE.get("position", name).Config().build(sizes)
-    initialise(position, seed=0)
-    return position.double()
-
-
 def named(settings: dict[str, Any]) -> str:
     return ",".join(f"{key}={value}" for key, value in settings.items())
+
+
+def allowed_pairs(shape: tuple[int, int, int], mask: Tensor | None, causal: bool) -> Tensor:
+    """(B, T_q, T_k), True where a query may attend."""
+    allowed = torch.ones(shape, dtype=torch.bool)
+    if mask is not None:
+        allowed &= mask[:, 0]
+    return allowed.tril() if causal else allowed
+
+
+def project(projection: nn.Module, x_btd: Tensor, mixer: Attention) -> Tensor:
+    """(B, T, D) → (B, H, T, d), keys and values once for each head that shares them."""
+    split = isinstance(projection, SplitLinear)
+    y = x_btd @ (torch.block_diag(*projection.weight) if split else projection.weight.T)
+    return heads(y if projection.bias is None else y + projection.bias, mixer, projection is mixer.query)
+
+
+def heads(y: Tensor, mixer: Attention, queries: bool = False) -> Tensor:
+    count = mixer.num_heads if queries else mixer.num_kv_heads
+    return y.unflatten(-1, (count, -1)).transpose(1, 2).repeat_interleave(mixer.num_heads // count, 1)
+
+
+def attention_weights(mixer: Attention, x_btd: Tensor, allowed: Tensor) -> Tensor:
+    """(B, H, T, T), without positions; a row of zeros for a query that may attend to nothing."""
+    scores = torch.zeros(B, mixer.num_heads, T, T, dtype=x_btd.dtype)
+    if mixer.score is not None:
+        q, k = (project(p, x_btd, mixer) for p in (mixer.query, mixer.key or mixer.query))
+        scores = FORMULAS[mixer.score.name](mixer.score, q, k)
+    allowed = allowed.unsqueeze(1)
+    scores = scores.masked_fill(~allowed, -torch.inf)
+    best = nn.functional.one_hot(scores.argmax(-1), T)
+    shares = {"softmax": scores.exp(), "hard": best, "uniform": torch.ones_like(scores)}
+    shares = shares[mixer.weighting.name].double() * allowed
+    return shares / shares.sum(-1, keepdim=True).clamp(min=1e-300)
+
+
+def attention_output(mixer: Attention, x_btd: Tensor, weights: Tensor) -> Tensor:
+    """(B, T, D): the values' means with these weights, side by side, through W_O."""
+    if mixer.value.reads_keys:
+        v = project(mixer.key or mixer.query, x_btd, mixer)
+    elif mixer.value.name == "low_rank":
+        v = heads(x_btd @ mixer.value.down.weight.T @ mixer.value.up.weight.T, mixer)
+    else:
+        v = project(mixer.value.projection, x_btd, mixer)
+    out = (weights @ v).transpose(1, 2).flatten(2) @ mixer.output.weight.T
+    return out if mixer.output.bias is None else out + mixer.output.bias

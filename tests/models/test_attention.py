@@ -1,33 +1,28 @@
-from __future__ import annotations
-
 import pytest
 import torch
-from attention_by_hand import allowed_pairs, attention_output, attention_weights
 from attention_cases import (
     COMBINATIONS,
     LENGTHS,
     MASKS,
     NO_POSITION,
-    POSITIONS,
     SCORES,
+    SIZES,
     SWITCHES,
     B,
     D,
     H,
     T,
     Tilt,
+    allowed_pairs,
     attention,
+    attention_output,
+    attention_weights,
     named,
-    position_for,
 )
-from torch import nn
-from torch.func import functional_call, grad, stack_module_state, vmap
-from torch.nn.attention import SDPBackend, sdpa_kernel
+from refused import refused
+from torch import Tensor, nn
 
-from ablate.base.registry import CATALOGUE
 from ablate.models.attention import Attention
-
-CATALOGUE.load_builtin()
 
 
 @pytest.fixture
@@ -53,9 +48,7 @@ def torch_twin(mixer: Attention) -> nn.MultiheadAttention:
 def test_against_torch(x, bias, causal, padded):
     mixer = attention(causal=causal, bias=bias)
     expected, weights = torch_twin(mixer)(
-        x,
-        x,
-        x,
+        *(x, x, x),
         key_padding_mask=~LENGTHS if padded else None,
         attn_mask=torch.ones(T, T, dtype=torch.bool).triu(1) if causal else None,
         average_attn_weights=False,
@@ -67,50 +60,17 @@ def test_against_torch(x, bias, causal, padded):
 
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("settings", COMBINATIONS, ids=named)
-def test_every_score_and_weighting_under_every_mask(x, settings, causal, mask):
+@pytest.mark.parametrize("settings", [*COMBINATIONS, *SWITCHES], ids=named)
+@torch.no_grad()
+def test_every_score_weighting_and_switch_under_every_mask(x, settings, causal, mask):
     mixer, mask = attention(causal=causal, **settings), MASKS[mask]
     allowed = allowed_pairs((B, T, T), mask, causal)
-    with torch.no_grad():
-        expected = attention_weights(mixer, x, allowed)
-        output = attention_output(mixer, x, expected)
     weights, y = mixer.weights(x, NO_POSITION, mask), mixer(x, NO_POSITION, mask)
-    torch.testing.assert_close(weights, expected)
-    torch.testing.assert_close(y, output)
+    if mixer.query_norm is None:  # what the norm does is seen below
+        torch.testing.assert_close(weights, attention_weights(mixer, x, allowed))
+    torch.testing.assert_close(y, attention_output(mixer, x, weights))
     assert (weights[~allowed.unsqueeze(1).expand_as(weights)] == 0).all()
-    assert (y[~allowed.any(-1)] == 0).all()
-
-
-@pytest.mark.parametrize("mask", ["per row", "per query"])
-@pytest.mark.parametrize("settings", SWITCHES, ids=named)
-def test_every_switch_against_its_definition(x, settings, mask):
-    mixer, mask = attention(causal=True, **settings), MASKS[mask]
-    if mixer.query_norm is not None:
-        weights = mixer.weights(x, NO_POSITION, mask)  # what the norm does is seen below
-    else:
-        weights = attention_weights(mixer, x, allowed_pairs((B, T, T), mask, causal=True)).detach()
-        torch.testing.assert_close(mixer.weights(x, NO_POSITION, mask), weights)
-    torch.testing.assert_close(mixer(x, NO_POSITION, mask), attention_output(mixer, x, weights))
-
-
-@pytest.mark.parametrize("settings", [*COMBINATIONS, *SWITCHES], ids=named)
-@pytest.mark.parametrize("causal", [False, True])
-def test_rows_without_keys_give_zeros_and_gradients_stay_finite(x, settings, causal):
-    mixer = attention(causal=causal, **settings)
-    mask = MASKS["per query"].clone()
-    mask[0, 0, 2] = False
-    mask[1, 0] = False
-    x.requires_grad_()
-    with torch.autograd.set_detect_anomaly(True):  # no NaN on the way either
-        weights, y = mixer.weights(x, NO_POSITION, mask), mixer(x, NO_POSITION, mask)
-        rows, allowed = weights.sum(-1), allowed_pairs((B, T, T), mask, causal)
-        torch.testing.assert_close(rows, allowed.any(-1).unsqueeze(1).expand_as(rows).to(rows))
-        at_nothing = torch.zeros(D).double() if mixer.output.bias is None else mixer.output.bias
-        assert torch.equal(y[0, 2], at_nothing)
-        assert torch.equal(y[1], at_nothing.expand(T, D))
-        (y.square().sum() + weights.square().sum()).backward()
-    assert torch.isfinite(x.grad).all()
-    assert all(torch.isfinite(p.grad).all() for p in mixer.parameters())
+    assert mixer.output.bias is not None or (y[~allowed.any(-1)] == 0).all()
 
 
 def without_the_kernel(mixer, x, position, mask=None):
@@ -159,25 +119,6 @@ def test_inner_products_never_form_the_weights(settings):
     assert not [shape for shape in seen if shape.count(50) > 1]
 
 
-@pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("settings", [*COMBINATIONS, *SWITCHES], ids=named)
-def test_stacked_parameters_agree_with_one_by_one(x, settings, masked):
-    mixers = [attention(causal=True, seed=seed, **settings) for seed in range(2)]
-    mask = MASKS["per query"] if masked else None
-
-    def loss(parameters, x):
-        return (functional_call(mixers[0], parameters, (x, NO_POSITION, mask)) * torch.arange(D)).sum()
-
-    with sdpa_kernel(SDPBackend.MATH):  # the fused kernel warns that it takes the stacked models one by one
-        gradients = vmap(grad(loss), in_dims=(0, None))(stack_module_state(mixers)[0], x)
-    for index, mixer in enumerate(mixers):
-        (mixer(x, NO_POSITION, mask) * torch.arange(D)).sum().backward()
-        for path, parameter in mixer.named_parameters():
-            torch.testing.assert_close(gradients[path][index], parameter.grad)
-            # The bias of the keys adds the same to every score of a query.
-            assert masked or path == "key.bias" or parameter.grad.abs().max() > 1e-12, path
-
-
 @pytest.mark.parametrize("qk_norm", [False, True])
 def test_position_acts_on_queries_and_keys_once_they_are_normed_and_on_logits(x, qk_norm):
     mixer, position = attention(score="dot", qk_norm=qk_norm), Tilt()
@@ -190,20 +131,6 @@ def test_position_acts_on_queries_and_keys_once_they_are_normed_and_on_logits(x,
             for j in range(T):
                 logits[:, h, i, j] += position.slope[h] * (i - j)
     torch.testing.assert_close(mixer.weights(x, position), logits.softmax(-1))
-
-
-@pytest.mark.parametrize("settings", [*COMBINATIONS, *SWITCHES], ids=named)
-@pytest.mark.parametrize("position", POSITIONS)
-def test_steps_equal_the_whole_sequence(x, position, settings):
-    mixer = attention(causal=True, **settings)
-    inside = CATALOGUE.get("position", position).inside_attention
-    if inside and ("d_q" in settings or mixer.score is None):
-        pytest.skip("no study can have both")
-    position, state, outputs = position_for(position, mixer), None, []
-    for t in range(T):
-        y, state = mixer.step(x[:, t : t + 1], position, state)
-        outputs.append(y)
-    torch.testing.assert_close(torch.cat(outputs, 1), mixer(x, position))
 
 
 @pytest.mark.parametrize(
@@ -220,3 +147,110 @@ def test_weights_dropout_acts_after_the_weighting(x, settings):
     expected = mixer.output(torch.einsum("bhqk,bkhd->bqhd", dropped, v).flatten(2))
     torch.testing.assert_close(y, expected)
     torch.testing.assert_close(mixer.eval()(x, NO_POSITION), attention(**settings)(x, NO_POSITION))
+
+
+# Widths, norms, and what is refused
+
+
+def set_weights(mixer: Attention, **weights: Tensor) -> None:
+    with torch.no_grad():
+        for path, weight in weights.items():
+            parameter = mixer.get_parameter(path.replace("__", "."))
+            assert parameter.shape == weight.shape
+            parameter.copy_(weight)
+
+
+SQUARE, LOW_RANK = (D, D), {"name": "low_rank", "rank": 2}
+SHAPES = [
+    ({}, {"query": SQUARE, "key": SQUARE, "value.projection": SQUARE, "output": SQUARE}),
+    ({"num_heads": 4, "num_kv_heads": 1}, {"key": (2, D), "value.projection": (2, D)}),
+    ({"num_heads": 4, "split": "before"}, {"query": (4, 2, 2), "value.projection": (4, 2, 2)}),
+    ({"num_heads": 4, "num_kv_heads": 2, "split": "before"}, {"key": (2, 4, 2)}),
+    ({"num_kv_heads": 1, "split": "before", "value": LOW_RANK}, {"value.down": (2, D)}),
+    ({"value": {"name": "low_rank", "rank": D}}, {"value.down": SQUARE, "value.up": SQUARE}),
+    ({"tied": True}, {"key": None}),
+    ({"value": "shared_kv"}, {"value.projection": None}),
+    ({"weighting": "uniform"}, {"query": None, "key": None}),
+    ({"num_heads": 3, "d_k": 2, "d_v": 5}, {"key": (6, D), "value.projection": (15, D), "output": (D, 15)}),
+    *(
+        (
+            {"score": s, "d_q": 3, "d_k": 5, "num_heads": 4, "num_kv_heads": 2},
+            {"query": (12, D), "key": (10, D)},
+        )
+        for s in ("additive", "bilinear")
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "shapes"), SHAPES, ids=[str(s[0]) for s in SHAPES])
+def test_projections_are_as_wide_as_the_settings_say(settings, shapes):
+    weights = {name: tuple(p.shape) for name, p in attention(**settings).named_parameters()}
+    assert {path: weights.get(f"{path}.weight") for path in shapes} == shapes
+
+
+def test_shared_heads_keep_a_smaller_state(x):
+    _, (keys, values) = attention(num_heads=4, num_kv_heads=1, causal=True).step(x[:, :1], NO_POSITION)
+    assert keys.shape == values.shape == (B, 1, 1, 2)
+
+
+@pytest.mark.parametrize("kv_heads", [1, 2])
+def test_qk_norm_follows_its_formula(x, kv_heads):
+    mixer = attention(qk_norm="on", num_kv_heads=kv_heads, score="dot", causal=True)
+    gain_q, gain_k = torch.linspace(0.5, 2, 4).double(), torch.linspace(-1, 1, 4).double()
+    set_weights(mixer, query_norm__weight=gain_q, key_norm__weight=gain_k)
+
+    def normed(projection, heads, gain):
+        y = projection(x).view(B, T, heads, 4)
+        return y / (y.square().mean(-1, keepdim=True) + 1e-6).sqrt() * gain
+
+    q, k = normed(mixer.query, H, gain_q), normed(mixer.key, kv_heads, gain_k)
+    logits = torch.einsum("bqhd,bkhd->bhqk", q, k.repeat_interleave(H // kv_heads, 2))
+    expected = logits.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), -torch.inf).softmax(-1)
+    torch.testing.assert_close(mixer.weights(x, NO_POSITION), expected)
+
+
+def test_values_that_are_the_keys_are_those_that_no_position_has_turned(x):
+    shared, full = attention(value="shared_kv"), attention()
+    set_weights(full, key__weight=shared.key.weight, value__projection__weight=shared.key.weight)
+    torch.testing.assert_close(shared(x, Tilt()), full(x, Tilt()))
+
+
+def test_cross_attention_reads_another_sequence(x):
+    mixer, source = attention(causal=True), x[:, :3].flip(0) + 1
+    given = mixer.queries(x), mixer.read(source), NO_POSITION
+    pairs = (mixer.query, x), (mixer.key, source), (mixer.value, source)
+    q, k, v = (p(z).view(B, -1, H, 4) for p, z in pairs)
+    expected = (torch.einsum("bqhd,bkhd->bhqk", q, k) / 2).softmax(-1)
+    torch.testing.assert_close(mixer.attend_weights(*given), expected)
+    output = mixer.output(torch.einsum("bhqk,bkhd->bqhd", expected, v).flatten(2))
+    torch.testing.assert_close(mixer.attend(*given), output)
+
+
+WRONG = [
+    ({"num_heads": 3, "d_k": 2}, {"num_heads": (3, "1, 2, 4, 8")}),
+    ({"num_heads": 3, "d_k": 2, "d_v": 2, "split": "before"}, {"num_heads": (3, "1, 2, 4, 8")}),
+    ({"num_heads": 4, "num_kv_heads": 3}, {"num_kv_heads": (3, "1, 2, 4")}),
+    ({"num_kv_heads": 4}, {"num_kv_heads": (4, "1, 2")}),
+    ({"tied": "on", "num_heads": 4, "num_kv_heads": 2}, {"tied": ("on", "off")}),
+    ({"tied": "on", "score": "bilinear", "d_q": 3}, {"tied": ("on", "off")}),
+    ({"d_q": 3}, {"d_q": (3, "4, or a score that joins two widths")}),
+    ({"value": "shared_kv", "d_v": 3}, {"d_v": (3, "4")}),
+    ({"value": LOW_RANK, "split": "before"}, {"value": ("low_rank", "full")}),
+    (
+        {"weighting": "uniform", "tied": "on", "qk_norm": "on", "score": "dot"},
+        {"tied": ("on", "off"), "qk_norm": ("on", "off"), "score": ("dot", "leave it out")},
+    ),
+    (
+        {"num_heads": 12, "value": {"name": "low_rank", "rank": 9}, "d_q": 3},
+        {
+            "num_heads": (12, "1, 2, 4, 8"),
+            "d_q": (3, "1, or a score that joins two widths"),
+            "value.rank": (9, "1 to 8"),
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("settings", "problems"), WRONG, ids=[str(w[0]) for w in WRONG])
+def test_what_cannot_be_built_is_refused_with_all_its_problems(settings, problems):
+    assert refused(Attention.Config(**{"num_heads": 2} | settings).build, SIZES) == problems

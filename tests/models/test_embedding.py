@@ -1,57 +1,43 @@
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest
 import torch
 from refused import refused
+from small_models import BATCH, TOKENS, built, section
 
-from ablate.base.registry import CATALOGUE
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.parameters import decay_groups
-from ablate.models.section import ModelSection
 
-CATALOGUE.load_builtin()
-TOKENS = Signature(seq_len=6, num_outputs=5, vocab_size=11)
 TIED = Signature(seq_len=6, num_outputs=11, vocab_size=11)
 
 
-def section(**settings) -> ModelSection:
-    return ModelSection.model_validate({"d_model": 16, "num_layers": 1, **settings})
-
-
-@pytest.fixture
-def tokens() -> torch.Tensor:
-    return torch.randint(11, (4, 6), generator=torch.Generator().manual_seed(0))
-
-
 @pytest.mark.parametrize("position", ["learned", "sincos"])
-def test_tied_output_is_the_embedding_and_counts_once(tokens, position):
+def test_tied_output_is_the_embedding_and_counts_once(position):
     settings = {"position": position, "embedding": {"tied": "on"}}
-    model, free = build_model(section(**settings), TIED), build_model(section(position=position), TIED)
+    model, free = built(TIED, **settings), built(TIED, position=position)
     assert model.output.weight is model.embedding.weight
     assert torch.equal(model.embedding.weight, free.embedding.weight)
     parts, free_parts = model.parameters_by_part(), free.parameters_by_part()
     assert parts == free_parts | {"output": 11}
     assert sum(parts.values()) == sum(p.numel() for p in model.parameters())
-    before = model(tokens)
-    model(tokens).logsumexp(-1).sum().backward()
+    before = model(BATCH)
+    model(BATCH).logsumexp(-1).sum().backward()
     with torch.no_grad():
         model.embedding.weight.sub_(model.embedding.weight.grad)
     assert torch.equal(model.output.weight, model.embedding.weight)
-    assert not torch.equal(model(tokens), before)
+    assert not torch.equal(model(BATCH), before)
     decayed, exempt = decay_groups(model)
     assert sum(p is model.embedding.weight for p in decayed) == 1
     assert len(decayed) + len(exempt) == len(list(model.parameters()))
 
 
-def test_the_gradient_of_a_tied_embedding_is_that_of_both_uses(tokens):
-    model = build_model(section(embedding={"tied": "on", "scaled": "on"}), TIED).double()
-    free = build_model(section(embedding={"scaled": "on"}), TIED).double()
+def test_the_gradient_of_a_tied_embedding_is_that_of_both_uses():
+    model = built(TIED, embedding={"tied": "on", "scaled": "on"}).double()
+    free = built(TIED, embedding={"scaled": "on"}).double()
     free.load_state_dict(model.state_dict())
     for each in (model, free):
-        each(tokens).logsumexp(-1).sum().backward()
+        each(BATCH).logsumexp(-1).sum().backward()
     torch.testing.assert_close(
         model.embedding.weight.grad, free.embedding.weight.grad + free.output.weight.grad
     )
@@ -65,16 +51,16 @@ def test_tying_what_differs_is_refused(signature):
 
 @pytest.mark.parametrize("embedding", [{"scaled": "on"}, {"scaled": "off"}, {}])
 @pytest.mark.parametrize("position", ["sincos", "learned", "none", "rope"])
-def test_embeddings_are_scaled_when_asked_whatever_the_position(tokens, position, embedding):
+def test_embeddings_are_scaled_when_asked_whatever_the_position(position, embedding):
     """FOUNDATIONS §1: √D times the token, before positions are added; √D times smaller at first."""
-    model = build_model(section(position=position, embedding=embedding), TOKENS)
-    plain = build_model(section(position=position), TOKENS)
+    model = built(position=position, embedding=embedding)
+    plain = built(position=position)
     factor = 4 if embedding.get("scaled") == "on" else 1
-    tokens_btd = factor * model.embedding.weight[tokens]
-    torch.testing.assert_close(model.embed(tokens), model.position.embed(tokens_btd))
+    tokens_btd = factor * model.embedding.weight[BATCH]
+    torch.testing.assert_close(model.embed(BATCH), model.position.embed(tokens_btd))
     part = model.position.embed(tokens_btd[:, :3], 2)
-    torch.testing.assert_close(model.embed(tokens[:, :3], 2), part)
-    torch.testing.assert_close(model.embed(tokens), plain.embed(tokens))
+    torch.testing.assert_close(model.embed(BATCH[:, :3], 2), part)
+    torch.testing.assert_close(model.embed(BATCH), plain.embed(BATCH))
 
 
 @pytest.mark.parametrize("scaled", ["on", "off"])
@@ -84,7 +70,7 @@ def test_embedded_inputs_begin_with_unit_variance(scaled):
     inputs = torch.arange(400)[:, None], torch.randn(400, 1, 20, generator=generator)
     for signature, given in zip(signatures, inputs, strict=True):
         embedding = {"scaled": scaled}
-        model = build_model(section(d_model=64, position="none", embedding=embedding), signature)
+        model = built(signature, d_model=64, position="none", embedding=embedding)
         assert float(model.embed(given).detach().square().mean()) == pytest.approx(1, rel=0.1)
 
 
@@ -93,19 +79,19 @@ def test_logits_begin_alike_however_they_are_made(embedding):
     """As a linear map makes them of a normed vector, 1/√3, or of the scale 1."""
     tokens = torch.arange(400)[:, None]
     signature = replace(TIED, vocab_size=400, num_outputs=400)
-    model = build_model(section(d_model=64, embedding=embedding), signature)
+    model = built(signature, d_model=64, embedding=embedding)
     assert 0.5 < float(model(tokens).detach().std()) < 1.1
 
 
-def test_segments_add_a_vector_of_their_own_which_is_not_scaled(tokens):
+def test_segments_add_a_vector_of_their_own_which_is_not_scaled():
     signature = Signature(6, 5, vocab_size=11, num_segments=3)
     settings = {"position": "none", "embedding": {"segment": "on", "scaled": "on"}}
-    model, plain = build_model(section(**settings), signature), build_model(section(), signature)
+    model, plain = built(signature, **settings), built(signature)
     segments = torch.tensor([0, 0, 1, 1, 2, 2]).expand(4, 6)
-    expected = 4 * model.embedding.weight[tokens] + model.segment_embedding.weight[segments]
-    torch.testing.assert_close(model.embed(tokens, segments=segments), expected)
+    expected = 4 * model.embedding.weight[BATCH] + model.segment_embedding.weight[segments]
+    torch.testing.assert_close(model.embed(BATCH, segments=segments), expected)
     assert model.parameters_by_part()["embedding"] == 11 * 16 + 3 * 16
     torch.testing.assert_close(4 * model.embedding.weight, plain.embedding.weight)
-    assert torch.equal(plain(tokens, segments=segments), plain(tokens))
-    model(tokens, segments=segments).sum().backward()
+    assert torch.equal(plain(BATCH, segments=segments), plain(BATCH))
+    model(BATCH, segments=segments).sum().backward()
     assert (model.segment_embedding.weight.grad.abs().sum(1) > 0).all()

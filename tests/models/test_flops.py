@@ -4,8 +4,6 @@ A product of two factors costs as much forwards as the gradient of each. T posit
 H heads.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from ablate.base.registry import CATALOGUE

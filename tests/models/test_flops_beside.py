@@ -1,7 +1,5 @@
 """What parts declare beside their matrix products, against what a forward pass on CPU computes."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 

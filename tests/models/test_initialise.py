@@ -1,22 +1,14 @@
-from __future__ import annotations
-
 import math
 
 import pytest
 import torch
+from small_models import built
 
-from ablate.base.registry import CATALOGUE
 from ablate.core.signature import Signature
-from ablate.models.build import build_model
-from ablate.models.section import ModelSection
-
-CATALOGUE.load_builtin()
-TOKENS = Signature(seq_len=6, num_outputs=5, vocab_size=11)
 
 
 def parameters(seed=0, stream="", **settings) -> dict[str, torch.Tensor]:
-    section = ModelSection.model_validate({"d_model": 16, "num_layers": 2, **settings})
-    return dict(build_model(section, TOKENS, seed=seed, stream=stream).named_parameters())
+    return dict(built(seed=seed, stream=stream, **{"num_layers": 2, **settings}).named_parameters())
 
 
 VARIANTS = [
@@ -66,8 +58,7 @@ def test_no_two_parameters_share_their_random_numbers():
 
 
 def test_distributions():
-    section = ModelSection.model_validate({"d_model": 64, "num_layers": 1, "mixer": {"score": "additive"}})
-    model = build_model(section, Signature(seq_len=100, num_outputs=5, vocab_size=1000))
+    model = built(Signature(100, 5, vocab_size=1000), d_model=64, mixer={"score": "additive"})
     block = model.stack.blocks[0]
     for weight in (model.embedding.weight, model.position.weight):
         assert float(weight.detach().std()) == pytest.approx(1, rel=0.05)

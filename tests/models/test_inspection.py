@@ -1,7 +1,5 @@
 """Attention weights of any layer and what sums them up; largest logits and dead units."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
@@ -38,13 +36,12 @@ def reverse(**section: Any) -> tuple[Model, Batch]:
     model, task = made(
         "reverse", topology={"name": "encoder_decoder", "cross": {"num_heads": HEADS}}, **section
     )
-    return model, next(task.split(0, "test", "cpu").chunks(16))
+    return model, task.split(0, "test", "cpu")[:16]
 
 
 def test_every_layer_of_an_encoder_decoder_is_seen() -> None:
     model, batch = reverse()
     maps = attention_maps(model, batch)
-    assert batch.source is not None
     targets, sources = batch.inputs.shape[1], batch.source.shape[1]
     assert {path: tuple(found.shape) for path, found in maps.items()} == {
         f"stack.{path}": (16, HEADS, *shape)
@@ -57,44 +54,32 @@ def test_every_layer_of_an_encoder_decoder_is_seen() -> None:
     }
 
 
-def test_masked_weights_are_exactly_zero_and_the_others_sum_to_one() -> None:
-    model, batch = reverse()
-    assert batch.source is not None
-    assert batch.source_mask is not None
-    padding = ~batch.source_mask[:, 0, 0]
-    assert padding.any()
-    for path, found in attention_maps(model, batch).items():
-        torch.testing.assert_close(found.sum(-1), torch.ones(found.shape[:-1]))
-        if "decoder" in path and "mixer" in path:
-            future = torch.ones(found.shape[-2:], dtype=torch.bool).triu(1)
-            assert (found[..., future] == 0).all()
-        else:
-            assert (found.permute(0, 3, 1, 2)[padding] == 0).all()
-
-
 def test_rows_and_columns_of_padding_hold_what_is_asked_for_and_nothing_else_does() -> None:
     model, batch = reverse()
-    assert batch.mask is not None
-    assert batch.source_mask is not None
     real = {True: batch.source_mask[:, 0, 0], False: batch.mask[:, 0, 0]}
+    assert not real[True].all()
     plain = attention_maps(model, batch)
     for path, found in attention_maps(model, batch, padding=math.nan).items():
+        torch.testing.assert_close(plain[path].sum(-1), torch.ones(found.shape[:-1]))
+        future = torch.ones(found.shape[-2:], dtype=torch.bool).triu(1)
+        assert "decoder.blocks.0.mixer" not in path or (plain[path][..., future] == 0).all()
         queries = real["encoder" in path]
         keys = real["encoder" in path or path.endswith("cross")]
         there = (queries[:, :, None] & keys[:, None, :])[:, None].expand_as(found)
         assert not there.all()
+        assert "decoder" in path or (plain[path].permute(0, 3, 1, 2)[~keys] == 0).all()
         assert torch.equal(~found.isnan(), there)
         assert torch.equal(found[there], plain[path][there])
     unpadded, task = made()
-    for found in attention_maps(
-        unpadded, next(task.split(0, "test", "cpu").chunks(4)), padding=math.nan
-    ).values():
-        assert not found.isnan().any()
+    batch = task.split(0, "test", "cpu")[:4]
+    assert not any(
+        found.isnan().any() for found in attention_maps(unpadded, batch, padding=math.nan).values()
+    )
 
 
 def test_looking_is_in_evaluation_mode_and_leaves_no_trace() -> None:
     model, task = made(dropout={"attention_weights": 0.5, "residual": 0.5})
-    batch = next(task.split(0, "test", "cpu").chunks(8))
+    batch = task.split(0, "test", "cpu")[:8]
     model.train()
     first, again = attention_maps(model, batch), attention_maps(model, batch)
     for path, found in first.items():
@@ -107,7 +92,7 @@ def test_looking_is_in_evaluation_mode_and_leaves_no_trace() -> None:
 def test_the_maps_are_what_the_output_is_made_of() -> None:
     """W_O applied to weights @ values is what the mixer gives."""
     model, task = made(num_layers=1)
-    batch = next(task.split(0, "test", "cpu").chunks(4))
+    batch = task.split(0, "test", "cpu")[:4]
     model.eval()
     (weights,) = attention_maps(model, batch).values()
     block = model.stack.blocks[0]
@@ -115,13 +100,6 @@ def test_the_maps_are_what_the_output_is_made_of() -> None:
     _, values = block.mixer.read(x)
     mixed = (weights @ values).transpose(1, 2).flatten(2)
     torch.testing.assert_close(block.mixer.output(mixed), block.mixer(x, model.position))
-
-
-def test_a_model_without_attention_has_nothing_to_show() -> None:
-    model, task = made(mixer={"name": "conv"}, position="none")
-    batch = next(task.split(0, "test", "cpu").chunks(4))
-    assert attention_maps(model, batch) == {}
-    assert attention_metrics(model, [batch]) == {}
 
 
 @st.composite
@@ -144,9 +122,7 @@ def test_entropy_and_similarity_are_scipys(weights: Tensor) -> None:
 
 
 def test_uniform_attention_has_the_entropy_of_its_real_keys() -> None:
-    """Padding counts neither as a key nor as a query."""
     model, batch = reverse(mixer={"num_heads": HEADS, "weighting": "uniform"})
-    assert batch.source_mask is not None
     found = attention_metrics(model, [batch])
     lengths = batch.source_mask[:, 0, 0].sum(-1).double()
     expected = (lengths * lengths.log()).sum() / lengths.sum()
@@ -159,22 +135,16 @@ def test_uniform_attention_has_the_entropy_of_its_real_keys() -> None:
 
 def test_one_head_has_no_similarity() -> None:
     model, task = made(mixer={"num_heads": 1})
-    found = attention_metrics(model, [next(task.split(0, "test", "cpu").chunks(4))])
+    found = attention_metrics(model, [task.split(0, "test", "cpu")[:4]])
     assert not any(name.startswith("head_similarity") for name in found)
     assert found
-
-
-# Largest logits and dead units, against values that are worked out or set by hand
 
 
 @torch.no_grad()
 @pytest.mark.parametrize("position", ["learned", "alibi"])
 def test_the_largest_logit_is_that_of_no_masked_pair(position: str) -> None:
-    """Of the first layer of the encoder, q·k/√d and its bias pair by pair, though training uses the fused kernel."""
     model, batch = reverse(position=position)
     model.eval()
-    assert batch.source is not None
-    assert batch.source_mask is not None
     stack: Any = model.stack
     block = stack.encoder.blocks[0]
     seen = []
@@ -182,16 +152,11 @@ def test_the_largest_logit_is_that_of_no_masked_pair(position: str) -> None:
     found = layer_metrics(model, [batch])
     handle.remove()
     x, where, _ = seen[0]
-    q, k = (layer(x).unflatten(2, (3, 4)).numpy() for layer in (block.mixer.query, block.mixer.key))
+    q, k = (layer(x).unflatten(2, (3, 4)).transpose(1, 2) for layer in (block.mixer.query, block.mixer.key))
     bias = where.bias(x.shape[1], x.shape[1], x.device)
-    real = batch.source_mask[:, 0, 0].numpy()
-    largest = max(
-        float(q[b, i, h] @ k[b, j, h]) / 2 + (0.0 if bias is None else bias[h, i, j].item())
-        for b in range(len(x))
-        for h in range(3)
-        for i in np.flatnonzero(real[b])
-        for j in np.flatnonzero(real[b])
-    )
+    real = batch.source_mask[:, 0, 0]
+    logits = q @ k.mT / 2 + (0 if bias is None else bias)
+    largest = float(logits.transpose(0, 1)[:, real[:, :, None] & real[:, None]].max())
     path = "attention_logit_max/stack.encoder.blocks.0.mixer"
     assert found[path] == pytest.approx(largest, rel=1e-5)
     layers = [value for name, value in found.items() if name.startswith("attention_logit_max/")]
@@ -211,7 +176,6 @@ def test_a_unit_that_only_padding_wakes_is_dead() -> None:
     feedforward = stack.encoder.blocks[0].feedforward
     feedforward.up.weight.zero_()
     feedforward.up.bias.copy_(torch.tensor([-1.0] * 5 + [0.0] + [1.0] * 6))
-    assert batch.source_mask is not None
     real = batch.source_mask[:, 0, 0]
 
     def wake(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
@@ -255,4 +219,9 @@ def test_a_model_lacks_what_it_has_no_part_for(section: dict[str, Any], names: s
     model, task = made(**section)
     batch = task.split(0, "test", "cpu")[:16]
     assert {name for name in layer_metrics(model, [batch]) if "/" not in name} == names
+    assert (
+        bool(attention_maps(model, batch))
+        == bool(attention_metrics(model, [batch]))
+        == ("attention_entropy" in names)
+    )
     assert measurable(model) == names - {"attention_entropy"}

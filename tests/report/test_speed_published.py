@@ -91,10 +91,11 @@ def test_a_trained_study_shows_speed_beside_accuracy_and_drops_its_files_when_it
     assert len(published_material(folder).table("speed")) == len(speeds(few))
     found = published_material(folder)
     beside = {"speed.csv": found.table("speed"), "scaling.csv": found.table("scaling")}
-    folder.save_verdicts(found.comparisons, found.claims, beside=beside)
+    verdicts = {"comparisons.csv": found.comparisons, "claims.csv": found.claims}
+    folder.save_verdicts({**verdicts, **beside})
     with (folder.path / "speed.csv").open() as file:
         assert "verdict" not in next(csv.DictReader(file))
     assert not (folder.path / "scaling.csv").exists()
     assert "<th>ratio</th>" in str(load(folder.path).speed._repr_html_())
-    folder.save_verdicts(found.comparisons, found.claims, beside={"speed.csv": found.table("speed")[:0]})
+    folder.save_verdicts({"speed.csv": found.table("speed")[:0]})
     assert not (folder.path / "speed.csv").exists()

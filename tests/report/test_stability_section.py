@@ -15,8 +15,7 @@ from ablate.analysis.stability import stability
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
 from ablate.features.stress.sections.rates import Rates, sensitivity
-from ablate.records.folder import StudyFolder
-from ablate.records.verdicts import STABILITY
+from ablate.records.folder import STABILITY, StudyFolder
 from ablate.report.answer import answers
 from ablate.report.draw import style
 from ablate.report.section import Folded, Material, Picture, Text

@@ -10,10 +10,10 @@ import pytest
 from made_evidence import study as made
 
 from ablate.base.errors import AblateError
+from ablate.commands.list import overview
 from ablate.core.cell import Cell
 from ablate.core.trial import Trial
 from ablate.records.folder import StudyFolder
-from ablate.route.overview import overview
 from ablate.route.publish import publish
 
 ENDS = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88], "b": [0.5, 0.7, 0.4, 0.55]}
@@ -46,21 +46,16 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_every_report_has_a_row(results: Path) -> None:
-    rows = {row.pop("name"): row for row in overview(results).rows}
+    rows = {row.pop("report"): row for row in overview(results).rows}
     assert list(rows) == ["begun", "damaged", "old", "x", "x@confirm", "x@seeds=9"]
     assert rows["x"] == {
-        "what": "Which?", "date": "2026-11-22 08:07", "trials": "12", "state": "finished",
+        "question": "Which?", "date": "2026-11-22 08:07", "state": "12 of 12 trials",
         "verdicts": "1 better, 1 inconclusive",
     }  # fmt: skip
-    assert (rows["x@confirm"]["what"], rows["x@confirm"]["date"]) == ("confirms x", "–")
-    assert rows["x@seeds=9"]["what"] == "with seeds=9"
-    assert (rows["x@seeds=9"]["trials"], rows["x@seeds=9"]["state"]) == (
-        "9 of 12",
-        "3 trials missing, 1 trial failed",
-    )
-    assert rows["old"]["what"] == "Which?; with seeds=4"
-    assert (rows["begun"]["state"], rows["begun"]["trials"]) == ("no report yet", "1")
-    assert rows["damaged"]["state"] == "cannot be read"
+    assert (rows["x@confirm"]["question"], rows["x@confirm"]["date"]) == ("confirms x", "–")
+    assert rows["x@seeds=9"]["question"] == "with seeds=9"
+    assert rows["x@seeds=9"]["state"] == "9 of 12 trials, 1 failed"
+    assert [rows[name]["state"] for name in ("begun", "damaged")] == ["no report yet", "cannot be read"]
 
 
 def test_the_command_lists_them_without_torch(results: Path) -> None:

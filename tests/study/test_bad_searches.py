@@ -34,7 +34,7 @@ WIDE = "model.kind: {choice: [plain, wide]}"
         ("model.kind: {choice: [plain, plain]}", "model.kind.choice[1]: is listed twice; given 'plain'."),
         ("model.x: {choice: [1, 1.0]}", "model.x.choice[1]: is listed twice; given 1.0"),
         ("model.kind: {choice: [plain, wid]}", "choice[1]: is not a choice; given 'wid'; allowed: plain"),
-        ("model.heads: {float: [1.5, 2.5]}", "model.heads: must be a whole number; given 1.5. Write {int:"),
+        ("model.heads: {float: [1.5, 2.5]}", "model.heads.float[0]: must be a whole number; given 1.5"),
         ("model.heads: {choice: [7]}", "model.heads: must not be seven, whatever its value; given '7'"),
         (f"model.heads: {{int: [1, 2], when: model.knd=wide}}, {WIDE}", "Did you mean 'model.kind'?"),
         (

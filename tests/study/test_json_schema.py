@@ -120,7 +120,6 @@ def test_several_tasks_stand_for_one(validator: Draft202012Validator) -> None:
         ({"factors": {"model.mixer.score": "dot"}}, "$.factors['model.mixer.score']"),
         ({"factors": {"model.mixer.score": []}}, "$.factors['model.mixer.score']"),
         ({"factors": {"model.mixer.score": ["dott"]}}, "$.factors['model.mixer.score'][0]"),
-        ({"factors": {"model.norm": [{"name": "none", "eps": 1}]}}, "$.factors['model.norm'][0]"),
         ({"variants": {"v": {"model.norm": "btch"}}}, "$.variants.v['model.norm']"),
         ({"variants": {"v": {"modell.norm": "batch"}}}, "$.variants.v"),
         ({"claims": "a beats b"}, "$.claims"),

@@ -78,10 +78,3 @@ def test_a_setting_in_words(write: Callable[..., Path]) -> None:
     space = spec(write(GRID)).space
     point = {"model.kind": "wide", "model.x": 0.2, "model.heads": 3}
     assert space.labels(point) == {"model.kind": "wide", "model.x": "0.2", "model.heads": "3"}
-
-
-def test_values_that_cannot_be_built_alone_are_remarked(write: Callable[..., Path]) -> None:
-    (remark,) = spec(write(f"{PEAK_STUDY}search: {{over: {{model.heads: {{int: [5, 8]}}}}}}\n")).remarks
-    assert remark.startswith(
-        "model.heads = 7 cannot be built with everything else as it is (must not be seven)"
-    )

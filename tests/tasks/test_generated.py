@@ -1,7 +1,5 @@
 """What tasks that generate their examples promise about training and evaluation data."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a user's own task must say."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

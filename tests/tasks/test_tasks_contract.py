@@ -1,7 +1,5 @@
 """What every registered task promises."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

@@ -18,9 +18,8 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, VariantFacts
 from ablate.core.record import Curve, Record
 from ablate.core.trial import Trial
-from ablate.records.folder import StudyFolder
+from ablate.records.folder import CLAIM_COLUMNS, StudyFolder
 from ablate.records.store import Store
-from ablate.records.verdicts import CLAIM_COLUMNS
 from ablate.tracking.database import opened
 from ablate.tracking.sync import Status, sync
 
@@ -110,7 +109,8 @@ def report(
     )
     judged = [{"variant": f"v{n}", "verdict": word, "exploratory": False} for n, word in enumerate(verdicts)]
     comparisons = pd.DataFrame([*judged, {"variant": "beside", "verdict": "better", "exploratory": True}])
-    folder.save_verdicts(comparisons, pd.DataFrame(columns=list(CLAIM_COLUMNS)))
+    claims = pd.DataFrame(columns=list(CLAIM_COLUMNS))
+    folder.save_verdicts({"comparisons.csv": comparisons, "claims.csv": claims})
     folder.save_page({"report.md": TEXT} | dict(page))
     folder.roster.close(every)
     return folder

@@ -100,18 +100,6 @@ def test_a_database_that_is_gone_is_built_again_the_same(results, empty_database
     assert told(results) == written
 
 
-def test_long_curves_and_many_parameters_are_written_whole(results):
-    steps = np.arange(2500)
-    config = {f"p{number}": number for number in range(250)}
-    run = tracked("baseline", 0, curves={"loss": Curve(steps, np.sqrt(steps))}, metrics={}, config=config)
-    track(results, run, seeds={f"q{number}": number for number in range(200)})
-    assert query(results, "SELECT count(*), max(value) FROM metrics WHERE key = 'Curves/loss'") == [
-        (2500, np.sqrt(2499))
-    ]
-    assert query(results, "SELECT count(*) FROM params WHERE key LIKE 'p%'") == [(250,)]
-    assert query(results, "SELECT count(*) FROM tags WHERE key LIKE 'seeds.q%'") == [(200,)]
-
-
 def test_runs_follow_the_study(results):
     """A trial that failed and is trained again, more trials, another task, fewer."""
     one, two = tracked("baseline", 0), tracked("model.norm=batch", 0)

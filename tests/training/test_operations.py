@@ -1,7 +1,5 @@
 """What is timed is what a training does, and repeating it changes nothing that costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What every registered optimizer and schedule must satisfy; found by walking the registry."""
 
-from __future__ import annotations
-
 import io
 from itertools import combinations, pairwise
 from typing import Any

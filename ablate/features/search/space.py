@@ -113,36 +113,30 @@ class SpaceReader:
     bases: Sequence[tuple[str, Config]]
     "The configs that the search will change, by the name of their variant."
 
-    def read(self, over: Mapping[str, Choice | FloatRange | IntRange]) -> tuple[Space, list[str]] | None:
-        """The space; None where something is wrong with it.
-
-        Beside it, remarks on values that cannot be built alone. Together with others they may, so that they are no
-        mistake.
-        """
+    def read(self, over: Mapping[str, Choice | FloatRange | IntRange]) -> Space | None:
+        """The space; None where something is wrong with it."""
         before = len(self.draft.document.problems)
         choices = {p: self._labelled(p, spec.choice) for p, spec in over.items() if isinstance(spec, Choice)}
         parameters = {path: _parameter(path, spec, choices) for path, spec in over.items()}
         conditions = {path: self._conditions(path, spec.when, parameters) for path, spec in over.items()}
         # Each after those that its conditions name, outer paths first.
         rest = sorted(parameters, key=lambda path: path.count("."))
-        ordered: list[Parameter] = []
+        ordered: dict[str, Parameter] = {}
         while rest:
-            known = {p.path for p in ordered}
-            ready = next((path for path in rest if known.issuperset(conditions[path])), None)
-            if ready is None:
+            ready = [path for path in rest if conditions[path].keys() <= ordered.keys()]
+            if not ready:
                 at = (self.kind, "over", rest[0])
                 self.draft.document.refuse(at, "have circular `when` conditions", listed(rest))
                 return None
-            ordered.append(parameters[ready])
-            rest.remove(ready)
-        space = Space(tuple(ordered), choices, {path: found for path, found in conditions.items() if found})
-        remarks: list[str] = []
-        for parameter, (name, base) in itertools.product(ordered, self.bases):
+            rest.remove(ready[0])
+            ordered[ready[0]] = parameters[ready[0]]
+        conditions = {path: found for path, found in conditions.items() if found}
+        space = Space(tuple(ordered.values()), choices, conditions)
+        for parameter, (name, base) in itertools.product(ordered.values(), self.bases):
             if not self._refused(parameter.path):
                 with self.draft.document.reporting(self.kind, "over", parameter.path):
-                    remarks += self._check(space, parameter, name, base)
-        wrong = len(self.draft.document.problems) > before
-        return None if wrong else (space, list(dict.fromkeys(remarks)))
+                    self._check(space, parameter, name, base)
+        return None if len(self.draft.document.problems) > before else space
 
     def _refused(self, path: str) -> bool:
         """Whether something is wrong with a parameter already."""
@@ -186,80 +180,51 @@ class SpaceReader:
                 conditions[other] = both
         return conditions
 
-    def _check(self, space: Space, parameter: Parameter, name: str, base: Config) -> list[str]:
-        """Raises `Invalid` for a parameter that does not fit one base; remarks on values that cannot be built alone."""
-        context = self._patched(base, space.patches(space.satisfying(parameter)))
+    def _check(self, space: Space, parameter: Parameter, name: str, base: Config) -> None:
+        """Raises `Invalid` for a parameter that does not fit one base."""
+        path, needed = parameter.path, space.satisfying(parameter)
+        context = self._patched(base, space.patches(needed))
         if context is None:
-            return []  # The parameters that its conditions name are at fault, and are reported there.
+            return  # The parameters that its conditions name are at fault, and are reported there.
         try:
-            value_at(context, parameter.path)
+            value_at(context, path)
         except Invalid as error:
             where = "" if name == "baseline" else f" in {name}"
-            raise Invalid.many(
-                replace(p, rule=p.rule + where, path=(), given=NOT_GIVEN) for p in error.problems
-            ) from None
+            problems = (replace(p, rule=p.rule + where, given=NOT_GIVEN) for p in error.problems)
+            raise Invalid.many(problems) from None
         for outer in space.parameters:
-            removing = self._removing(space, parameter, outer, base)
-            if removing is not None:
-                keeping = [_names(v)[1] for v in outer.choices if v != removing]
-                when = (
-                    f"Say when it is searched, for instance `when: {outer.path}={keeping[0]}`"
-                    if keeping
-                    else ""
-                )
-                raise Invalid("", f"does not exist with {outer.path}={removing}", hint=when or TAKE_OUT)
-        return self._check_values(space, parameter, context)
+            for label in outer.choices if path.startswith(f"{outer.path}.") else ():
+                point = space.consistent(space.satisfying(outer) | needed | {outer.path: label})
+                config = self._patched(base, space.patches(point)) if space.active(parameter, point) else None
+                if config is not None and not has_path(config, path):
+                    hint = f"Say when it is searched, with `when: {outer.path}=…`, or take one of them out"
+                    raise Invalid("", f"does not exist with {outer.path}={label}", hint=hint)
+        self._check_values(space, parameter, context)
 
-    def _removing(self, space: Space, parameter: Parameter, outer: Parameter, base: Config) -> str | None:
-        """A value of an outer parameter with which the path does not exist although it would be searched."""
-        inside = parameter.path.startswith(f"{outer.path}.")
-        for label in outer.choices if inside else ():
-            wanted = space.satisfying(outer) | space.satisfying(parameter) | {outer.path: label}
-            point = space.consistent(wanted)
-            config = self._patched(base, space.patches(point)) if space.active(parameter, point) else None
-            if config is not None and not has_path(config, parameter.path):
-                return label
-        return None
-
-    def _check_values(self, space: Space, parameter: Parameter, context: Config) -> list[str]:
-        """Every choice, or both ends of a range, must be a value that the path can have."""
-        path, document = parameter.path, self.draft.document
-        configs: list[tuple[Any, Config]] = []
-        known: dict[str, Any] = {}
-        for index, value in enumerate(parameter.ends()):
-            at = (self.kind, "over", path, parameter.kind, index)
-            used = space.value(parameter, value)
+    def _check_values(self, space: Space, parameter: Parameter, context: Config) -> None:
+        """Every choice, or both ends of a range, must be a value that the path can have, and one of all a config that
+        can be built.
+        """
+        path, values, refused = parameter.path, parameter.ends(), False
+        for index, value in enumerate(values):
             try:
-                config = self.draft.resolve(apply_patches(context, {path: used}))
+                self.draft.resolve(apply_patches(context, {path: space.value(parameter, value)}))
             except Invalid as error:
+                at = (self.kind, "over", path, parameter.kind, index)
+                refused = True
                 for problem in error.problems:
-                    own = {"given": used} if problem.path == tuple(path.split(".")) else {}
-                    if parameter.kind != "float" or "whole number" not in problem.rule:
-                        document.report(replace(problem, path=at, **own))
-                    elif not self._refused(path):
-                        hint = "Write {int: [low, high]}"
-                        document.report(replace(problem, path=at[:3], hint=hint, **own))
-                continue
-            same = known.setdefault(key_of(config), value)
-            if same != value:
-                document.refuse(at, f"is the same as {same}", value, hint=TAKE_OUT)
-            configs.append((value, config))
-        if self._refused(path):
-            return []
+                    self.draft.document.report(replace(problem, path=at))
         if parameter.kind == "int" and parameter.num_values() <= MAX_BUILT:
-            whole = parameter.values()
-            configs = [(v, self.draft.resolve(apply_patches(context, {path: v}))) for v in whole]
-        attempts = [(value, attempt(self.draft.workload.check, config)[1]) for value, config in configs]
-        refused = {value: problems[0] for value, problems in attempts if problems}
-        if not refused:
-            return []
-        value, first = next(iter(refused.items()))
-        if len(refused) == len(configs):
-            raise Invalid("", f"{first.rule}, whatever its value", value, first.allowed, first.hint)
-        return [
-            f"{path} = {listed(refused, 6)} cannot be built with everything else as it is ({first.rule}); a "
-            "setting that cannot be built costs one of the trials and is listed as invalid"
-        ]
+            values = parameter.values()
+        problems: list[Problem] = []
+        for value in () if refused else values:
+            config = self.draft.resolve(apply_patches(context, {path: space.value(parameter, value)}))
+            found = attempt(self.draft.workload.check, config)[1]
+            if not found:
+                return
+            problems += [replace(found[0], rule=f"{found[0].rule}, whatever its value", path=(), given=value)]
+        if problems:
+            raise Invalid.many(problems[:1])
 
 
 def _condition(text: str, path: str, others: Mapping[str, Parameter]) -> tuple[str, list[Any]]:

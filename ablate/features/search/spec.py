@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.registry import PartConfig
@@ -35,7 +35,6 @@ class SearchSpec:
     at: str
     "`last`, or `best_validation`: the evaluation that counts."
     winners: int = 1
-    remarks: tuple[str, ...] = field(default=(), compare=False)
 
     def facts(self) -> SearchFacts:
         """The facts that tables and reports show."""
@@ -71,7 +70,7 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
     _check_conflicts(draft, kind)
     changed = variants if kind == "tune" else variants[:1]
     bases = [(variant.name, config) for variant in changed for config in variant.configs]
-    space, remarks = SpaceReader(draft, kind, bases).read(section.over) or (None, [])
+    space = SpaceReader(draft, kind, bases).read(section.over)
     description = draft.workload.describe(variants[0].configs[0])
     objectives = _objectives(draft, kind, description)
     trials = section.trials or DEFAULT_TRIALS
@@ -101,7 +100,6 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
         batch=section.batch,
         at=draft.study.metric.at,
         winners=winners,
-        remarks=tuple(remarks),
     )
 
 

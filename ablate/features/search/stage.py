@@ -55,8 +55,6 @@ def settle(run: Run) -> Experiment:
         for index in range(len(experiment.tasks))
     ]
     plan = SearchPlan(every, run.folder.roster.add)
-    for remark in spec.remarks:
-        run.say(say("plan.note", remark))
     _compare_versions(run, spec, plan.left)
     judged = 1 + spec.winners + experiment.study.placebo if sweeps else len(searched)
     records = run.drive(plan, later=_judging(experiment, judged))
@@ -226,7 +224,6 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
             sentences.append(
                 say("plan.range", p.path, p.choices, p.kind == "int", low, high, step, p.log, p.when)
             )
-        sentences += [say("plan.note", remark) for remark in spec.remarks]
     return sentences, None
 
 

@@ -17,13 +17,12 @@ from ablate.features.speed.section import SpeedSection
 from ablate.features.speed.stage import Timing, was_timed
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.route.cached import staying_current
 from ablate.route.choose import as_reported, study_path
 from ablate.route.claims import date_claims, is_measured
 from ablate.route.confirm import confirming
 from ablate.route.gather import gather
 from ablate.route.options import Options
-from ablate.route.place import place, refuse_another, reported, source_of
+from ablate.route.place import place, refuse_another, source_of
 from ablate.route.publish import publish
 from ablate.route.running import reference
 from ablate.study.experiment import Experiment
@@ -51,16 +50,9 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
     refuse_another(prepared, results)
     given = confirming(prepared, results)
     section = _section(given, processes)
-    # How variants are timed changes nothing of what is reported beside.
-    folder, differs = place(given.document, options, beside="speed")
-    facts = reported(folder)
-    as_run = Options(results=results, sweep=facts is not None and facts.searched == "sweep")
+    folder, differs = place(given.document, options)
     store = Store(results / "store", warn)
-    with (
-        exclusive(store.root, folder.name, say),
-        interruptible(),
-        staying_current(folder, path, as_run),
-    ):
+    with exclusive(store.root, folder.name, say), interruptible():
         experiment = given.reporting(folder.name, differs)
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder, warn) if trained else experiment
