@@ -67,8 +67,13 @@ class Group(click.Group):
             print(end="", flush=True)  # nothing where standard output is closed
         except AblateError as error:
             fault, problems, code = str(error), [*map(str, getattr(error, "problems", []))], error.exit_code
-        except KeyboardInterrupt:
-            fault, code = "Interrupted; no trial was running.", 130
+        except KeyboardInterrupt as error:
+            kept = (
+                f"{error} are kept; run the same command to continue"
+                if str(error)
+                else "no trial was running"
+            )
+            fault, code = f"Interrupted; {kept}.", 130
         except BrokenPipeError:
             code = 141
         except click.ClickException as error:

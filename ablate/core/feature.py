@@ -118,6 +118,10 @@ class Feature:
         """Measures what is `missing`, after training, and returns what is known; `AblateError` is a warning."""
         return None
 
+    def kept(self, folder: Any, evidence: Evidence) -> Any:
+        """What it keeps in the study's folder beside that, for its sections."""
+        return None
+
     def plan(self, experiment: Any, store: Any) -> tuple[list[str], Mapping[str, Any] | None]:
         """What `ablate plan` says of it, in sentences and as plain data under its name; None: nothing."""
         return [], None

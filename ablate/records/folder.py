@@ -26,7 +26,6 @@ from ablate.core import names
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
-from ablate.records.evaluated import Evaluated
 from ablate.records.roster import Roster
 from ablate.records.tables import (
     CURVES,
@@ -50,7 +49,6 @@ _STUDY = "study.yaml"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _VARIANTS = "variants.json"
-_EVALUATION, _MAPS = "evaluation.csv", "attention.npz"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)
 """The files of every report."""
 
@@ -183,14 +181,6 @@ class StudyFolder:
     def save_variants(self, judged: Mapping[str, Any]) -> None:
         """Writes the variants as they are judged, with their configs."""
         write_text(self.path / _VARIANTS, json.dumps(judged, indent=1) + "\n")
-
-    def evaluated(self) -> Evaluated:
-        """The evaluations of kept weights. Raises `AblateError`."""
-        return Evaluated.load(self.path / _EVALUATION, self.path / _MAPS)
-
-    def save_evaluated(self, evaluated: Evaluated) -> None:
-        """Writes the evaluations of kept weights."""
-        evaluated.save(self.path / _EVALUATION, self.path / _MAPS)
 
     def save_page(self, page: Mapping[str, str | bytes]) -> None:
         """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ablate.core.facts import Facts, TaskFacts
-    from ablate.records.evaluated import Evaluated
 
 
 @dataclass(frozen=True)
@@ -37,10 +36,8 @@ class Material:
     "What `analysis.compare` makes of the evidence."
     claims: pd.DataFrame
     "What `analysis.claims` makes of it."
-    evaluated: Evaluated | None = None
-    "The evaluations of kept weights that belong to the trials of the study."
-    left_out: str = ""
-    "Which evaluations do not belong to them, and why, in a sentence."
+    kept: Mapping[str, Any] = field(default_factory=dict)
+    "Name of a feature → what it keeps in the study's folder by its own name."
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     "Name → what `analysis.stability` and the features make of the evidence."
     results: Path = DEFAULT_RESULTS

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.base.errors import StudyError
 from ablate.base.process import gc_paused
 from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.feature import derived, features
@@ -58,7 +57,6 @@ def material(folder: StudyFolder) -> Material:
     from ablate.report.section import Material
 
     evidence = folder.evidence()
-    evaluated, left_out = folder.evaluated().current(set(evidence.trials["id"]), _checkpoint(folder))
     comparisons, claims, steady = compare(evidence), judge_claims(evidence), stability(evidence)
     if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
@@ -69,24 +67,13 @@ def material(folder: StudyFolder) -> Material:
         evidence,
         comparisons,
         claims,
-        evaluated,
-        left_out,
+        {feature.name: feature.kept(folder, evidence) for feature in features()},
         tables={
             "stability": steady,
             **{name: table for feature in features() for name, table in feature.tables(evidence).items()},
         },
         results=folder.results,
     )
-
-
-def _checkpoint(folder: StudyFolder) -> str:
-    """Which weights the study keeps, by its resolved file; `none` where that cannot be told."""
-    from ablate.study.document import read_document
-
-    try:
-        return str(read_document(folder.study_file).data.get("checkpoint", "none"))
-    except StudyError:
-        return "none"
 
 
 def print_results(folder: StudyFolder, console: Console) -> None:

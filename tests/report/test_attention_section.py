@@ -13,10 +13,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ablate.core.facts import BASELINE
-from ablate.records.evaluated import AttentionMap, Evaluated
+from ablate.features.evaluate.kept import AttentionMap, Evaluated
+from ablate.features.evaluate.sections.kept_weights import COLOUR_MAP, MAX_FIGURES, Attention, layer_name
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Text
-from ablate.report.sections.kept_weights import COLOUR_MAP, MAX_FIGURES, Attention, layer_name
 
 STUDY = synthetic.study(num_seeds=2)
 LAST = STUDY.facts.variants[-1].name
@@ -36,7 +36,7 @@ def layer(
 
 def section(*layers: AttentionMap) -> tuple[str, list[Picture]]:
     """The explanation of the section, and its pictures."""
-    material = Material(STUDY, pd.DataFrame(), pd.DataFrame(), Evaluated([], [*layers]))
+    material = Material(STUDY, pd.DataFrame(), pd.DataFrame(), {"evaluate": Evaluated(maps=layers)})
     legend, *pictures = Attention().blocks(material)
     assert isinstance(legend, Text)
     return legend.words, [picture for picture in pictures if isinstance(picture, Picture)]
@@ -92,7 +92,7 @@ def test_variants_come_in_the_order_of_the_study_with_words_for_who_cannot_see()
     assert "layer 1 with 4 heads, layer 2 with 4 heads" in found[0].alt
     assert "seed 0" in legend
     assert not any(picture.caption for picture in found)
-    assert list(Attention().blocks(Material(STUDY, pd.DataFrame(), pd.DataFrame(), Evaluated()))) == []
+    assert list(Attention().blocks(Material(STUDY, pd.DataFrame(), pd.DataFrame()))) == []
 
 
 def test_a_page_shows_so_many_variants_and_says_where_the_rest_is() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,11 @@ import synthetic
 
 from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
-from ablate.records.evaluated import AttentionMap, Evaluated
+from ablate.features.evaluate.kept import COLUMNS, AttentionMap, Evaluated
+from ablate.features.evaluate.sections.kept_weights import KeptWeights, evaluation_table
 from ablate.records.folder import StudyFolder
 from ablate.report.section import Material, Text
-from ablate.report.sections.kept_weights import KeptWeights, evaluation_table
+from ablate.report.words import say
 
 FACTS = synthetic.study(num_seeds=2).facts
 
@@ -34,51 +36,51 @@ def test_the_table_has_means_over_seeds_and_leaves_single_layers_out() -> None:
         for seed, value in enumerate(values)
         for m, v in (("accuracy", value), ("attention_entropy/stack.blocks.0.mixer", 1.0))
     ]
-    table = evaluation_table(rows, FACTS)
+    table = evaluation_table(pd.DataFrame(rows), FACTS)
     assert table is not None
     assert [column.heading for column in table.columns] == ["Variant", "Slice", "Seeds", "Accuracy"]
     assert [row["slice"] for row in table.rows] == ["test", "seq_len=9"]
     assert [column.key for column in table.columns if column.words] == ["slice"]
     assert [row["accuracy"] for row in table.rows] == [".50 ± .35", ".500"]
-    assert evaluation_table([], FACTS) is None
+    assert evaluation_table(pd.DataFrame(columns=list(COLUMNS)), FACTS) is None
 
 
 def test_what_was_left_out_is_said_without_a_table_too() -> None:
     evidence, empty = synthetic.study(num_seeds=2), pd.DataFrame()
-    blocks = list(KeptWeights().blocks(Material(evidence, empty, empty, Evaluated(), "Left out: a reason.")))
-    assert blocks == [Text("Left out: a reason.", aside=True)]
-    assert list(KeptWeights().blocks(Material(evidence, empty, empty, Evaluated()))) == []
+    blocks = list(KeptWeights().blocks(Material(evidence, empty, empty, {"evaluate": Evaluated(left_out=2)})))
+    assert blocks == [Text(say("evaluate.gone", 2), aside=True)]
+    assert list(KeptWeights().blocks(Material(evidence, empty, empty))) == []
+
+
+def found(
+    *rows: tuple[str, str, float], maps: Sequence[AttentionMap] = (), weights: str = "final"
+) -> Evaluated:
+    every = [(trial, "v", "", 0, weights, of, "m", value) for trial, of, value in rows]
+    return Evaluated(pd.DataFrame(every, columns=list(COLUMNS)), maps)
 
 
 def test_what_was_evaluated_comes_back_and_is_brought_up_to_date(tmp_path: Path) -> None:
-    def row(trial: str, of: str, value: float) -> dict[str, object]:
-        return {
-            "id": trial, "variant": "v", "task": "", "seed": 0, "weights": "final", "slice": of, "metric": "m",
-            "value": value,
-        }  # fmt: skip
-
     weights = np.full((1, 2, 3, 3), 1 / 3, np.float32)
-    found = AttentionMap("a", BASELINE, "recall", 0, "stack.blocks.0.mixer", weights)
+    seen = AttentionMap("a", BASELINE, "recall", 0, "stack.blocks.0.mixer", weights)
     folder = StudyFolder.at(tmp_path)
-    assert folder.evaluated() == Evaluated()
-    first = Evaluated([row("a", "test", 0.1), row("a", "long", 0.2), row("b", "test", 0.3)], [found])
-    folder.save_evaluated(first)
-    loaded = folder.evaluated()
-    assert loaded.rows == first.rows
-    np.testing.assert_array_equal(loaded.maps[0].weights, first.maps[0].weights)
-    newer = loaded.updated(Evaluated([row("a", "test", 0.5)]))
-    assert [(r["id"], r["slice"], r["value"]) for r in newer.rows] == [
-        ("b", "test", 0.3), ("a", "test", 0.5),
-    ]  # fmt: skip
-    assert [r["id"] for r in newer.of({"b"}).rows] == ["b"]
-    current, reason = newer.current({"b"}, "none")
-    assert [r["id"] for r in current.rows] == ["b"]
-    assert reason == "Left out: 1 trial that is no longer in the study."
-    current, reason = newer.current({"a", "b"}, "best")
-    assert current == Evaluated([], [])
-    assert reason == "Left out: the final weights of 2 trials; the study keeps the best ones."
-    current, reason = newer.current({"a", "b"}, "final")
-    assert (current.rows, reason) == (newer.rows, "")
+    assert Evaluated.load(folder).rows.empty
+    first = found(("a", "test", 0.1), ("a", "long", np.nan), ("b", "test", 0.3), maps=[seen])
+    first.save(folder)
+    loaded = Evaluated.load(folder)
+    pd.testing.assert_frame_equal(loaded.rows, first.rows, check_dtype=False)
+    np.testing.assert_array_equal(loaded.maps[0].weights, weights)
+    newer = loaded.updated(found(("a", "test", 0.5)))
+    assert newer.rows[["id", "slice"]].to_numpy().tolist() == [["a", "long"], ["b", "test"], ["a", "test"]]
+    assert newer.rows["value"].tolist()[1:] == [0.3, 0.5]
+    assert newer.maps == []
+    for ids, kind, kept, left_out in (
+        ({"b"}, "none", ["b"], 1),
+        ({"a", "b"}, "best", [], 2),
+        ({"a", "b"}, "final", ["a", "b", "a"], 0),
+    ):
+        current = newer.current(ids, kind)
+        assert (current.rows["id"].tolist(), current.left_out) == (kept, left_out)
+    assert [one.id for one in loaded.current({"a"}, "best").maps] == ["a"], "of weights that are not known"
     (tmp_path / "attention.npz").write_bytes(b"PK cut")
     with pytest.raises(AblateError, match="cannot be read"):
-        folder.evaluated()
+        Evaluated.load(folder)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ablate.base.errors import AblateError, Problem, StudyError, listed
+from ablate.base.errors import Problem, StudyError, listed
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible, now
 from ablate.core.evidence import Evidence
@@ -17,41 +17,36 @@ from ablate.features.speed.section import SpeedSection
 from ablate.features.speed.stage import Timing, was_timed
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.route.choose import as_reported, study_path
+from ablate.route.choose import as_reported
 from ablate.route.claims import date_claims, is_measured
-from ablate.route.confirm import confirming
 from ablate.route.gather import gather
 from ablate.route.options import Options
-from ablate.route.place import place, refuse_another, source_of
+from ablate.route.place import source_of
 from ablate.route.publish import publish
+from ablate.route.revisit import reread
 from ablate.route.running import reference
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.given import resolved_text
-from ablate.study.prepare import prepare
 
 Say = Callable[[str], None]
-
-
-class NotTimedError(AblateError):
-    """A variant that cannot be timed."""
-
-    exit_code = 1
 
 
 def bench(path: Path, options: Options, processes: int | None, say: Say, warn: Say) -> StudyFolder:
     """Times what is missing of a study, writes its report, and returns its folder.
 
     `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. `processes`:
-    their number, in place of the study's. Raises `NotTimedError`, and `StudyError` where nothing can be timed at all.
+    their number, in place of the study's. Raises `StudyError` where nothing can be timed at all, and
+    `CannotBeTimedError` for a variant.
     """
-    path, results = study_path(path, options.results), options.results
-    prepared = prepare(path, options.sets)
-    refuse_another(prepared, results)
-    given = confirming(prepared, results)
-    section = _section(given, processes)
-    folder, differs = place(given.document, options)
-    store = Store(results / "store", warn)
+    given, folder, differs = reread(path, options)
+    if rule := lacks_operations(given.workload, given.study):
+        hint = "Override `operations` of the workload"
+        raise StudyError([Problem(rule, ("workload",), hint=hint, source=str(given.path))])
+    section: SpeedSection = given.study.section("speed") or SpeedSection()
+    if processes is not None:
+        section = section.model_copy(update={"processes": processes})
+    store = Store(options.results / "store", warn)
     with exclusive(store.root, folder.name, say), interruptible():
         experiment = given.reporting(folder.name, differs)
         trained = folder.has_trials
@@ -61,23 +56,10 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         claims = date_claims(folder, given.claims, ran, timed)
         if not trained:
             folder.begin(resolved_text(experiment, folder.path), [])
-        try:
-            known = Timing(experiment, store, section).complete(say, fresh=options.fresh).measured
-        except AblateError as error:
-            raise NotTimedError(str(error)) from error
-        evidence = _evidence(experiment, claims, folder)
-        folder.save_evidence(evidence.having("speed", known.frame, known.facts))
+        known = Timing(experiment, store, section).complete(say, fresh=options.fresh).measured
+        folder.save_evidence(_evidence(experiment, claims, folder).having("speed", known.frame, known.facts))
         publish(folder, warn)
     return folder
-
-
-def _section(experiment: Experiment, processes: int | None) -> SpeedSection:
-    """How the variants are timed. Raises `StudyError` where they cannot be."""
-    if rule := lacks_operations(experiment.workload, experiment.study):
-        hint = "Override `operations` of the workload"
-        raise StudyError([Problem(rule, ("workload",), hint=hint, source=str(experiment.path))])
-    section = experiment.study.section("speed") or SpeedSection()
-    return section if processes is None else section.model_copy(update={"processes": processes})
 
 
 def _as_reported(experiment: Experiment, folder: StudyFolder, warn: Say) -> Experiment:
@@ -85,10 +67,9 @@ def _as_reported(experiment: Experiment, folder: StudyFolder, warn: Say) -> Expe
 
     Warns of those whose reported trials are not what the study would train now.
     """
-    found = as_reported(experiment, folder)
-    asked = {(cell.variant, cell.task, cell.seed): cell.id for cell in found.cells()}
-    trials = folder.evidence().trials[["variant", "task", "seed", "id"]].itertuples(index=False, name=None)
-    if stale := dict.fromkeys(v for v, *at, trial in trials if asked.get((v, *at), trial) != trial):
+    found, trials = as_reported(experiment, folder), folder.evidence().trials
+    other = ~trials["id"].isin([cell.id for cell in found.cells()])
+    if stale := [*trials.loc[other & trials["seed"].isin(found.study.seeds.values), "variant"].unique()]:
         warn(
             f"{listed(stale, 4)}: trained with other sources, versions or device than are timed now, so that speed "
             "and quality are not of the same code; run the study again"

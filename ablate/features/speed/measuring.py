@@ -62,6 +62,8 @@ class Request:
 class CannotBeTimedError(AblateError):
     """A config that could not be measured: its key, and the reason."""
 
+    exit_code = 1
+
     def __init__(self, group: Group, config: str, reason: str) -> None:
         self.group, self.config, self.reason = group, config, reason
         super().__init__(reason)

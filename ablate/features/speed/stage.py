@@ -144,7 +144,8 @@ class Timing:
                         self.found[group.key].append(found)
                         kept.save(self.store, self.places[group.key].stands_for, self.found[group.key])
             except CannotBeTimedError as error:
-                raise AblateError(self.places[error.group.key].advice(error)) from error
+                place = self.places[error.group.key]
+                raise CannotBeTimedError(error.group, error.config, place.advice(error)) from error
 
 
 def was_timed(experiment: Experiment, store: Store, section: SpeedSection) -> bool:

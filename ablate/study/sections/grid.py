@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -13,7 +14,7 @@ LEAST = 3
 
 
 def _above_zero(given: Any) -> Any:
-    if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
+    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < math.inf:
         raise refusal("must be a number above 0", "for instance 64, 128 and 256")
     return given
 

@@ -1,4 +1,4 @@
-"""`ablate bench`."""
+"""`ablate bench`: times the variants of a study, adds what it found to the report of the study, and trains nothing."""
 
 from __future__ import annotations
 
@@ -32,19 +32,13 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
 
     Exit codes: 0: done; 1: a variant cannot be timed; 2: the study or the command line is invalid; 130: interrupted.
     """
-    from ablate.commands.run import InterruptedRunError
     from ablate.features.speed.bench import bench
     from ablate.report.terminal import print_verdicts
     from ablate.route.options import Options
     from ablate.route.publish import print_places
 
     with printing(as_json) as console:
-        settings = Options(**options)
-        try:
-            folder = bench(study, settings, processes, saying(console), saying(console, "warning"))
-        except KeyboardInterrupt as error:
-            kept = str(error) or "Processes that finished"
-            raise InterruptedRunError(kept, settings.results / "store") from None
+        folder = bench(study, Options(**options), processes, saying(console), saying(console, "warning"))
         print_verdicts(folder, console, measured=True)
         print_places(folder, console)
     if as_json:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ablate.core.facts import Facts
-from ablate.records.evaluated import TEST, AttentionMap
+from ablate.features.evaluate.kept import TEST, AttentionMap, Evaluated
 from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, number, plus_minus, rows_of, tabulated
@@ -27,20 +27,28 @@ class KeptWeights(Section):
     inside = "evaluations of the trained models, without training again"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        if material.evaluated and (table := evaluation_table(material.evaluated.rows, material.facts)):
+        found = evaluated(material)
+        if table := evaluation_table(found.rows, material.facts):
             yield from (table, Text(say("cost.weights_guide"), aside=True))
-        if material.left_out:
-            yield Text(material.left_out, aside=True)
+        if found.left_out:
+            yield Text(say("evaluate.gone", found.left_out), aside=True)
 
 
-def evaluation_table(rows: Sequence[Mapping[str, Any]], facts: Facts) -> Table | None:
+def evaluated(material: Material) -> Evaluated:
+    """What was evaluated; nothing where it was not."""
+    found: Evaluated = material.kept.get("evaluate") or Evaluated()
+    return found
+
+
+def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
     """A row per variant, task and slice: mean ± standard deviation over seeds of each metric; None without rows.
 
     Numbers of single layers are left to the file.
     """
     place = ["variant", "task", "slice"]
-    found = pd.DataFrame(rows, columns=[*place, "seed", "metric", "value"])
-    found = found[~found["metric"].str.contains("/", regex=False)].replace([np.inf, -np.inf], np.nan)
+    found = rows[~rows["metric"].astype(str).str.contains("/", regex=False)].replace(
+        [np.inf, -np.inf], np.nan
+    )
     if found.empty:
         return None
     cells = found.groupby([*place, "metric"])["value"].agg(_spread).unstack("metric", NOTHING)
@@ -82,7 +90,7 @@ class Attention(Section):
     inside = "the weights of one example, as heat maps of every layer and head"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts, maps = material.facts, material.evaluated.maps if material.evaluated else []
+        facts, maps = material.facts, evaluated(material).maps
         if not maps:
             return
         names, found = names_of(facts), heads(maps)

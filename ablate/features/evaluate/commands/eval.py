@@ -21,7 +21,7 @@ from ablate.commands.options import REPORTED, RESULTS, saying
 )
 @click.option("--only", multiple=True, metavar="VARIANT", help="Evaluate only this variant; may be repeated.")
 @RESULTS
-def command(study: Path, results: Path, **options: Any) -> None:
+def command(study: Path, **options: Any) -> None:
     """Evaluate kept weights, and update the report; train nothing.
 
     STUDY is a study file, or the name of a study that has been run, which is then evaluated with the --set and
@@ -31,9 +31,9 @@ def command(study: Path, results: Path, **options: Any) -> None:
     """
     from rich.console import Console
 
-    from ablate.route.evaluate import Asked, evaluate
+    from ablate.features.evaluate.stage import evaluate
+    from ablate.route.options import Options
     from ablate.route.publish import print_results
 
     console = Console()
-    folder = evaluate(study, results, saying(console), saying(console, "warning"), Asked(**options))
-    print_results(folder, console)
+    print_results(evaluate(study, Options(**options), saying(console), saying(console, "warning")), console)

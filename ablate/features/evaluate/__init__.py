@@ -1,0 +1,9 @@
+"""`ablate eval`: what kept weights show, on the study's own task and on others, without training."""
+
+from __future__ import annotations
+
+from ablate.core.feature import Feature
+
+
+class EvaluateFeature(Feature, kept="kept:of_report"):
+    """Numbers and attention maps in the study's folder, which its report shows."""
