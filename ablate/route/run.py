@@ -89,8 +89,7 @@ def _ended(
 ) -> Outcome:
     """How it ended; notes what the report was made from, where nothing is missing."""
     found = {cell.id: records[cell.id] for cell in work.cells if cell.id in records}
-    chose = {cell.id for cell in run.experiment.choice.cells}
-    asked = [cell for cell in work.cells if cell.id not in chose]
+    asked = work.judged
     missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in asked)
     failures = any(record.status == "failed" for record in found.values())
     inputs = [known.files for known in measured.values()]
