@@ -5,7 +5,7 @@ a pilot; or else of its last report. Only the spread of their differences is use
 
 A pilot is a few seeds of every variant, trained to learn how far their differences from the baseline spread. Its seeds
 neither judge nor tune, so that no verdict and no claim rests on what it showed. Its trials are kept in the store like
-any others; the roster of the study holds them until the study has a report, which tells the spread itself.
+any others; the list of trials of the study holds them until the study has a report, which tells the spread itself.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ def _stored(known: Known, facts: Facts) -> tuple[Evidence | None, str]:
     seeds = {*experiment.study.seeds.values}
     for folder in known.folders:
         with suppress(AblateError):
-            cells = folder.roster.cells()
+            cells = folder.trial_list.cells()
             seeds |= {cell.seed for cell in cells if cell.judged and cell.seed < TUNING_SEEDS_FROM}
     cells = experiment.cells([*sorted(seeds), *known.pilot_seeds])
     trained = [cell for cell in cells if cell.variant not in placebos and store.has(cell.id)]
@@ -234,7 +234,7 @@ def pilot(known: Known, seeds: int, options: Options, console: Console) -> list[
         for cell in experiment.cells(range(PILOT_SEEDS_FROM, PILOT_SEEDS_FROM + seeds))
         if cell.variant not in placebos
     ]
-    known.folder.roster.add(cells)
+    known.folder.trial_list.add(cells)
     workers = Workers(experiment, options.jobs)
     # Without a metric: only the spread is of interest, and no variant should look better than another.
     display = Display(console, f"{experiment.study.name}, pilot", "", workers.jobs)

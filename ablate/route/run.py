@@ -42,7 +42,7 @@ def follow(run: Run) -> Outcome:
                 experiment = run.experiment.settling([variant.name for variant in run.experiment.variants])
                 run = replace(run, experiment=experiment)
                 work = Work.of(experiment, claims)
-                run.folder.roster.add(work.cells)
+                run.folder.trial_list.add(work.cells)
                 plan = work.plan()
                 records = run.drive(plan, work.wanted(run.options), fresh=run.options.fresh)
                 trained = work.after(plan)
@@ -56,7 +56,7 @@ def follow(run: Run) -> Outcome:
         publish(run.folder, run.warn, lambda: print_table(run.folder, run.listeners.console))
         print_places(run.folder, run.listeners.console, run.options.tracking_uri)
         # The study keeps the variants that it gives.
-        _close_roster(run, [*work.cells, *given.cells()])
+        _keep_only(run, [*work.cells, *given.cells()])
         tracked = tracker.finish()
     return _ended(run, trained, records, measured, tracked=tracked)
 
@@ -74,14 +74,14 @@ def _measure(run: Run, records: Mapping[str, Record]) -> dict[str, Measured]:
     return found
 
 
-def _close_roster(run: Run, cells: Sequence[Cell]) -> None:
+def _keep_only(run: Run, cells: Sequence[Cell]) -> None:
     try:
         if run.options.partial:
-            run.folder.roster.add(cells)
+            run.folder.trial_list.add(cells)
         else:
-            run.folder.roster.close(cells)
+            run.folder.trial_list.keep_only(cells)
     except StoreError as error:
-        run.warn(f"{error}. The roster keeps what it had, and no trial is lost")
+        run.warn(f"{error}. The list of its trials keeps what it had, and no trial is lost")
 
 
 def _ended(
