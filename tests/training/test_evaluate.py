@@ -3,7 +3,7 @@ import torch
 
 from ablate.models.build import build_model
 from ablate.training import evaluate as module
-from ablate.training.evaluate import evaluate, outcomes
+from ablate.training.loop import evaluate, outcomes
 from ablate.training.trial import parse
 
 
