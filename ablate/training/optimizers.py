@@ -1,6 +1,7 @@
-"""Optimisers: gradients → update of the parameters; the bound of gradients, and weight decay, the same for every optimiser.
+"""Optimisers: gradients → update of the parameters; the bound of gradients, and weight decay.
 
-The caller excludes norms and biases from decay:
+Decay is the same for every optimiser; the caller excludes norms and biases.
+
 decoupled   w ← w − lr·λ·w − update    (Loshchilov and Hutter 2019, as in AdamW)
 l2          g + 2λw, the gradient of loss + λ‖w‖², is clipped and passed to the optimiser
 

@@ -1,7 +1,8 @@
 """What is asked of models before they train: what their output cannot depend on, and whether two are the same.
 
-Inputs that an output cannot depend on, whatever it learns, are found by gradients, and confirmed by changing these inputs, in float64 and evaluation mode, on data of the task. Initial
-values get a little noise, since a branch that begins at zero may learn to matter.
+Inputs that an output cannot depend on, whatever it learns, are found by gradients, and confirmed by changing these
+inputs, in float64 and evaluation mode, on data of the task. Initial values get a little noise, since a branch that
+begins at zero may learn to matter.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from ablate.models.model import Model, last_of_real
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Batch, Task
 
-BATCH_SIZE = 256
+DRAWN = 256
 """Examples that the longest are taken from; a position that holds the same in all of them tells nothing."""
 EXAMPLES = 8
 MAX_POSITIONS = 4096
@@ -35,7 +36,7 @@ def unreached(section: ModelSection, task: Task) -> list[str]:
     Padding does not count, nor does a position that holds the same in every example.
     """
     model = _noisy(section, task)
-    batch = next(task.train_batches(0, BATCH_SIZE, "cpu"))
+    batch = next(task.train_batches(0, DRAWN, "cpu"))
     longest = _longest(batch)
     found = []
     if task.signature.num_segments is not None and model.segment_embedding is None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ablate.training import spikes
+from ablate.training import history as spikes
 from ablate.training.history import loss_spikes
 
 
