@@ -16,9 +16,9 @@ from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
 from ablate.features.stress.sections.rates import Rates
 from ablate.records.folder import STABILITY, StudyFolder
-from ablate.report.answer import answers
 from ablate.report.draw import style
 from ablate.report.section import Folded, Material, Picture, Text
+from ablate.report.sections.headline import answers
 from ablate.report.sections.stability import Stability
 from ablate.report.tables import Table
 from ablate.report.words import say
