@@ -93,11 +93,6 @@ class MeanSquares:
         """σ² of examples: the variance between them beyond what seeds explain."""
         return max(0.0, self.examples - self.rest) / self.n
 
-    @property
-    def by_seed(self) -> float:
-        """σ² of seeds, over infinitely many examples."""
-        return max(0.0, self.seeds - self.rest) / self.m
-
     def at(self, n: int) -> MeanSquares:
         """Those that n seeds would have on average, by the components of these."""
         return self if n == self.n else replace(self, n=n, examples=self.rest + n * self.by_example)
@@ -177,14 +172,9 @@ class Differences:
         return MeanSquares.of(self.examples, self.floor)
 
     @cached_property
-    def over_seeds(self) -> StandardError:
-        """The standard error of the mean over seeds, on these examples."""
-        return self.errors_at(self.n)[0] if self.n > 1 else StandardError(NAN, NAN)
-
-    @cached_property
     def errors(self) -> list[StandardError]:
         """Over seeds and, where examples are a sample, over seeds and examples."""
-        return self.errors_at(self.n) if self.n > 1 else [self.over_seeds]
+        return self.errors_at(self.n) if self.n > 1 else [StandardError(NAN, NAN)]
 
     def errors_at(self, n: int) -> list[StandardError]:
         """Those that n ≥ 2 seeds would have; two pairs at least are known."""

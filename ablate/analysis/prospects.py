@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ablate.analysis.contrast import Contrast
+from ablate.analysis.estimates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.paired import ROUNDING, Differences
 from ablate.analysis.power import MAX_SEEDS, POWER, detectable_effect, equivalence_power, smallest
-from ablate.analysis.rates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, TaskFacts

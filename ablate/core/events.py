@@ -71,7 +71,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Known:
+class Found:
     """The record of a cell was in the store."""
 
     cell: Cell
@@ -87,7 +87,7 @@ class Finished:
 
 
 EngineEvent = Started | Progress | Saved | Ended | Lost | Idle
-Event = Started | Progress | Asked | Known | Finished
+Event = Started | Progress | Asked | Found | Finished
 """For the listeners of a run."""
 
 Hear = Callable[[EngineEvent], bool]

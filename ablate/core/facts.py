@@ -177,11 +177,6 @@ class Facts:
     reported: str = ""
     "ISO 8601 date and time of the report; empty where that is not known."
 
-    @property
-    def judged(self) -> dict[str, float | None]:
-        """The metric that the family of planned comparisons is judged on → its margin."""
-        return {self.metric: self.margin}
-
     def column_of(self, metric: str) -> str:
         """The column of the trials frame that holds a metric as it is judged."""
         return self.column if metric == self.metric else metric
