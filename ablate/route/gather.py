@@ -15,7 +15,7 @@ from ablate.core.cell import Cell, Level
 from ablate.core.evidence import EXAMPLES, Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.record import FILE, Curve, Record
-from ablate.execution.reads import KEY
+from ablate.execution.worker import KEY
 from ablate.study.labels import short_label
 
 
