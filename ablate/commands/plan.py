@@ -28,11 +28,9 @@ from ablate.report.words import say
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ablate.core.search_table import Parameter
     from ablate.route.options import Options
     from ablate.route.plan import Planned
     from ablate.study.experiment import Experiment
-    from ablate.study.searches import SearchSpec
 
 WIDTH = 100
 """Of sentences, in characters, in a wide terminal."""
@@ -131,21 +129,11 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
 
     experiment, study = plan.experiment, plan.experiment.study
     yield from _variants(plan)
-    walks, jobs = experiment.walks, plan.pace.jobs
-    total, seconds = (plan.at_most, plan.expected) if walks else (len(plan.todo), plan.seconds_as_given)
-    most = bool(walks or study.seeds.looks)
-    expected = say("plan.to_train", most, total, seconds, min(jobs, total), not experiment.tune)
-    expected = expected if total else say("plan.cached")
-    if experiment.tune:
-        yield from _search(plan, "tune", experiment.tune)
-        untuned = expected if plan.trained_as_given else ""
-        expected = say("plan.tuned", untuned, plan.at_most, plan.expected, min(jobs, plan.at_most))
     for sentences, _ in plan.features.values():
         yield from (f"\n{sentence}" for sentence in sentences)
-    yield f"\n{expected}"
-    if experiment.search:
-        yield from _search(plan, "search", experiment.search)
-        yield say("plan.swept")
+    total, most = plan.at_most, bool(plan.chooses or study.seeds.looks)
+    expected = say("plan.to_train", most, total, plan.expected, min(plan.pace.jobs, total))
+    yield "\n" + (expected if total else say("plan.cached"))
     for title, items in (
         (say("plan.power"), [*power_parts(plan.power, str(experiment.path))]),
         (say("plan.cautions"), plan.cautions),
@@ -191,37 +179,6 @@ def _variants(plan: Planned) -> Iterator[Table]:
         yield _table(say("plan.matched", match.quantity, match.by), matched)
     if any(found.parameters_by_part for of_variant in described for found in of_variant):
         yield _table(say("plan.by_part"), by_part)
-
-
-def _search(plan: Planned, kind: str, spec: SearchSpec) -> Iterator[str | Table]:
-    """The space of a search and its budget."""
-    from ablate.study.schema import winner_names
-
-    experiment, facts, tunes = plan.experiment, spec.facts(), kind == "tune"
-    space = [{"path": p.path, "values": _values(p), "when": p.when} for p in facts.parameters]
-    yield _table(say("plan.space", kind), space)
-    yield "\n" + say(
-        "plan.search",
-        settings=facts.trials,
-        sampler=facts.sampler,
-        pruner="" if facts.pruner == "none" else facts.pruner,
-        variants=len(experiment.variants) if tunes else 0,
-        objectives=[say("plan.objective", o.name, o.direction) for o in facts.objectives],
-        seeds=len(spec.seeds),
-        trials=plan.settings(kind, spec),
-        then=say("plan.chosen", experiment.trains_untuned)
-        if tunes
-        else say("plan.winners", winner_names(spec.winners)),
-    )
-
-
-def _values(parameter: Parameter) -> str:
-    """The values that a path can take, in words."""
-    if parameter.choices:
-        return ", ".join(parameter.choices)
-    bounds = parameter.low, parameter.high, parameter.step
-    low, high, step = (None if n is None else f"{n:g}" for n in bounds)
-    return say("plan.range", parameter.kind == "int", low, high, step, parameter.log)
 
 
 def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:

@@ -8,7 +8,6 @@ from itertools import count, takewhile
 from statistics import fmean
 
 from ablate.core.cell import Cell
-from ablate.core.search_table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.study.experiment import Experiment
@@ -64,17 +63,11 @@ class Pace:
         return fmean(costs) * total / max(1, min(self.jobs, total)) if costs else None
 
 
-def seconds_known(
-    cells: Sequence[Cell], store: Store, searched: SearchTable | None = None
-) -> dict[Place, float]:
-    """Mean seconds of the trainings that have run at each place; of those of its settings where there is no other."""
+def seconds_known(cells: Sequence[Cell], store: Store) -> dict[Place, float]:
+    """Mean seconds of the trainings that have run at each place."""
     found: dict[Place, list[float]] = {}
     for cell in cells:
         mine = found.setdefault((cell.variant, cell.task), [])
         if len(mine) < MOST_RECORDS and store.has(cell.id) and (record := store.load(cell.trial)) is not None:
             mine += [seconds] if (seconds := record.metrics.get("train_seconds")) else []
-    for place, rows in searched.trials.groupby(["variant", "task"]) if searched is not None else ():
-        trained, seconds = int(rows["seeds"].sum()), float(rows["train_seconds"].sum())
-        if trained and seconds and not found.get(place):
-            found[place] = [seconds / trained]
     return {place: fmean(mine) for place, mine in found.items() if mine}

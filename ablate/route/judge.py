@@ -7,20 +7,21 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ablate.base.process import now
-from ablate.core.cell import JUDGED, Cell
+from ablate.core.cell import Cell
 from ablate.core.events import FixedPlan
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Claim, Facts
 from ablate.core.feature import Measured, features
 from ablate.core.record import Record
 from ablate.route.cautions import cautions
+from ablate.route.choose import as_judged
 from ablate.route.claims import is_measured
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
 from ablate.route.place import source_of
 from ablate.route.running import Run
 from ablate.route.select import select
-from ablate.route.settle import UNTUNED, Settling, Until
+from ablate.route.settle import Settling, Until
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 
@@ -31,40 +32,29 @@ class Work:
 
     experiment: Experiment
     "With the variants that are judged."
-    given: Experiment
-    "As it was before a search chose its variants."
     claims: Sequence[Claim]
     "Dated."
     cells: Sequence[Cell]
-    """By role: `judged`; `untuned`, the variants of a tuned study as the study gives them; `tried`, the settings that a
-    search has tried; and those that features add."""
+    "By role: `judged`, those that features add, and those that chose its variants."
     seeds: int | None = None
     "The number of the study's seeds that were used, where looks decide on it; so does the next."
     until: Until = field(default_factory=dict)
     "That of each variant on each task."
 
     @classmethod
-    def of(
-        cls,
-        experiment: Experiment,
-        claims: Sequence[Claim],
-        given: Experiment | None = None,
-        others: Sequence[Cell] = (),
-    ) -> Work:
-        """The trials of a study, with those that features train beside them, and others."""
+    def of(cls, experiment: Experiment, claims: Sequence[Claim]) -> Work:
+        """The trials of a study, with those that features train beside them, and those that chose its variants."""
         cells = experiment.cells()
-        return cls(experiment, given or experiment, claims, [*cells, *experiment.companions(cells), *others])
+        return cls(experiment, claims, [*cells, *experiment.companions(cells), *experiment.choice.cells])
 
-    def role(self, name: str) -> list[Cell]:
-        """The cells with a role."""
-        return [cell for cell in self.cells if cell.role == name]
+    @property
+    def judged(self) -> list[Cell]:
+        """The cells that verdicts rest on."""
+        return [cell for cell in self.cells if cell.judged]
 
     def wanted(self, options: Options) -> Callable[[Cell], bool]:
         """Whether a cell is one of those that `--only` and `--seed` ask for. Raises `StudyError`."""
-        # Variants that were tuned are compared with themselves, so that only the seed is chosen of these.
-        asked = [*select(self.role(JUDGED), options.only, options.seed)]
-        untuned = self.role("untuned")
-        asked += select(untuned, seed=options.seed) if untuned else []
+        asked = select(self.judged, options.only, options.seed)
         places = {(cell.variant, cell.task, cell.seed) for cell in asked}
         return lambda cell: (cell.variant, cell.task, cell.seed) in places
 
@@ -93,18 +83,15 @@ class Work:
 
     def evidence(self, facts: Facts, records: Mapping[str, Record]) -> Evidence:
         """Of its trials, with what features keep of those that they asked for."""
-        found = [(f.name, f.frame(self.experiment, self.role(f.name), records)) for f in features()]
-        frames = {name: frame for name, frame in found if frame is not None}
-        return replace(gather(facts, self.role(JUDGED), records), frames=frames)
+        others = [cell for cell in self.cells if not cell.judged]
+        kept = [feature.frames(self.experiment, others, records) for feature in features()]
+        frames = {name: frame for of_one in kept for name, frame in of_one.items()}
+        return replace(gather(facts, self.judged, records), frames=frames)
 
     def save_evidence(
         self, run: Run, records: Mapping[str, Record], measured: Mapping[str, Measured]
     ) -> None:
         """Writes the evidence, with the claims that these variants can settle, and what features have measured."""
-        if untuned := self.role("untuned"):
-            given = [replace(cell, variant=cell.variant.removesuffix(UNTUNED)) for cell in untuned]
-            evidence = gather(self._on_its_seeds(facts_of(self.given)), given, records)
-            run.folder.save_evidence(evidence, untuned=True)
         facts = self.facts(run.workers.where.environment(), cautions(self.experiment))
         source = source_of(self.experiment.path, run.folder)
         found = self.evidence(replace(facts, source=source, reported=now()), records)
@@ -112,6 +99,7 @@ class Work:
             if len(known.frame):
                 found = found.having(name, known.frame, known.facts)
         run.folder.save_evidence(found)
+        run.folder.save_variants(as_judged(self.experiment))
 
     def facts(self, environment: Mapping[str, Any] | None = None, limits: Sequence[str] = ()) -> Facts:
         """The study as it was trained, with the claims that these variants can settle."""
@@ -124,10 +112,3 @@ class Work:
         for (variant, task), count in self.until.items():
             until.setdefault(variant, {})[task] = count
         return replace(facts, seeds=facts.seeds[: self.seeds], until=until)
-
-
-def as_given(cell: Cell) -> Cell:
-    """A trial of a tuned variant as the study gives it, under a name that tells them apart."""
-    variant = f"{cell.variant}{UNTUNED}"
-    name = f"{variant}{cell.name.removeprefix(cell.variant)}"
-    return replace(cell, variant=variant, name=name, role="untuned")

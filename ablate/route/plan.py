@@ -29,23 +29,22 @@ from ablate.base.wording import counted, exact
 from ablate.core.events import FixedPlan
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.feature import features
+from ablate.core.feature import Feature, features
 from ablate.execution.driver import drive
 from ablate.execution.local_pool import default_jobs
 from ablate.execution.progress import Display
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.route.cautions import cautions
+from ablate.route.choose import settling
 from ablate.route.confirm import confirming
 from ablate.route.expect import Known, Pace, Place, seconds_known
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
 from ablate.route.running import Workers
-from ablate.route.walk import Walk
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
-from ablate.study.searches import SearchSpec
 from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
 
 
@@ -57,49 +56,32 @@ class Planned:
     cached: Mapping[Place, int]
     "Trials of each place that are in the store."
     todo: Sequence[Place]
-    "The place of each trial that is not; of a tuned study, of its variants as it gives them."
+    "The place of each trial that is not, of the variants as the study gives them."
     pace: Pace
     power: Power
     cautions: Sequence[str]
-    beside: int
-    "Trainings that features add."
     features: Mapping[str, tuple[list[str], Mapping[str, Any] | None]]
     "What each feature says of it, in sentences and as plain data."
 
-    @property
-    def trained_as_given(self) -> bool:
-        """Whether the variants are trained as the study gives them."""
-        return self.experiment.tune is None or self.experiment.trains_untuned
+    chooses: Sequence[Feature]
+    "The features that choose the variants of a run by trainings."
 
     @property
     def at_most(self) -> int:
-        """The largest number of trainings of a run, a search included."""
-        found, tune = self.experiment, self.experiment.tune
-        if found.walks:
-            walk = Walk(found)
-            return len(self.todo) + walk.left + walk.between
-        if tune is None:
-            return len(self.todo)
-        judged = len(found.variants) * len(found.tasks) * found.study.seeds.count
-        return self.settings("tune", tune) + judged * (2 if self.trained_as_given else 1) + self.beside
-
-    def settings(self, kind: str, spec: SearchSpec) -> int:
-        """The largest number of trainings of a search."""
-        searches = len(self.experiment.variants) * len(self.experiment.tasks) if kind == "tune" else 1
-        return searches * spec.trials * len(spec.seeds)
-
-    @property
-    def seconds_as_given(self) -> float | None:
-        """Expected seconds of what is left to train, without any search; None where no training has been timed."""
-        return self.pace.left(self.todo, len(self.todo))
+        """The largest number of trainings of a run."""
+        most = len(self.todo)
+        for feature in self.chooses:
+            most = feature.at_most(self.experiment, most)
+        return most
 
     @property
     def expected(self) -> float | None:
-        """The same of all that a run trains."""
+        """Expected seconds of these; None where no training has been timed."""
         found = self.experiment
-        if found.tune is None and not found.walks:
-            return self.seconds_as_given
-        return self.pace.left([(v.name, task) for v in found.variants for task in found.tasks], self.at_most)
+        places = (
+            [(v.name, task) for v in found.variants for task in found.tasks] if self.chooses else self.todo
+        )
+        return self.pace.left(places, self.at_most)
 
 
 def study_of(path: Path, options: Options) -> Experiment:
@@ -123,26 +105,25 @@ def planned(known: Known, options: Options, detect: float | None = None, *, pilo
     grid = experiment.companions(cells)
     records = {i: record for i in {cell.trial.id for cell in [*cells, *grid]} if (record := store.load(i))}
     done = {c.id for c in [*grid, *cells] if store.is_finished(records.get(c.id), c.trial.checkpoint)}
-    as_given = experiment.tune is None or experiment.trains_untuned
+    chooses = settling(experiment, options)
     timed = [*cells, *experiment.cells([*known.pilot_seeds])]
-    searched = known.folder.search_table("tuning" if experiment.tune else "")
     jobs = default_jobs() if options.jobs is None else max(1, options.jobs)
-    pace = Pace(seconds_known(timed, store, searched), jobs)
-    # The grid of a tuned study is that of settings that are not known yet.
-    here = cells if experiment.tune else [*cells, *grid]
+    pace = Pace(seconds_known(timed, store), jobs)
     return Planned(
         experiment,
-        Counter((cell.variant, cell.task) for cell in cells if cell.id in done and as_given),
-        [*{cell.id: (cell.variant, cell.task) for cell in here if cell.id not in done}.values()],
+        Counter((cell.variant, cell.task) for cell in cells if cell.id in done),
+        [*{cell.id: (cell.variant, cell.task) for cell in [*cells, *grid] if cell.id not in done}.values()],
         pace,
-        power(known, pace, detect, piloted=piloted),
+        power(known, pace, detect, piloted=piloted, chosen=bool(chooses)),
         cautions(experiment),
-        len(grid),
         {feature.name: feature.plan(experiment, store) for feature in features()},
+        chooses,
     )
 
 
-def power(known: Known, pace: Pace, detect: float | None = None, *, piloted: bool = False) -> Power:
+def power(
+    known: Known, pace: Pace, detect: float | None = None, *, piloted: bool = False, chosen: bool = False
+) -> Power:
     """What the seeds of the study can detect, and what `detect`, a difference in the primary metric's units, takes.
 
     `piloted`: by trials in the store before any report. Raises `AblateError` for a difference that the metric can show
@@ -161,13 +142,12 @@ def power(known: Known, pace: Pace, detect: float | None = None, *, piloted: boo
         )
         raise AblateError(str(problem))
     m, looks = family_size(facts), max(1, len(seeds.looks))
-    if experiment.walks:  # the steps that are not chosen yet are compared, too
-        m += len(Walk(experiment).target.patches) - 1
+    m += sum(feature.adds(experiment) for feature in features())
     terms = Terms(seeds.count, ALPHA * weights(looks)[-1] / max(m, 1), facts.margin, detect)
-    evidence, source = _pairs(known, facts, reported_first=bool(experiment.tune) and not piloted)
+    evidence, source = _pairs(known, facts, reported_first=chosen and not piloted)
     variants = [variant.name for variant in experiment.variants[1:] if not variant.placebo]
     found = [outlook(task, metric, variants, evidence, terms) for task in (tasks if m else ())]
-    asked = _asked(known, pace, detect, found) if detect is not None else None
+    asked = _asked(known, pace, detect, found, chosen) if detect is not None else None
     return Power(metric, seeds.count, m, terms.alpha, looks, source, found, asked)
 
 
@@ -206,7 +186,7 @@ def _stored(known: Known, facts: Facts) -> tuple[Evidence | None, str]:
     of_pilot = sum(seed >= PILOT_SEEDS_FROM for seed in used)
     found = [f"a pilot of {counted(of_pilot, 'seed')}"] * (of_pilot > 0)
     found += ["trials in the store"] * (of_pilot < len(used))
-    words = " and ".join(found) + ", as the study gives them, not tuned" * (experiment.tune is not None)
+    words = " and ".join(found) + ", of the variants as the study gives them"
     return gather(replace(facts, seeds=used), ran, comparable(ran, records, known.warn)), words
 
 
@@ -221,7 +201,7 @@ def _reported(known: Known, facts: Facts) -> tuple[Evidence | None, str]:
     return None, ""
 
 
-def _asked(known: Known, pace: Pace, detect: float, tasks: list[Outlook]) -> Asked:
+def _asked(known: Known, pace: Pace, detect: float, tasks: list[Outlook], chosen: bool) -> Asked:
     """What it takes to detect a difference in every comparison that can."""
     experiment, has = known.experiment, known.store.has
     every = [seeds for of in tasks for seeds in (of.seeds, *(one.seeds for one in of.prospects))]
@@ -234,12 +214,12 @@ def _asked(known: Known, pace: Pace, detect: float, tasks: list[Outlook]) -> Ask
     cells = experiment.cells(planned)
     cells += [cell for cell in experiment.companions(cells) if cell.seed in planned]
     finished = cells
-    if tuned := experiment.tune is not None:  # what a search has chosen has other trials
+    if chosen:  # what a search has chosen has other trials
         finished = [cell for _, cell, _ in known.folder.rows() if cell.judged and cell.seed in planned]
     trials = len({cell.id for cell in cells}) // len(planned) * seeds
     left = trials - sum(map(has, {cell.id for cell in finished}))
     cost = pace.left([(cell.variant, cell.task) for cell in cells], left)
-    return Asked(detect, middle, seeds, trials, left, cost, pace.jobs, tuned)
+    return Asked(detect, middle, seeds, trials, left, cost, pace.jobs, chosen)
 
 
 def pilot(known: Known, seeds: int, options: Options, console: Console) -> list[str]:

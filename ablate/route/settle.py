@@ -64,9 +64,4 @@ class Settling:
 
 
 def _place(cell: Cell) -> Place:
-    """Of a variant that is tuned, and its runs as the study gives it, the same."""
-    return cell.variant.removesuffix(UNTUNED), cell.task
-
-
-UNTUNED = " untuned"
-"""Ends the names of the runs of a tuned variant as the study gives it."""
+    return cell.variant, cell.task
