@@ -91,17 +91,11 @@ class TestAdditive:
         """One, two, three (and one left over) and all four queries at a time, against plain autograd."""
         monkeypatch.setattr(scores, "HIDDEN_NUMBERS", numbers)
         score, (q, k) = build("additive"), queries_and_keys()
-        expected = FORMULAS["additive"](score, q, k)
-        logits = score.logits(q, k)
+        logits, expected = score.logits(q, k), FORMULAS["additive"](score, q, k)
         torch.testing.assert_close(logits, expected)
-        leaves = [q, k, *score.parameters()]
-        direction = torch.randn(logits.shape, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
-        for ours, plain in zip(
-            torch.autograd.grad((logits * direction).sum(), leaves),
-            torch.autograd.grad((expected * direction).sum(), leaves),
-            strict=True,
-        ):
-            torch.testing.assert_close(ours, plain)
+        leaves, direction = [q, k, *score.parameters()], torch.arange(expected.numel()).view_as(expected)
+        found, plain = (torch.autograd.grad((y * direction).sum(), leaves) for y in (logits, expected))
+        torch.testing.assert_close(found, plain)
 
     @pytest.mark.parametrize("numbers", [1, 10**6])
     def test_second_derivatives(self, monkeypatch, numbers):
@@ -133,36 +127,28 @@ class Largest(TorchDispatchMode):
         return result
 
 
-class TestGaussian:
-    def test_the_default_divides_as_the_scaled_product_does(self):
-        q, k = queries_and_keys()
-        k = k / k.norm(dim=-1, keepdim=True)
-        assert Gaussian.Config().build(SIZES).sigma ** 2 == pytest.approx(math.sqrt(D_K))
-        weights = build("gaussian").logits(q, k).softmax(-1)
-        torch.testing.assert_close(weights, build("scaled_dot").logits(q, k).softmax(-1))
-
-    def test_a_learned_width_begins_as_configured(self):
-        score = Gaussian.Config(sigma=0.7, learned=True).build(SIZES)
-        initialise(score, seed=0)
-        torch.testing.assert_close(score.log_sigma.exp(), torch.full((H, 1, 1), 0.7))
+def test_the_width_of_a_gaussian_divides_as_the_scaled_product_does_or_begins_as_configured():
+    assert Gaussian.Config().build(SIZES).sigma ** 2 == pytest.approx(math.sqrt(D_K))
+    score = Gaussian.Config(sigma=0.7, learned=True).build(SIZES)
+    initialise(score, seed=0)
+    torch.testing.assert_close(score.log_sigma.exp(), torch.full((H, 1, 1), 0.7))
 
 
-class TestCosine:
-    def test_the_temperature_begins_as_configured_and_ends_at_its_bound(self):
-        score, (q, k) = Cosine.Config(temperature=0.01).build(SIZES).double(), queries_and_keys()
-        initialise(score, seed=0)
-        cosine = torch.cosine_similarity(q.unsqueeze(3), k.unsqueeze(2), dim=-1)
-        torch.testing.assert_close(score.logits(q, k), cosine / 0.01)
-        score.logits(q, k).square().sum().backward()
-        assert (score.log_temperature.grad != 0).all()
-        with torch.no_grad():
-            score.log_temperature.sub_(1)
-        torch.testing.assert_close(score.logits(q, k), cosine / 0.01)
+def test_a_temperature_begins_as_configured_and_ends_at_its_bound():
+    score, (q, k) = Cosine.Config(temperature=0.01).build(SIZES).double(), queries_and_keys()
+    initialise(score, seed=0)
+    expected = FORMULAS["cosine"](score, q, k).detach()
+    torch.testing.assert_close(score.log_temperature.exp(), torch.full_like(score.log_temperature, 0.01))
+    score.logits(q, k).square().sum().backward()
+    assert (score.log_temperature.grad != 0).all()
+    with torch.no_grad():
+        score.log_temperature.sub_(1)
+    torch.testing.assert_close(score.logits(q, k), expected)
 
-    def test_a_vector_of_zeros_has_a_score_and_a_gradient(self):
-        q, k = (torch.zeros(1, H, 1, D_K, dtype=torch.float64, requires_grad=True) for _ in range(2))
-        logits = build("cosine").logits(q, k)
-        assert (logits == 0).all()
-        logits.sum().backward()
-        assert torch.isfinite(q.grad).all()
-        assert torch.isfinite(k.grad).all()
+
+def test_the_cosine_of_a_vector_of_zeros_has_a_score_and_a_gradient():
+    q, k = (torch.zeros(1, H, 1, D_K, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    logits = build("cosine").logits(q, k)
+    assert (logits == 0).all()
+    logits.sum().backward()
+    assert all(x.grad.isfinite().all() for x in (q, k))
