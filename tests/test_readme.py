@@ -30,17 +30,17 @@ def commands(program: str) -> list[list[str]]:
     return [line for line in lines if line[:1] == [program]]
 
 
-def test_the_readme_is_short() -> None:
+def test_the_readme_is_short():
     assert len(README.splitlines()) < 130
 
 
-def test_every_command_is_known() -> None:
+def test_every_command_is_known():
     """How those of ablate are called is checked by tests/commands/test_help.py."""
     programs = {shlex.split(line)[0] for b in blocks("sh") for line in b.splitlines() if line.strip()}
     assert programs == {"export", "make", "ablate", "pip"}
 
 
-def test_nothing_is_installed_by_a_name_that_is_not_ours() -> None:
+def test_nothing_is_installed_by_a_name_that_is_not_ours():
     assert "Do not install `ablate` from PyPI" in " ".join(README.split())
     calls = [line for line in TEXT.splitlines() if re.match(r"\s*pip install", line)]
     assert calls
@@ -49,21 +49,21 @@ def test_nothing_is_installed_by_a_name_that_is_not_ours() -> None:
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_its_commands_run_in_their_order(tmp_path: Path) -> None:
+def test_its_commands_run_in_their_order(tmp_path):
     for line in commands("ablate"):
         done = ablate(*line[1:], cwd=tmp_path, timeout=400)
         assert done.returncode == 0, (line, done.stderr)
     assert (tmp_path / "results/mine/report.html").is_file()
 
 
-def test_its_shells_complete() -> None:
+def test_its_shells_complete():
     shells = re.findall(r"_ABLATE_COMPLETE=(\w+)_source ablate", README)
     assert shells == ["bash", "zsh", "fish"]
     for shell in shells:
         assert get_completion_class(shell)
 
 
-def test_its_targets_exist_and_leave_what_is_published() -> None:
+def test_its_targets_exist_and_leave_what_is_published():
     makefile = (ROOT / "Makefile").read_text()
     named = {line[1] for line in commands("make")} | set(re.findall(r"`make ([a-z-]+)`", TEXT))
     assert named <= set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
@@ -76,7 +76,7 @@ def test_its_targets_exist_and_leave_what_is_published() -> None:
 
 
 @pytest.mark.parametrize("key", ["claims", "tune", "speed"])
-def test_its_studies_and_sections_are_valid(tmp_path: Path, key: str) -> None:
+def test_its_studies_and_sections_are_valid(tmp_path, key):
     (text,) = [block for block in blocks("yaml") if f"{key}:" in block]
     if key != "claims":
         text = f"name: s\ntask: recall\nmodel: {{position: sincos}}\nfactors: {{model.norm: [batch]}}\n{text}"
@@ -93,7 +93,7 @@ def test_its_studies_and_sections_are_valid(tmp_path: Path, key: str) -> None:
 
 
 @pytest.mark.slow
-def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
+def test_its_part_is_one_file_and_trains(tmp_path):
     """Nothing but the two files as they are shown, with fewer steps."""
     (plugin,) = [block for block in blocks("python") if "@register" in block]
     (study,) = [block for block in blocks("yaml") if "plugins:" in block]
@@ -112,19 +112,19 @@ def test_its_part_is_one_file_and_trains(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_its_python_runs() -> None:
+def test_its_python_runs():
     (snippet,) = [block for block in blocks("python") if "import ablate\n" in block]
     code = f"{snippet}\nassert len(results.comparisons) and len(results.trials)\n"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 
-def test_the_version_of_torch_is_the_one_that_was_tested() -> None:
+def test_the_version_of_torch_is_the_one_that_was_tested():
     (version,) = re.findall(r"^torch==(\S+)$", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     assert f"torch {version} " in README
 
 
-def test_what_lies_beside_the_code_is_shipped() -> None:
+def test_what_lies_beside_the_code_is_shipped():
     """The wheel holds what pyproject.toml names; `.ci/run` builds one and uses it."""
     shipped = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["package-data"]
     found = {path for pattern in shipped["ablate"] for path in (ROOT / "ablate").glob(pattern)}
@@ -132,7 +132,7 @@ def test_what_lies_beside_the_code_is_shipped() -> None:
     assert set(beside) <= found
 
 
-def test_its_tables_name_every_part() -> None:
+def test_its_tables_name_every_part():
     from ablate.base.registry import CATALOGUE
 
     CATALOGUE.load_builtin()
@@ -143,7 +143,7 @@ def test_its_tables_name_every_part() -> None:
     assert not [pair for pair in built_in if f"`{pair[1]}`" not in TEXT]
 
 
-def test_its_links_and_pictures_exist() -> None:
+def test_its_links_and_pictures_exist():
     for target in re.findall(r"\]\(([^)#]+)\)", TEXT):
         if not target.startswith("https://"):
             assert (ROOT / target).exists() or (PAGES / target).exists(), target

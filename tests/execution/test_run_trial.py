@@ -2,7 +2,6 @@
 
 import io
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -37,7 +36,7 @@ def trained(**fields: Any) -> Record:
     return run_trial(Careless(**fields), trial, lambda event: False)
 
 
-def test_a_record_is_of_what_was_asked_for_whatever_the_workload_does_to_its_config() -> None:
+def test_a_record_is_of_what_was_asked_for_whatever_the_workload_does_to_its_config():
     record = trained(metrics={"accuracy": 1})
     assert record.status == "completed"
     assert (record.id, record.seed, record.stream) == ("a1", 3, "placebo")
@@ -52,13 +51,13 @@ def test_a_record_is_of_what_was_asked_for_whatever_the_workload_does_to_its_con
         ({"status": "done"}, "status: "),
     ],
 )
-def test_a_record_that_cannot_be_kept_is_a_failed_trial(fields: dict[str, Any], said: str) -> None:
+def test_a_record_that_cannot_be_kept_is_a_failed_trial(fields, said):
     record = trained(**fields)
     assert record.status == "failed"
     assert record.reason.startswith(f"TypeError: `train` returned a record that cannot be kept: {said}")
 
 
-def test_files_that_are_read_beside_a_study_are_heard_of(tmp_path: Path) -> None:
+def test_files_that_are_read_beside_a_study_are_heard_of(tmp_path):
     """Not those that are written, declared now or before, hidden, or code; a link counts as what it leads to."""
     for name in ("read.csv", "declared.csv", "own.py", ".hidden", "target.csv"):
         (tmp_path / name).write_text("1")
@@ -82,16 +81,16 @@ def lines(total: int, failing: int | None = None) -> list[str]:
             trial = Trial(f"{seed:016x}", {}, seed)
             record = Record.of(trial, "failed" if seed == failing else "completed", metrics={"accuracy": 0.5})
             display(Finished(Cell("baseline", "", seed, trial, f"baseline seed {seed}", {}), record))
-    return console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    return console.file.getvalue().splitlines()
 
 
-def test_a_small_run_has_a_line_for_each_trial() -> None:
+def test_a_small_run_has_a_line_for_each_trial():
     first, *found = lines(9)
     assert first == "toy: 9 trials to train on 2 workers."
     assert [line.partition(" ")[0] for line in found] == [f"[{done}/9]" for done in range(1, 10)]
 
 
-def test_a_large_run_has_few_lines_and_names_every_failure() -> None:
+def test_a_large_run_has_few_lines_and_names_every_failure():
     _, *found = lines(1000, failing=503)
     assert len(found) <= MOST_LINES + 2
     assert found[0].startswith("[1/1000] baseline seed 0: accuracy 0.5")

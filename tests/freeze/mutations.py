@@ -1,9 +1,9 @@
 """How many random faults the fast tests find: `python -m tests.freeze.mutations` writes `mutations.json`.
 
 A seed draws statements that work (no import, definition or docstring) of the rooms that change, and a fault for each.
-Each is put into a clone of what is committed, never into the tree itself, and met with the fast tests of its room, first those
-that name its module: until one fails, hangs, or their time is over. A test that hangs finds its fault; time that is
-over does not. The file keeps the figures `before` the rooms changed; a run writes `now`.
+Each is put into a clone of what is committed, never into the tree itself, and met with the fast tests of its room,
+first those that name its module: until one fails, hangs, or their time is over. A test that hangs finds its fault; time
+that is over does not. The file keeps the figures `before` the rooms changed; a run writes `now`.
 """
 
 import argparse

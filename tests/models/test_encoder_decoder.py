@@ -1,6 +1,3 @@
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 import torch
 from small_models import copy_block
@@ -163,7 +160,7 @@ def test_variants_of_the_reader_share_the_initial_values_of_all_else():
         ("reverse", ", num_encoder_layers: 0", ".num_encoder_layers", None),
     ],
 )
-def test_mistakes_in_a_study(task, topology, path, allowed, write: Callable[..., Path]):
+def test_mistakes_in_a_study(task, topology, path, allowed, write):
     model = f"model:\n  topology: {{name: encoder_decoder{topology}}}\n"
     study = write(f"name: s\ntask: {task}\n{model}factors: {{model.norm: [rms]}}\n")
     with pytest.raises(StudyError) as caught:

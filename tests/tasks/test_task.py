@@ -1,8 +1,5 @@
 """What a user's own task must say."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 
 from ablate.base.errors import NOT_GIVEN, StudyError
@@ -61,9 +58,7 @@ SUPPORT = "self.set_support(2**config.seq_len)"
         ({"OUTCOME": 'outcome = "graded"', SUPPORT: ""}, "sampling", NOT_GIVEN),
     ],
 )
-def test_a_task_that_lacks_its_outcome_or_its_sampling_is_refused(
-    write: Callable[..., Path], changes: dict[str, str], what: str, given: object
-) -> None:
+def test_a_task_that_lacks_its_outcome_or_its_sampling_is_refused(write, changes, what, given):
     text = PARITY
     for old, new in changes.items():
         text = text.replace(old, new)
@@ -75,7 +70,7 @@ def test_a_task_that_lacks_its_outcome_or_its_sampling_is_refused(
     assert what != "outcome" or problem.allowed == "graded, all_or_nothing"
 
 
-def test_a_task_that_says_both_is_valid(write: Callable[..., Path]) -> None:
+def test_a_task_that_says_both_is_valid(write):
     write(PARITY.replace("OUTCOME", 'outcome = "all_or_nothing"'), "parity.py")
     experiment = prepare(write(STUDY))
     (description,) = experiment.describe(experiment.variants[0])

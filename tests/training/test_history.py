@@ -97,9 +97,7 @@ def by_definition(losses: list[float]) -> float | None:
 
 @settings(max_examples=40)
 @given(st.integers(0, 2**32), st.integers(0, 260), st.lists(st.tuples(st.integers(0, 259), st.floats(1, 60))))
-def test_the_share_of_spikes_is_that_of_their_definition(
-    seed: int, steps: int, jumps: list[tuple[int, float]]
-) -> None:
+def test_the_share_of_spikes_is_that_of_their_definition(seed, steps, jumps):
     losses = np.random.default_rng(seed).normal(2.0, 0.1, steps)
     for step, size in jumps:
         if step < steps:
@@ -107,7 +105,7 @@ def test_the_share_of_spikes_is_that_of_their_definition(
     assert loss_spikes(losses.tolist()) == by_definition(losses.tolist())
 
 
-def test_a_step_is_no_part_of_its_own_window() -> None:
+def test_a_step_is_no_part_of_its_own_window():
     """With itself, a step of a hundred and one lies at most 10 deviations off: one of 7.5 without would be hidden."""
     losses = [1.0, 1.2] * 50
     edge = 1.1 + 7.001 * stdev(losses)
@@ -118,11 +116,11 @@ def test_a_step_is_no_part_of_its_own_window() -> None:
 @pytest.mark.parametrize(
     ("last", "share"), [(1.0, 0.0), (0.5, 0.0), (1.0 + 1e-9, 1.0), (math.nan, None), (math.inf, None)]
 )
-def test_over_a_constant_loss_only_a_rise_to_a_number_is_a_spike(last: float, share: float | None) -> None:
+def test_over_a_constant_loss_only_a_rise_to_a_number_is_a_spike(last, share):
     assert loss_spikes([1.0] * 100 + [last]) == share
 
 
-def test_long_runs_are_counted_piece_by_piece(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_runs_are_counted_piece_by_piece(monkeypatch):
     losses = np.random.default_rng(0).normal(2.0, 0.1, 400)
     losses[[150, 220, 221, 399]] += 3
     whole = loss_spikes(losses.tolist())
