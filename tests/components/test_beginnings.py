@@ -16,7 +16,6 @@ from torch import Tensor
 from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.positions import NoPosition, Position
 from ablate.components.sizes import Sizes
-from ablate.models.attention import Attention
 from ablate.models.embedding import TokenEmbedding
 from ablate.models.initialise import initialise
 from ablate.models.reference import places, settings_for
@@ -156,16 +155,3 @@ def test_learned_positions_begin_as_tokens():
     tokens = TokenEmbedding(64, 32)
     initialise(tokens, seed=0)
     assert [rms([tokens.weight]), *scales("position", "learned", 32, 64)] == pytest.approx([1, 1], rel=0.1)
-
-
-@torch.no_grad()
-def test_what_averages_of_unit_variance_leave():
-    """The scale that `Mixer.averaged` states, and a third of it as that of attention."""
-    for causal in (False, True):
-        mixer = Attention(config("mixer", "attention"), Sizes(32, 8, causal))
-        x = normal(4000, 8, 1, seed=0)
-        open_tt = torch.ones(8, 8).tril() if causal else torch.ones(8, 8)
-        means = (open_tt / open_tt.sum(1, keepdim=True)) @ x
-        assert mixer.averaged == pytest.approx(rms([means]), rel=0.02)
-        scale = scales("mixer", "attention", 32, 8)[int(causal)]
-        assert scale == pytest.approx(mixer.averaged / 3, rel=0.2)

@@ -190,13 +190,6 @@ def test_real_positions_are_read_as_if_nothing_stood_between_them(name, causal):
         torch.testing.assert_close(y[example : example + 1, real], alone)
 
 
-@pytest.mark.parametrize("name", ["gmlp", "mlp", "mlp_mixer"])
-def test_hidden_width(name):
-    default = {"gmlp": 4 * D, "mlp": D, "mlp_mixer": D // 2}[name]
-    assert built(name).up.out_features == default
-    assert built(name, hidden=10).up.out_features == 10
-
-
 def test_the_gate_begins_open():
     mixer = CATALOGUE.get("mixer", "gmlp").Config().build(Sizes(D, T))
     initialise(mixer, seed=0)
@@ -216,14 +209,7 @@ def test_only_the_forget_gate_starts_with_a_bias():
     assert not torch.equal(mixer.forwards.weight_ih, mixer.backwards.weight_ih)
 
 
-OTHERS = [name for name in MIXERS if name != "attention"]
 WITHOUT_QUERIES = [name for name in MIXERS if MIXERS[name].padding and not MIXERS[name].attends]
-SETTINGS = [
-    (name, settings)
-    for name in OTHERS
-    for settings in ({}, {"kernel_size": 1}, {"kernel_size": T + 2}, {"hidden": 10})
-    if MIXERS[name].causal and settings.keys() <= MIXERS[name].Config.model_fields.keys()
-]
 
 
 def problems_of(padded=False, **model):
@@ -239,26 +225,6 @@ class Mean(Mixer):
     def forward(self, x_btd, position, mask=None):
         self.real_positions(x_btd, mask)
         return x_btd.mean(1, keepdim=True).expand_as(x_btd)
-
-
-class Sum(Mixer):
-    """The sum over all positions up to each."""
-
-    def forward(self, x_btd, position, mask=None):
-        real = self.real_positions(x_btd, mask)
-        return (x_btd if real is None else x_btd * real[..., None]).cumsum(1)
-
-
-@pytest.mark.parametrize(("name", "settings"), SETTINGS)
-def test_a_causal_mixer_reads_the_past_alone_and_step_by_step_the_same(name, settings):
-    """A change at position 3 leaves all before as they are and reaches what stands there."""
-    mixer, x = built(name, causal=True, **settings), random(B, T, D)
-    changed = x.clone()
-    changed[:, 3] += 1
-    y, z = mixer(x, NO_POSITION), mixer(changed, NO_POSITION)
-    torch.testing.assert_close(y[:, :3], z[:, :3], rtol=0, atol=0)
-    assert not torch.isclose(y[:, 3], z[:, 3]).all(-1).any()
-    torch.testing.assert_close(stepped(mixer, x), y)
 
 
 def test_the_parameters_of_a_mixer_are_checked_under_its_path():
@@ -290,13 +256,6 @@ def test_a_mask_may_leave_out_its_leading_dimensions_but_not_have_rows_for_queri
     torch.testing.assert_close(mixer(x, NO_POSITION, real_t.view(1, 1, 1, T)), whole)
     with pytest.raises(ValueError, match=f"^mixer {name} has no queries.* given a mask \\(4, 1, 7, 7\\);"):
         mixer(x, NO_POSITION, torch.ones(B, 1, T, T, dtype=torch.bool))
-
-
-def test_step_mixes_all_inputs_so_far_again_unless_it_is_overridden():
-    mixer, x, state = Sum(PartConfig(), Sizes(D, T, causal=True)), random(B, T, D), None
-    for t in range(T):
-        y, state = mixer.step(x[:, t : t + 1], NO_POSITION, state)
-        torch.testing.assert_close(y, x[:, : t + 1].sum(1, keepdim=True))
 
 
 def test_a_position_inside_attention_is_refused_beside_other_mixers_and_where_no_scores_are_read():

@@ -9,7 +9,7 @@ from refused import refused
 from torch import Tensor
 
 from ablate.base.registry import CATALOGUE
-from ablate.components.positions import Learned, NoPosition, Position, SinCos, sinusoids
+from ablate.components.positions import Learned, Position, SinCos, sinusoids
 from ablate.components.positions_in_attention import Alibi, Relative, Rotary, alibi_slopes
 from ablate.components.sizes import Sizes
 from ablate.core.signature import Signature
@@ -62,16 +62,6 @@ def test_learned_adds_its_first_rows_and_ends_at_the_trained_length():
     for length, start in ((9, 0), (1, 8)):
         with pytest.raises(ValueError, match="max_len = 8; given a sequence of 9"):
             position.embed(torch.zeros(1, length, 6), start)
-
-
-@pytest.mark.parametrize("part", [NoPosition, SinCos, Learned])
-def test_positions_of_the_embedding_leave_attention_alone(part):
-    position = built(part)
-    assert not position.inside_attention
-    q, k = torch.ones(1, 2, 3, 4), torch.ones(1, 2, 5, 4)
-    assert position.rotate(q, k) == (q, k)
-    assert position.bias(3, 5, q.device) is None
-    assert bool(position.state_dict()) == bool(list(position.parameters())) == (part is Learned)
 
 
 CPU = torch.device("cpu")

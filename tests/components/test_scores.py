@@ -10,7 +10,7 @@ from score_formulas import FORMULAS
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ablate.base.registry import CATALOGUE, PartConfig
+from ablate.base.registry import CATALOGUE
 from ablate.components import scores
 from ablate.components.scores import Cosine, Gaussian, Score
 from ablate.components.sizes import Sizes
@@ -72,11 +72,6 @@ def test_the_inner_form_has_the_same_softmax(name, settings):
         assert isinstance(scale, float)
         weights = torch.einsum("bhqd,bhkd->bhqk", q_, k_).mul(scale).softmax(-1)
         torch.testing.assert_close(weights, score.logits(q, k).softmax(-1))
-
-
-def test_a_score_must_define_one_of_the_two_forms():
-    with pytest.raises(NotImplementedError, match="`inner` or `logits`"):
-        Score(PartConfig(), SIZES).logits(*queries_and_keys())
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refused import refused
 from torch import nn
 
 from ablate.base.registry import CATALOGUE
@@ -103,11 +102,6 @@ def test_parameters_without_a_gradient_are_left_alone():
     WeightDecay("decoupled", DECAY, parameters).shrink(LR)
     AdamW.Config().build(parameters).step(LR)
     assert torch.equal(parameters[0], before)
-
-
-def test_nesterov_needs_momentum():
-    problems = refused(SGD.Config(nesterov="on").build, start())
-    assert problems == {"momentum": (0.0, "above 0, below 1")}
 
 
 @pytest.mark.parametrize(("max_norm", "factor"), [(None, 1.0), (26.0, 1.0), (13.0, 1.0), (6.5, 0.5)])

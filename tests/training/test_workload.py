@@ -216,11 +216,6 @@ def test_every_swap_changes_it(of):
     assert len({of(), *map(of, SWAPS)}) == len(SWAPS) + 1
 
 
-def test_a_mask_that_hides_nothing_from_what_is_read_out_changes_nothing(of):
-    """The only layer's last position sees all of the sequence, causal or not."""
-    assert of({"num_layers": 1, "topology": "decoder"}) == of({"num_layers": 1})
-
-
 def test_neither_training_settings_nor_the_global_generator_have_a_part_in_it(resolved):
     workload, before = SequenceWorkload(), torch.get_rng_state()
     model = {"dropout": {"residual": 0.2}}
