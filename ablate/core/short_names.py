@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from ablate.core.facts import BASELINE, Facts, VariantFacts
 from ablate.core.search_table import WINNER
 
+# Ends of paths whose word, with its level before it, would not be read as it is meant.
 _NOUNS = {
     "score": "scoring",
     "position": "positions",
@@ -16,7 +17,6 @@ _NOUNS = {
     "cross": "cross connection",
     "norm_placement": "norm placement",
 }
-"""Ends of paths whose word, with its level before it, would not be read as it is meant."""
 _LEFT_OUT = ("none", "off")
 
 

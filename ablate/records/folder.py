@@ -42,23 +42,20 @@ from ablate.records.trial_list import TrialList
 if TYPE_CHECKING:
     import pandas as pd
 
+# The search that came before the verdicts; `Facts.searched` has the same names.
 Kind = Literal["sweep", "tuning"]
-"""The search that came before the verdicts; `Facts.searched` has the same names."""
 
 ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
 STABILITY, SPEED, SCALING = "stability.csv", "speed.csv", "scaling.csv"
-BESIDE = (STABILITY, SPEED, SCALING)
-"""The tables of some studies."""
-UNTUNED = "untuned"
-"""The folder of the variants before they were tuned."""
+BESIDE = (STABILITY, SPEED, SCALING)  # The tables of some studies.
+UNTUNED = "untuned"  # The folder of the variants before they were tuned.
 _VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
 CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
 _STUDY = "study.yaml"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
-_REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)
-"""The files of every report."""
+_REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)  # The files of every report.
 
 
 class StudyFolder:

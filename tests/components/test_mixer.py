@@ -17,8 +17,7 @@ from ablate.components.mixer import Mixer
 from ablate.components.positions import NoPosition
 from ablate.components.sizes import Sizes
 from ablate.core.signature import Signature
-from ablate.models.build import build_model
-from ablate.models.initialise import initialise
+from ablate.models.build import build_model, initialise
 from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()

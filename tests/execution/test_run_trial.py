@@ -13,8 +13,8 @@ from ablate.core.record import Record
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
 from ablate.execution.progress import MOST_LINES, Display
-from ablate.execution.reads import Reads
 from ablate.execution.trial import run_trial
+from ablate.execution.worker import Reads
 
 
 class Careless(Workload):

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from ablate.core.metric import Metric
-from ablate.training import spikes
-from ablate.training.history import Best, History
-from ablate.training.spikes import loss_spikes
+from ablate.training import history as spikes
+from ablate.training.history import Best, History, loss_spikes
 
 
 def history(losses, norms=None) -> History:

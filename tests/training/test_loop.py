@@ -8,10 +8,9 @@ import torch
 
 from ablate.core.trial import Trial
 from ablate.models.build import build_model
-from ablate.models.layers import layer_metrics
-from ablate.training import evaluate as module
-from ablate.training.evaluate import evaluate, outcomes
-from ablate.training.loop import INSPECTED, train
+from ablate.models.inspection import layer_metrics
+from ablate.training import loop as module
+from ablate.training.loop import INSPECTED, evaluate, outcomes, train
 from ablate.training.trial import parse
 
 MEASURED = {"accuracy", "loss"}

@@ -10,9 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from ablate.base.registry import CATALOGUE
-from ablate.training.clipping import clip_gradients
-from ablate.training.decay import WeightDecay
-from ablate.training.optimizers import SGD, AdamW
+from ablate.training.optimizers import SGD, AdamW, WeightDecay, clip_gradients
 from ablate.training.schedules import learning_rates
 from ablate.training.section import TrainingSection
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 
 from ablate.core.evidence import Evidence
 from ablate.core.feature import features
 from ablate.core.record import why
-from ablate.core.search_table import setting_name
 from ablate.core.short_names import in_short_names
 from ablate.records.store import whereabouts
 from ablate.report.section import Block, Items, Material, Section, Terms, Text
@@ -60,67 +60,48 @@ class Incidents(Section):
     inside = "which failed, diverged or are missing, and why"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        found = pd.concat([incidents(material.evidence), *_aside(material)])
-        if len(found):
-            columns = [
-                variant_column(names_of(material.facts)),
-                Column("task", "Task"),
-                Column("seed", "Seed", True),
-                Column("status", "What happened"),
-                Column("reason", "Why", below=True, show=lambda row: _located(row, material)),
-            ]
-            yield tabulated(columns, rows_of(found), say("cost.incidents"), "trials.parquet")
+        names = names_of(material.facts)
+
+        def reason(row: Row) -> str:
+            found = say("cost.not_run") if row["status"] == "missing" else why(row["status"], row["reason"])
+            found = in_short_names(text(found), names)
+            return f"{found} ({whereabouts(row['id'], material.results)})".strip() if row["id"] else found
+
+        columns = [
+            variant_column(names),
+            Column("task", "Task"),
+            Column("seed", "Seed", True),
+            Column("status", "What happened"),
+            Column("reason", "Why", below=True, show=reason),
+        ]
+        if rows := [*incidents(material.evidence), *_untuned(material)]:
+            yield tabulated(columns, rows, say("cost.incidents"), "trials.parquet")
 
 
-def _located(row: Row, material: Material) -> str:
-    """The reason, with the record of the trial."""
-    found = "; ".join(whereabouts(i, material.results) for i in str(row["id"]).split())
-    reason = in_short_names(text(row["reason"]), names_of(material.facts))
-    return f"{reason} ({found})".strip() if found else reason
+def _untuned(material: Material) -> list[Row]:
+    """The variants of a tuned study as it gives them that failed, of which no verdict is."""
+    rows = incidents(material.untuned) if material.untuned else []
+    return [
+        row | {"variant": say("cost.untuned", row["variant"])} for row in rows if row["status"] == "failed"
+    ]
 
 
-def _aside(material: Material) -> Iterator[pd.DataFrame]:
-    """The failed trials that no verdict is of: untuned variants, and settings of a search with all of their seeds."""
-    if material.untuned is not None:
-        untuned = incidents(material.untuned)
-        failed = untuned[untuned["status"] == "failed"]
-        yield failed.assign(variant=[say("cost.untuned", variant) for variant in failed["variant"]])
-    if material.searched is not None:
-        facts, trials = material.searched.facts, material.searched.trials
-        failed, alone = trials[trials["status"] == "failed"], material.facts.searched == "sweep"
-        yield failed.assign(
-            variant=[setting_name(row.variant, row.number, alone) for row in failed.itertuples()],
-            seed=[", ".join(map(str, facts.seeds[: len(ids)])) for ids in failed["ids"]],
-            id=failed["ids"].map(" ".join),
-        )[INCIDENT]
-
-
-INCIDENT = ["variant", "task", "seed", "status", "reason", "id"]
-
-
-def incidents(evidence: Evidence) -> pd.DataFrame:
-    """Trials that did not complete, and planned ones that have not run. Columns: those of `INCIDENT`."""
-    facts, trials = evidence.facts, evidence.trials.reindex(columns=[*INCIDENT])
-    started = set(trials["seed"])
+def incidents(evidence: Evidence) -> list[dict[str, Any]]:
+    """Trials that did not complete, and planned ones that have not run: variant, task, seed, status, reason, id."""
+    facts, place = evidence.facts, ["variant", "task", "seed"]
+    trials = evidence.trials.reindex(columns=[*place, "status", "reason", "id"])
     # Under a plan that adds seeds only where they are needed, one that a variant was not asked for is not missing.
+    started = set(trials["seed"])
     planned = [
-        (v.name, t.name, seed)
-        for v in facts.variants
-        for t in facts.tasks
-        for seed in facts.seeds_of(v.name, t.name)
+        (variant.name, task.name, seed)
+        for variant in facts.variants
+        for task in facts.tasks
+        for seed in facts.seeds_of(variant.name, task.name)
         if seed in started
     ]
-    found = pd.DataFrame(planned, columns=INCIDENT[:3]).merge(trials, "outer", INCIDENT[:3])
+    found = pd.DataFrame(planned, columns=place).merge(trials, "left", place)
     found = found.fillna({"status": "missing", "reason": "", "id": ""})
-    order = {v.name: i for i, v in enumerate(facts.variants)}
-    found = found[found["status"] != "completed"].sort_values(
-        INCIDENT[:3], key=lambda column: column.map(order) if column.name == "variant" else column
-    )
-    found["reason"] = [
-        say("cost.not_run") if row.status == "missing" else why(row.status, row.reason)
-        for row in found.itertuples()
-    ]
-    return found
+    return rows_of(found[found["status"] != "completed"])
 
 
 class Provenance(Section):
