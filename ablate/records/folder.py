@@ -133,7 +133,7 @@ class StudyFolder:
 
     def ids(self) -> set[str]:
         """Every trial that the roster or a table of the study names. Raises `AblateError`."""
-        return self.roster.ids() | {cell.id for _, cell, _ in self.rows()}
+        return self.roster.ids() | self._evidence.ids()
 
     def find(self, trial_id: str) -> list[tuple[str, Cell, dict[str, Any]]]:
         """The study's references to a trial: its rows, or its place on the roster with an empty row."""

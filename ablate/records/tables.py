@@ -171,6 +171,12 @@ class EvidenceFiles:
             else:
                 path.unlink(missing_ok=True)
 
+    def ids(self) -> set[str]:
+        """Every trial in its tables; a row that several trials have made lists them as `ids`. Raises `AblateError`."""
+        paths = filter(Path.is_file, (self.folder / TRIALS, *self.beside.values()))
+        rows = [row for path in paths for row in rows_and_facts(path)[0]]
+        return {trial for row in rows for trial in row.get("ids", [row.get("id")]) if trial}
+
     def rows(self) -> Iterator[tuple[Path, Cell, dict[str, Any]]]:
         """The file, the place in the study and the row of every trial, of one that has several its first.
 

@@ -79,12 +79,12 @@ def _ended(
     """
     used = trials.used
     found = {cell.id: records[cell.id] for cell in used if cell.id in records}
-    chose = {cell.id for cell in run.experiment.choice.cells}
-    asked = [cell for cell in used if cell.id not in chose]
+    asked = [cell for cell in used if cell.judged]
     missing = sum(cell.id not in found or found[cell.id].status == "pruned" for cell in asked)
     lost = run.failed(used, found)
     inputs = None if measured is None else [known.files for known in measured.values()]
-    if inputs is not None and None not in inputs and not (missing or lost or run.options.partial):
+    whole = all(cell.id in found for cell in used) and not (missing or lost or run.options.partial)
+    if whole and inputs is not None and None not in inputs:
         data = {file for cell in used for file in cell.trial.files}
         remember(run, list(found), [*data, *(str(path) for paths in inputs for path in paths or ())])
     if missing:

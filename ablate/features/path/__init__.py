@@ -79,7 +79,8 @@ class PathFeature(Feature):
     def settle(self, run: Run) -> Experiment:
         """The study with the configurations of the path, in their order, before its other variants."""
         steps = Steps(run.experiment)
-        records = run.drive(steps, fresh=run.options.fresh)
+        later = len(run.experiment.cells()) + self.adds(run.experiment) * run.experiment.study.seeds.count
+        records = run.drive(steps, later=later, fresh=run.options.fresh)
         run.folder.roster.add(steps.cells)
         if len(steps.taken) < len(steps.changes):
             raise run.unfinished("path", steps.cells, records)
