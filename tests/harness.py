@@ -44,6 +44,20 @@ def ablate_here(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[st
     return subprocess.CompletedProcess(words, done.exit_code, done.stdout, done.stderr)
 
 
+FREE = ("_seconds", "_per_second", "_memory")
+"""Ends of the names of metrics that may differ between repeats."""
+
+
+def content(record: Any) -> tuple[object, ...]:
+    """All of a record that must repeat, to the bit; NaN is itself."""
+    metrics = {
+        n: v if v is None else float(v).hex() for n, v in record.metrics.items() if not n.endswith(FREE)
+    }
+    curves = {name: (curve.steps.tolist(), curve.values.tobytes()) for name, curve in record.curves.items()}
+    arrays = {name: array.tobytes() for name, array in record.arrays.items()}
+    return record.status, record.reason, metrics, curves, arrays, record.data, record.kept
+
+
 def problems(path: Path, **options: Any) -> list[str]:
     """What is wrong with a study, `line N: …` each; it must be refused."""
     from ablate.base.errors import StudyError

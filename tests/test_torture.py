@@ -6,10 +6,9 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from torture.campaign import campaign, run_case
+from torture.campaign import campaign, run_case, summary, write
 from torture.case import Kind, Place, Shared, Skipped
 from torture.process import Done
-from torture.report import summary, write
 from torture.studies import STUDIES, Watched
 from torture.tables import differences, tables
 
@@ -104,4 +103,4 @@ def test_what_is_skipped_or_broken_is_counted_as_such(tmp_path: Path) -> None:
     assert violation["repeat"] == f"python -m tests.torture --only breaks --seed {SEED} --case 0"
     write(tmp_path / "results", found)
     assert violation["repeat"] in (tmp_path / "results/report.md").read_text()
-    assert json.loads((tmp_path / "results/torture.json").read_text())["num_violations"] == 1
+    assert json.loads((tmp_path / "results/torture.json").read_text())["violations"] == [violation]

@@ -31,23 +31,6 @@ def exact(value: float) -> str:
     return ("−" if value < 0 else "") + (text.removeprefix("0") if text.startswith("0.") else text)
 
 
-def interval(bounds: tuple[float, float], *thresholds: float) -> str:
-    """`[−.004, .021]`, with as many digits more as it takes to tell its bounds from the `thresholds`."""
-    places = decimals((bounds[1] - bounds[0]) / 2)
-    while places < MAX_DECIMALS and any(
-        bound != threshold and number(bound, places) == number(threshold, places)
-        for bound in bounds
-        for threshold in thresholds
-    ):
-        places += 1
-    return f"[{number(bounds[0], places)}, {number(bounds[1], places)}]"
-
-
-def signed(value: float, bounds: tuple[float, float]) -> str:
-    """A difference to the digits of its interval, with its sign: +.021."""
-    return plus(value, decimals((bounds[1] - bounds[0]) / 2))
-
-
 def plus(value: float, places: int) -> str:
     """A difference to so many decimals, with its sign."""
     text = number(value, places)
@@ -55,11 +38,8 @@ def plus(value: float, places: int) -> str:
 
 
 def p_value(p: float) -> str:
-    """`p = .031`; enough digits to tell which side of .05 it is on."""
-    if p < 0.001:
-        return "p < .001"
-    text = f"{p:.3f}" if abs(p - 0.05) >= 0.0005 else f"{p:.5f}"
-    return f"p = {text.removeprefix('0')}"
+    """`.031`, `<.001`; enough digits to tell which side of .05 it is on."""
+    return "<.001" if p < 0.001 else number(p, 3 if abs(p - 0.05) >= 0.0005 else 5)
 
 
 def share(count: int, total: int) -> str:

@@ -152,11 +152,11 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 def telling_what_is_kept(
     folder: StudyFolder, store: Store, planned: Collection[str] | None = None
 ) -> Iterator[None]:
-    """Raises `InterruptedRunError` for an interruption inside; of all that the roster has, or of `planned` trials."""
+    """Raises `InterruptedRunError` for an interruption inside; of all listed trials, or of `planned` ones."""
     try:
         yield
     except KeyboardInterrupt as error:
-        ids = folder.roster.ids() if planned is None else planned
+        ids = {cell.id for cell in folder.trial_list.cells()} if planned is None else planned
         # By the files: an interruption can come between a trial's record and the event that tells of it.
         kept = f"{sum(map(store.has, ids))}{'' if planned is None else f' of {len(ids)}'} trials"
         kept = joined([kept, *filter(None, [str(error)])])  # with the processes that have timed its variants

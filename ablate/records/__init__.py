@@ -1,1 +1,1 @@
-"""Records: the store of trials, the folder of a study, its roster."""
+"""Records: the store of trials, the folder of a study, its list of trials."""

@@ -1,6 +1,6 @@
 """The files of a store that no study refers to, and their removal.
 
-A study refers to the trials on its roster, which is written when a run starts, and to those of its last report.
+A study refers to the trials on its list, which is written when a run starts, and to those of its last report.
 Measurements of speed are small, and kept.
 """
 
@@ -56,12 +56,12 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
     for name in sorted(here.keys() - known.keys()):
         if trials.keys() - kept and not here[name].has_report:
             raise AblateError(
-                f"{here[name].path}: the trials of {name} are unknown: it has no roster in the store, and no report. "
+                f"{here[name].path}: the trials of {name} are unknown: it has no list in the store, and no report. "
                 f"Nothing was removed. Run {name} again, or remove {here[name].path}"
             )
     for name in sorted(known.keys() - here.keys()):
         gone = known[name]
-        warn(f"{gone.path} is missing; to give up its trials, remove {gone.roster.path} as well")
+        warn(f"{gone.path} is missing; to give up its trials, remove {gone.trial_list.path} as well")
     written = [path for folder in folders.values() for path in folder.written_folders()]
     places = {root / "trials", root / "speed", *written}
     return Rubbish(
@@ -93,35 +93,35 @@ def remove(rubbish: Rubbish) -> int:
 
 
 @contextmanager
-def standstill(results: Path) -> Iterator[set[str]]:
-    """Holds the locks of all known studies, and gives the names of these; raises `StoreError` when one is running."""
+def standstill(results: Path) -> Iterator[Callable[[], None]]:
+    """Holds the locks of all known studies; what it gives raises `StoreError` where a study has come since.
+
+    Raises `StoreError` when one is running.
+    """
     from filelock import FileLock, Timeout
 
     folder = results / "store" / "locks"
-    names = locks(results) | {f"{folder.name}.lock" for folder in StudyFolder.all(results)}
+    names = {f"{study.name}.lock" for study in StudyFolder.all(results)}
+    running = "{}: {} is running; nothing was removed. Try again when it has finished"
+    names |= {path.name for path in folder.glob("*.lock")}
+
+    def no_more() -> None:
+        for path in sorted(folder.glob("*.lock")):
+            if path.name not in names:
+                raise StoreError(running.format(results, path.stem))
+
     with ExitStack() as held:
         for name in sorted(names):
             try:
                 folder.mkdir(exist_ok=True)
                 held.enter_context(FileLock(folder / name, timeout=0))
             except Timeout:
-                raise is_running(results, name) from None
+                raise StoreError(running.format(results, Path(name).stem)) from None
             except OSError as error:
                 raise StoreError(
                     f"{folder / name}: cannot be written: {error.strerror}; {_UNCHANGED}"
                 ) from error
-        yield names
-
-
-def locks(results: Path) -> set[str]:
-    """Names of the lock files of studies."""
-    return {path.name for path in (results / "store" / "locks").glob("*.lock")}
-
-
-def is_running(results: Path, lock: str) -> StoreError:
-    """The error of a study that is running."""
-    study = lock.removesuffix(".lock")
-    return StoreError(f"{results}: {study} is running; nothing was removed. Try again when it has finished")
+        yield no_more
 
 
 def bytes_of(paths: Iterable[Path]) -> int:

@@ -10,7 +10,7 @@ report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
 variants.json                            the variants as they were judged, and who chose them
 evaluation.csv, attention.npz            evaluations of kept weights
-../store/studies/<study>.json            the roster: see `ablate.records.roster`
+../store/studies/<study>.json            the list of trials: see `ablate.records.trial_list`
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ from ablate.core import names
 from ablate.core.cell import Cell
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts
-from ablate.records.roster import Roster
 from ablate.records.tables import (
     CURVES,
     TRIALS,
@@ -35,6 +34,7 @@ from ablate.records.tables import (
     rows_and_facts,
     write_csv,
 )
+from ablate.records.trial_list import TrialList
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,7 +60,7 @@ class StudyFolder:
         self.results = results
         self.name = name
         self.path = results / name
-        self.roster = Roster(results / "store" / "studies" / f"{name}.json")
+        self.trial_list = TrialList(results / "store" / "studies" / f"{name}.json")
         self.study_file = self.path / _STUDY
         self.report_file, self.markdown_file = (self.path / name for name in _PAGES)
         self.paper = self.path / "paper"
@@ -85,7 +85,7 @@ class StudyFolder:
 
     @classmethod
     def remembered(cls, results: Path) -> list[StudyFolder]:
-        """The studies that the store has a roster of, including those whose folder is gone."""
+        """The studies that the store has a list of trials of, including those whose folder is gone."""
         return [cls(results, path.stem) for path in sorted((results / "store" / "studies").glob("*.json"))]
 
     @property
@@ -114,31 +114,31 @@ class StudyFolder:
     def written_folders(self) -> list[Path]:
         """The folders in which a run replaces files."""
         trials = self.results / "store" / "trials"
-        return [self.path, self.path / _FIGURES, self.roster.path.parent, trials]
+        return [self.path, self.path / _FIGURES, self.trial_list.path.parent, trials]
 
     def begin(self, resolved: str, cells: Iterable[Cell]) -> None:
-        """Before the first trial: writes the resolved study, and adds the planned trials to the roster."""
+        """Before the first trial: writes the resolved study, and adds the planned trials to the list of trials."""
         for folder in self.written_folders():
             remove_leftovers(folder)
         if not self.study_file.is_file() or self.study_file.read_bytes() != resolved.encode():
             write_text(self.study_file, resolved)
-        self.roster.add(cells)
+        self.trial_list.add(cells)
 
     def cells(self) -> list[Cell]:
         """Every trial that the study refers to; of a published folder without a store, those of its tables.
 
         Their trials have an id and a seed, and no config. Raises `AblateError` when it cannot be read.
         """
-        return self.roster.cells() or [cell for _, cell, _ in self.rows()]
+        return self.trial_list.cells() or [cell for _, cell, _ in self.rows()]
 
     def ids(self) -> set[str]:
-        """Every trial that the roster or a table of the study names. Raises `AblateError`."""
-        return self.roster.ids() | self._evidence.ids()
+        """Every trial that the list of trials or a table of the study names. Raises `AblateError`."""
+        return {cell.id for cell in self.trial_list.cells()} | self._evidence.ids()
 
     def find(self, trial_id: str) -> list[tuple[str, Cell, dict[str, Any]]]:
-        """The study's references to a trial: its rows, or its place on the roster with an empty row."""
+        """The study's references to a trial: its rows, or its place on the list of trials with an empty row."""
         found = [(file, cell, row) for file, cell, row in self.rows() if cell.id == trial_id]
-        return found or [("", cell, {}) for cell in self.roster.cells() if cell.id == trial_id]
+        return found or [("", cell, {}) for cell in self.trial_list.cells() if cell.id == trial_id]
 
     def stamps(self) -> list[tuple[str, int, int]]:
         """Name, size and time of every file of a report; raises `ValueError` when one that each has is missing."""

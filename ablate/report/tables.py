@@ -155,7 +155,7 @@ def interval(low: Any, high: Any, places: int) -> str:
 
 def p_value(value: Any) -> str:
     """`.003`, `<.001`; enough digits to tell which side of .05 it is on."""
-    return shown(value, wording.p_value).removeprefix("p ").removeprefix("= ").replace("< ", "<")
+    return shown(value, wording.p_value)
 
 
 def count(value: Any) -> str:

@@ -73,9 +73,6 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
             }
         )
         curves += [(record.id, name, curve) for name, curve in record.curves.items()]
-        curves += [
-            (record.id, name, _last(record, name)) for name in record.metrics if _of_layer(name, record)
-        ]
         for name in metrics[cell.task] if record.status == "completed" else ():
             if (values := record.arrays.get(f"test/{facts.column_of(name)}")) is not None:
                 # Cells may share a trial.
@@ -101,15 +98,8 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
 
 
 def _of_layer(name: str, record: Record) -> bool:
-    """Whether a metric is that of one layer, `NAME/PATH`, where `NAME` is of all: a row of the curves, not a column."""
+    """Whether a metric is that of one layer, `NAME/PATH`, where `NAME` is of all: it stays in the record."""
     return "/" in name and name.partition("/")[0] in record.metrics
-
-
-def _last(record: Record, name: str) -> Curve:
-    """A metric as a curve of one point, at the last step that the record knows."""
-    value, steps = record.metrics[name], [curve.steps[-1:] for curve in record.curves.values()]
-    last = max((int(step[0]) for step in steps if len(step)), default=0)
-    return Curve(np.array([last]), np.array([np.nan if value is None else value]))
 
 
 def _frame(curves: Sequence[tuple[str, str, Curve]]) -> pd.DataFrame:

@@ -21,8 +21,8 @@ from ablate.core import names
 from ablate.core.facts import Facts
 from ablate.records.environment import here
 from ablate.records.folder import StudyFolder
-from ablate.records.roster import digest_with_files
 from ablate.records.store import Store
+from ablate.records.trial_list import digest_with_files
 from ablate.route.options import Options
 from ablate.study.document import Document, PathKey, read_document
 from ablate.study.labels import short_label
@@ -137,7 +137,7 @@ def up_to_date(folder: StudyFolder, document: Document, options: Options) -> boo
     if options.partial or options.fresh or options.tracking_uri or document.problems:
         return False
     try:
-        report = folder.roster.report()
+        report = folder.trial_list.report()
         found = _digest(document.path, options, folder, report["trials"], report["files"])
         return bool(report["digest"] == found)
     except (AblateError, OSError, ValueError, KeyError, TypeError):
@@ -153,7 +153,9 @@ def remember(run: Run, trials: Sequence[str], data: Iterable[str]) -> None:
     try:
         # Relative to the study: a copy of the folder has files of its own.
         files = [os.path.relpath(file, path.parent) for file in named]
-        run.folder.roster.note_report(_digest(path, run.options, run.folder, trials, files), trials, files)
+        run.folder.trial_list.note_report(
+            _digest(path, run.options, run.folder, trials, files), trials, files
+        )
     except (AblateError, OSError, ValueError) as error:
         run.warn(
             f"the report is whole, but the next run writes it again, since this one cannot be noted: {error}"

@@ -5,7 +5,7 @@ they of a pilot. Only the spread of their differences is used, never the differe
 
 A pilot is a few seeds of every variant, trained to learn how far their differences from the baseline spread. Its seeds
 neither judge nor tune, so that no verdict and no claim rests on what it showed. Its trials are kept in the store like
-any others; the roster of the study holds them until the study has a report, which tells the spread itself.
+any others; the list of trials of the study holds them until the study has a report, which tells the spread itself.
 """
 
 from __future__ import annotations
@@ -231,7 +231,7 @@ def pilot(experiment: Experiment, seeds: int, options: Options, store: Store, co
         for cell in experiment.cells(range(PILOT_SEEDS_FROM, PILOT_SEEDS_FROM + seeds))
         if not next(v for v in experiment.variants if v.name == cell.variant).placebo
     ]
-    StudyFolder(options.results, experiment.study.name).roster.add(cells)
+    StudyFolder(options.results, experiment.study.name).trial_list.add(cells)
     workers = Workers(experiment, options.jobs)
     # Without a metric: only the spread is of interest, and no variant should look better than another.
     display = Display(console, f"{experiment.study.name}, pilot", "", workers.jobs)

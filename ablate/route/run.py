@@ -39,7 +39,7 @@ def follow(run: Run) -> Outcome:
                 found = run.experiment
                 run = replace(run, experiment=found.settling([variant.name for variant in found.variants]))
                 trials = Trials(run.experiment, claims)
-                run.folder.roster.add(trials.cells)
+                run.folder.trial_list.add(trials.cells)
                 records = run.drive(trials, trials.wanted(run.options), fresh=run.options.fresh)
         except Unfinished as unfinished:
             return unfinished.outcome
@@ -51,7 +51,7 @@ def follow(run: Run) -> Outcome:
         publish(run.folder, run.warn, lambda: print_table(run.folder, run.listeners.console))
         print_places(run.folder, run.listeners.console, run.options.tracking_uri)
         # The study keeps the variants that it gives.
-        keep = run.folder.roster.add if run.options.partial else run.folder.roster.close
+        keep = run.folder.trial_list.add if run.options.partial else run.folder.trial_list.keep_only
         keep([*trials.cells, *given.cells()])
         tracked = tracker.finish()
     return _ended(run, trials, records, measured if tracked else None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import traceback
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -14,14 +15,22 @@ from ablate.base.datafile import FOLDER
 from ablate.base.errors import Invalid, Problem, described, listed, nearest
 from ablate.base.plugins import raised_by_plugin
 from ablate.base.registry import StrictModel
-from ablate.core.feature import features
+from ablate.core.derived import Offer
+from ablate.core.facts import Claim
+from ablate.core.feature import derived, features, grammar
+from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
+from ablate.study.claims import Claimable, check_margin, parse_claim
 from ablate.study.designs.design import Config, Design, Resolve
 from ablate.study.document import Document, PathKey
 from ablate.study.expand import CHANGES_NOTHING, report_at
 from ablate.study.load import translated
 from ablate.study.patch import has_path, value_at
 from ablate.study.schema import StudyBase
+
+MAX_TRIALS = 1_000_000
+MAX_CHECKED = 500
+"""Variants of a factorial that are all built before the first is trained; of more, a sample is."""
 
 
 @dataclass(frozen=True)
@@ -35,21 +44,6 @@ class Draft:
     document: Document
 
 
-MAX_TRIALS = 1_000_000
-MAX_CHECKED = 500
-"""Variants of a factorial that are all built before the first is trained; of more, a sample is."""
-
-
-def check_keeping(workload: Workload, study: StudyBase, document: Document) -> None:
-    """Refuses to keep weights or states that the workload does not give."""
-    if study.checkpoint != "none" and not workload.keeps_weights:
-        rule = f"needs a workload that keeps weights, which {study.workload} does not"
-        document.refuse(("checkpoint",), rule, study.checkpoint, "none")
-    if study.save_every is not None and not workload.resumes:
-        rule = f"needs a workload that can resume inside a trial, which {study.workload} cannot"
-        document.refuse(("save_every",), rule, study.save_every, hint="Leave it out")
-
-
 def resolved(model: type[StrictModel], config: Mapping[str, Any], folder: Path) -> Config:
     """A config with its defaults filled in, and files relative to `folder`.
 
@@ -59,19 +53,6 @@ def resolved(model: type[StrictModel], config: Mapping[str, Any], folder: Path) 
         return model.model_validate(config, context={FOLDER: folder}).model_dump()
     except ValidationError as error:
         raise Invalid.many(translated(error, model, config)) from None
-
-
-def check_baseline(workload: Workload, baseline: list[Config], document: Document) -> list[Problem]:
-    """Builds the baseline; its problems."""
-    found: list[Problem] = []
-    for index, config in enumerate(baseline):
-        problems = attempt(workload.check, config)[1] or attempt(workload.describe, config)[1]
-        found += problems
-        for problem in problems:
-            several = problem.path[:1] == ("task",) and len(baseline) > 1
-            path = ("tasks", index, *problem.path[1:]) if several else problem.path
-            document.report(replace(problem, path=path))
-    return found
 
 
 def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[Problem]]:
@@ -99,13 +80,44 @@ def in_variants(check: Callable[[Config], Any], configs: Iterable[tuple[str, Con
     return [replace(p, rule=f"{p.rule} (in {listed(names, 4)})") for p, names in found.values()]
 
 
-def check_number(draft: Draft) -> None:
-    """Refuses a study of more trials than anyone trains."""
+def check_study(draft: Draft) -> None:
+    """Refuses what the workload cannot keep, and more trials than anyone trains."""
+    study, workload, refuse = draft.study, draft.workload, draft.document.refuse
+    if study.checkpoint != "none" and not workload.keeps_weights:
+        rule = f"needs a workload that keeps weights, which {study.workload} does not"
+        refuse(("checkpoint",), rule, study.checkpoint, "none")
+    if study.save_every is not None and not workload.resumes:
+        rule = f"needs a workload that can resume inside a trial, which {study.workload} cannot"
+        refuse(("save_every",), rule, study.save_every, hint="Leave it out")
     variants = draft.design.variants
-    count = len(variants) * len(variants[0].configs) * draft.study.seeds.count
+    count = len(variants) * len(variants[0].configs) * study.seeds.count
     if count > MAX_TRIALS:
         rule = "make too many trials, one for each variant, task and seed"
-        draft.document.refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")
+        refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")
+
+
+def describe_baseline(
+    workload: Workload, baseline: Sequence[Config], resolve: Resolve, document: Document
+) -> tuple[list[Description], list[Problem]]:
+    """The descriptions of the baseline, one a task, and why it cannot be built, which is reported.
+
+    Of one that cannot be built it is that of its task with everything else at its default.
+    """
+    found: list[Description] = []
+    known: list[Problem] = []
+    for index, config in enumerate(baseline):
+        problems = attempt(workload.check, config)[1]
+        description, others = attempt(workload.describe, config)
+        if problems := problems or others:
+            alone: Config = {"task": config["task"]} if "task" in config else {}
+            description = attempt(lambda given: workload.describe(resolve(given)), alone)[0]
+        found.append(description or Description({}))
+        known += problems
+        for problem in problems:
+            several = problem.path[:1] == ("task",) and len(baseline) > 1
+            path = ("tasks", index, *problem.path[1:]) if several else problem.path
+            document.report(replace(problem, path=path))
+    return found, known
 
 
 def check_variants(draft: Draft, known: list[Problem]) -> None:
@@ -129,13 +141,13 @@ def check_labels(draft: Draft) -> None:
     levels = [f"{path}={level}" for path in design.paths for level in design.labels(path).values() if level]
     found = [name for feature in features() for name in feature.names(study)]
     known = list(dict.fromkeys([*(variant.name for variant in design.variants), *found, *levels]))
+    first: dict[str, str] = {}
     for name, label in study.labels.items():
-        first = next(other for other, given in study.labels.items() if given == label)
-        at = ("labels", name)
         if name not in known:
-            refuse(at, "is neither a variant nor a level", name, listed(known), nearest(name, known))
-        elif name != first:
-            refuse(at, f"is also the label of {first}", label, "a label of its own")
+            rule, allowed = "is neither a variant nor a level", listed(known)
+            refuse(("labels", name), rule, name, allowed, nearest(name, known))
+        elif first.setdefault(label, name) != name:
+            refuse(("labels", name), f"is also the label of {first[label]}", label, "a label of its own")
 
 
 def check_live(draft: Draft) -> None:
@@ -171,3 +183,99 @@ def refuse_own(path: str, rule: str, hint: str, draft: Draft) -> None:
         if any(not has_path(own, path) or value_at(own, path) != value_at(base, path) for own, base in pairs):
             inside = (path,) if path in variant.patches else ()
             document.refuse((*variant.at, *inside), rule, hint=hint)
+
+
+def check_metric(study: StudyBase, tasks: Sequence[Description], document: Document) -> Claimable:
+    """The metrics that all `tasks` have, of which the study's must be one; these are descriptions of the baseline."""
+    metrics = [description.metrics for description in tasks]
+    shared = {name: info for name, info in metrics[0].items() if all(name in other for other in metrics)}
+    spans = {name: [span for of in metrics if (span := of[name].span) is not None] for name in shared}
+    ranges = {name: min(of) for name, of in spans.items() if of}
+    asked, name = study.metric, study.metric.name
+    judged = name or next(iter(shared), "")
+    with document.reporting("metric", "name"):
+        if shared and judged not in shared:
+            single = "is a metric that only claims may use: no single run has it"
+            rule = single if judged in derived() else "no such metric"
+            raise Invalid("", rule, name, listed(shared), nearest(judged, shared))
+    for first in {next(iter(of)) for of in metrics if of} - {name}:
+        if study.checkpoint == "best" and name in shared:
+            rule = f"keeps the weights that validation finds best by {first}, and the study judges {name}"
+            document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
+    if asked.margin is not None:
+        with document.reporting("metric", "margin"):
+            check_margin(asked.margin, judged, ranges, asked.margin)
+    if asked.target is not None and judged in shared:
+        with document.reporting("metric", "target"):
+            for of in metrics:
+                _check_target(asked.target, of[judged])
+    return Claimable(shared, ranges)
+
+
+def _check_target(value: float, metric: Metric) -> None:
+    """Raises `Invalid` for a value that guessing has or nothing can reach."""
+    sign = 1 if metric.direction == "max" else -1
+    words = ("more than", "at most") if sign > 0 else ("less than", "at least")
+    bounds = zip(words, (metric.floor, metric.ceiling), strict=True)
+    allowed = ", ".join(f"{word} {of:g}" for word, of in bounds if of is not None)
+    if metric.floor is not None and sign * value <= sign * metric.floor:
+        raise Invalid("", "is what guessing has, so that it tells nothing", value, allowed)
+    if metric.ceiling is not None and sign * value > sign * metric.ceiling:
+        raise Invalid("", "is out of reach, so that it tells nothing", value, allowed)
+
+
+def target_of(study: StudyBase, metrics: Mapping[str, Metric]) -> dict[str, float]:
+    """The metric with the value at which a run has learned: the study's own, or that at which the task is solved."""
+    name = study.metric.name or next(iter(metrics), "")
+    solved = metrics[name].solved if name in metrics else None
+    value = solved if study.metric.target is None else study.metric.target
+    return {} if value is None else {name: value}
+
+
+def claimable(draft: Draft, judged: Claimable, tasks: Sequence[Description]) -> Claimable:
+    """All that claims may use: what is `judged`, numbers of stability, and derived metrics.
+
+    `tasks` are descriptions of the baseline; the variants are described where these lack a metric that is claimed.
+    """
+    study, workload = draft.study, draft.workload
+    sections = {key: study.section(key) for key in grammar()}
+    offers = [
+        Offer(task.metrics, sections, workload.rate_path, target_of(study, task.metrics))
+        for task in tasks
+        if task.metrics
+    ]
+    lacking = {
+        name: of.lacks(offers[0]) for name, of in derived().items() if offers and all(map(of.lacks, offers))
+    }
+    if not judged.metrics:  # a baseline that cannot be built: any name may be one
+        return Claimable({}, {}, lacking)
+    metrics = {name: of.metric for name, of in derived().items() if name not in lacking}
+    metrics |= {name: metric for task in tasks for name, metric in task.stability.items()}
+    asked = {found[1] for text in study.claims if (found := re.search(r" on (\S+)", text))}
+    if asked - {*metrics, *judged.metrics, *lacking}:
+        for config in (config for variant in draft.design.variants for config in variant.configs):
+            description = attempt(workload.describe, config)[0]
+            metrics = {**description.stability, **metrics} if description else metrics
+    ranges = {name: metric.span for name, metric in metrics.items() if metric.span is not None}
+    return Claimable({**metrics, **judged.metrics}, {**ranges, **judged.ranges}, lacking)
+
+
+def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
+    """The claims of a study; problems are reported to the document.
+
+    Without `sides`, as those of a design with mistakes of its own, nothing is said of the variants that they name.
+    """
+    claims: list[Claim] = []
+    design = draft.design
+    # A claim may be about variants before they are found.
+    names = [name for feature in features() for name in feature.names(draft.study)]
+    design = replace(
+        design, variants=[*design.variants, *(replace(design.variants[0], name=n) for n in names)]
+    )
+    for index, text in enumerate(draft.study.claims):
+        with draft.document.reporting("claims", index):
+            claim = parse_claim(text, design if sides else None, known)
+            if any(claim.hash == other.hash for other in claims):
+                raise Invalid("", "is made twice", text)
+            claims.append(claim)
+    return claims

@@ -12,9 +12,10 @@ baseline's on every other path.
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -43,7 +44,6 @@ _PATTERNS = {
         (INTERACTION, "beats", r" by more at (?P<more>.+?) than at (?P<less>.+)"),
     )
 }
-ITSELF = "compares a variant with itself"
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
         hints = (nearest(word, VERBS) for word in text.split() if word not in (*VERBS, "on", "within", "by"))
         raise Invalid("", "is not a claim", text, GRAMMAR, next(filter(None, hints), ""))
     kind, match = matches[0]
-    metric, names, by = match["metric"], match.group("a", "b"), 0.0
+    metric, by = match["metric"], 0.0
     sides: list[list[str]] = []
     with Gather() as at:
         if metric in known.lacking:
@@ -83,13 +83,11 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
             at.refuse(over_seeds, "", rule, text, hint="Claim each of the two differences")
         elif match["by"] is not None:
             with at():
-                by = _number(match["by"], text, positive=kind != "beats")
+                by = _margin(match["by"], text, positive=kind != "beats")
                 check_margin(by, metric, known.ranges, text)
         if design is not None:
-            levels = match.group("more", "less") if kind == INTERACTION else ()
-            reader = Sides(text, design)
             with at():
-                sides = reader.crossed(names, levels) if levels else reader.compared(names)
+                sides = _Reader(text, design).sides(match.groupdict())
     a, b, a_less, b_less = [*sides, [], [], [], []][:4]
     return Claim(text, kind, metric, a, b, by, a_less=a_less, b_less=b_less)
 
@@ -102,7 +100,7 @@ def check_margin(margin: float, metric: str, ranges: Mapping[str, float], given:
         raise Invalid("", rule, given, allowed)
 
 
-def _number(given: str, text: str, positive: bool) -> float:
+def _margin(given: str, text: str, positive: bool) -> float:
     try:
         value = float(given)
     except ValueError:
@@ -115,7 +113,7 @@ def _number(given: str, text: str, positive: bool) -> float:
 
 @dataclass(frozen=True)
 class _Side:
-    """One side as it is named."""
+    """A or B as it is named."""
 
     name: str
     levels: Mapping[str, str]
@@ -125,146 +123,116 @@ class _Side:
 
 
 @dataclass(frozen=True)
-class Sides:
+class _Reader:
     """Reads the sides of one claim; every method raises `Invalid` with everything that is wrong."""
 
     text: str
     design: Design
 
-    def compared(self, names: Sequence[str]) -> list[list[str]]:
-        """The variants of A and of B."""
-        found: list[list[str]] = []
-        with Gather() as at:
-            for name in names:
-                with at():
-                    found.append(self._variants(self._read(name)))
-        both = set(found[0]) & set(found[1])
-        if both:
-            alone = "`path=level` alone is the mean over the other factors; several levels are one variant"
-            same = both == {*found[0], *found[1]}
-            rule = ITSELF if same else f"has {joined(sorted(both))} on both of its sides"
-            raise self._invalid(rule, hint=alone if self.design.crosses else "")
-        return found
-
-    def crossed(self, names: Sequence[str], levels: Sequence[str]) -> list[list[str]]:
-        """The variants of A and B at the first of two `PATH=level`, then at the second."""
-        sides: list[_Side] = []
+    def sides(self, named: Mapping[str, str]) -> list[list[str]]:
+        """The variants of A and of B; of an interaction, these at the first of its levels, then at the second."""
+        found: dict[str, _Side] = {}
         pairs: list[tuple[str, str]] = []
         with Gather() as at:
-            for name in names:
+            for name in (named["a"], named["b"]):
                 with at():
-                    sides.append(self._read(name))
-            for name in levels:
+                    found[name] = self._side(name)
+            for name in filter(None, (named.get("more"), named.get("less"))):
                 with at():
-                    pairs.append(self._level_of_one(name))
-        (path, more), (other, less) = pairs
+                    pairs += self._levels(name).items()
+                    at.refuse("," in name, "", f"takes one PATH=level after `at`, not {name!r}", self.text)
+        a, b = found[named["a"]], found[named["b"]]
+        if pairs:
+            self._check_crossed((a, b), pairs)
+        variants: list[list[str]] = []
         with Gather() as at:
-            rule = f"takes two levels of one factor, not of {path} and {other}"
-            at.refuse(path != other, "", rule, self.text)
-            rule = f"names {path}={more} twice, not two levels of {path}"
-            at.refuse(pairs[0] == pairs[1], "", rule, self.text)
-            for side in sides:
-                rule = f"{side.name} itself sets {path}, the factor after `at`"
-                at.refuse(path in side.levels, "", rule, self.text)
-            at.refuse(sides[0].levels == sides[1].levels, "", ITSELF, self.text)
-        self._check_aliases(sides, path)
-        found, missing = [], []
-        for level in (more, less):
-            for side in sides:
-                itself = self.design.at(side.levels, cell=side.cell)
-                known = "=" in side.name or itself == [side.name]  # a placebo has no counterpart elsewhere
-                there = {**side.levels, path: level}
-                found.append(self.design.at(there, cell=side.cell) if known else [])
-                missing += [] if found[-1] else [f"{side.name} at {path}={level}"]
-        if missing:
-            hint = self._to_have([path, *(p for side in sides for p in side.levels)])
-            raise self._invalid(f"needs {joined(missing)}, which the design does not train", hint=hint)
-        return found
+            for level in pairs or (None,):
+                for side in (a, b):
+                    with at():
+                        variants.append(self._variants(side, level))
+        if both := set(variants[0]) & set(variants[1]):
+            hint = "`path=level` alone is the mean over the other factors; several levels are one variant"
+            raise self._invalid(
+                f"compares {joined(sorted(both))} with itself", hint=hint if self.design.crosses else ""
+            )
+        return variants
 
     def _invalid(self, rule: str, allowed: str = "", hint: str = "") -> Invalid:
         return Invalid("", rule, self.text, allowed, hint)
 
-    def _check_aliases(self, sides: Sequence[_Side], path: str) -> None:
-        """An interaction that a fraction sees as one with another effect cannot be told."""
-        for effect in {frozenset((path, own)) for side in sides if not side.cell for own in side.levels}:
-            for together in self.design.aliases:
-                same = [" × ".join(other) for other in together if frozenset(other) != effect]
+    def _check_crossed(self, sides: Sequence[_Side], pairs: Sequence[tuple[str, str]]) -> None:
+        """An interaction takes two levels of a factor that neither side sets, and that the design can tell apart."""
+        (path, more), (other, less) = pairs
+        if path != other or more == less:
+            raise self._invalid(f"takes two levels of one factor, not {path}={more} and {other}={less}")
+        for side in sides:
+            if path in side.levels:
+                raise self._invalid(f"{side.name} itself sets {path}, the factor after `at`")
+            effects = [frozenset((path, own)) for own in side.levels if not side.cell]
+            for effect, together in itertools.product(effects, self.design.aliases):
+                same = [" × ".join(each) for each in together if frozenset(each) != effect]
                 if len(same) < len(together):
-                    about = " × ".join(sorted(effect))
-                    raise self._invalid(
-                        f"is about {about}, which the design sees as one with {joined(same)}",
-                        hint="Use a fraction of a higher resolution, or `design: factorial`",
-                    )
+                    rule = f"is about {' × '.join(sorted(effect))}, which the design sees as one with {joined(same)}"
+                    hint = "Use a fraction of a higher resolution, or `design: factorial`"
+                    raise self._invalid(rule, hint=hint)
 
-    def _read(self, name: str) -> _Side:
+    def _side(self, name: str) -> _Side:
         design, variants = self.design, {v.name: v for v in self.design.variants}
-        pieces = list(levels_in(name)) if "=" in name else []
         # A name that is also that of a level means, where the design crosses, the mean over the other factors.
-        if name in variants and not (
-            design.crosses and len(pieces) == 1 and pieces[0][1] in design.labels(pieces[0][0]).values()
-        ):
+        alone = design.crosses and "=" in name and len(list(levels_in(name))) == 1
+        if name in variants and not (alone and variants[name].at[:1] != ("variants",)):
             return _Side(name, {p: design.labels(p)[name] for p in variants[name].patches}, True)
-        if not pieces:
+        if "=" not in name:
             levels = [f"{p}={level}" for p in design.paths for level in set(design.labels(p).values())]
             hint = nearest(name, [*variants, *levels])
             raise self._invalid(f"unknown variant {name!r}", listed(variants), hint)
-        found: dict[str, str] = {}
-        with Gather() as at:
-            for path, level in pieces:
-                at.refuse(path in found, "", f"{name} names {path} twice", self.text)
-                with at():
-                    found[path] = self._level(path, level)
+        found = self._levels(name)
         return _Side(name, found, len(found) > 1)
 
-    def _level(self, path: str, level: str) -> str:
-        """The label of a level that some variant has."""
-        paths = self.design.paths
-        if path not in paths:
-            hint = elsewhere(path, paths) or nearest(path, paths)
-            raise self._invalid(f"unknown factor {path!r}", listed(paths), hint)
-        labels = sorted({*self.design.labels(path).values()} - {""})
-        wanted = _label(level, labels)
-        if wanted is None:
-            raise self._invalid(f"{path} has no level {level!r}", listed(labels), did_you_mean(level, labels))
-        return wanted
-
-    def _level_of_one(self, name: str) -> tuple[str, str]:
-        """The `PATH=level` of an interaction."""
-        pieces = list(levels_in(name))
-        if len(pieces) != 1 or "=" not in name:
+    def _levels(self, name: str) -> dict[str, str]:
+        """Path → label of a `PATH=level`, or several joined by commas."""
+        if "=" not in name:
             raise self._invalid(f"takes one PATH=level after `at`, not {name!r}", listed(self.design.paths))
-        ((path, level),) = pieces
-        return path, self._level(path, level)
+        found: dict[str, str] = {}
+        with Gather() as at:
+            for path, level in levels_in(name):
+                at.refuse(path in found, "", f"{name} names {path} twice", self.text)
+                with at():
+                    found[path] = self._label(path, level)
+        return found
 
-    def _variants(self, side: _Side) -> list[str]:
-        found = self.design.at(side.levels, cell=side.cell) if "=" in side.name else [side.name]
-        if found:
-            return found
-        having = [v.name for v in self.design.having(side.levels)]
-        if having:
-            rule = f"{side.name} is only in variants that change other paths too"
-            raise self._invalid(rule, listed(having))
-        raise self._invalid(f"no variant has all levels of {side.name}", hint=self._to_have(side.levels))
+    def _label(self, path: str, level: str) -> str:
+        """The label of a level that some variant has: itself, or one that YAML reads alike (`true` for `on`)."""
+        if path not in self.design.paths:
+            hint = elsewhere(path, self.design.paths) or nearest(path, self.design.paths)
+            raise self._invalid(f"unknown factor {path!r}", listed(self.design.paths), hint)
+        labels = sorted({*self.design.labels(path).values()} - {""})
+        alike = [label for label in labels if label == level or _read(label) == _read(level)]
+        if not alike:
+            raise self._invalid(f"{path} has no level {level!r}", listed(labels), did_you_mean(level, labels))
+        return level if level in alike else alike[0]
 
-    def _to_have(self, paths: Collection[str]) -> str:
-        """What to change in a study that lacks a combination of levels at some paths."""
-        if self.design.crosses:
-            return "A level may remove the path of another, or the design may leave the combination out"
-        if all(path in self.design.factors for path in paths):
-            return "Use `design: factorial`, which crosses its factors, or name the variant under `variants:`"
-        return "Name the variant under `variants:`"
+    def _variants(self, side: _Side, level: tuple[str, str] | None) -> list[str]:
+        """Those of a side, at one more level where there is one."""
+        there = dict([level]) if level else {}
+        named = f"{side.name}{''.join(f' at {path}={label}' for path, label in there.items())}"
+        itself = self.design.at(side.levels, cell=side.cell)
+        if "=" not in side.name and itself != [side.name]:
+            found = [] if there else [side.name]  # a placebo has no counterpart
+        else:
+            found = self.design.at({**side.levels, **there}, cell=side.cell)
+        if not found:
+            having = [v.name for v in self.design.having({**side.levels, **there})]
+            hint = "Name the variant under `variants:`"
+            hint += "" if self.design.crosses else ", or use `design: factorial`, which crosses its factors"
+            raise self._invalid(f"no variant has {named} and nothing else", listed(having), hint)
+        return found
 
 
-def _label(level: str, labels: Collection[str]) -> str | None:
-    """The label that `level` means: itself, or one that YAML reads alike (`true` for `on`, `3e-3` for `0.003`)."""
-    if level in labels:
-        return level
+def _read(label: str) -> tuple[bool, Any]:
+    """What YAML reads; a number is no switch."""
     try:
-        value = parse_value(level)
+        value = {"on": True, "off": False}.get(label, parse_value(label))
     except ValueError:
-        return None
-    for label in labels:
-        read = {"on": True, "off": False}.get(label, parse_value(label) if "(" not in label else label)
-        if read == value and isinstance(read, bool) == isinstance(value, bool):
-            return label
-    return None
+        value = label
+    return isinstance(value, bool), value

@@ -7,6 +7,7 @@ data: construction stops at the first duplicate key, and a few aliases can stand
 from __future__ import annotations
 
 import copy
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -295,6 +296,8 @@ class _Reader:
             value = self._construct(node)
         except (YAMLError, ValueError, LookupError):
             raise Invalid("", "is not a value that YAML knows", node.value) from None
+        if isinstance(value, float) and not math.isfinite(value):
+            raise Invalid("", "must be a finite number", value)
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise Invalid("", "must be a number of at most 64 bits", node.value)
         return value

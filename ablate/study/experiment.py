@@ -21,9 +21,9 @@ from ablate.study.checks import attempt
 from ablate.study.designs.design import Config, Design, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.ids import TrialIds
-from ablate.study.labels import part_labels, short_label
+from ablate.study.labels import short_label
 from ablate.study.match import Matcher
-from ablate.study.patch import apply_patches, has_path, key_of, value_at
+from ablate.study.patch import apply_patches, has_path, value_at
 from ablate.study.schema import PLACEBO, StudyBase
 
 
@@ -174,19 +174,14 @@ class Experiment:
         """Path → variant → label of its level."""
         return {path: self.design.labels(path) for path in self.design.paths}
 
-    @cached_property
-    def _parts(self) -> dict[str, dict[str, str]]:
-        """Path → JSON of a part → its label."""
-        found = [c for variant in self.variants for c in variant.configs]
-        values = {p: [value_at(c, p) for c in found if has_path(c, p)] for p in self.design.paths}
-        return {path: part_labels(values[path], path, self.design.factors) for path in values}
-
     def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
         """Path that some variant changes → what this one has there as it is trained; without paths that it lacks."""
-        config = variant.configs[task_index]
-        return {p: self._level(p, value_at(config, p)) for p in self.design.paths if has_path(config, p)}
-
-    def _level(self, path: str, value: Any) -> Level:
-        if value is None or (isinstance(value, str | int | float) and not isinstance(value, DataFile)):
-            return value
-        return self._parts[path].get(key_of(value)) or short_label(value)
+        config, found = variant.configs[task_index], {}
+        for path in self.design.paths:
+            if has_path(config, path):
+                value = value_at(config, path)
+                plain = value is None or (
+                    isinstance(value, str | int | float) and not isinstance(value, DataFile)
+                )
+                found[path] = value if plain else self.labels[path].get(variant.name) or short_label(value)
+        return found

@@ -8,9 +8,9 @@ from typing import Any
 from ablate.core.facts import Claim, Facts, TaskFacts, VariantFacts
 from ablate.core.feature import features
 from ablate.core.metric import Description
+from ablate.study.checks import target_of
 from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment
-from ablate.study.metrics import target_of
 from ablate.study.patch import value_at
 
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from ablate.base.datafile import DataFile
 from ablate.base.text import printable
-from ablate.core.trial import identified
 from ablate.study.patch import key_of
 
 
@@ -56,20 +55,3 @@ def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         else:
             flat[prefix + key] = item
     return flat
-
-
-def task_labels(tasks: list[dict[str, Any]]) -> list[str]:
-    """The names of the tasks of a study, with the parameters that differ where two share a name."""
-    labels = level_labels(tasks)
-    return [labels[key_of(task)] for task in tasks]
-
-
-def part_labels(values: Iterable[Any], path: str, factors: Iterable[str]) -> dict[str, str]:
-    """Labels of the parts among the values at a path, by their JSON.
-
-    They leave out what is a factor further down: that has a column of its own.
-    """
-    inner = [factor.removeprefix(f"{path}.") for factor in factors if factor.startswith(f"{path}.")]
-    parts = {key_of(value): identified(value, inner, {}) for value in values if isinstance(value, Mapping)}
-    labels = level_labels(parts.values())
-    return {key: labels[key_of(part)] for key, part in parts.items()}

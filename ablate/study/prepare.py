@@ -11,21 +11,23 @@ from ablate.core.facts import Matched
 from ablate.core.feature import features
 from ablate.study.checks import (
     Draft,
-    check_baseline,
-    check_keeping,
     check_labels,
     check_live,
-    check_number,
+    check_metric,
+    check_study,
     check_variants,
+    claimable,
+    describe_baseline,
+    parse_claims,
     resolved,
 )
 from ablate.study.document import Document, read_document
 from ablate.study.expand import expand
 from ablate.study.experiment import Experiment
-from ablate.study.labels import task_labels
+from ablate.study.labels import level_labels
 from ablate.study.load import load
 from ablate.study.match import check_match, match_variants
-from ablate.study.metrics import check_metric, claimable, described, parse_claims
+from ablate.study.patch import key_of
 from ablate.study.schema import config_model
 from ablate.study.sections.seeds import Asked
 
@@ -44,20 +46,20 @@ def prepare(
     document, study, workload = load(read, confirm=confirm)
     path = document.path
     sections = list(workload.schema())
-    check_keeping(workload, study, document)
     resolve = partial(resolved, config_model(workload), folder=study.base(path))
     baseline = study.configs(sections)
-    tasks = task_labels([config["task"] for config in baseline]) if "task" in sections else [""]
+    given = [config["task"] for config in baseline] if "task" in sections else []
+    labels = level_labels(given)
+    tasks = [labels[key_of(task)] for task in given] or [""]
     for task in {task for task in tasks if tasks.count(task) > 1}:
         document.refuse(("tasks",), "names the same task twice", task)
     before = len(document.problems)
-    known = check_baseline(workload, baseline, document)
+    of_tasks, known = describe_baseline(workload, baseline, resolve, document)
     design = expand(study, baseline, resolve, document)
     draft = Draft(workload, study, design, resolve, document)
-    check_number(draft)
+    check_study(draft)
     check_variants(draft, known)
     whole = len(document.problems) == before
-    of_tasks = [described(workload, config, resolve) for config in baseline]
     judged = check_metric(study, of_tasks, document)
     claims = parse_claims(draft, claimable(draft, judged, of_tasks), sides=whole)
     variants, matcher = design.variants, None

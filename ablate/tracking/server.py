@@ -9,7 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -61,25 +61,16 @@ def serve(results: Path, port: int) -> int:
         *("--host", HOST, "--port", str(port)),
     ]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
+    environment = {**_SERVER, **SWITCHES, **os.environ}
     with tempfile.TemporaryFile() as messages:
         server = subprocess.Popen(
-            command,
-            env={**_SERVER, **SWITCHES, **os.environ},
-            stdout=messages,
-            stderr=messages,
-            start_new_session=True,
+            command, env=environment, stdout=messages, stderr=messages, start_new_session=True
         )
         try:
             while server.poll() is None and not _answers(port):
                 time.sleep(0.1)
             if server.poll() is None:
-                pages = f"http://{HOST}:{port}/#/experiments"
-                print(f"MLflow on {results}: {pages}{_KIND} (Ctrl-C ends it)")
-                for study in shown:
-                    # A key of a view that is not there would lead to the pages for language models.
-                    view = f"&viewStateShareKey={VIEW}" if VIEW_TAG in study.tags else ""
-                    print(f"  {study.name}: {pages}/{study.experiment_id}/runs{_KIND}{view}")
-                sys.stdout.flush()
+                _print_addresses(f"http://{HOST}:{port}/#/experiments", results, shown)
             server.wait()
         except KeyboardInterrupt:
             return 0
@@ -88,10 +79,16 @@ def serve(results: Path, port: int) -> int:
                 os.killpg(server.pid, signal.SIGTERM)  # the server has processes of its own
             server.wait()
         messages.seek(0)
-        print(messages.read().decode(errors="replace"), file=sys.stderr)
-        raise AblateError(
-            f"MLflow's server ended by itself with exit code {server.returncode}; its messages are above"
-        )
+        text = messages.read().decode(errors="replace")
+        raise AblateError(f"{text}\nMLflow's server ended by itself with exit code {server.returncode}")
+
+
+def _print_addresses(pages: str, results: Path, shown: Sequence[Any]) -> None:
+    print(f"MLflow on {results}: {pages}{_KIND} (Ctrl-C ends it)")
+    for study in shown:
+        # A key of a view that is not there would lead to the pages for language models.
+        view = f"&viewStateShareKey={VIEW}" if VIEW_TAG in study.tags else ""
+        print(f"  {study.name}: {pages}/{study.experiment_id}/runs{_KIND}{view}", flush=True)
 
 
 def bring_up_to_date(results: Path, warn: Callable[[str], None]) -> list[Any]:

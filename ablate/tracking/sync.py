@@ -14,8 +14,8 @@ from typing import Any, Literal
 from urllib.parse import quote
 
 from ablate.records.folder import StudyFolder
-from ablate.records.roster import digest_with_files, first_of_each
 from ablate.records.store import Store
+from ablate.records.trial_list import digest_with_files, first_of_each
 from ablate.tracking.content import (
     COUNT,
     DIGEST_TAG,

@@ -8,32 +8,14 @@ from ablate.base import wording
 
 
 @pytest.mark.parametrize(
-    ("bounds", "text"),
+    ("value", "half", "text"),
     [
-        ((-0.0041, 0.0209), "[−.004, .021]"),
-        ((-0.52349, -0.49351), "[−.523, −.494]"),
-        ((1.2345, 9.8765), "[1.2, 9.9]"),
-        ((-120.0, 345.6), "[−120, 346]"),
-        ((0.0, 0.0), "[.000, .000]"),
-        ((-0.00604, 0.000004), "[−.0060, .0000]"),
-        ((math.nan, math.nan), "[unknown, unknown]"),
+        *((0.0213, 0.01, "+.021"), (-0.0213, 0.03, "−.021"), (-0.00001, 0.03, ".000"), (0.00001, 0.006, ".0000")),
+        *((9.87654, 4.3, "+9.9"), (-120.4, 232.0, "−120"), (0.0, 0.0, ".000"), (math.nan, math.nan, "unknown")),
     ],
-)
-def test_an_interval_has_two_digits_of_its_half_width(bounds, text):
-    assert wording.interval(bounds) == text
-
-
-def test_an_interval_is_told_from_its_threshold():
-    assert wording.interval((0.0004, 0.025), 0.0) == "[.0004, .0250]"
-    assert wording.interval((-0.0096, 0.0212), 0.01, -0.01) == "[−.0096, .0212]"
-    assert wording.interval((0.0, 0.025), 0.0) == "[.000, .025]"
-
-
-def test_signs():
-    assert wording.signed(0.0213, (0.01, 0.03)) == "+.021"
-    assert wording.signed(-0.0213, (-0.03, -0.01)) == "−.021"
-    assert wording.signed(-0.00001, (-0.03, 0.03)) == ".000"
-    assert wording.signed(0.00001, (-0.0060, 0.0061)) == ".0000"
+)  # fmt: skip
+def test_a_difference_has_two_digits_of_half_its_interval_and_a_sign(value, half, text):
+    assert wording.plus(value, wording.decimals(half)) == text
 
 
 @pytest.mark.parametrize(
@@ -45,10 +27,10 @@ def test_a_chosen_number_is_shown_as_it_was_chosen(value, text):
 
 @pytest.mark.parametrize(
     ("p", "text"),
-    [(0.0004, "< .001"), (0.0312, "= .031"), (0.04996, "= .04996"), (0.05004, "= .05004"), (1.0, "= 1.000")],
+    [(0.0004, "<.001"), (0.0312, ".031"), (0.04996, ".04996"), (0.05004, ".05004"), (1.0, "1.000")],
 )
 def test_p_tells_its_side_of_the_level(p, text):
-    assert wording.p_value(p) == f"p {text}"
+    assert wording.p_value(p) == text
 
 
 def test_lists():

@@ -4,6 +4,6 @@
     python -m tests.calibration --only coverage            one part
 
 One file a part. A part is a function `part(rng, place) -> checks`: each check is a figure that was measured beside the
-band in which it must lie. It draws from `rng` alone, trains through `place.trained`, and keeps what figures need in
-`place.frames`. Wrong rules go through some of the parts as well: bands that they pass would say nothing.
+band in which it must lie. It draws from `rng` alone, and trains through `place.trained`. Wrong rules go through some
+of the parts as well: bands that they pass would say nothing.
 """

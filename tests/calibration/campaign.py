@@ -10,8 +10,29 @@ from pathlib import Path
 
 import numpy as np
 
-from .check import OWN, Check, Place
-from .parts import PARTS
+from .check import OWN, Check, Part, Place
+from .coverage import coverage
+from .diverged import diverged
+from .equivalence import equivalence
+from .examples import examples
+from .families import families
+from .mixtures import mixtures
+from .planted import planted
+from .power import power
+from .report import write, wrong_rules_missed
+from .runs import placebos, runs
+from .same import same
+from .sequential import sequential
+from .single import single
+from .speed import ratios, speed
+
+PARTS: dict[str, Part] = {
+    part.__name__: part
+    for part in (
+        *(same, single, families, sequential, mixtures, diverged, equivalence, coverage, examples, power),
+        *(ratios, runs, placebos, planted, speed),
+    )
+}
 
 
 def calibrate(names: Sequence[str], seed: int, place: Place) -> dict[str, tuple[list[Check], float]]:
@@ -46,8 +67,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--results", type=Path, help="folder of the report")
     given = parser.parse_args(arguments)
     place = Place(given.scratch, given.studies)
-    from .report import write, wrong_rules_missed
-
     found = calibrate(given.only or list(PARTS), given.seed, place)
     checks = [check for part, _ in found.values() for check in part]
     if given.results:

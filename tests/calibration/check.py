@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 from numpy.typing import ArrayLike
 
 from .simulations import band
@@ -66,7 +65,7 @@ def frequency(
 
 @dataclass
 class Place:
-    """Where a calibration works, and what it keeps for its figures."""
+    """Where a calibration works."""
 
     scratch: Path
     "Results folder of the trainings; what it holds is not trained again."
@@ -74,7 +73,6 @@ class Place:
     "Simulated studies a setting."
     draws: int = 1_000
     "Fictitious studies that are drawn from trained runs, a setting."
-    frames: dict[str, pd.DataFrame] = field(default_factory=dict)
 
     def trained(self, name: str, seeds: tuple[int, ...] | None = None) -> Results:
         """The results of a study of `STUDIES` through the whole pipeline, with its own seeds or with these."""

@@ -30,12 +30,10 @@ LOOKS = (5, 10, 15, 20)
 BLOCK = 5
 """Seeds of a study whose placebo the whole pipeline judges."""
 MINIMUM = 40
-BINS = 20
 
 
 def runs(rng: np.random.Generator, place: Place) -> Iterator[Check]:
     """Fictitious variants of each task, through `compare`."""
-    kept = []
     for task in TASKS:
         evidence = _slim(place.trained(task).evidence)
         count = float(len(evidence.facts.seeds))
@@ -54,10 +52,6 @@ def runs(rng: np.random.Generator, place: Place) -> Iterator[Check]:
                     yield frequency(
                         f"Trained runs, {kind}: `better` or `worse`", wrong, setting, exactly=True
                     )
-                    counts, edges = np.histogram(rows["p"], np.linspace(0, 1, BINS + 1))
-                    bins = {"kind": kind, "from": edges[:-1].round(3), "share": counts / len(rows)}
-                    kept.append(pd.DataFrame(setting | bins))
-    place.frames["p_values"] = pd.concat(kept, ignore_index=True)
 
 
 def placebos(rng: np.random.Generator, place: Place) -> Iterator[Check]:

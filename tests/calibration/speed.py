@@ -57,8 +57,6 @@ def speed(rng: np.random.Generator, place: Place) -> Iterator[Check]:
             "Planted delay of 5 %: claimed faster, refuted" if planted else "Nothing planted: a claim decided"
         )
         yield Check(what, setting, called, float(planted), float(planted))
-    loads = {"busy": steps(pool), "idle": found}
-    place.frames["speed"] = pd.concat([rows.assign(load=load) for load, rows in loads.items()]).reset_index()
 
 
 def ratios(rng: np.random.Generator, place: Place) -> Iterator[Check]:

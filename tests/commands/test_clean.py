@@ -117,7 +117,7 @@ def test_what_another_version_of_the_study_has_left_goes(results: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["store/studies/toy.json", "toy/trials.parquet"])
-def test_table_and_roster_each_keep_the_trials_unless_one_cannot_be_read(results: Path, lost: str) -> None:
+def test_table_and_list_each_keep_the_trials_unless_one_cannot_be_read(results: Path, lost: str) -> None:
     kept = stored(results)
     strange(results)
     (results / lost).write_text("half a fi")
@@ -132,7 +132,7 @@ def test_table_and_roster_each_keep_the_trials_unless_one_cannot_be_read(results
 
 
 def test_a_run_that_was_killed_before_its_first_report_keeps_its_trials(results: Path) -> None:
-    """Really killed: its roster was written before the first trial."""
+    """Really killed: its list of trials was written before the first trial."""
     shutil.rmtree(results)
     study = results.parent / "study.yaml"
     study.write_text(TOY_STUDY + "training: {seconds: 0.5}\n")

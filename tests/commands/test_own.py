@@ -143,7 +143,6 @@ def test_a_part_is_listed_as_others_are(tmp_path: Path) -> None:
     ("slot", "name", "message"),
     [
         ("scor", "x", "--part: has no template of a part; given 'scor'; allowed: .* Did you mean 'score'?"),
-        ("value", "x", "a class like those in ablate/components/values.py"),
         ("norm", "layer", "NAME: is already registered as norm; given 'layer'"),
         ("norm", "my-norm", "NAME: cannot be the name of a Python file; given 'my-norm'; allowed: letters"),
         ("norm", "class", "NAME: cannot be the name of a Python file"),

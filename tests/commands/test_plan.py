@@ -176,7 +176,7 @@ def stored(write: Callable[..., Path], tmp_path: Path) -> Callable[..., None]:
     def stored(values: Mapping[str, Sequence[float]], start: int = 0, status: str = "completed") -> None:
         store = Store(tmp_path / "results/store")
         cells = prepare(write(TOY)).cells(range(start, start + 3))
-        StudyFolder(tmp_path / "results", "toy").roster.add(cells)
+        StudyFolder(tmp_path / "results", "toy").trial_list.add(cells)
         for cell in cells:
             if cell.variant in values:
                 known = {"accuracy": values[cell.variant][cell.seed - start], "train_seconds": 60.0}

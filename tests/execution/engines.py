@@ -1,7 +1,7 @@
 """The engines that the contract is held against; one that is added here passes it, or is none."""
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from harness import TOY, TOY_STUDY
@@ -21,12 +21,8 @@ TOY_REF = WorkloadRef("toy", (load_plugin(TOY),), command="a test")
 
 ENGINES: dict[str, Callable[[WorkloadRef], Engine]] = {
     "in process": InProcess,
-    "one worker": lambda reference: LocalPool(reference, 1),
     "two workers": lambda reference: LocalPool(reference, 2),
 }
-SEPARATE = [name for name in ENGINES if name != "in process"]
-"""Those that train in other processes: what happens to these must not touch the driver."""
-
 Decide = Callable[[Progress], bool]
 
 
@@ -43,19 +39,15 @@ def toy_trials(folder: Path, *sets: str) -> list[Trial]:
 
 def run(
     engine: Engine,
-    trials: Iterable[Trial],
+    trials: Sequence[Trial],
     decide: Decide = lambda report: False,
     heard: list[EngineEvent] | None = None,
 ) -> list[Record]:
     """Supervised, to the end; the records in order of the trials."""
-    records: dict[str, Record] = {}
-    trials = list(trials)
+    heard = [] if heard is None else heard
 
     def hear(event: EngineEvent) -> bool:
-        if heard is not None:
-            heard.append(event)
-        if isinstance(event, Ended):
-            records[event.record.id] = event.record
+        heard.append(event)
         return isinstance(event, Progress) and decide(event)
 
     try:
@@ -63,15 +55,14 @@ def run(
     finally:
         engine.close()
     assert not children(), "a worker was left behind"
+    records = {event.record.id: event.record for event in heard if isinstance(event, Ended)}
     return [records[trial.id] for trial in trials]
 
 
 def children() -> list[int]:
     listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     return [
-        int(pid)
-        for pid in listed
-        if b"from ablate.execution.worker import main" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        int(pid) for pid in listed if b"ablate.execution.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
 
 
@@ -80,14 +71,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def content(record: Record) -> tuple[object, ...]:
-    """All that must repeat."""
-    metrics = {key: value for key, value in record.metrics.items() if not key.endswith("_seconds")}
-    curves = {name: (curve.steps.tolist(), curve.values.tobytes()) for name, curve in record.curves.items()}
-    arrays = {name: array.tobytes() for name, array in record.arrays.items()}
-    return record.status, record.reason, metrics, curves, arrays, record.data
 
 
 def steps(record: Record) -> int:

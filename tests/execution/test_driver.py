@@ -1,5 +1,7 @@
 """The driver: looks cells up, trains the rest, stores before it tells; and what every plan may rely on."""
 
+import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from engines import ENGINES, TOY_REF, content, run, toy_cells
+from engines import ENGINES, TOY_REF, children, run, toy_cells
+from harness import content
 
 from ablate.core.cell import Cell
 from ablate.core.events import Asked, EngineEvent, Event, Finished, FixedPlan, Known, Progress, Saved
@@ -15,6 +18,7 @@ from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
+from ablate.execution.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.records.store import Store
@@ -119,28 +123,15 @@ def test_a_failed_trial_is_no_outcome_but_its_record_counts_until_it_is_trained(
     assert records.keys() == {cell.id for cell in cells}
 
 
-@pytest.mark.parametrize("name", ENGINES)
-def test_fail_fast_ends_the_run_at_the_first_failure(tmp_path: Path, name: str) -> None:
-    cells = toy_cells(tmp_path, "training.fault=raise")
-    records, heard = driven(cells, Store(tmp_path), name, fail_fast=True)
-    assert "failed" in {record.status for record in records.values()}
-    assert len(cells_of(Finished, heard)) < 9
-
-
-def test_a_plan_sees_every_record_before_it_is_asked_again(tmp_path: Path) -> None:
+def test_a_plan_sees_every_record_before_it_is_asked_again_and_may_ask_for_one_anew(tmp_path: Path) -> None:
     heard: list[Event] = []
-    plan = InTurn(toy_cells(tmp_path)[:3])
+    first, *_ = cells = toy_cells(tmp_path)[:3]
+    plan = InTurn([*cells, first])
     drive(plan, Supervised(InProcess(TOY_REF)), Store(tmp_path), heard.append, later=4)
-    assert plan.seen == [0, 1, 2, 3]
+    assert plan.seen == [0, 1, 2, 3, 3]
     asked = [event for event in heard if isinstance(event, Asked)]
-    assert [(event.to_train, event.left) for event in asked] == [(1, 6), (1, 5), (1, 4)]
-
-
-def test_what_a_plan_asks_for_again_is_trained_again(tmp_path: Path) -> None:
-    cell = toy_cells(tmp_path)[0]
-    heard: list[Event] = []
-    drive(InTurn([cell, cell]), Supervised(InProcess(TOY_REF)), Store(tmp_path), heard.append)
-    assert cells_of(Finished, heard) == [cell, cell]
+    assert [(event.to_train, event.left) for event in asked] == [(1, 7), (1, 6), (1, 5), (1, 4)]
+    assert cells_of(Finished, heard) == [*cells, first]
 
 
 CONFIG = {
@@ -171,7 +162,6 @@ def test_a_pruned_trial_is_trained_by_a_run_that_asks_for_it_whole(tmp_path: Pat
     pruned = store.load(cell.id)
     assert pruned is not None
     assert pruned.status == "pruned"
-    assert not store.is_finished(pruned)
     assert not store.is_finished(pruned, "final")
     assert store.is_finished(pruned, "final", pruned=True)
     assert cells_of(Known, driven([prunable], store)[1])
@@ -204,13 +194,6 @@ def test_a_prunable_model_never_resumes_from_a_state_that_was_left_behind(tmp_pa
 
 @pytest.mark.slow  # Two workers import torch.
 def test_a_model_whose_worker_is_lost_is_stopped_where_it_would_have_been(tmp_path: Path) -> None:
-    import os
-    import signal
-
-    from engines import children
-
-    from ablate.execution.local_pool import LocalPool
-
     calm = whole(SEQUENCE, lambda report: report.step == 16)
     assert len(calm.arrays["train_loss"]) == 16
     killed: list[int] = []

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from engines import ENGINES, SEPARATE, TOY_REF, alive, children, content, run, steps, toy_trials
-from harness import TOY, TOY_STUDY
+from drivers import wait_for
+from engines import ENGINES, TOY_REF, alive, children, run, steps, toy_trials
+from harness import TOY, TOY_STUDY, content
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import CATALOGUE
@@ -26,11 +27,6 @@ Make = Callable[[], Engine]
 
 @pytest.fixture(params=ENGINES)
 def make(request: pytest.FixtureRequest) -> Make:
-    return lambda: ENGINES[request.param](TOY_REF)
-
-
-@pytest.fixture(params=SEPARATE)
-def separate(request: pytest.FixtureRequest) -> Make:
     return lambda: ENGINES[request.param](TOY_REF)
 
 
@@ -60,25 +56,15 @@ def test_every_trial_starts_reports_in_order_and_ends_once(make: Make, trials: l
     heard: list[EngineEvent] = []
     run(make(), trials, heard=heard)
     for trial in trials:
-        mine = [
-            event
-            for event in heard
-            if (isinstance(event, (Started, Progress)) and event.trial_id == trial.id)
-            or (isinstance(event, Ended) and event.record.id == trial.id)
-        ]
-        assert [type(event) for event in mine] == [Started, *[Progress] * 6, Ended]
-        assert [event.step for event in mine if isinstance(event, Progress)] == [1, 2, 3, 4, 5, 6]
+        own = [e for e in heard if (e.record.id if isinstance(e, Ended) else e.trial_id) == trial.id]
+        assert [type(event) for event in own] == [Started, *[Progress] * 6, Ended]
+        assert [event.step for event in own if isinstance(event, Progress)] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_trial_that_is_stopped_at_a_step_reaches_no_other(make: Make, trials: list[Trial]) -> None:
-    records = run(make(), trials[:2], lambda report: report.step == 4)
-    assert [(record.status, steps(record)) for record in records] == [("pruned", 4)] * 2
-
-
-def test_only_prunable_trials_are_stopped(make: Make, trials: list[Trial]) -> None:
+def test_only_prunable_trials_are_stopped_and_reach_no_further_step(make: Make, trials: list[Trial]) -> None:
     given = [trials[0], replace(trials[1], prunable=False), trials[2]]
-    records = run(make(), given, lambda report: report.step == 2 and report.trial_id != trials[2].id)
-    assert [record.status for record in records] == ["pruned", "completed", "completed"]
+    records = run(make(), given, lambda report: report.step == 4 and report.trial_id != trials[2].id)
+    assert [(r.status, steps(r)) for r in records] == [("pruned", 4), ("completed", 6), ("completed", 6)]
 
 
 def test_an_exception_fails_one_trial_and_leaves_the_others(make: Make, tmp_path: Path) -> None:
@@ -99,16 +85,11 @@ def test_a_record_says_where_it_was_made_and_when(make: Make, trials: list[Trial
 
 
 def test_an_engine_can_be_used_again(make: Make, trials: list[Trial]) -> None:
-    engine, ended = make(), []
-
-    def hear(event: EngineEvent) -> bool:
-        ended.extend([event.record.id] if isinstance(event, Ended) else [])
-        return False
-
+    engine, heard = make(), []
     for trial in trials[:3]:
-        engine.run([trial], hear)
+        engine.run([trial], lambda event: bool(heard.append(event)))
     engine.close()
-    assert ended == [trial.id for trial in trials[:3]]
+    assert [event.record.id for event in heard if isinstance(event, Ended)] == [t.id for t in trials[:3]]
 
 
 def test_an_error_of_the_listener_is_not_one_of_the_trial(make: Make, trials: list[Trial]) -> None:
@@ -125,8 +106,8 @@ def test_an_error_of_the_listener_is_not_one_of_the_trial(make: Make, trials: li
 # In processes of their own
 
 
-def test_output_goes_into_the_record(separate: Make, tmp_path: Path) -> None:
-    records = run(separate(), toy_trials(tmp_path))
+def test_output_goes_into_the_record(tmp_path: Path) -> None:
+    records = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path))
     assert [record.output for record in records] == [
         f"training under seed {record.seed}\ndone\n" for record in records
     ]
@@ -136,20 +117,11 @@ def test_output_goes_into_the_record(separate: Make, tmp_path: Path) -> None:
     ("fault", "fate"), [("kill", "was killed by SIGKILL"), ("exit", "ended with exit code 3")]
 )
 def test_a_lost_trial_is_begun_once_more(tmp_path: Path, fault: str, fate: str) -> None:
-    records = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path, f"training.fault={fault}")[::3])
-    assert statuses(records) == ["completed"] * 2 + ["failed"]
-    for record in records:
-        if record.status == "failed":
-            assert record.reason == f"the worker process {fate}, 2 times"
-            assert record.attempts == 2
-            assert "training under seed 0" in record.output
-
-
-def test_a_worker_that_dies_once_costs_nothing_but_time(tmp_path: Path) -> None:
-    sets = ("training.fault=kill_once", f"training.note={tmp_path / 'flag'}")
-    records = run(LocalPool(TOY_REF, 1), toy_trials(tmp_path, *sets))
-    assert [record.status for record in records] == ["completed"] * 9
-    assert sorted(record.attempts for record in records) == [1] * 8 + [2]
+    first, *others = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path, f"training.fault={fault}")[::3])
+    assert statuses([first, *others]) == ["completed"] * 2 + ["failed"]
+    failed = next(record for record in (first, *others) if record.status == "failed")
+    assert (failed.reason, failed.attempts) == (f"the worker process {fate}, 2 times", 2)
+    assert "training under seed 0" in failed.output
 
 
 def test_a_worker_killed_while_it_waits_changes_nothing(trials: list[Trial]) -> None:
@@ -173,25 +145,20 @@ def test_a_worker_killed_while_it_waits_changes_nothing(trials: list[Trial]) -> 
 
 
 def test_an_idle_worker_that_dies_is_replaced(trials: list[Trial]) -> None:
-    pool, ended = LocalPool(TOY_REF, 1), []
+    pool, heard = LocalPool(TOY_REF, 1), []
     supervised = Supervised(pool)
-
-    def hear(event: EngineEvent) -> bool:
-        ended.extend([event.record] if isinstance(event, Ended) else [])
-        return False
-
     try:
-        supervised.run(trials[:1], hear)
+        supervised.run(trials[:1], lambda event: bool(heard.append(event)))
         os.kill(children()[0], signal.SIGKILL)
         time.sleep(0.1)
-        supervised.run(trials[1:2], hear)
+        supervised.run(trials[1:2], lambda event: bool(heard.append(event)))
     finally:
         pool.close()
-    assert [record.status for record in ended] == ["completed"] * 2
+    assert [event.record.status for event in heard if isinstance(event, Ended)] == ["completed"] * 2
 
 
-def test_a_time_limit_fails_the_trial_and_the_others_go_on(separate: Make, tmp_path: Path) -> None:
-    records = run(separate(), toy_trials(tmp_path, "training.fault=hang", "time_limit=1.5")[::3])
+def test_a_time_limit_fails_the_trial_and_the_others_go_on(tmp_path: Path) -> None:
+    records = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path, "training.fault=hang", "time_limit=1.5")[::3])
     assert statuses(records) == ["completed"] * 2 + ["failed"]
     reasons = {record.reason for record in records if record.status == "failed"}
     assert reasons == {"time limit of 1.5 s exceeded"}
@@ -302,7 +269,4 @@ def test_workers_end_when_their_driver_is_killed(tmp_path: Path, trials: list[Tr
     assert all(alive(pid) for pid in workers)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    deadline = time.monotonic() + 10
-    while any(alive(pid) for pid in workers) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not any(alive(pid) for pid in workers)
+    wait_for(lambda: not any(alive(pid) for pid in workers), 10)

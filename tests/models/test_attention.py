@@ -20,6 +20,7 @@ from attention_cases import (
     named,
 )
 from refused import refused
+from small_models import copy_attention
 from torch import Tensor, nn
 
 from ablate.models.attention import Attention
@@ -30,24 +31,14 @@ def x() -> torch.Tensor:
     return torch.randn(B, T, D, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
-def torch_twin(mixer: Attention) -> nn.MultiheadAttention:
-    twin = nn.MultiheadAttention(D, H, bias=mixer.query.bias is not None, batch_first=True).double()
-    projections = (mixer.query, mixer.key, mixer.value.projection)
-    with torch.no_grad():
-        twin.in_proj_weight.copy_(torch.cat([p.weight for p in projections]))
-        twin.out_proj.weight.copy_(mixer.output.weight)
-        if mixer.query.bias is not None:
-            twin.in_proj_bias.copy_(torch.cat([p.bias for p in projections]))
-            twin.out_proj.bias.copy_(mixer.output.bias)
-    return twin
-
-
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("padded", [False, True])
 def test_against_torch(x, bias, causal, padded):
     mixer = attention(causal=causal, bias=bias)
-    expected, weights = torch_twin(mixer)(
+    twin = nn.MultiheadAttention(D, H, bias=bias, batch_first=True).double()
+    copy_attention(mixer, twin)
+    expected, weights = twin(
         *(x, x, x),
         key_padding_mask=~LENGTHS if padded else None,
         attn_mask=torch.ones(T, T, dtype=torch.bool).triu(1) if causal else None,
@@ -213,17 +204,6 @@ def test_values_that_are_the_keys_are_those_that_no_position_has_turned(x):
     shared, full = attention(value="shared_kv"), attention()
     set_weights(full, key__weight=shared.key.weight, value__projection__weight=shared.key.weight)
     torch.testing.assert_close(shared(x, Tilt()), full(x, Tilt()))
-
-
-def test_cross_attention_reads_another_sequence(x):
-    mixer, source = attention(causal=True), x[:, :3].flip(0) + 1
-    given = mixer.queries(x), mixer.read(source), NO_POSITION
-    pairs = (mixer.query, x), (mixer.key, source), (mixer.value, source)
-    q, k, v = (p(z).view(B, -1, H, 4) for p, z in pairs)
-    expected = (torch.einsum("bqhd,bkhd->bhqk", q, k) / 2).softmax(-1)
-    torch.testing.assert_close(mixer.attend_weights(*given), expected)
-    output = mixer.output(torch.einsum("bhqk,bkhd->bqhd", expected, v).flatten(2))
-    torch.testing.assert_close(mixer.attend(*given), output)
 
 
 WRONG = [

@@ -26,8 +26,7 @@ REAL = {
 @pytest.mark.parametrize("readout", ["last", "mean"])
 @pytest.mark.parametrize("side", REAL)
 def test_readouts_take_no_padding(readout, side):
-    model = build_model(section(), Signature(6, 5, vocab_size=11, readout=readout)).eval()
-    every = build_model(section(), Signature(6, 5, vocab_size=11, readout="all")).eval()
+    model, every = (built(Signature(6, 5, vocab_size=11, readout=each)).eval() for each in (readout, "all"))
     real = REAL[side]
     mask = None if side == "everywhere" else real[:, None, None]
     logits, whole = model(BATCH, mask), every(BATCH, mask)
@@ -41,13 +40,10 @@ def test_readouts_take_no_padding(readout, side):
 
 @pytest.mark.parametrize("readout", ["last", "mean"])
 def test_a_readout_of_padding_alone_is_finite(readout):
-    model = build_model(section(), Signature(6, 5, vocab_size=11, readout=readout))
-    real = torch.ones(4, 6, dtype=torch.bool)
-    real[1] = False
-    logits = model(BATCH, real[:, None, None])
+    model = built(Signature(6, 5, vocab_size=11, readout=readout))
+    logits = model(BATCH, torch.tensor([True, False, True, True])[:, None, None, None].expand(4, 1, 1, 6))
     logits.sum().backward()
-    assert logits.isfinite().all()
-    assert all(p.grad.isfinite().all() for p in model.parameters())
+    assert all(tensor.isfinite().all() for tensor in (logits, *(p.grad for p in model.parameters())))
 
 
 def test_inputs_and_sources_may_be_vectors():

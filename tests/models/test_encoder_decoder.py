@@ -3,15 +3,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from refused import refused
+from small_models import copy_block
 from torch import nn
 
 from ablate.base.errors import StudyError
-from ablate.base.registry import CATALOGUE, register
-from ablate.components.mixer import Mixer
-from ablate.components.positions import Position
+from ablate.base.registry import CATALOGUE
 from ablate.core.signature import Signature
-from ablate.models.attention import Attention
 from ablate.models.build import build_model
 from ablate.models.model import Model
 from ablate.models.section import ModelSection
@@ -50,44 +47,25 @@ def build(settings: ModelSection, signature: Signature = SIGNATURE) -> Model:
     return build_model(settings, signature).double().eval()
 
 
-def copy_attention(ours: Attention, theirs: nn.MultiheadAttention) -> None:
-    parts = (ours.query, ours.key, ours.value.projection)
-    theirs.in_proj_weight.copy_(torch.cat([part.weight for part in parts]))
-    theirs.in_proj_bias.copy_(torch.cat([part.bias for part in parts]))
-    theirs.out_proj.load_state_dict(ours.output.state_dict())
-
-
 @torch.no_grad()
 def torch_twin(model: Model, pre: bool, encoder_layers: int) -> nn.Transformer:
     """`torch.nn.Transformer` with the weights of `model`; torch ends a post-norm stack with a norm, we do not."""
 
-    def stacked(kind: type[nn.Module], whole: Callable, layers: int, **options) -> nn.Module:
-        layer = kind(D, H, 4 * D, dropout=0.0, batch_first=True, norm_first=pre)
-        return whole(layer, layers, nn.LayerNorm(D) if pre else None, **options)
-
-    encoder = stacked(
-        nn.TransformerEncoderLayer, nn.TransformerEncoder, encoder_layers, enable_nested_tensor=False
-    )
-    decoder = stacked(nn.TransformerDecoderLayer, nn.TransformerDecoder, 2)
-    twin = nn.Transformer(D, H, custom_encoder=encoder, custom_decoder=decoder, batch_first=True).double()
-    for mine, theirs, names in (
-        (model.stack.encoder, encoder, ("norm1", "norm2")),
-        (model.stack.decoder, decoder, ("norm1", "norm3")),
-    ):
+    options = {"dim_feedforward": 4 * D, "dropout": 0.0, "batch_first": True, "norm_first": pre}
+    layers = {"num_encoder_layers": encoder_layers, "num_decoder_layers": 2}
+    twin = nn.Transformer(D, H, **layers, **options).double()
+    for side in ("encoder", "decoder"):
+        ours, theirs = getattr(model.stack, side), getattr(twin, side)
         if pre:
-            theirs.norm.load_state_dict(mine.norm.state_dict())
-        for block, layer in zip(mine.blocks, theirs.layers, strict=True):
-            copy_attention(block.mixer, layer.self_attn)
-            for name, norm in zip(names, (block.mixer_norm, block.feedforward_norm), strict=True):
-                getattr(layer, name).load_state_dict(norm.state_dict())
-            layer.linear1.load_state_dict(block.feedforward.up.state_dict())
-            layer.linear2.load_state_dict(block.feedforward.down.state_dict())
-            if hasattr(block, "cross"):
-                copy_attention(block.cross.attention, layer.multihead_attn)
-                layer.norm2.load_state_dict(block.cross_norm.state_dict())
+            theirs.norm.load_state_dict(ours.norm.state_dict())
+        else:
+            theirs.norm = None
+        for block, layer in zip(ours.blocks, theirs.layers, strict=True):
+            copy_block(block, layer)
     return twin
 
 
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor:UserWarning")
 @pytest.mark.parametrize("encoder_layers", [2, 1])
 @pytest.mark.parametrize("masks", ["none", "source", "both"])
 @pytest.mark.parametrize("placement", ["pre", "post"])
@@ -107,7 +85,6 @@ def test_against_torch(target, source, placement, masks, encoder_layers):
     mask = REAL_TARGET[:, None, None] if masks == "both" else None
     source_mask = None if masks == "none" else REAL_SOURCE[:, None, None]
     found = model(target, mask, source, source_mask)
-
     hidden = twin(
         model.source_embedding.weight[source] + model.source_position.weight,
         model.embedding.weight[target] + model.position.weight,
@@ -174,55 +151,6 @@ def test_variants_of_the_reader_share_the_initial_values_of_all_else():
         common = set(other) & set(attention)
         assert common == {name for name in other if ".cross." not in name}
         assert all(torch.equal(other[name], attention[name]) for name in common)
-
-
-def test_dropout_of_the_source_moves_no_mask_of_the_target(source):
-    rates = dict.fromkeys(["embedding", "residual", "attention_output", "feedforward_hidden"], 0.5)
-    model = build_model(section("none", dropout=rates), SIGNATURE).double()
-    with_source = build_model(section("mean", dropout=rates), SIGNATURE).double()
-    with torch.no_grad():
-        for block in with_source.stack.decoder.blocks:
-            block.cross.projection.weight.zero_()
-            # A site that this reader has and the other model has not.
-            block.cross_residual_dropout.rate = 0.0
-    target = tokens(TARGET_VOCAB, T)
-    for each in (model, with_source):
-        each.start_step(3)
-    torch.testing.assert_close(model(target, source=source), with_source(target, source=source))
-
-
-def test_each_side_has_sizes_of_its_own():
-    seen = []
-
-    @register("position", "noting")
-    class Noting(Position):
-        def __init__(self, config, sizes):
-            super().__init__(config, sizes)
-            seen.append((sizes.max_len, sizes.padded))
-
-    @register("mixer", "noting")
-    class NotingMixer(Mixer):
-        def __init__(self, config, sizes):
-            super().__init__(config, sizes)
-            seen.append((sizes.max_len, sizes.padded, sizes.causal))
-
-        def forward(self, x_btd, position, mask=None):
-            return x_btd
-
-    build_model(section(position="noting", mixer="noting", num_layers=1), SIGNATURE)
-    assert seen == [(T, False), (S, True), (S, True, False), (T, False, True)]
-
-
-@pytest.mark.parametrize("ability", ["padding", "causal"])
-def test_a_mixer_that_cannot_serve_one_of_the_sides_is_refused(ability):
-    @register("mixer", "limited")
-    class Limited(Mixer):
-        padding = ability != "padding"
-        causal = ability != "causal"
-
-    problems = refused(build_model, section(mixer="limited"), SIGNATURE)
-    assert {path: given for path, (given, _) in problems.items()} == {"mixer": "limited"}
-    assert {"attention"} <= set(problems["mixer"][1].split(", ")) - {"limited"}
 
 
 @pytest.mark.parametrize(

@@ -120,29 +120,24 @@ def linear_attention(t: int, chunk: int) -> list[Cost]:
     return [times(4, product(t, D, D)), between, read, *within]
 
 
-FEATURE_MAPPED = [times(4, PROJECTION), times(2, product(H, T, D_K, D_K + 1))]
-GATED = [product(T, D, 4 * D), product(T, T, 2 * D), product(T, 2 * D, D)]
 OTHERS = {
-    ("rnn", "encoder"): recurrent(1, 2),
-    ("rnn", "decoder"): recurrent(1, 1),
-    ("lstm", "encoder"): recurrent(4, 2),
-    ("lstm", "decoder"): recurrent(4, 1),
-    ("gru", "encoder"): recurrent(3, 2),
-    ("gru", "decoder"): recurrent(3, 1),
-    ("conv", "encoder"): [product(T, D, D, 3)],
-    ("conv", "decoder"): [product(T, D, D, 3)],
-    ("linear_attention", "encoder"): FEATURE_MAPPED,
+    **{("rnn", topology): recurrent(1, n) for topology, n in (("encoder", 2), ("decoder", 1))},
+    **{("lstm", topology): recurrent(4, n) for topology, n in (("encoder", 2), ("decoder", 1))},
+    **{("gru", topology): recurrent(3, n) for topology, n in (("encoder", 2), ("decoder", 1))},
+    ("linear_attention", "encoder"): [times(4, PROJECTION), times(2, product(H, T, D_K, D_K + 1))],
     ("linear_attention", "decoder"): linear_attention(T, T),
     ("fourier", "encoder"): [],
     ("mlp", "encoder"): [times(2, product(T * D, D))],
     ("mlp_mixer", "encoder"): [times(2, product(D, T, D // 2))],
-    ("resmlp", "encoder"): [product(T, T, D)],
-    ("resmlp", "decoder"): [product(T, T, D)],
-    ("gmlp", "encoder"): GATED,
-    ("gmlp", "decoder"): GATED,
-    ("attention", "encoder"): ATTENTION,
-    ("attention", "decoder"): ATTENTION,
 }
+GATED = [product(T, D, 4 * D), product(T, T, 2 * D), product(T, 2 * D, D)]
+EITHER_WAY = {
+    "conv": [product(T, D, D, 3)],
+    "resmlp": [product(T, T, D)],
+    "gmlp": GATED,
+    "attention": ATTENTION,
+}
+OTHERS |= {(name, way): costs for name, costs in EITHER_WAY.items() for way in ("encoder", "decoder")}
 
 
 @pytest.mark.parametrize(("mixer", "topology"), OTHERS)
@@ -160,11 +155,7 @@ def test_linear_attention_is_linear_beyond_one_chunk():
     assert found == model(*linear_attention(100, 64), t=100)
 
 
-FREE = [
-    *(("norm", name) for name in CATALOGUE.names("norm")),
-    *(("position", name) for name in CATALOGUE.names("position")),
-    *(("activation", name) for name in CATALOGUE.names("activation")),
-]
+FREE = [(slot, name) for slot in ("norm", "position", "activation") for name in CATALOGUE.names(slot)]
 
 
 @pytest.mark.parametrize(("slot", "name"), FREE)

@@ -22,13 +22,11 @@ CATALOGUE.load_builtin()
 
 T, S, D = 6, 5, 16
 SIGNATURE = Signature(T, 3, vocab_size=7)
-ELEMENTWISE = {"softmax": "exp", "linalg_vector_norm": "norm"} | {
-    name: name
-    for name in (
-        *("exp", "tanh", "sigmoid", "relu", "gelu", "silu", "elu", "leaky_relu", "softplus", "hardtanh"),
-        *("mish", "erf", "sin", "cos", "log", "sqrt"),
-    )
-}
+SAME = [
+    *("exp", "tanh", "sigmoid", "relu", "gelu", "silu", "elu", "leaky_relu", "softplus", "hardtanh"),
+    *("mish", "erf", "sin", "cos", "log", "sqrt"),
+]
+ELEMENTWISE = {"softmax": "exp", "linalg_vector_norm": "norm"} | {name: name for name in SAME}
 "Operation of torch → the function whose numbers it computes, or for a norm reads."
 NORMS = ("native_layer_norm", "native_batch_norm")
 
@@ -93,22 +91,15 @@ def count_inside_attention(position, found) -> None:
     position.rotate, position.bias = counting_rotate, counting_bias
 
 
-@pytest.mark.parametrize(
-    ("slot", "name"), [(slot, name) for slot in sorted(places()) for name in CATALOGUE.names(slot)]
-)
-def test_every_part_declares_what_it_computes(slot, name):
-    section = section_with(slot, name, d_model=D)
-    signature = signature_for(section, SIGNATURE)
-    compare(section, signature)
+PARTS = [(slot, name, {}) for slot in sorted(places()) for name in CATALOGUE.names(slot)]
+CAUSAL = {"num_layers": 1, "topology": "decoder", "norm": "rms"}
+PARTS += [("mixer", name, CAUSAL) for name in CATALOGUE.able("mixer", "causal")]
 
 
-MIXERS = [name for name in CATALOGUE.names("mixer") if CATALOGUE.get("mixer", name).causal]
-
-
-@pytest.mark.parametrize("mixer", MIXERS)
-def test_causal_mixers_declare_the_same(mixer):
-    section = section_with("mixer", mixer, d_model=D, num_layers=1, topology="decoder", norm="rms")
-    compare(section, SIGNATURE)
+@pytest.mark.parametrize(("slot", "name", "settings"), PARTS)
+def test_every_part_declares_what_it_computes(slot, name, settings):
+    section = section_with(slot, name, d_model=D, **settings)
+    compare(section, signature_for(section, SIGNATURE))
 
 
 WIDE = {"num_heads": 4, "d_k": 6, "d_v": 3}
@@ -157,8 +148,6 @@ def test_a_block_that_is_called_twice_counts_twice():
 
 
 class TwoSteps(Part):
-    """A part of a plugin that says nothing: two others in a list."""
-
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         self.steps = nn.ModuleList([Tanh(config, sizes), Tanh(config, sizes)])

@@ -1,6 +1,5 @@
 """What limits the verdicts of a study is known before it is trained, and said of the variants that it holds for."""
 
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -76,20 +75,6 @@ def test_of_several_tasks_each_is_named(known: None, of: Callable[..., list[str]
     assert mentions(texts, "model.mixer=conv on known: ")
     assert mentions(texts, "on known, 40 %")
     assert not mentions(texts, "on recall, 40 %")
-
-
-def test_seeds_that_are_too_few_to_be_equivalent(of: Callable[..., list[str]]) -> None:
-    """π = .02 / (2 · .875): 321 seeds at .05, 417 at .05 / 3; the placebo is a comparison too."""
-    assert not mentions(of(), "equivalent")
-    metric = "metric: {name: accuracy, margin: 0.02}\n"
-    (text,) = mentions(of(STUDY + metric), "equivalent")
-    assert re.findall(r"\d+", text) == ["02", "321", "417", "3", "3"]
-    assert not mentions(of(STUDY + metric, "seeds=417"), "equivalent")
-    # The last of two looks leaves two thirds of the level.
-    (text,) = mentions(of(STUDY + metric, "seeds={min: 2, max: 4}"), "equivalent")
-    assert re.findall(r"\d+", text)[1:3] == ["357", "452"]
-    graded = STUDY.replace(STUDY.splitlines()[1], "task: digits")
-    assert not mentions(of(graded + metric), "equivalent")
 
 
 def test_a_workload_that_knows_nothing_says_nothing(toy_study: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from made_evidence import ACCURACY, LOSS, study
 
 from ablate.core.cell import Cell, Level
-from ablate.core.record import Curve, Record
+from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.records.folder import StudyFolder
 from ablate.route.gather import comparable, gather
@@ -72,7 +72,6 @@ def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning() ->
 
 
 def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
-    """Also as the folder gives them back, to those that use pandas and to those that do not."""
     facts = study({"baseline": [0.5], "a": [0.5], "b": [0.5]}).facts
     levels: list[dict[str, Level]] = [
         {"whole": 4, "some": 8, "real": 1e-3, "either": 1, "on": True, "maybe": None, "word": "a", "mixed": 2},
@@ -90,10 +89,10 @@ def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
     evidence = gather(facts, cells, {i: Record(i, {}, 0, "completed") for i in ids})
     folder = StudyFolder.at(tmp_path)
     folder.save_evidence(evidence)
+    numbers = {"whole": "int64", "some": "Int64", "real": "float64", "either": "float64"}
+    types = numbers | {"on": "bool", "maybe": "boolean"}
+    assert {name: str(evidence.trials[name].dtype) for name in types} == types
     for frame in (evidence.trials, folder.evidence().trials):
-        numbers = {"whole": "int64", "some": "Int64", "real": "float64", "either": "float64"}
-        types = numbers | {"on": "bool", "maybe": "boolean"}
-        assert {name: str(frame[name].dtype) for name in types} == types
         assert list(frame["word"]) == ["a", "b", "c"]
         assert list(frame["mixed"].dropna()) == ["2", "none"]
     known = [{name: level for name, level in of.items() if level is not None} for of in levels]
@@ -101,20 +100,10 @@ def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
     assert [dict(cell.levels) for _, cell, _ in folder.rows()] == known
 
 
-def test_what_is_of_one_layer_is_a_row_of_the_curves_and_no_column() -> None:
+def test_what_is_of_one_layer_is_no_column() -> None:
     """A slash alone does not make it so: a user's own metric may have one."""
-    metrics = {
-        "accuracy": 0.5,
-        "dead_units": 0.2,
-        "dead_units/a.0": 0.1,
-        "dead_units/a.1": None,
-        "val/f1": 0.9,
-    }
-    curve = Curve(np.array([5, 10]), np.array([0.1, 0.2]))
-    found = gathered("last", Record("x", {}, 0, "completed", metrics=metrics, curves={"lr": curve}))
+    metrics = {"accuracy": 0.5, "dead_units": 0.2, "dead_units/a.0": 0.1, "val/f1": 0.9}
+    found = gathered("last", Record("x", {}, 0, "completed", metrics=metrics))
     assert {"dead_units", "val/f1"} <= set(found.trials.columns)
     assert not any(name.startswith("dead_units/") for name in found.trials.columns)
-    rows = found.curves.query("metric.str.startswith('dead_units/')")
-    assert rows["step"].tolist() == [10, 10]
-    assert rows["value"].tolist() == [0.1, pytest.approx(np.nan, nan_ok=True)]
-    assert len(gathered("last", Record("x", {}, 0, "completed", metrics=metrics)).curves) == 2
+    assert not len(found.curves)

@@ -177,7 +177,7 @@ def test_a_folder_is_no_study(tmp_path: Path) -> None:
         ("variants: {a: {model.effect: 1}, b: {model.effect: 1}}", "line 5: variants.b: has the same config"),
         ("? {a: b}\n: 3\nmodell: 3", "line 7: modell: unknown key"),
         ("claims: [a beats b]", "line 5: claims[0]: is not a claim; given 'a beats b'; allowed: `A beats B"),
-        ("claims: [baseline beats baseline on loss]", "line 5: claims[0]: compares a variant with itself"),
+        ("claims: [baseline beats baseline on loss]", "line 5: claims[0]: compares baseline with itself"),
         ("plugins: [gone.py]", "line 5: plugins: duplicate key"),
         ("workload: toi", "line 5: workload: duplicate key"),
         ("tasks: [{name: coin}]", "give either `task`, or `tasks` with several"),

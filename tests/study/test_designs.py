@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from ablate.base.errors import StudyError
 from ablate.study.experiment import Choice, Experiment
 from ablate.study.facts import facts_of
-from ablate.study.labels import level_labels, task_labels
+from ablate.study.labels import level_labels
 from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\nmodel: {{effect: 0.5}}\n"
@@ -201,8 +201,6 @@ def test_labels_tell_distinct_parts_apart(values: list[object]) -> None:
 
 
 def test_labels_of_a_single_part_have_no_parameters() -> None:
-    assert task_labels([{"name": "recall", "n": 1}]) == ["recall"]
-    assert task_labels([{"name": "recall", "n": 1}, {"name": "recall", "n": 2}]) == [
-        "recall(n=1)",
-        "recall(n=2)",
-    ]
+    one, other = {"name": "recall", "n": 1}, {"name": "recall", "n": 2}
+    assert list(level_labels([one]).values()) == ["recall"]
+    assert list(level_labels([one, other]).values()) == ["recall(n=1)", "recall(n=2)"]

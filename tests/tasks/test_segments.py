@@ -3,7 +3,6 @@ import itertools
 import numpy as np
 import pytest
 import torch
-from pydantic import ValidationError
 from refused import refused
 from scipy import stats
 
@@ -86,19 +85,6 @@ def test_the_segments_alone_tell_about_two_thirds():
     best = segments().without_ability()["telling tokens apart"]
     assert best == pytest.approx(0.681, abs=0.001)
     assert table.max(1).sum() / table.sum() == pytest.approx(best, abs=0.015)
-
-
-def test_what_is_known_in_advance():
-    task = segments(test_size=500)
-    accuracy = task.metrics["accuracy"]
-    assert (accuracy.resolution, accuracy.floor, accuracy.solved) == (1 / 500, 0.5, 0.95)
-    assert (task.signature.num_segments, task.signature.num_outputs) == (2, 2)
-
-
-@pytest.mark.parametrize(("field", "value"), [("vocab_size", 1), ("seq_len", 2), ("test_size", 0)])
-def test_sizes_that_hold_no_example_are_refused(field, value):
-    with pytest.raises(ValidationError, match=field):
-        Segments.Config(**{field: value})
 
 
 SECTION = ModelSection.model_validate(

@@ -1,13 +1,20 @@
 """What every registered task promises."""
 
 import itertools
+import math
 
 import numpy as np
 import pytest
 import torch
+from refused import refused
 
 from ablate.base.registry import CATALOGUE
 from ablate.components.masks import real_positions
+from ablate.tasks.digits import Digits
+from ablate.tasks.generated import LEAST
+from ablate.tasks.recall import Recall
+from ablate.tasks.reverse import Reverse
+from ablate.tasks.segments import Segments
 from ablate.tasks.task import Task, digest
 
 CATALOGUE.load_builtin()
@@ -106,6 +113,55 @@ def test_what_the_model_says_at_padding_does_not_count(task):
     for name, values in task.measure(logits, test).items():
         assert torch.equal(values, task.measure(changed, test)[name])
     assert task.loss(changed, test) == task.loss(logits, test)
+
+
+KNOWN = [
+    (Recall.Config(vocab_size=16), 1 / 8, math.log(8), 0.95, (16, 16, "last")),
+    (Reverse.Config(vocab_size=8, min_len=5, max_len=5), 5**-5, 5 * math.log(5) / 6, 0.95, (8, 8, "all")),
+    (Segments.Config(vocab_size=16), 0.5, math.log(2), 0.95, (16, 2, "last")),
+    (Digits.Config(), 0.1, math.log(10), 0.98, (None, 10, "mean")),
+]
+
+
+@pytest.mark.parametrize(("config", "floor", "chance", "solved", "signature"), KNOWN)
+def test_what_is_known_in_advance(config, floor, chance, solved, signature):
+    task = type(config)(**config.model_dump(exclude={"name", "test_size"}), test_size=200).build()
+    accuracy, loss = task.metrics["accuracy"], task.metrics["loss"]
+    assert next(iter(task.metrics)) == "accuracy"
+    assert (accuracy.direction, accuracy.resolution, accuracy.floor) == ("max", 1 / 200, floor)
+    assert (accuracy.ceiling, accuracy.solved) == (1.0, solved)
+    assert (loss.direction, loss.floor, loss.ceiling) == ("min", pytest.approx(chance), 0.0)
+    assert task.chance_loss == pytest.approx(chance)
+    found = task.signature
+    assert (found.vocab_size, found.num_outputs, found.readout) == signature
+    if found.source is not None:
+        assert task.topologies == ("encoder_decoder",)
+        assert (found.seq_len, found.source.seq_len) == (6, 5)
+        assert list(task.metrics) == ["accuracy", "token_accuracy", "loss"]
+        assert task.metrics["token_accuracy"].floor == pytest.approx((5 * (1 / 5) + 1) / 6)
+
+
+WRONG = [
+    (
+        Recall,
+        {"vocab_size": 8, "seq_len": 8, "num_pairs": 4},
+        {"seq_len": (8, "at least 9"), "vocab_size": (8, "at least 9")},
+    ),
+    (Reverse, {"min_len": 6, "max_len": 5}, {"min_len": (6, "1 to 5")}),
+    (Reverse, {"vocab_size": 5, "max_len": 3}, {"": (14, f"at least {LEAST}")}),
+    (Digits, {"representation": "patches"}, {"patch_size": (None, "2, 4")}),
+    (Digits, {"train_size": 1500}, {"train_size": (1500, "at most 1197")}),
+    (
+        Digits,
+        {"patch_size": 4, "test_size": 1797},
+        {"patch_size": (4, "nothing"), "train_size": (1197, "at most 0")},
+    ),
+]
+
+
+@pytest.mark.parametrize(("part", "config", "problems"), WRONG)
+def test_sizes_that_do_not_fit_are_refused_with_all_their_problems(part, config, problems):
+    assert refused(part.Config(**config).build) == problems
 
 
 def test_metrics_know_their_range(task):

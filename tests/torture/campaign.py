@@ -3,19 +3,43 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import shutil
+import subprocess
 import tempfile
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from .case import Kind, Place, Result, Shared, Skipped
-from .kinds import KINDS
-from .process import warm_up
+from .case import OUTCOMES, Kind, Place, Result, Shared, Skipped
+from .crowds import crowds
+from .damage import damage
+from .disks import disks
+from .kills import kills
+from .mutations import mutations, thought_out
+from .process import ROOT, warm_up
+from .sets import sets
+
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind("mutations", mutations, 950),
+        Kind("thought_out", thought_out, 50),
+        Kind("sets", sets, 200),
+        Kind("kills", kills, 50),  # of two kills each
+        Kind("damage", damage, 200),
+        Kind("crowds", crowds, 10),
+        Kind("disks", disks, 20),
+    )
+}
+"""All kinds of attack, and how many cases of each a whole campaign has."""
 
 
 def run_case(kind: Kind, number: int, seed: int, shared: Shared, keep: Path | None = None) -> Result:
@@ -75,6 +99,58 @@ def campaign(
             return [result for result in found if result is not None]
 
 
+def summary(results: list[Result], cases: dict[str, int], seed: int, seconds: float) -> dict[str, Any]:
+    """Plain data: when, with what, and for each kind how many were tried and what became of them."""
+    kinds: dict[str, dict[str, int]] = {}
+    for name, asked in cases.items():
+        of_kind = [result for result in results if result.kind == name]
+        outcomes = Counter(result.outcome for result in of_kind)
+        skipped = sum(bool(result.skipped) for result in of_kind)
+        kinds[name] = {
+            "tried": len(of_kind) - skipped,
+            **{outcome: outcomes[outcome] for outcome in OUTCOMES},
+            "skipped": skipped,
+            "not_reached": asked - len(of_kind),
+            "violated": sum(bool(result.violations) for result in of_kind),
+            **sum((Counter(result.counts) for result in of_kind), Counter()),
+        }
+    describe = ["git", "describe", "--always", "--dirty", "--abbrev=40"]
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": subprocess.run(
+            describe, cwd=ROOT, capture_output=True, text=True, check=False
+        ).stdout.strip(),
+        "seed": seed,
+        "minutes": round(seconds / 60, 2),
+        "kinds": kinds,
+        "skipped": dict(Counter(f"{result.kind}: {result.skipped}" for result in results if result.skipped)),
+        "violations": [
+            {
+                "violation": violation,
+                "repeat": f"python -m tests.torture --only {result.kind} --seed {seed} --case {result.number}",
+            }
+            for result in sorted(results, key=lambda result: (result.kind, result.number))
+            for violation in result.violations
+        ],
+    }
+
+
+def write(folder: Path, found: dict[str, Any]) -> None:
+    """torture.json, and its table as report.md."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "torture.json").write_text(json.dumps(found, indent=1) + "\n")
+    columns = ("tried", *OUTCOMES, "skipped", "not_reached", "violated")
+    lines = [
+        f"# Torture\n\nSeed {found['seed']}, {found['date'][:10]}, commit {found['commit'][:12]}, "
+        f"{found['minutes']:.0f} minutes: {len(found['violations'])} violations.\n",
+        f"| kind | {' | '.join(columns)} |",
+        f"|---|{'---:|' * len(columns)}",
+        *(f"| {n} | {' | '.join(str(of[c]) for c in columns)} |" for n, of in found["kinds"].items()),
+        *(f"- {one['violation'].splitlines()[0][:300]} `{one['repeat']}`" for one in found["violations"]),
+    ]
+    (folder / "report.md").write_text("\n".join(lines) + "\n")
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Exit code 1 where an invariant did not hold."""
     parser = argparse.ArgumentParser(prog="python -m tests.torture", description=__doc__)
@@ -96,8 +172,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     cases = {name: max(1, round(KINDS[name].cases * given.share)) for name in given.only or KINDS}
     began = time.monotonic()
     results = campaign(cases, seed, 60 * given.minutes, given.lanes, lambda line: print(line, flush=True))
-    from .report import summary, write
-
     found = summary(results, cases, seed, time.monotonic() - began)
     if given.results:
         write(given.results, found)

@@ -2,18 +2,42 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import resource
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
-from .case import Place
-from .namespaces import inside
+from .case import Place, Skipped
 from .studies import STUDIES, Watched
 
 TRACEBACKS = ("Traceback", "Exception ignored")
+
+
+@functools.cache
+def _unshare(kinds: tuple[str, ...]) -> list[str] | str:
+    """The command that runs another inside new namespaces; or why there is none."""
+    if shutil.which("unshare") is None:
+        return "there is no `unshare` here"
+    said = ""
+    for user in ([], ["--user", "--map-root-user"]):
+        command = ["unshare", *user, *kinds]
+        done = subprocess.run([*command, "true"], capture_output=True, text=True, check=False)
+        if done.returncode == 0:
+            return command
+        said = done.stderr.strip()
+    return f"namespaces ({' '.join(kinds)}) may not be made here: {said}"
+
+
+def inside(*kinds: str) -> list[str]:
+    """A command that runs another inside such namespaces. Raises `Skipped`."""
+    found = _unshare(kinds)
+    if isinstance(found, str):
+        raise Skipped(found)
+    return found
 
 
 def small_files(rng: Random, place: Place) -> str:

@@ -137,12 +137,8 @@ def thought_out(rng: Random, place: Place) -> str:
     """Studies that were made to break: bombs, sizes, files that are none, plugins that do not behave."""
     shutil.copy(PLUGIN, place.path)
     number = int(place.path.parent.name.split("-")[1])
-    name, make = list(THOUGHT_OUT.items())[number % len(THOUGHT_OUT)]
-    make(place.path)
-    # A plugin may take a minute to import.
-    done = place.ablate(
-        "plan", "study.yaml", limit=75 if name in SLOW else 30, slowest=65 if name in SLOW else 10
-    )
+    list(THOUGHT_OUT.values())[number % len(THOUGHT_OUT)](place.path)
+    done = place.ablate("plan", "study.yaml", limit=30)
     return "refused" if done.code != 0 else "accepted"
 
 
@@ -186,57 +182,30 @@ THOUGHT_OUT: dict[str, Callable[[Path], Any]] = {
     "billion laughs": _study(RUN + _bomb(10, 9)),
     "billion laughs in a level": _study(_bomb(10, 9) + RUN.replace("[0.2]", "[*a9]")),
     "chained aliases": _study(RUN + _chain(400)),
-    "chained merges": _study(
-        RUN
-        + "\n".join(f"b{i}: &b{i} {{<<: *b{i - 1}}}" if i else "b0: &b0 {x: 1}" for i in range(300))
-        + "\n"
-    ),
     "20,000 unknown keys": _study(RUN + "".join(f"key{i}: {i}\n" for i in range(20_000))),
     "20,000 factors": _study(
         RUN.replace("seeds: 3", "x: 1").replace("[0.2]", str([i / 1000 for i in range(20_000)]))
     ),
-    "20,000 claims": _study(
-        RUN.replace(
-            "claims: [", "claims: [" + "model.effect=0.2 beats baseline on accuracy by 0.1, " * 20_000
-        )
-    ),
     "200,000 levels of nesting": _study("name: " + "[" * 200_000),
-    "nested mappings": _study("name: " + "{a: " * 3_000 + "1" + "}" * 3_000 + "\n"),
     "a million layers": _sized(num_layers=1_000_000),
-    "a billion layers": _sized(num_layers=10**9),
     "a wide model": _sized(d_model=100_000),
-    "a very wide model": _sized(d_model=10**12),
     "many heads": _sized(num_heads=10**9),
     "a billion steps": _sized(steps=10**9),
-    "steps without end": _sized(steps=10**30),
     "a billion seeds": _study(SEQUENCE.replace("seeds: 2", "seeds: 1000000000")),
     "a huge batch": _sized(batch_size=10**9),
     "a long sequence": _sized(seq_len=10**6),
-    "a large vocabulary": _sized(vocab_size=10**9),
     "a large test set": _sized(test_size=10**10),
     "a fifo": lambda folder: os.mkfifo(folder / "study.yaml"),
-    "a folder": lambda folder: (folder / "study.yaml").mkdir(),
     "a loop of links": lambda folder: (folder / "study.yaml").symlink_to("study.yaml"),
     "a device without end": lambda folder: (folder / "study.yaml").symlink_to("/dev/zero"),
     "50 MB of text": _study("# " + "x" * 50_000_000),
-    "50 MB of a value": _study(RUN + "notes: " + "x" * 50_000_000 + "\n"),
     "tags": _study(RUN.replace("name: run", "name: !!python/object/apply:os.system [id]")),
     "a bool that is none": _study(RUN + "placebo: !!bool maybe\n"),
-    "dates": _study(RUN.replace("name: run", "name: 2026-99-99")),
-    "two documents": _study(RUN + "---\n" + RUN),
     "a long name": _study(RUN.replace("name: run", f"name: {'n' * 300}")),
-    "a name that climbs": _study(RUN.replace("name: run", "name: ../../up")),
     "a plugin with NUL": _study(RUN.replace("ledger.py", '"a\\0b.py"')),
-    "a plugin with a long name": _study(RUN.replace("ledger.py", "p" * 5_000 + ".py")),
-    "a plugin that raises": _plugin("class Odd(BaseException): pass\nraise Odd('no')\n"),
-    "a plugin that exits": _plugin("import os\nos._exit(0)\n"),
-    "a plugin that exits with 3": _plugin("import sys\nsys.exit(3)\n"),
-    "a plugin that crashes": _plugin("import os, signal\nos.kill(os.getpid(), signal.SIGSEGV)\n"),
     "a plugin that recurses": _plugin("def f(): f()\nf()\n"),
-    "a plugin that never ends": _plugin("while True: pass\n"),
     "a plugin that is nested": _plugin("x = " + "(" * 5000 + ")" * 5000 + "\n"),
     "a plugin of bytes": _plugin("\0\0\0"),
-    "a plugin that is a folder": _plugin("", "."),
     "a plugin that is not there": _plugin("", "gone.py"),
     "a plugin that is a fifo": lambda folder: (
         os.mkfifo(folder / "own.py"),
@@ -248,4 +217,3 @@ THOUGHT_OUT: dict[str, Callable[[Path], Any]] = {
     ),
 }
 """By what they are."""
-SLOW = ("a plugin that never ends",)

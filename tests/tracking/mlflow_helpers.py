@@ -70,7 +70,7 @@ def report(
     page: Mapping[str, str | bytes] = PAGE,
     seeds: Any = 2,
 ) -> StudyFolder:
-    """The files that a run leaves: these records, a report on them, and the roster, with `cells` that were not run."""
+    """The files that a run leaves: these records, a report, and the list of trials, with `cells` that were not run."""
     store, folder = Store(results / "store"), StudyFolder(results, study)
     for event in events:
         store.save(event.record)
@@ -112,7 +112,7 @@ def report(
     claims = pd.DataFrame(columns=list(CLAIM_COLUMNS))
     folder.save_verdicts({"comparisons.csv": comparisons, "claims.csv": claims})
     folder.save_page({"report.md": TEXT} | dict(page))
-    folder.roster.close(every)
+    folder.trial_list.keep_only(every)
     return folder
 
 

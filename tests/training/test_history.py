@@ -23,12 +23,10 @@ def test_points_hold_means_since_the_last_evaluation():
     first = made.evaluated(0.1, {"accuracy": 0.5})
     assert first == {"train_loss": 3.0, "grad_norm": 2.0, "lr": 0.1, "validation_accuracy": 0.5}
     made.add(1.0, 5.0)
-    made.evaluated(0.2, {"accuracy": 0.75})
-    assert made.curves["train_loss"].steps.tolist() == [2, 3]
-    assert made.curves["train_loss"].values.tolist() == [3.0, 1.0]
-    assert made.curves["grad_norm"].values.tolist() == [2.0, 5.0]
-    assert made.curves["lr"].values.tolist() == [0.1, 0.2]
-    assert made.curves["validation_accuracy"].values.tolist() == [0.5, 0.75]
+    second = made.evaluated(0.2, {"accuracy": 0.75})
+    assert second == {"train_loss": 1.0, "grad_norm": 5.0, "lr": 0.2, "validation_accuracy": 0.75}
+    for name, curve in made.curves.items():
+        assert (curve.steps.tolist(), curve.values.tolist()) == ([2, 3], [first[name], second[name]])
     assert made.arrays["train_loss"].tolist() == [4.0, 2.0, 1.0]
     assert made.arrays["grad_norm"].dtype == np.float32
 
@@ -76,9 +74,8 @@ def test_the_best_evaluation_of_each_metric_is_the_first_on_ties_and_keeps_its_w
     assert best.steps == {"up": 1, "down": 2, "also": 2}
     for step in (1, 2):
         assert torch.equal(best.weights[step]["weight"], torch.full((1, 1), float(step)))
-
-
-def test_a_value_that_is_not_a_number_is_never_best():
-    best = Best({"metric": Metric("max"), "other": Metric("min")})
-    best.offer(1, {"metric": math.nan, "other": 1.0}, nn.Linear(1, 1))
-    assert best.steps == {"other": 1}
+    best.offer(9, {"up": math.nan, "down": math.nan, "also": math.nan}, model)
+    assert best.steps == {"up": 1, "down": 2, "also": 2}
+    none = Best({"up": Metric("max")})
+    none.offer(1, {"up": math.nan}, model)
+    assert none.steps == {}

@@ -20,15 +20,8 @@ METRICS = {
     *("initial_loss", "test_loss", "train_loss", "train_seconds"),
     *("loss_spikes", "grad_norm_median", "grad_norm_max"),
 }
-OF_LAYERS = {
-    f"{name}{path}"
-    for name, layer in {
-        "attention_entropy": "mixer",
-        "attention_logit_max": "mixer",
-        "dead_units": "feedforward",
-    }.items()
-    for path in ("", f"/stack.blocks.0.{layer}")
-}
+LAYERS = {"attention_entropy": "mixer", "attention_logit_max": "mixer", "dead_units": "feedforward"}
+OF_LAYERS = {f"{name}{path}" for name, at in LAYERS.items() for path in ("", f"/stack.blocks.0.{at}")}
 
 
 def parts(config, seed=0):
@@ -37,9 +30,16 @@ def parts(config, seed=0):
     return build_model(trial.model, task.signature, seed=seed), task, trial.training
 
 
-def run(config, seed=0, emit=lambda step, metrics: False):
-    model, task, training = parts(config, seed)
+def quiet(step, metrics):
+    return False
+
+
+def trained(model, task, training, seed=0, emit=quiet):
     return train(model, task, training, Trial("", {}, seed), emit)
+
+
+def run(config, seed=0, emit=quiet):
+    return trained(*parts(config, seed), seed, emit)
 
 
 def test_a_run_measures_everything(resolved):
@@ -69,15 +69,14 @@ def test_the_loop_is_gradient_descent(resolved, decay):
     settings = {"optimizer": "sgd", "lr": 0.5, "schedule": "linear", "warmup_steps": 3, "clip_norm": 0.7}
     model, task, training = parts(resolved(training=settings | {"weight_decay": 0.1, "decay": decay}))
     reference = copy.deepcopy(model)
-    outcome = train(model, task, training, Trial("", {}, 0), lambda step, metrics: False)
+    outcome = trained(model, task, training)
 
     rates = [0.5 / 3, 1 / 3, 0.5, *(0.5 * (1 - i / 9) for i in range(1, 10))]
     losses, norms = [], []
     for lr, batch in zip(rates, task.train_batches(0, 16, "cpu"), strict=False):
         loss = task.loss(reference(batch.inputs), batch)
-        decayed = [
-            p for name, p in reference.named_parameters() if "norm" not in name and not name.endswith("bias")
-        ]
+        named = reference.named_parameters()
+        decayed = [p for name, p in named if "norm" not in name and not name.endswith("bias")]
         penalty = 0.1 * sum(p.pow(2).sum() for p in decayed) if decay == "l2" else 0.0
         gradients = torch.autograd.grad(loss + penalty, list(reference.parameters()))
         norm = torch.sqrt(sum(g.double().pow(2).sum() for g in gradients))
@@ -97,7 +96,7 @@ def test_the_loop_is_gradient_descent(resolved, decay):
 def test_every_step_has_dropout_of_its_own(resolved):
     config = resolved(model={"dropout": {"residual": 0.3}}, training={"optimizer": "sgd", "lr": 1e-30})
     model, task, training = parts(config)
-    losses = train(model, task, training, Trial("", {}, 0), lambda step, metrics: False).arrays["train_loss"]
+    losses = trained(model, task, training).arrays["train_loss"]
     for step, batch in enumerate(itertools.islice(task.train_batches(0, 16, "cpu"), 12)):
         model.start_step(step)
         assert task.loss(model.train()(batch.inputs), batch).item() == losses[step]
@@ -135,10 +134,14 @@ def test_examples_that_no_other_seed_is_tested_on_are_not_kept(resolved):
     assert set(run(resolved()).arrays) == {"train_loss", "grad_norm"}
 
 
-def test_the_metrics_of_the_last_step_are_those_of_the_trained_model(resolved):
-    config = resolved(training={"eval_every": 100})
-    model, task, training = parts(config)
-    outcome = train(model, task, training, Trial("", {}, 0), lambda step, metrics: False)
+def test_metrics_are_those_of_the_model_before_its_first_and_after_its_last_step(resolved):
+    model, task, training = parts(
+        resolved(model={"dropout": {"residual": 0.5}}, training={"eval_every": 100})
+    )
+    before = evaluate(model, task, task.split(0, "test", "cpu"))["loss"]
+    outcome = trained(model, task, training)
+    assert outcome.metrics["initial_loss"] == pytest.approx(before, rel=1e-6)
+    assert outcome.metrics["initial_loss"] != outcome.metrics["test_loss"]
     test = evaluate(model, task, task.split(0, "test", "cpu"))
     assert {name: outcome.metrics[name] for name in test} == test
     assert {name: outcome.metrics[f"{name}_at_best_validation"] for name in test} == test
@@ -146,14 +149,6 @@ def test_the_metrics_of_the_last_step_are_those_of_the_trained_model(resolved):
     assert outcome.metrics["test_loss"] == pytest.approx(test["loss"], rel=1e-6)
     inspected = layer_metrics(model, [task.split(0, "validation", "cpu")[:INSPECTED]])
     assert {name: outcome.metrics[name] for name in OF_LAYERS} == pytest.approx(inspected, rel=1e-6)
-
-
-def test_the_initial_loss_is_that_of_the_model_before_its_first_step(resolved):
-    model, task, training = parts(resolved(model={"dropout": {"residual": 0.5}}))
-    before = evaluate(model, task, task.split(0, "test", "cpu"))["loss"]
-    outcome = train(model, task, training, Trial("", {}, 0), lambda step, metrics: False)
-    assert outcome.metrics["initial_loss"] == pytest.approx(before, rel=1e-6)
-    assert outcome.metrics["initial_loss"] != outcome.metrics["test_loss"]
 
 
 def test_a_part_that_cannot_be_looked_into_costs_no_trial(resolved, monkeypatch):
@@ -204,12 +199,6 @@ def test_a_loss_that_has_risen_is_diverged(resolved):
     assert f"over the last 5 % of 12 steps; it began at {losses[0]:.4g}, chance is 2.079" in outcome.reason
     assert outcome.metrics["accuracy"] is outcome.metrics["loss_at_best_validation"] is None
     assert outcome.metrics["validation_loss"] is not None
-
-
-def test_not_learning_is_not_divergence(resolved):
-    outcome = run(resolved(training={"lr": 1e-12, "batch_size": 64}))
-    assert outcome.status == "completed"
-    assert outcome.metrics["accuracy"] < 0.3
 
 
 def test_the_driver_can_stop_a_run_but_not_one_that_is_finished(resolved):

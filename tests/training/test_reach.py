@@ -16,7 +16,6 @@ from ablate.training.trial import parse
 
 CATALOGUE.load_builtin()
 WORKLOAD = WorkloadRef("sequence").load()
-TASKS = ["recall", "digits", "segments", "reverse"]
 RECALL = {"name": "recall", "vocab_size": 16, "seq_len": 5, "num_pairs": 2}
 
 
@@ -47,17 +46,16 @@ def test_a_convolution_sees_as_far_as_its_layers_reach(layers, kernel, topology,
 
 def models() -> Iterator[tuple[Any, dict[str, Any]]]:
     """Every mixer and position on a task of each kind; scores, weightings and values with and without a source."""
-    for task in TASKS:
-        topology = {"topology": "encoder_decoder"} if task == "reverse" else {}
-        segment = {"embedding": {"segment": True}} if task == "segments" else {}
-        for mixer in set(CATALOGUE.names("mixer")) - {"conv"}:
-            yield task, {"mixer": mixer, **topology, **segment}
+    settings = {"reverse": {"topology": "encoder_decoder"}, "segments": {"embedding": {"segment": True}}}
+    for task in ("recall", "digits", "segments", "reverse"):
+        parts = [{"mixer": mixer} for mixer in set(CATALOGUE.names("mixer")) - {"conv"}]
+        parts += [{"position": position} for position in CATALOGUE.names("position")]
         for slot in ("score", "weighting", "value") if task in ("recall", "reverse") else ():
-            for name in CATALOGUE.names(slot):
-                part = {"name": name, "rank": 2} if name == "low_rank" else name
-                yield task, {"mixer": {"name": "attention", slot: part}, **topology, **segment}
-        for position in CATALOGUE.names("position"):
-            yield task, {"position": position, **topology, **segment}
+            names = [
+                {"name": name, "rank": 2} if name == "low_rank" else name for name in CATALOGUE.names(slot)
+            ]
+            parts += [{"mixer": {"name": "attention", slot: name}} for name in names]
+        yield from ((task, part | settings.get(task, {})) for part in parts)
 
 
 def test_everything_else_sees_all() -> None:
@@ -101,15 +99,11 @@ def test_branches_that_begin_at_zero_and_gradients_that_are_blocked_hide_nothing
 
     @register("mixer", "blocked")
     class Blocked(Shy):
-        """The same, without a gradient."""
-
         def forward(self, x_btd: Tensor, position: Any, mask: Tensor | None = None) -> Tensor:
             return x_btd + self.gain * x_btd.mean(1, keepdim=True).detach()
 
     @register("mixer", "blind")
     class Blind(Shy):
-        """Each position alone."""
-
         def forward(self, x_btd: Tensor, position: Any, mask: Tensor | None = None) -> Tensor:
             return self.gain * x_btd
 

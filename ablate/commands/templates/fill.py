@@ -46,8 +46,6 @@ WIDTH = 110
 MAX_BYTES = 100_000_000
 """Of the data of a task."""
 SAMPLE_ROWS, SAMPLE_LENGTH = 600, 8
-WORDS = 2
-"""Texts with as many spaces, on average, are read word by word."""
 OTHER = "Choose another name"
 LABELS = ("label", "class", "category", "target", "y")
 
@@ -141,11 +139,7 @@ def _laid_out(line: str) -> str:
 def create_part(slot: str, target: Path) -> list[Path]:
     """Writes a part with the name and in the folder of `target`, and a study of it. Raises `AblateError`."""
     if slot not in PARTS:
-        hint = nearest(slot, PARTS)
-        if not hint and CATALOGUE.names(slot):
-            base = CATALOGUE.get(slot, CATALOGUE.names(slot)[0]).__module__.replace(".", "/")
-            hint = f"One for {slot} is a class like those in {base}.py"
-        raise _refused("has no template of a part", slot, listed(PARTS), hint, "--part")
+        raise _refused("has no template of a part", slot, listed(PARTS), nearest(slot, PARTS), "--part")
     part = _file(target, slot, "NAME")
     values = _names(part, slot) | {
         "slot": slot,
@@ -168,10 +162,7 @@ def create_task(target: Path, data: Path | None) -> list[Path]:
     text = sample.get(data) or _text(data)
     is_table = data.suffix.lower() in (".csv", ".tsv")
     values: dict[str, Any] = _names(task, "task") | {"topology": "encoder" if is_table else "decoder"}
-    settings = {"data": os.path.relpath(data, task.parent)}
-    if is_table:
-        columns, values["delimiter"], values["words"] = _table(data, text)
-        settings |= columns
+    settings = {"data": os.path.relpath(data, task.parent)} | (_columns(data, text) if is_table else {})
     values["settings"] = {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items()}
     template = "task_table.py.j2" if is_table else "task_text.py.j2"
     own = {task: template, task.with_suffix(".yaml"): "own_task.yaml.j2"}
@@ -241,20 +232,19 @@ def _text(data: Path) -> str:
         ) from None
 
 
-def _table(data: Path, text: str) -> tuple[dict[str, str], str, bool]:
-    """The columns of texts and labels, as the task's parameters; the delimiter; whether the texts have words."""
-    header = text.partition("\n")[0]
-    delimiter = max(",;\t|", key=header.count)
-    rows = [*islice(csv.DictReader(text.splitlines(), delimiter=delimiter), 1000)]
-    columns = [name for name in rows[0] if name] if rows else []
-    if len(columns) < 2:
+def _columns(data: Path, text: str) -> dict[str, str]:
+    """The columns of texts and labels of a table, as the task's parameters."""
+    lines = text.splitlines() or [""]
+    table = csv.reader(lines, delimiter=max(",;\t|", key=lines[0].count))
+    columns = next(table, [])
+    if len(columns) < 2 or len(lines) < 2:
         rule = "must have a header with a column of texts and one of labels, and a row for each text"
         raise _refused(rule, str(data), source="--from")
     label = next((name for name in columns if name.lower() in LABELS), columns[-1])
-    texts = {name: " ".join(row[name] or "" for row in rows) for name in columns if name != label}
-    content = max(texts, key=lambda name: len(texts[name]))
-    spaces = texts[content].count(" ") - len(rows) + 1
-    return {"text": content, "label": label}, delimiter, spaces >= WORDS * len(rows)
+    rows = [dict(zip(columns, row, strict=False)) for row in islice(table, 100)]
+    others = [name for name in columns if name != label]
+    longest = max(others, key=lambda name: sum(len(row.get(name, "")) for row in rows))
+    return {"text": longest, "label": label}
 
 
 def _sample(name: str) -> str:

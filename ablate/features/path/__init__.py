@@ -21,7 +21,7 @@ from ablate.core.cell import Cell
 from ablate.core.feature import Feature
 from ablate.core.metric import sign
 from ablate.core.record import Record, lost_to_its_variant, on_validation
-from ablate.study.designs.kind import Kind, T
+from ablate.study.designs.design import Kind, T
 
 if TYPE_CHECKING:
     from ablate.core.events import Progress
@@ -81,7 +81,7 @@ class PathFeature(Feature):
         steps = Steps(run.experiment)
         later = len(run.experiment.cells()) + self.adds(run.experiment) * run.experiment.study.seeds.count
         records = run.drive(steps, later=later, fresh=run.options.fresh)
-        run.folder.roster.add(steps.cells)
+        run.folder.trial_list.add(steps.cells)
         if len(steps.taken) < len(steps.changes):
             raise run.unfinished("path", steps.cells, records)
         return steps.walked()

@@ -55,7 +55,7 @@ def settle(run: Run) -> Experiment:
         for variant in searched
         for index in range(len(experiment.tasks))
     ]
-    plan = SearchPlan(every, run.folder.roster.add)
+    plan = SearchPlan(every, run.folder.trial_list.add)
     _compare_versions(run, spec, _missing(plan, run.store))
     judged = 1 + spec.winners + experiment.study.placebo if sweeps else len(searched)
     records = run.drive(plan, later=_judging(experiment, judged))
@@ -138,7 +138,7 @@ def at_most(experiment: Experiment, left: int) -> int:
 
 def begun(run: Run) -> bool:
     """Whether a setting was trained, from which a claim could have been read."""
-    return any(cell.role == TRIED and run.store.has(cell.id) for cell in run.folder.roster.cells())
+    return any(cell.role == TRIED and run.store.has(cell.id) for cell in run.folder.trial_list.cells())
 
 
 def _swept(run: Run, spec: SearchSpec, choice: Choice) -> Experiment:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ from ablate.analysis.paired import NAN, Differences, Floats, mean_interval
 from ablate.analysis.runs import Runs
 from ablate.core.derived import Derived, Offer
 from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts
+from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
 from ablate.core.speed import CALLS, TimedCall
@@ -34,30 +35,11 @@ MEMORY = "step_memory"
 CALL_OF: dict[str, TimedCall] = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
 """Metric → the call that it is measured of."""
 COLUMNS = (
-    *(
-        "variant",
-        "baseline",
-        "task",
-        "size",
-        "own",
-        "metric",
-        "n",
-        "value_variant",
-        "value_baseline",
-        "ratio",
-    ),
-    *(
-        "ci_low",
-        "ci_high",
-        "slack",
-        "noise_floor",
-        "examples_per_second",
-        "flops",
-        "parameters",
-        "processes",
-        "busy",
-    ),
+    *("variant", "baseline", "task", "size", "own", "metric", "n", "value_variant", "value_baseline"),
+    *("ratio", "ci_low", "ci_high", "slack", "noise_floor", "examples_per_second", "flops", "parameters"),
+    *("processes", "busy"),
 )
+SLOPES = ("variant", "task", "metric", "slope", "ci_low", "ci_high", "n")
 
 
 def log_ratios(logs: Floats) -> Differences:
@@ -69,50 +51,41 @@ def log_ratios(logs: Floats) -> Differences:
 class Group:
     """The variants on one task and metric, all at one size, or each at its own."""
 
-    facts: Facts
-    task: str
     metric: str
-    own: bool
     rows: pd.DataFrame
-    "Of `Evidence.speed`; of the baseline too."
-
-    @property
-    def baseline(self) -> str:
-        """Its name."""
-        return self.facts.variants[0].name
+    "Of `Evidence.frames`; of the baseline too."
 
     @cached_property
     def values(self) -> pd.DataFrame:
-        """Seconds, or bytes: a row a process and a column a variant, in the order of the study."""
+        """Seconds, or bytes: a row a process and a column a variant."""
         return self._pivot("memory" if self.metric == MEMORY else "seconds")
 
     @cached_property
     def logs(self) -> pd.DataFrame:
         """Log ratios to the baseline in the same form; of the baseline those of its second copy."""
-        if self.metric == MEMORY:
-            found: pd.DataFrame = np.log(self.values.div(self.values.get(self.baseline, NAN), axis=0))
-            return found
-        return self._pivot("log_ratio")
+        if self.metric != MEMORY:
+            return self._pivot("log_ratio")
+        found: pd.DataFrame = np.log(self.values.div(self.values.get(BASELINE, NAN), axis=0))
+        return found
 
-    @cached_property
+    @property
     def paired(self) -> pd.DataFrame:
         """`logs`, with 0 for the baseline: what differs between any two variants is the difference of their columns."""
-        return self.logs.assign(**{self.baseline: 0.0})
+        return self.logs.assign(**{BASELINE: 0.0})
 
     def _pivot(self, column: str) -> pd.DataFrame:
         rows = self.rows.astype({column: float}).dropna(subset=column)
-        order = [variant.name for variant in self.facts.variants if variant.name in {*rows["variant"]}]
-        return rows.pivot(index="process", columns="variant", values=column)[order]
+        return rows.pivot(index="process", columns="variant", values=column)
+
+    def ratios(self, variant: str) -> Differences:
+        """Its log ratios; none where it was not timed."""
+        return log_ratios(self.logs.get(variant, pd.Series(dtype=float)).dropna().to_numpy(float))
 
     @cached_property
     def noise(self) -> float:
         """The noise floor: the larger |bound| of the 95 % interval of the baseline against itself; NaN: unknown."""
-        d = log_ratios(self.of(self.baseline))
+        d = self.ratios(BASELINE)
         return 0.0 if d.all_zero and d.n > 1 else max(map(abs, d.interval()))
-
-    def of(self, variant: str) -> Floats:
-        """Its log ratios; none where it was not timed."""
-        return np.asarray(self.logs.get(variant, pd.Series(dtype=float)).dropna(), float)
 
     @property
     def slack(self) -> float:
@@ -120,40 +93,32 @@ class Group:
         return NAN if math.isnan(self.noise) else max(self.noise, math.log1p(LEAST))
 
 
-def at_own_size(evidence: Evidence, task: str, metric: str) -> Group:
-    """Each variant as the study trains it."""
-    rows = _rows(evidence, task, metric)
-    return Group(evidence.facts, task, metric, True, rows[rows["own"].astype(bool)])
+def group(evidence: Evidence, task: str, metric: str, size: float | None = None) -> Group:
+    """Each variant at a size; without one, as the study trains it."""
+    rows = evidence.frame("speed", FRAME)
+    rows = rows[(rows["task"] == task) & (rows["call"] == CALL_OF[metric])]
+    return Group(metric, rows[rows["own"].astype(bool) if size is None else rows["size"] == size])
 
 
-def by_size(evidence: Evidence, task: str, metric: str) -> dict[float, Group]:
-    """Size → all variants at it, rising; empty where they were timed at their own size alone."""
-    rows = _rows(evidence, task, metric)
-    sizes = sorted(rows["size"].astype(float).dropna().unique())
-    return {
-        float(size): Group(evidence.facts, task, metric, False, rows[rows["size"] == size]) for size in sizes
-    }
-
-
-def _rows(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
-    frame = evidence.frame("speed", FRAME)
-    return frame[(frame["task"] == task) & (frame["call"] == CALL_OF[metric])]
+def sizes(evidence: Evidence) -> list[float]:
+    """All at which something was timed, rising; none where variants were timed at their own size alone."""
+    return sorted(evidence.frame("speed", FRAME)["size"].astype(float).dropna().unique().tolist())
 
 
 def estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean:
     """Of the log ratio of the mean of B to the mean of A."""
-    group, (a, b, *_) = at_own_size(runs.evidence, measure.task.name, measure.name), groups
-    if not {*a, *b} <= {*group.paired}:
+    timed, (a, b, *_) = group(runs.evidence, measure.task.name, measure.name), groups
+    if not {*a, *b} <= {*timed.paired}:
         return Mean(log_ratios(np.array([])), [Block(Reason("unmeasured"))])
-    known = group.paired[list(dict.fromkeys([*a, *b]))].dropna()
+    known = timed.paired[list(dict.fromkeys([*a, *b]))].dropna()
     logs = (known[list(b)].mean(axis=1) - known[list(a)].mean(axis=1)).to_numpy(float)
-    few = len(logs) < 2 or math.isnan(group.noise)
+    few = len(logs) < 2 or math.isnan(timed.noise)
     return Mean(log_ratios(logs), [Block(Reason("few", {"processes": len(logs), "least": 2}))] if few else [])
 
 
 def slack(measure: Measure, runs: Runs) -> float:
     """The noise floor, or 2 %, as a log."""
-    found = at_own_size(runs.evidence, measure.task.name, measure.name).slack
+    found = group(runs.evidence, measure.task.name, measure.name).slack
     return 0.0 if math.isnan(found) else found
 
 
@@ -179,47 +144,38 @@ def speeds(evidence: Evidence) -> pd.DataFrame:
     - `flops` of one call; NaN where unknown. Memory has neither these nor rates.
     - `parameters`: at the size that the study trains; NaN at others. `busy`: cores that other programs kept busy.
     """
-    rows: list[dict[str, object]] = []
-    for task, metric in itertools.product(evidence.facts.tasks, CALL_OF):
-        rows += _of_group(at_own_size(evidence, task.name, metric))
-        for group in by_size(evidence, task.name, metric).values():
-            rows += _of_group(group)
+    rows: list[dict[str, Any]] = []
+    asked = (SpeedFacts.of(evidence.facts) or SpeedFacts()).processes
+    for task, metric, size in itertools.product(evidence.facts.tasks, CALL_OF, [None, *sizes(evidence)]):
+        found = group(evidence, task.name, metric, size)
+        for variant in evidence.facts.variants:
+            timed = found.rows[found.rows["variant"] == variant.name]
+            timed = timed[timed["own"].astype(bool) == (size is None)]
+            if timed.empty or variant.name not in found.values:
+                continue
+            d, first = found.ratios(variant.name), timed.iloc[0]
+            low, high = map(math.exp, d.interval())
+            value = geometric_mean(found.values[variant.name])
+            row = {
+                "variant": variant.name,
+                "baseline": BASELINE,
+                "task": task.name,
+                "size": float(first["size"]),
+                "own": size is None,
+                "metric": metric,
+                "n": d.n,
+                "value_variant": value,
+                "value_baseline": geometric_mean(found.values.get(BASELINE, pd.Series(dtype=float))),
+                **{"ratio": math.exp(d.mean), "ci_low": low, "ci_high": high},
+                **{"slack": math.expm1(found.slack), "noise_floor": math.expm1(found.noise)},
+                "parameters": variant.parameters.get(task.name, NAN) if size is None else NAN,
+                "processes": asked,
+            }
+            if metric != MEMORY:
+                row["examples_per_second"] = float(first["examples"]) / value
+                row |= {"flops": float(first["flops"]), "busy": float(timed["busy"].astype(float).mean())}
+            rows.append(row)
     return pd.DataFrame(rows, columns=list(COLUMNS))
-
-
-def _of_group(group: Group) -> Iterator[dict[str, object]]:
-    facts, baseline = group.facts, group.baseline
-    asked = (SpeedFacts.of(facts) or SpeedFacts()).processes
-    for variant in facts.variants:
-        rows = group.rows[(group.rows["variant"] == variant.name) & (group.rows["own"] == group.own)]
-        if rows.empty or variant.name not in group.values:
-            continue
-        d, value, first = (
-            log_ratios(group.of(variant.name)),
-            geometric_mean(group.values[variant.name]),
-            rows.iloc[0],
-        )
-        timed = group.metric != MEMORY
-        yield {
-            "variant": variant.name,
-            "baseline": baseline,
-            "task": group.task,
-            "size": float(first["size"]),
-            "own": group.own,
-            "metric": group.metric,
-            "n": d.n,
-            "value_variant": value,
-            "value_baseline": geometric_mean(group.values.get(baseline, pd.Series(dtype=float))),
-            "ratio": math.exp(d.mean),
-            **dict(zip(("ci_low", "ci_high"), map(math.exp, d.interval()), strict=True)),
-            "slack": math.expm1(group.slack),
-            "noise_floor": math.expm1(group.noise),
-            "examples_per_second": float(first["examples"]) / value if timed else NAN,
-            "flops": float(first["flops"]) if timed else NAN,
-            "parameters": variant.parameters.get(group.task, NAN) if group.own else NAN,
-            "processes": asked,
-            "busy": float(rows["busy"].astype(float).mean()) if timed else NAN,
-        }
 
 
 def geometric_mean(values: pd.Series) -> float:
@@ -230,9 +186,6 @@ def geometric_mean(values: pd.Series) -> float:
     return math.exp(np.log(known).mean())
 
 
-SLOPES = ("variant", "task", "metric", "slope", "ci_low", "ci_high", "n")
-
-
 def scaling(evidence: Evidence) -> pd.DataFrame:
     """The slope of log seconds, or log bytes, over log size: one row a variant, task and metric, with `SLOPES`.
 
@@ -241,10 +194,10 @@ def scaling(evidence: Evidence) -> pd.DataFrame:
     """
     rows = []
     for task, metric in itertools.product(evidence.facts.tasks, CALL_OF):
-        columns = {size: group.values for size, group in by_size(evidence, task.name, metric).items()}
-        for variant in evidence.facts.variants if len(columns) > 1 else ():
+        columns = {size: group(evidence, task.name, metric, size).values for size in sizes(evidence)}
+        for variant in evidence.facts.variants:
             # The sizes at which it was timed, and the processes that timed it at each of these.
-            known = {size: of[variant.name] for size, of in columns.items() if variant.name in of}
+            known = {size: found[variant.name] for size, found in columns.items() if variant.name in found}
             values = pd.DataFrame(known).dropna(axis="columns", how="all").dropna()
             if min(values.shape) > 0 and values.shape[1] > 1:
                 slopes = np.polyfit(np.log([*values]), np.log(values.to_numpy()).T, 1)[0]

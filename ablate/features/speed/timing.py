@@ -24,7 +24,7 @@ from ablate.report.tables import (
     tabulated,
     text,
 )
-from ablate.report.verdicts import Names
+from ablate.report.verdicts import Names, variant_column
 from ablate.report.words import say
 
 STEP, MEMORY = "step_seconds", "step_memory"
@@ -50,8 +50,10 @@ def with_interval(found: Any, low: Any, high: Any, mark: str = "") -> str:
     return f"{mark}{fixed(found, places)}" + (f" {interval(low, high, places)}" if len(ends) > 1 else "")
 
 
-def ratio(row: Row) -> str:
-    """`×1.93 [1.90, 1.96]`; memory hardly varies."""
+def ratio(row: Row | None) -> str:
+    """`×1.93 [1.90, 1.96]`; memory hardly varies, and is its own in the row of the baseline."""
+    if row is None or (row["metric"] == MEMORY and row["variant"] == row["baseline"]):
+        return NOTHING
     return with_interval(row["ratio"], row["ci_low"], row["ci_high"], "×")
 
 
@@ -60,9 +62,9 @@ def in_units(metric: str) -> Callable[[float], str]:
     return (lambda size: wording.size(round(size))) if metric == MEMORY else wording.seconds
 
 
-def value(row: Row) -> str:
+def value(row: Row | None) -> str:
     """`3.21 ms` or `12.4 MB`."""
-    return shown(row["value_variant"], in_units(row["metric"]))
+    return NOTHING if row is None else shown(row["value_variant"], in_units(row["metric"]))
 
 
 def beyond(row: Row) -> bool:
@@ -95,35 +97,27 @@ def brief_tables(rows: Sequence[Row], names: Names) -> Iterator[Table]:
         yield speed_table(rows, names, call, task)
 
 
-def speed_table(rows: Sequence[Row], names: Names, call: str, task: str, over: str = "") -> Table:
-    """Of one call and task, a step with its memory; at each size where `over` names it."""
+def speed_table(rows: Sequence[Row], names: Names, call: str, task: str) -> Table:
+    """Of one call and task at the study's own size, a step with its memory."""
     timed = only(rows, call, task)
-    places = {(row["variant"], number(row["size"])): row for row in only(rows, MEMORY, task) if call == STEP}
-
-    def memory(row: Row, show: Callable[[Row], str]) -> str:
-        found = places.get((row["variant"], number(row["size"])))
-        return NOTHING if found is None else show(found)
-
+    memory = {row["variant"]: row for row in only(rows, MEMORY, task) if call == STEP}
     columns = [
-        Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"]))),
-        *([Column("size", over, True, show=lambda row: shown(row["size"], wording.brief))] if over else []),
+        variant_column(names),
         Column("time", HEADS[call], True, show=value),
         Column("ratio", f"vs {BASELINE} [95 %]", True, show=ratio),
-        Column("memory", HEADS[MEMORY], True, show=lambda row: memory(row, value)),
+        Column("memory", HEADS[MEMORY], True, show=lambda row: value(memory.get(row["variant"]))),
         Column(
             "memory_ratio",
             f"vs {BASELINE}",
             True,
-            show=lambda row: NOTHING if row["variant"] == row["baseline"] else memory(row, ratio),
+            show=lambda row: ratio(memory.get(row["variant"])),
             spare=True,
         ),
         Column("flops", "FLOPs", True, show=lambda row: shown(row["flops"], compact), spare=True),
     ]
-    said = say("speed.sizes", MEASURES[call], over)
-    if not over:
-        on = task if len({row["task"] for row in rows}) > 1 else ""
-        n = max(int(number(row["n"]) or 0) for row in timed)
-        said = say("speed.caption", MEASURES[call], on, n, floors(rows).get(call))
+    on = task if len({row["task"] for row in rows}) > 1 else ""
+    n = max(int(number(row["n"]) or 0) for row in timed)
+    said = say("speed.caption", MEASURES[call], on, n, floors(rows).get(call))
     return tabulated(columns, timed, said, "speed.csv")
 
 
@@ -139,20 +133,14 @@ def floor_words(rows: Sequence[Row]) -> str:
     return say("speed.floor", found) if found else ""
 
 
-def how_measured(evidence: Evidence) -> str:
-    """In how many processes and blocks, on what, and beside what; empty: nothing was timed."""
+def account(evidence: Evidence) -> str:
+    """In how many processes and blocks, on what, beside what, and what is made of it; empty: nothing was timed."""
     speed, timed = SpeedFacts.of(evidence.facts), evidence.frame("speed", COLUMNS)
     if speed is None or timed.empty:
         return ""
     blocks, busy = round(timed["blocks"].astype(float).median()), timed["busy"].astype(float).mean()
     numbers = timed["process"].nunique(), blocks, speed.threads, text(speed.machine)
-    return say("speed.measured", *numbers, busy if busy >= BUSY else 0.0)
-
-
-def account(evidence: Evidence) -> str:
-    """The same, with what is made of it."""
-    found = how_measured(evidence)
-    return say("methods.speed", found) if found else ""
+    return say("methods.speed", say("speed.measured", *numbers, busy if busy >= BUSY else 0.0))
 
 
 def over(facts: Facts) -> str:

@@ -1,21 +1,55 @@
-"""What a design is made of: variants, the levels of factors, and which of them stand at a level."""
+"""Designs: the contract of which combinations are trained, the variants that they make, and what stands at a level."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, TypeVar
 
-from ablate.core.aliasing import Effect
-from ablate.study.designs.kind import Kind
+from ablate.base.registry import PartConfig
 from ablate.study.document import PathKey
 from ablate.study.labels import level_labels, short_label
 from ablate.study.patch import has_path, key_of, value_at
 
+T = TypeVar("T")
+Effect = tuple[str, ...]
+"""The path of a factor, or of two that interact."""
 Config = dict[str, Any]
 Resolve = Callable[[Mapping[str, Any]], Config]
 """Validates a config and fills in its defaults; raises `Invalid` with paths from the config's root."""
+
+
+class Kind(ABC):
+    """Base of designs, parts of the slot `design`; each is one file beside this one."""
+
+    name: ClassVar[str]
+    crosses: ClassVar[bool] = False
+    "Whether it varies several factors at once, so that a level in a claim is the mean over the other factors."
+    collapses: ClassVar[bool] = False
+    "Whether combinations that are one config, since a level removes the path of another, are one variant."
+
+    def __init__(self, config: Any = None) -> None:
+        self.config: Any = PartConfig() if config is None else config
+
+    def check(self, levels: Mapping[str, int], study: Any) -> None:  # noqa: B027
+        """Raises `Invalid`, with paths from the root of the study, for what it cannot take.
+
+        `levels`: path of a factor → number of its levels beside the baseline's.
+        """
+
+    @abstractmethod
+    def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
+        """The combinations that are trained beside the baseline: of each factor a level, or None for the baseline's."""
+
+    def aliases(self, levels: Mapping[str, int]) -> list[list[Effect]]:
+        """Sets of two effects and more that it cannot tell apart, of factors with so many levels."""
+        return []
+
+    def words(self, study: Any) -> str:
+        """What a reader of the plan should know of its trainings; nothing where the variants say all."""
+        return ""
 
 
 @dataclass(frozen=True)

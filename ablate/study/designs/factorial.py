@@ -9,7 +9,7 @@ from typing import Any
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import register
-from ablate.study.designs.kind import Kind, T
+from ablate.study.designs.design import Kind, T
 
 MAX_VARIANTS = 100_000
 

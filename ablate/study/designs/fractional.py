@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 from typing import Any, Literal
 
 from ablate.base.errors import Invalid, Problem
 from ablate.base.registry import PartConfig, register
-from ablate.core.aliasing import Effect, alias_sets
-from ablate.study.designs.kind import Kind, T
+from ablate.study.designs.design import Effect, Kind, T
 
 MAX_FACTORS = 11
 """Above this the search for the best fraction takes more than a second."""
-LEAST = 3
-"""The lowest resolution at which no main effects are aliases of one another."""
 Words = tuple[int, ...]
 """Generators: each the sum of some basic factors, as bits."""
 
@@ -46,13 +44,11 @@ class Fractional(Kind):
         if several:
             raise Invalid.many(several)
         count, resolution = len(levels), self.config.resolution
-        if count < LEAST:
-            rule = f"does not exist: a fraction takes {LEAST} factors or more"
-            raise Invalid("design", rule, count, hint="Use `design: factorial`")
         if count < resolution:
             rule = f"does not exist: a fraction of resolution {resolution} takes {resolution} factors or more"
-            allowed = f"with {count} factors a resolution of at most {count}, or `design: factorial`"
-            raise Invalid("design.resolution", rule, resolution, allowed)
+            raise Invalid(
+                "design.resolution", rule, resolution, hint="Use `design: factorial`, or a lower one"
+            )
         if count > MAX_FACTORS:
             raise Invalid("factors", "are too many for a fraction", count, f"at most {MAX_FACTORS}")
 
@@ -63,9 +59,12 @@ class Fractional(Kind):
 
     def aliases(self, levels: Mapping[str, int]) -> list[list[Effect]]:
         """See `Kind`."""
-        chosen = cells(len(levels), self.config.resolution)
-        signs = {path: [1 if cell[i] else -1 for cell in chosen] for i, path in enumerate(levels)}
-        return [found for found in alias_sets(signs) if len(found) > 1]
+        chosen, found = cells(len(levels), self.config.resolution), defaultdict(list)
+        for effect in (*combinations(range(len(levels)), 1), *combinations(range(len(levels)), 2)):
+            # Its contrast over the cells, up to its sign: that of an interaction is the product of two factors'.
+            contrast = tuple(sum(cell[i] for i in effect) % 2 for cell in chosen)
+            found[contrast].append(tuple(list(levels)[i] for i in effect))
+        return [together for together in found.values() if len(together) > 1]
 
 
 def cells(num_factors: int, resolution: int) -> list[tuple[bool, ...]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ablate.base.registry import register
-from ablate.study.designs.kind import Kind, T
+from ablate.study.designs.design import Kind, T
 
 
 @register("design", "one_factor")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from made_speed import speed_frame, timed, with_speed
 from scipy import stats
 
-from ablate.features.speed.ratios import COLUMNS, at_own_size, speeds
+from ablate.features.speed.ratios import COLUMNS, group, speeds
 
 rng = np.random.default_rng(15)
 AA = np.array([0.001, -0.002, 0.0015, -0.0005, 0.001, -0.001, 0.0005, -0.0005])
@@ -101,8 +101,8 @@ def test_neither_the_order_of_rows_nor_of_processes_matters(order: list[int]) ->
 
 
 def test_the_difference_of_two_variants_is_that_of_their_columns() -> None:
-    group = at_own_size(
+    found = group(
         timed(speed_frame({"baseline": AA, "a": AA + 0.3, "b": AA - 0.2})), "recall", "step_seconds"
     )
-    assert (group.paired["a"] - group.paired["b"]).to_numpy() == pytest.approx(np.full(8, 0.5))
-    assert (group.paired["baseline"] == 0.0).all()
+    assert (found.paired["a"] - found.paired["b"]).to_numpy() == pytest.approx(np.full(8, 0.5))
+    assert (found.paired["baseline"] == 0.0).all()

@@ -94,7 +94,7 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
                     "fresh": plus_minus(mean, spread),
                     "change": NOTHING
                     if change is None
-                    else wording.signed(change, (-(spread or 0), spread or 0)),
+                    else wording.plus(change, wording.decimals(spread or 0)),
                     "test": plus_minus(*test[:2]),
                     "n": test[2],
                     "setting": setting(searched, row) if metric.name in row else "",
