@@ -72,8 +72,8 @@ def html(chosen: list[str]) -> str:
     )
     return environment.get_template("guide.html.j2").render(
         pages=[(topic, about(topic), Markup(reader.render(text_of(topic)))) for topic in chosen],
-        light=Markup(css_variables("light")),
-        dark=Markup(css_variables("dark")),
+        light=Markup(css_variables(dark=False)),
+        dark=Markup(css_variables(dark=True)),
     )
 
 

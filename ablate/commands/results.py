@@ -60,7 +60,7 @@ class Results:
         return "\n".join([f"Results of {self.folder}", *_study(self.folder).answer()])
 
     def _repr_html_(self) -> str:
-        from ablate.report.frames import html
+        from ablate.report.summary import html
 
         return html(_study(self.folder))
 
@@ -121,10 +121,8 @@ def run(
 
 def load(folder: str | Path) -> Results:
     """The results of a study from its folder alone; raises `AblateError` when they are not there."""
-    from ablate.report.frames import Verdicts
-
     found = _study(folder)
-    return Results(found.path, found.evidence(), *map(Verdicts, found.frames()))
+    return Results(found.path, found.evidence(), *found.frames())
 
 
 def _study(folder: str | Path) -> StudyFolder:

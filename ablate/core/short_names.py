@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from ablate.core.facts import BASELINE, Facts, VariantFacts
 
+# Ends of paths whose word, with its level before it, would not be read as it is meant.
 _NOUNS = {
     "score": "scoring",
     "position": "positions",
@@ -15,7 +16,6 @@ _NOUNS = {
     "cross": "cross connection",
     "norm_placement": "norm placement",
 }
-"""Ends of paths whose word, with its level before it, would not be read as it is meant."""
 _LEFT_OUT = ("none", "off")
 
 

@@ -41,16 +41,14 @@ if TYPE_CHECKING:
 
 ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
 STABILITY, SPEED, SCALING = "stability.csv", "speed.csv", "scaling.csv"
-BESIDE = (STABILITY, SPEED, SCALING)
-"""The tables of some studies."""
+BESIDE = (STABILITY, SPEED, SCALING)  # The tables of some studies.
 _VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
 CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
 _STUDY = "study.yaml"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
 _VARIANTS = "variants.json"
-_REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)
-"""The files of every report."""
+_REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)  # The files of every report.
 
 
 class StudyFolder:

@@ -26,13 +26,10 @@ if TYPE_CHECKING:
 
 KnownFacts = TypeVar("KnownFacts")
 FORMAT = 2
-READ = (1, FORMAT)
-"""The formats of the files of a study that can be read; format 1 had no number."""
+READ = (1, FORMAT)  # The formats of the files of a study that can be read; format 1 had no number.
+# The attributes of a frame that hold the facts, the format, and a digest of facts and columns. Pandas keeps them in
+# the parquet file, whose pages have checksums of their own.
 _FACTS, _FORMAT, _DIGEST = "ablate", "ablate_format", "ablate_digest"
-"""The attributes of a frame that hold the facts, the format, and a digest of facts and columns.
-
-Pandas keeps them in the parquet file, whose pages have checksums of their own.
-"""
 
 
 def save_frame(path: Path, frame: pd.DataFrame, facts: Any = None) -> None:

@@ -86,8 +86,8 @@ def written(name: str, material: Material, sections: list[Shown], inline: Mappin
         inline=inline,
         folder=FIGURES,
         marks=palette.VERDICTS,
-        light=Markup(palette.css_variables("light")),
-        dark=Markup(palette.css_variables("dark")),
+        light=Markup(palette.css_variables(dark=False)),
+        dark=Markup(palette.css_variables(dark=True)),
     )
     return printable(page)
 

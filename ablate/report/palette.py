@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from ablate.core.facts import BASELINE
 
-
-@dataclass(frozen=True)
-class Colour:
-    """One colour of the palette, on light and on dark paper."""
-
-    light: str
-    dark: str
-
-
 PALETTE = {
-    "paper": Colour("#fffffe", "#15181c"),
-    "ink": Colour("#1b1f24", "#e8ebef"),
-    "soft": Colour("#5b636d", "#a3abb6"),
-    "line": Colour("#bcc3cc", "#4a525d"),
-    "band": Colour("#e6eaf0", "#2b323b"),
-    "blue": Colour("#0b62b0", "#6cb4ff"),
-    "orange": Colour("#b8430a", "#ff9a5c"),
-    "green": Colour("#00705a", "#3fc7a2"),
-    "purple": Colour("#8e3a86", "#e08bd6"),
-    "ochre": Colour("#8a6500", "#e3b341"),
-    "sky": Colour("#177a94", "#9bdcf8"),
-    "brown": Colour("#7a4b2a", "#d0a57f"),
+    "paper": ("#fffffe", "#15181c"),
+    "ink": ("#1b1f24", "#e8ebef"),
+    "soft": ("#5b636d", "#a3abb6"),
+    "line": ("#bcc3cc", "#4a525d"),
+    "band": ("#e6eaf0", "#2b323b"),
+    "blue": ("#0b62b0", "#6cb4ff"),
+    "orange": ("#b8430a", "#ff9a5c"),
+    "green": ("#00705a", "#3fc7a2"),
+    "purple": ("#8e3a86", "#e08bd6"),
+    "ochre": ("#8a6500", "#e3b341"),
+    "sky": ("#177a94", "#9bdcf8"),
+    "brown": ("#7a4b2a", "#d0a57f"),
 }
-"Every colour of text has a contrast of at least 4.5 : 1 on its paper; blue and orange differ for every eye."
+"""Name → the colour on light paper, with which figures are drawn, and on dark paper.
+
+Every colour of text has a contrast of at least 4.5 : 1 on its paper; blue and orange differ for every eye.
+"""
 
 LEVELS = ("blue", "orange", "green", "purple", "ochre", "sky", "brown")
 "Colours of a factor's levels, in order; the baseline is always ink."
@@ -48,14 +41,12 @@ DOTTED = (0, (1, 1.6))
 "The style of reference lines."
 
 
-@dataclass(frozen=True)
-class Mark:
+class Mark(NamedTuple):
     """How a verdict is drawn: by shape and by colour, and in text."""
 
     marker: str
     colour: str
     sign: str
-    hollow: bool = False
 
 
 VERDICTS = {
@@ -69,15 +60,15 @@ VERDICTS = {
 "Of each verdict on a comparison or a claim."
 EXPLORATORY = "exploratory"
 "The mark of every comparison outside the families that the study planned, whatever it shows."
-MARKS = VERDICTS | {BASELINE: Mark("P", "ink", "✚"), EXPLORATORY: Mark("o", "soft", "◌", hollow=True)}
+MARKS = VERDICTS | {BASELINE: Mark("P", "ink", "✚"), EXPLORATORY: Mark("d", "soft", "◌")}
 "Of every row of a figure."
 
 
 def colour(name: str) -> str:
     """The colour that figures are drawn with: that of light paper."""
-    return PALETTE[name].light
+    return PALETTE[name][0]
 
 
-def css_variables(theme: str) -> str:
-    """The palette as CSS custom properties, `theme` being `light` or `dark`."""
-    return " ".join(f"--{name}: {getattr(shade, theme)};" for name, shade in PALETTE.items())
+def css_variables(dark: bool) -> str:
+    """The palette as CSS custom properties."""
+    return " ".join(f"--{name}: {shades[dark]};" for name, shades in PALETTE.items())

@@ -29,19 +29,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Material:
-    """Everything that a report is made from; nothing here was written for a report."""
+    """Everything that a report is made from; nothing here was written for a report.
+
+    - comparisons, claims: what `analysis.compare` and `analysis.claims` make of the evidence.
+    - kept: name of a feature → what it keeps in the study's folder by its own name.
+    - searched: the settings that were tried, by a sweep or to tune the variants: `evidence.facts.searched` says which.
+    - untuned: of a tuned study, its variants as the study gives them; None where they were not run.
+    - tables: name → what `analysis.stability` and the features make of the evidence.
+    - results: the results folder, in which the records of trials are kept.
+    """
 
     evidence: Evidence
     comparisons: pd.DataFrame
-    "What `analysis.compare` makes of the evidence."
     claims: pd.DataFrame
-    "What `analysis.claims` makes of it."
     kept: Mapping[str, Any] = field(default_factory=dict)
-    "Name of a feature → what it keeps in the study's folder by its own name."
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    "Name → what `analysis.stability` and the features make of the evidence."
     results: Path = DEFAULT_RESULTS
-    "The results folder, in which the records of trials are kept."
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables; without rows where there is none."""
@@ -55,22 +58,19 @@ class Material:
 
 @dataclass(frozen=True)
 class Text:
-    """A paragraph."""
+    """A paragraph; an `aside` is an explanation, shown smaller, a `fault` what could not be drawn: a warning too."""
 
     words: str
     aside: bool = False
-    "An explanation, shown smaller."
     fault: bool = False
-    "What could not be drawn, and why: a warning too."
 
 
 @dataclass(frozen=True)
 class Items:
-    """A list."""
+    """A list. `lead`: paragraphs in large letters; `findings`: what comes before a colon is emphasised."""
 
     items: Sequence[str]
     look: str = "ul"
-    "Or `ol`; `lead`: paragraphs in large letters; `findings`: what comes before a colon is emphasised."
 
 
 @dataclass(frozen=True)
@@ -82,21 +82,21 @@ class Terms:
 
 @dataclass(frozen=True)
 class Picture:
-    """One figure: its data, and the function that draws them."""
+    """One figure: its data, and the function that draws them with the `options`, inside `draw.style.context()`.
+
+    Its files are `figures/<name>.png` and `.svg`; the title is shown where it differs from the heading of the section.
+    """
 
     name: str
-    "Of its files: `figures/<name>.png` and `.svg`."
     title: str
-    "Shown above the figure where it differs from the heading of its section."
     caption: str
     alt: str
     data: pd.DataFrame
     drawing: Callable[..., Figure]
-    "Takes the data and the `options`."
     options: Sequence[Any] = ()
 
     def draw(self) -> Figure:
-        """The figure; to be called inside `draw.style.context()`."""
+        """The figure."""
         return self.drawing(self.data, *self.options)
 
 
@@ -118,17 +118,19 @@ Block = Text | Items | Terms | Table | Picture | Folded
 
 
 class Section:
-    """One section of a report. Subclasses are found by package scan and used through one instance."""
+    """One section of a report. Subclasses are found by package scan and used through one instance.
+
+    - place: sections are shown in the order of their places; those of the package leave room between them.
+    - open: whether its content is seen at once; of the others the heading unfolds, with `inside`, a few words on what
+      a reader finds.
+    - needs_trials: whether it has nothing to say of a study that was timed and never trained.
+    """
 
     place: ClassVar[int]
-    "Sections are shown in the order of their places; those of the package leave room between them."
     title: ClassVar[str]
     open: ClassVar[bool] = False
-    "Whether its content is seen at once; of the others the heading, which unfolds."
     inside: ClassVar[str] = ""
-    "What a reader who unfolds it finds, in a few words beside the heading."
     needs_trials: ClassVar[bool] = True
-    "Whether it has nothing to say of a study that was timed and never trained."
 
     @property
     def name(self) -> str:
@@ -177,9 +179,8 @@ def sections() -> list[Section]:
 
 def applying(material: Material) -> list[Section]:
     """The sections that a study of this kind can have: of one that was only timed, those that need no trials."""
-    return [
-        section for section in sections() if not (material.evidence.only_measured and section.needs_trials)
-    ]
+    timed = material.evidence.only_measured
+    return [section for section in sections() if not (timed and section.needs_trials)]
 
 
 def shown(material: Material) -> list[Shown]:

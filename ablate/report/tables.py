@@ -21,35 +21,34 @@ Row = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a table."""
+    """One column of a table: `show` gives the text of its cell; None, the value under its key.
+
+    words: its text may take several lines, which keep room for a few words each. below: it has a line of its own below
+    the row. spare: it is left out where there is little room; varying: where all rows have one value.
+    """
 
     key: str
     heading: str
     numeric: bool = False
     words: bool = False
-    "Its text may take several lines, which keep room for a few words each."
     below: bool = False
-    "Its text has a line of its own below the row."
     show: Callable[[Row], str] | None = None
-    "The text of its cell; None: the value under its key."
     spare: bool = False
-    "Whether it is left out where there is little room."
     varying: bool = False
-    "Whether it is left out where all rows have one value."
 
 
 @dataclass(frozen=True)
 class Table:
     """Strings by column key, ready to be escaped for their medium; the first column names its row.
 
-    `title` of a row is what its name stands for, shown by the page on hover.
+    `title` of a row is what its name stands for, shown by the page on hover; `source` is the file of the study's folder
+    that holds the numbers, in full.
     """
 
     columns: list[Column]
     rows: list[dict[str, str]]
     caption: str = ""
     source: str = ""
-    "The file of the study's folder that holds its numbers, in full."
 
 
 def tabulated(columns: Iterable[Column], rows: Sequence[Row], caption: str = "", source: str = "") -> Table:

@@ -129,13 +129,14 @@ def detectable(row: Row) -> str:
     mde = number(row.get("mde"))
     if mde is None:
         return NOTHING
-    if not math.isfinite(mde):
-        return say("verdicts.no_mde")
-    return shown_as(mde, number(row.get("solved_variant")) is not None, int(float(row["n"])))
+    by_rate = number(row.get("solved_variant")) is not None
+    return shown_as(mde, by_rate, int(float(row["n"]))) or say("verdicts.no_mde")
 
 
 def shown_as(mde: float, by_rate: bool, n: int) -> str:
-    """A difference, or as many of `n` seeds."""
+    """A difference, or as many of `n` seeds; nothing where it is infinite."""
+    if not math.isfinite(mde):
+        return ""
     return say("verdicts.seeds", round(mde), n) if by_rate else significant(mde)
 
 

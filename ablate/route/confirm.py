@@ -46,7 +46,7 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     decided = {
         row["variant"]
         for row in planned_rows(source.comparisons())
-        if row["metric"] in facts.judged and row["verdict"] in DECIDED
+        if row["metric"] == facts.metric and row["verdict"] in DECIDED
     }
     settled = {row["hash"] for row in source.claims() if row["verdict"] in SETTLED}
     # Seeds say nothing about what is measured.

@@ -36,7 +36,7 @@ def publish(
     from ablate.route.claims import with_waiting
 
     with gc_paused():
-        from ablate.report.answer import answers, noise_lines
+        from ablate.report.sections.headline import answers, noise_lines
 
         found = material(folder)
         tables = {COMPARISONS: found.comparisons, CLAIMS: with_waiting(found.claims, folder)}

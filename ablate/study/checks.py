@@ -101,7 +101,7 @@ def describe_baseline(
 ) -> tuple[list[Description], list[Problem]]:
     """The descriptions of the baseline, one a task, and why it cannot be built, which is reported.
 
-    Of one that cannot be built it is that of its task with everything else at its default.
+    Of one that cannot be built it is that of its task with everything at its default.
     """
     found: list[Description] = []
     known: list[Problem] = []
@@ -109,7 +109,7 @@ def describe_baseline(
         problems = attempt(workload.check, config)[1]
         description, others = attempt(workload.describe, config)
         if problems := problems or others:
-            alone: Config = {"task": config["task"]} if "task" in config else {}
+            alone: Config = {"task": {"name": config["task"]["name"]}} if "task" in config else {}
             description = attempt(lambda given: workload.describe(resolve(given)), alone)[0]
         found.append(description or Description({}))
         known += problems

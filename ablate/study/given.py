@@ -15,7 +15,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from ablate.base.datafile import DataFile
-from ablate.base.errors import AblateError, Problem, StudyError
+from ablate.base.errors import Problem, StudyError
 from ablate.core.names import GIVEN
 from ablate.study.experiment import Experiment
 
@@ -29,15 +29,16 @@ def as_file(study: str | Path | Mapping[str, Any]) -> Iterator[Path]:
     if not isinstance(study, Mapping):
         yield Path(study)
         return
-    problems: list[Problem] = []
-    data = _plain(study, (), problems)
-    if problems:
-        raise StudyError(problems)
-    data["folder"] = str(Path.cwd() / str(data.get("folder", ".")))
+    data = dict(study) | {"folder": str(Path.cwd() / str(study.get("folder", ".")))}
+    try:
+        text = json.dumps(data, indent=1, ensure_ascii=False, default=_plain)
+    except TypeError as error:
+        allowed = "text, numbers, True, False, None, and lists and dicts of these"
+        raise StudyError([Problem(f"cannot be written in a study: {error}", allowed=allowed)]) from None
     with TemporaryDirectory(prefix="ablate-") as folder:
         path = Path(folder) / GIVEN
         # JSON is YAML. Half a surrogate pair stays an escape, which the reader refuses with its place.
-        path.write_text(json.dumps(data, indent=1, ensure_ascii=False), "utf-8", "backslashreplace")
+        path.write_text(text, "utf-8", "backslashreplace")
         try:
             yield path
         except StudyError as error:
@@ -45,10 +46,6 @@ def as_file(study: str | Path | Mapping[str, Any]) -> Iterator[Path]:
             raise StudyError(
                 replace(p, line=None, source="") if p.source == own else p for p in error.problems
             ) from None
-        except AblateError as error:
-            if type(error) is not AblateError:
-                raise
-            raise AblateError(str(error).replace(str(path), "the study")) from None
 
 
 def as_sets(sets: Sequence[str] | Mapping[str, Any]) -> list[str]:
@@ -58,20 +55,17 @@ def as_sets(sets: Sequence[str] | Mapping[str, Any]) -> list[str]:
     return [sets] if isinstance(sets, str) else list(sets)
 
 
-def _plain(value: Any, path: tuple[str | int, ...], problems: list[Problem]) -> Any:
-    """What a file can hold; anything else is a problem."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item, (*path, str(key)), problems) for key, item in value.items()}
-    if isinstance(value, (list, tuple, range)):
-        return [_plain(item, (*path, index), problems) for index, item in enumerate(value)]
+def _plain(value: Any) -> Any:
+    """What JSON has in place of a value that it does not know; raises `TypeError`."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
+    if isinstance(value, Mapping):
+        return dict(value)
     if hasattr(value, "tolist"):  # of numpy, pandas or torch
-        return _plain(value.tolist(), path, problems)
-    if value is not None and not isinstance(value, (bool, int, float, str)):
-        allowed = "text, numbers, True, False, None, and lists and dicts of these"
-        problems.append(Problem("cannot be written in a study", path, value, allowed))
-    return value
+        return value.tolist()
+    if isinstance(value, range):
+        return list(value)
+    raise TypeError(f"{value!r} of type {type(value).__name__}")
 
 
 def resolved_text(experiment: Experiment, folder: Path) -> str:

@@ -95,7 +95,7 @@ def test_runs_that_give_little_have_a_clear_verdict(
         ),
         (
             "claims: [baseline beats model.effect=0.2 on accuracy by more at model.noise=0.3 than at model.noise=0.1]",
-            "claims[0]: needs model.effect=0.2 at model.noise=0.3, which the design does not train",
+            "claims[0]: no variant has model.effect=0.2 at model.noise=0.3 and nothing else",
         ),
         (
             "claims: [baseline beats model.effect=0.2 on accuracy by more at model.width=8 than at model.width=4]",
@@ -103,14 +103,14 @@ def test_runs_that_give_little_have_a_clear_verdict(
         ),
         (
             "design: {name: fractional, resolution: 5}",
-            "design: does not exist: a fraction takes 3 factors or more",
+            "design.resolution: does not exist: a fraction of resolution 5 takes 5 factors or more",
         ),
         (
             "design: {name: fractional, resolution: 6}",
             "design.resolution: is not a choice; given 6; allowed: 3, 4, 5",
         ),
-        ("seeds: {min: 2, max: 5}", "seeds: has a max, 5, that is no multiple of its min, 2"),
-        ("seeds: {min: 1, max: 4}", "seeds: has a first look at fewer than two seeds"),
+        ("seeds: {min: 2, max: 5}", "seeds: has a max, 5, that is no further multiple of its min"),
+        ("seeds: {min: 1, max: 4}", "seeds.min: must be greater than or equal to 2"),
     ],
 )
 def test_a_mistaken_study_is_refused_with_its_line(section: str, said: str, tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 import base64
 import inspect
-import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
-import pandas as pd
 import pytest
 from harness import TOY, TOY_STUDY, with_database
 from ruamel.yaml import YAML
@@ -72,9 +70,8 @@ def test_the_mistakes_of_a_dict_name_their_place_in_it(here: Path) -> None:
         "  seeds.count: must be greater than or equal to 1; given 0",
         "  model.nois: unknown key; allowed: effect, noise, width, inert. Did you mean 'noise'?",
     ]
-    with pytest.raises(StudyError) as caught:
-        ablate.run(TOY_DICT | {"claims": [{1, 2}], "notes": print}, jobs=0)
-    assert [".".join(map(str, problem.path)) for problem in caught.value.problems] == ["claims.0", "notes"]
+    with pytest.raises(StudyError, match=r"cannot be written in a study: \{1, 2\} of type set"):
+        ablate.run(TOY_DICT | {"claims": [{1, 2}]}, jobs=0)
     assert [path.name for path in (here / "results").iterdir()] == ["store"]
 
 
@@ -128,26 +125,3 @@ def test_results_as_a_notebook_shows_them(made: Results) -> None:
     assert Path(link.attrib["href"]).is_file()
     assert repr(made).startswith(f"Results of {made.folder}\n")
     assert len(repr(made)) < 1000
-
-
-def test_frames_show_the_verdict_first_and_are_frames(made: Results) -> None:
-    frame = made.comparisons
-    for shown in (frame, frame[frame.n > 0], frame.sort_values("diff")):
-        heads = [head.text for head in parsed(table(shown)).iter("th")]
-        assert heads[1:5] == ["variant", "task", "metric", "verdict"]
-        assert f"{len(frame.columns)} columns; <code>.T</code>" in table(shown)
-    cells = [cell.text or "" for cell in parsed(table(frame)).iter("td")]
-    numbers = [text for text in cells if re.fullmatch(r"-?[\d.]+(e-?\d+)?", text)]
-    assert len(numbers) > 10
-    assert max(map(len, numbers)) <= 9
-    assert [name for name, _ in frame.items()] == list(pd.read_csv(made.folder / "comparisons.csv").columns)
-    pd.testing.assert_frame_equal(frame, pd.DataFrame(frame), check_frame_type=False)
-    assert table(frame[["variant", "diff"]])
-    assert frame.groupby("variant")["diff"].mean().notna().all()
-    assert "claim" in table(made.claims)
-
-
-def table(frame: pd.DataFrame) -> str:
-    """What a notebook shows of a frame, without pandas' style sheet."""
-    html: str = frame._repr_html_()
-    return re.sub(r"(?s)<style.*?</style>", "", html)

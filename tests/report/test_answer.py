@@ -14,8 +14,8 @@ import ablate
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.reason import Reason
-from ablate.report.answer import answers
 from ablate.report.section import Material
+from ablate.report.sections.headline import answers, of_task
 from ablate.report.words import because, codes
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
@@ -68,11 +68,9 @@ def test_a_sweep_says_first_what_won():
 
 def _first(evidence) -> str:
     """The sentences of a sweep without the table of its search, which its own section needs."""
-    from ablate.report import answer
-
     (task,) = evidence.facts.tasks
-    rows = compare(evidence).to_dict("records")
-    return " ".join(answer._sentences(rows, task, evidence.facts))
+    found = compare(evidence)
+    return of_task(found.to_dict("records"), task, Material(evidence, found, found[:0]))
 
 
 def test_a_loss_is_in_its_own_units_and_worsens_where_it_grows():

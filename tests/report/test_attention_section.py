@@ -114,7 +114,9 @@ def test_the_figures_of_a_report_share_their_scale() -> None:
     light = replace(layer(LAST), weights=layer(LAST).weights / 2)
     figures = [drawn(picture) for picture in section(layer(), light)[1]]
     assert len({ax.images[0].get_clim() for figure in figures for ax in figure.axes if ax.images}) == 1
-    assert [[ax.get_ylabel() for ax in figure.axes][-1] for figure in figures] == ["attention weight"] * 2
+    assert [[ax.get_ylabel() for ax in figure.axes][-1] for figure in figures] == [
+        "attention weight (across: keys)"
+    ] * 2
 
 
 @pytest.mark.parametrize(

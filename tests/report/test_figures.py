@@ -114,7 +114,7 @@ def test_no_axis_goes_beyond_what_a_metric_can_be() -> None:
 def test_every_seed_is_a_point_and_every_pair_a_line(drawn: Drawn, evidence: Evidence) -> None:
     data = curves.seeds(evidence, TASK)
     full = drawn["seeds"].axes[0]
-    lines, base, points = full.collections
+    base, points, lines = full.collections
     assert len(points.get_offsets()) == data["value"].notna().sum()
     assert len(base.get_offsets()) == data["baseline"].notna().sum()
     assert len(lines.get_segments()) == len(data)  # type: ignore[attr-defined]
@@ -126,7 +126,7 @@ def test_the_baseline_alone_has_its_seeds() -> None:
     alone = study(factors={}, named={}, claims=False, placebo=False, trouble=False, num_seeds=4)
     found = figures(material(alone))
     assert set(found) == {"seeds", "validation-accuracy", "train-loss"}
-    _, points = found["seeds"].axes[0].collections
+    points, _ = found["seeds"].axes[0].collections
     assert len(points.get_offsets()) == 4
 
 
@@ -194,10 +194,10 @@ def test_a_closer_look_only_where_one_scale_hides_most_rows(
     assert (found[1:] == [marks.padded(*view)]) if view else len(found) == 1
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_text_stands_out_from_its_paper(theme: str) -> None:
+@pytest.mark.parametrize("theme", [0, 1])
+def test_text_stands_out_from_its_paper(theme: int) -> None:
     def luminance(name: str) -> float:
-        code = getattr(palette.PALETTE[name], theme)
+        code = palette.PALETTE[name][theme]
         parts = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]
         return float(np.dot([0.2126, 0.7152, 0.0722], linear))

@@ -20,7 +20,6 @@ from ablate.report.paper import for_paper as export
 from ablate.report.paper import methods
 from ablate.report.section import Material, Picture, Table, unfolded
 from ablate.report.sections import cost
-from ablate.report.sections.compared import cost_table
 from ablate.report.tables import rows_of
 from ablate.report.verdicts import names_of
 from ablate.report.words import say
@@ -71,15 +70,6 @@ def test_what_lies_beyond_noise_and_two_percent(made: Material) -> None:
     assert [row["variant"] for row in own if timing.beyond(row)] == ["slow", LONG]
     assert not timing.beyond(own[1] | {"slack": 2.0})
     assert not timing.beyond(own[1] | {"slack": float("nan")})
-
-
-def test_what_parts_compute_beside_the_products_is_named(made: Material) -> None:
-    counts = {"recall": {"tanh": 8192, "fft_flops": 512, "softmax": 0}}
-    variants = [replace(v, beside=counts) if v.name == "slow" else v for v in made.facts.variants]
-    facts = replace(made.facts, variants=variants)
-    notes = {row["variant"]: row["beside"] for row in cost_table(facts).rows}
-    assert notes["slow"] == say("cost.beside", ["8.19k tanh", "512 fft flops"])
-    assert notes["same"] == ""
 
 
 def test_the_answer_names_the_strongest_and_counts_the_rest(made: Material) -> None:

@@ -66,12 +66,12 @@ def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
 @pytest.mark.parametrize(
     ("seeds", "said"),
     [
-        ("{min: 5, max: 12}", "has a max, 12, that is no multiple of its min, 5"),
-        ("{min: 5, max: 5}", "has a single look, which decides nothing about the number of seeds; given"),
-        ("{min: 1, max: 5}", "has a first look at fewer than two seeds"),
-        ("{min: 5}", "must have `min` and `max`"),
-        ("{min: 5, max: 10, count: 3}", "must have `min` and `max`, and nothing but `from` beside them"),
-        ("{min: 5, max: ten}", "must be whole numbers"),
+        ("{min: 5, max: 12}", "seeds: has a max, 12, that is no further multiple of its min"),
+        ("{min: 5, max: 5}", "seeds: has a max, 5, that is no further multiple of its min"),
+        ("{min: 1, max: 5}", "seeds.min: must be greater than or equal to 2"),
+        ("{min: 5}", "seeds.max: is required"),
+        ("{min: 5, max: 10, count: 3}", "seeds.count: unknown key"),
+        ("{min: 5, max: ten}", "seeds.max: must be a whole number"),
         ("{min: 5000, max: 15000}", "reach the seeds from 10000 on"),
     ],
 )
@@ -79,6 +79,6 @@ def test_looks_that_are_none(write: Callable[..., Path], seeds: str, said: str) 
     from ablate.base.errors import StudyError
     from ablate.study.prepare import prepare
 
-    with pytest.raises(StudyError, match=":9: seeds: ") as error:
+    with pytest.raises(StudyError, match=":9: seeds") as error:
         prepare(write(TOY_STUDY.replace("seeds: 3", f"seeds: {seeds}")))
     assert said in str(error.value), error.value

@@ -49,20 +49,12 @@ def test_the_command_line_changes_them(
     assert list(prepare(write(text), **options).study.seeds.values) == seeds  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    ("given", "rule"),
-    [
-        ("[]", "must list whole numbers"),
-        ("[0, two]", "must list whole numbers"),
-        ("[-1, 2]", "must list whole numbers"),
-        ("[3, 0, 3]", "lists a seed twice"),
-        ("[0, 10000]", "reach the seeds from 10000 on, which tune and never judge"),
-    ],
-)
-def test_a_list_that_no_study_can_have(write: Callable[..., Path], given: str, rule: str) -> None:
+@pytest.mark.parametrize("given", ["[]", "[0, two]", "[-1, 2]", "[3, 0, 3]", "[0, 10000]"])
+def test_a_list_that_no_study_can_have(write: Callable[..., Path], given: str) -> None:
     with pytest.raises(StudyError) as caught:
         prepare(write(TOY_STUDY), [f"seeds={given}"])
-    assert [(problem.path, problem.rule) for problem in caught.value.problems] == [(("seeds",), rule)]
+    found = [(problem.path, problem.rule) for problem in caught.value.problems]
+    assert found == [(("seeds",), "must list seeds, each once")]
 
 
 def test_a_list_of_seeds_that_follow_one_another_is_their_number(write: Callable[..., Path]) -> None:

@@ -20,7 +20,7 @@ from ablate.base.wording import exact
 from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.draw.style import SMALL, named, tell
-from ablate.report.palette import DOTTED, MARKS, Mark, colour
+from ablate.report.palette import DOTTED, MARKS, colour
 from ablate.report.tables import in_lines
 
 Limits = tuple[float, float]
@@ -32,26 +32,19 @@ DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
 def verdicts(ax: Axes, data: pd.DataFrame, x: str, y: str) -> None:
     """A point a row, whose shape and colour are those of its `verdict`, over its interval from `low` to `high`."""
     for verdict, rows in data.groupby("verdict", sort=False):
-        mark = MARKS[verdict]
-        face, edge = _colours(mark)
-        ax.hlines(rows[y], rows["low"], rows["high"], color=colour(mark.colour), lw=1.6)
-        ax.scatter(rows[x], rows[y], s=30, marker=mark.marker, fc=face, ec=edge, lw=0.6, zorder=4)
+        mark, shade = MARKS[verdict].marker, colour(MARKS[verdict].colour)
+        ax.hlines(rows[y], rows["low"], rows["high"], color=shade, lw=1.6)
+        ax.scatter(rows[x], rows[y], s=30, marker=mark, fc=shade, ec="white", lw=0.6, zorder=4)
 
 
 def verdict_handles(verdicts: Iterable[str]) -> list[Line2D]:
     """The entries of a legend for the verdicts that are shown."""
-    shown = [(name, mark) for name, mark in MARKS.items() if name in set(verdicts)]
-    looks = [(name, mark.marker, *_colours(mark)) for name, mark in shown]
+    shown = {name: mark for name, mark in MARKS.items() if name in set(verdicts)}
+    look: dict[str, Any] = {"ls": "", "mec": "white", "mew": 0.6}
     return [
-        Line2D([], [], ls="", marker=marker, color=face, mec=edge, mew=0.6, label=name)
-        for name, marker, face, edge in looks
+        Line2D([], [], marker=mark.marker, color=colour(mark.colour), label=name, **look)
+        for name, mark in shown.items()
     ]
-
-
-def _colours(mark: Mark) -> tuple[str, str]:
-    """Of the inside of a mark, and of its edge."""
-    shade = colour(mark.colour)
-    return (colour("paper"), shade) if mark.hollow else (shade, "white")
 
 
 def references(ax: Axes, known: Metric, along: str) -> None:

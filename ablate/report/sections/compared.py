@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from ablate.base.wording import MINUS, brief, percent
 from ablate.core.facts import Facts, VariantFacts
 from ablate.core.short_names import by_design
 from ablate.report.section import Block, Material, Section, Text
-from ablate.report.tables import Column, Row, Table, compact, count, shown, tabulated, text
+from ablate.report.tables import NOTHING, Column, Row, Table, count, tabulated, text
 from ablate.report.verdicts import names_of, variant_column
 from ablate.report.words import say
 
@@ -42,38 +42,35 @@ def cost_table(facts: Facts) -> Table:
     Where sizes are matched, the value of the setting that was changed for it, and by how much the target is missed.
     One row a variant and task, or a variant where its tasks cost the same.
     """
-    tasks, match, first = [task.name for task in facts.tasks], facts.match, facts.variants[0]
+    tasks, first = [task.name for task in facts.tasks], facts.variants[0]
     every = [[(costs(v, task), v.matched.get(task)) for v in facts.variants] for task in tasks]
     tasks = tasks[:1] if all(found == every[0] for found in every) else tasks
     rows: list[dict[str, Any]] = [
-        {"variant": v.name, "task": task, "changes": _changes(v), "beside": _besides(v, task)}
-        | {"costs": costs(v, task), "base": costs(first, task), "matched": v.matched.get(task)}
+        {"variant": v.name, "task": task, "changes": _changes(v), "matched": v.matched.get(task)}
+        | {"costs": costs(v, task), "base": costs(first, task)}
         for v in facts.variants
         for task in tasks
     ]
     shown_costs = {cost: 0 for row in rows for cost in row["costs"]}
     if not any(len({v.examples.get(task) for v in facts.variants}) > 1 for task in tasks):
         shown_costs.pop("compute", None)  # which says nothing that FLOPs do not
-    columns = [variant_column(names_of(facts)), Column("task", "Task", varying=True)]
-    if match is not None:
-        columns += [
-            _matched_column("value", match.by, brief),
-            _matched_column("residual", "Residual", _residual),
-        ]
-    columns += [*map(_column, shown_costs), Column("changes", "Changes", below=True)]
-    columns += [Column("beside", "Besides", below=True)] if facts.features else []
+    columns = [
+        variant_column(names_of(facts)),
+        Column("task", "Task", varying=True),
+        Column("value", facts.match.by if facts.match else "", True, show=_value),
+        Column("residual", "Residual", True, show=_residual),
+        *map(_column, shown_costs),
+        Column("changes", "Changes", below=True),
+    ]
     return tabulated(columns, rows, say("cost.caption"), "trials.parquet")
 
 
-def _matched_column(key: str, heading: str, words: Callable[[float], str]) -> Column:
-    def show(row: Row) -> str:
-        return shown(row["matched"] and getattr(row["matched"], key), words)
-
-    return Column(key, text(heading), True, show=show)
+def _value(row: Row) -> str:
+    return brief(row["matched"].value) if row["matched"] else NOTHING
 
 
-def _residual(value: float) -> str:
-    return percent(value, 2)
+def _residual(row: Row) -> str:
+    return percent(row["matched"].residual, 2) if row["matched"] else NOTHING
 
 
 def _column(cost: str) -> Column:
@@ -131,13 +128,3 @@ def _changes(variant: VariantFacts) -> str:
     if by_design(variant):
         return ""
     return text(", ".join(f"{path}: {level}" for path, level in variant.changes.items()))
-
-
-def _besides(variant: VariantFacts, task: str) -> str:
-    """What its parts compute beside the matrix products in a forward pass."""
-    counts = [
-        f"{compact(count)} {name.replace('_', ' ')}"
-        for name, count in variant.beside.get(task, {}).items()
-        if count
-    ]
-    return say("cost.beside", counts) if counts else ""

@@ -48,76 +48,61 @@ class Curves(Section):
         shown = panels(facts, material.comparisons)
         for task, end, of in by_task(facts):
             for metric in curve_metrics(evidence) if facts.metric in task.metrics else ():
-                data, broken = curves(evidence, task.name, metric), broken_curves(evidence, task.name, metric)
-                if data.empty and broken.empty:
+                data = curves(evidence, task.name, metric)
+                if data.empty:
                     continue
-                label = metric.replace("_", " ")
-                caption = say("figures.curves", label, len(broken) > 0, left_out(facts, shown))
+                label, broken = metric.replace("_", " "), bool((data["status"] != "completed").any())
+                caption = say("figures.curves", label, broken, left_out(facts, shown))
                 alt = say("figures.curves_alt", label, of, len(shown))
                 known = task.metrics[facts.metric] if metric.endswith(facts.metric) else None
-                title, options = f"{label.capitalize()}{of}", (broken, shown, label, known)
+                title, options = f"{label.capitalize()}{of}", (shown, label, known)
                 yield Picture(f"{slug(metric)}{end}", title, caption, alt, data, draw_curves, options)
 
 
 def curve_metrics(evidence: Evidence) -> list[str]:
     """The curves to draw: the primary metric (on validation data, if it was measured) and the training loss."""
-    present = set(evidence.curves["metric"])
-    primary = [
-        name for name in (f"validation_{evidence.facts.metric}", evidence.facts.metric) if name in present
-    ]
+    present, metric = set(evidence.curves["metric"]), evidence.facts.metric
+    primary = [name for name in (f"validation_{metric}", metric) if name in present]
     return [*primary[:1], *({"train_loss"} & present)]
 
 
 def curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
-    """One row a variant and step: variant, step, mean, low, high (the extremes over seeds), n.
-
-    Over completed trials only, so that a mean never changes because a run has stopped.
-    """
-    long = _values(evidence, task, metric)
-    runs = long[long["status"] == "completed"].groupby(["variant", "step"], sort=True)["value"]
-    return runs.agg(mean="mean", low="min", high="max", n="count").reset_index()
-
-
-def broken_curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
-    """One row a step of each trial that did not complete, up to its last finite value.
-
-    Columns: variant, seed, step, value.
-    """
-    long = _values(evidence, task, metric)
-    return long[long["status"] != "completed"][["variant", "seed", "step", "value"]].reset_index(drop=True)
-
-
-def _values(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
+    """One row a trial and step with a finite value: id, variant, seed, status, step, value."""
     trials = evidence.trials.loc[evidence.trials["task"] == task, ["id", "variant", "seed", "status"]]
-    long = evidence.curves[evidence.curves["metric"] == metric].merge(trials, on="id")
+    long = trials.merge(evidence.curves[evidence.curves["metric"] == metric], on="id").drop(columns="metric")
     long = long[np.isfinite(long["value"].astype(float))]
     width = -(-long["step"].nunique() // MAX_POINTS)
     if width > 1:
         # A window is drawn at its last step, so that no curve begins before it was measured.
         window = (long["step"].rank(method="dense") - 1) // width
         long = long.assign(step=long.groupby(window)["step"].transform("max"))
-        keys = ["id", "variant", "seed", "status", "step"]
-        long = long.groupby(keys, as_index=False)["value"].mean()
+        long = long.groupby([*trials.columns, "step"], as_index=False)["value"].mean()
     return long
 
 
-def draw_curves(
-    data: pd.DataFrame,
-    broken: pd.DataFrame,
-    shown: Mapping[str, Sequence[Entry]],
-    label: str,
-    known: Metric | None = None,
-) -> Figure:
-    """In each panel the baseline and the levels of one factor.
+def means(data: pd.DataFrame) -> pd.DataFrame:
+    """One row a variant and step: variant, step, mean, low, high (the extremes over seeds).
 
-    `data` is what `curves` returns, `broken` is what `broken_curves` returns. A line is the mean over seeds, its band
-    reaches from the lowest seed to the highest; a run that did not complete ends in a cross.
+    Over completed trials only, so that a mean never changes because a run has stopped.
     """
-    limits, scale = _limits(data, broken, known)
+    runs = data[data["status"] == "completed"].groupby(["variant", "step"])["value"]
+    return runs.agg(mean="mean", low="min", high="max").reset_index()
+
+
+def draw_curves(
+    data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], label: str, known: Metric | None = None
+) -> Figure:
+    """In each panel the baseline and the levels of one factor. `data` is what `curves` returns.
+
+    A line is the mean over seeds in the band of their extremes; a run that did not complete ends in a cross.
+    """
+    average, broken = means(data), data[data["status"] != "completed"]
+    completed = data[data["status"] == "completed"]
+    limits, scale = _limits(completed if len(completed) else data, known)
 
     def draw(ax: Axes, of: dict[str, Look]) -> None:
         ax.set(yscale=scale)
-        lines(ax, data, of, "step", "mean")
+        lines(ax, average, of, "step", "mean")
         for (variant, _), run in broken[broken["variant"].isin(of)].groupby(["variant", "seed"]):
             shade, end = of[variant].colour, run.iloc[-1]
             ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
@@ -131,13 +116,12 @@ def draw_curves(
         if known:
             references(ax, known, "y")
 
-    return multiples(shown, {*data["variant"], *broken["variant"]}, draw, "step", label)
+    return multiples(shown, set(data["variant"]), draw, "step", label)
 
 
-def _limits(data: pd.DataFrame, broken: pd.DataFrame, known: Metric | None) -> tuple[Limits, str]:
+def _limits(data: pd.DataFrame, known: Metric | None) -> tuple[Limits, str]:
     """The range of the completed trials, so that one that left the numbers does not flatten the others."""
-    low, high = (data["low"], data["high"]) if len(data) else (broken["value"], broken["value"])
-    bottom, top = float(low.min()), float(high.max())
+    bottom, top = float(data["value"].min()), float(data["value"].max())
     if bottom > 0 and top > 30 * bottom:
         return (0.8 * bottom, 1.25 * top), "log"
     return padded(bottom, top, known=known), "linear"
@@ -145,8 +129,8 @@ def _limits(data: pd.DataFrame, broken: pd.DataFrame, known: Metric | None) -> t
 
 OFFSET = 0.2
 "Of the baseline's runs above, and of the variant's below, the middle of a row."
-RUNS = {"baseline": ("soft", -OFFSET), "value": ("blue", OFFSET)}
-"Column → colour, and place in a row."
+RUNS = {"baseline": (BASELINE, "soft", -OFFSET), "value": ("variant", "blue", OFFSET)}
+"Column → its name, colour, and place in a row."
 
 
 class Seeds(Section):
@@ -201,40 +185,29 @@ def draw_seeds(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     base = data["baseline"] if data["baseline"].notna().any() else data["value"]
     limits = views(rows.min().min(axis=1), rows.max().max(axis=1), (base.min(), base.max()), known)
     figure, found = axes(labels, limits, metric, pitch=0.3)
-    shown = ["baseline"] if set(data["variant"]) == {BASELINE} else list(RUNS)
-    for ax in found:
-        pairs = np.stack([data[["baseline", "y"]] - [0, OFFSET], data[["value", "y"]] + [0, OFFSET]], axis=1)
+    alone = set(data["variant"]) == {BASELINE}
+    handles = [Line2D([], [], ls="", marker="|", ms=8, mew=1.6, color=colour("ink"), label="mean")]
+    for run, (name, shade, offset) in list(RUNS.items())[: 1 if alone else 2]:
+        handles.append(Line2D([], [], ls="", marker="o", ms=4, color=colour(shade), label=name))
+        runs = data[data[run].notna()].assign(at=data["y"] + offset)
+        means = runs.groupby("at")[run].mean()
+        names = [name] * len(runs) if run == "baseline" else map(named, runs["label"], runs["variant"])
+        told = zip(names, runs["seed"], runs[run], strict=True)
+        words = [f"{whose}\nseed {seed}: {metric} {short(value)}" for whose, seed, value in told]
+        for ax in found:
+            ax.scatter(runs[run], runs["at"], s=14, color=colour(shade), ec="white", lw=0.4, zorder=3)
+            ax.plot(means, means.index, "|", ms=8, mew=1.6, color=colour("ink"), zorder=4)
+            tell(ax, runs[run], runs["at"], words)
+    pairs = np.stack([data[["baseline", "y"]] - [0, OFFSET], data[["value", "y"]] + [0, OFFSET]], axis=1)
+    for ax, view in zip(found, limits, strict=True):
         joined = LineCollection(list(pairs), colors=colour("line"), linewidths=0.7, zorder=1)
         ax.add_collection(joined, autolim=False)
-        for run in shown:
-            _runs(ax, data, run, metric)
+        ax.set(xlim=view)
         references(ax, known, "x")
-    lost = data[data["value"].isna() & (data["status"] != "missing")].groupby("variant")["status"]
-    counts = {name: statuses.value_counts().items() for name, statuses in lost}
-    words = {
-        heights[str(name)]: "\n".join(f"{n} {status}" for status, n in of) for name, of in counts.items()
-    }
-    write_right(found[-1], words, colour("purple"))
-    names = {"baseline": BASELINE, "value": "variant"}
-    handles = [
-        Line2D([], [], ls="", marker="o", ms=4, color=colour(RUNS[run][0]), label=names[run]) for run in shown
-    ]
-    handles.append(Line2D([], [], ls="", marker="|", ms=8, mew=1.6, color=colour("ink"), label="mean"))
+    lost = data[data["value"].isna() & (data["status"] != "missing")]
+    counts: dict[float, list[str]] = {}
+    for (y, status), n in lost.groupby(["y", "status"]).size().items():
+        counts.setdefault(y, []).append(f"{n} {status}")
+    write_right(found[-1], {y: "\n".join(words) for y, words in counts.items()}, colour("purple"))
     style.legend(figure, handles)
     return figure
-
-
-def _runs(ax: Axes, data: pd.DataFrame, run: str, metric: str) -> None:
-    """The runs of one side: a point each, and their means."""
-    shade, offset = RUNS[run]
-    known = data[data[run].notna()]
-    y = known["y"] + offset
-    ax.scatter(known[run], y, s=14, color=colour(shade), ec="white", lw=0.4, zorder=3)
-    means = known.groupby(y)[run].mean()
-    ax.plot(means, means.index, "|", ms=8, mew=1.6, color=colour("ink"), zorder=4)
-    names = [
-        BASELINE if run == BASELINE else named(*of)
-        for of in zip(known["label"], known["variant"], strict=True)
-    ]
-    told = zip(names, known["seed"], known[run], strict=True)
-    tell(ax, known[run], y, [f"{name}\nseed {seed}: {metric} {short(x)}" for name, seed, x in told])

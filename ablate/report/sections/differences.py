@@ -48,14 +48,9 @@ class Forest(Section):
             if data["value"].isna().all():
                 continue
             span = task.metrics[facts.metric].span if facts.metric in task.metrics else None
-            caption = say(
-                "figures.forest",
-                facts.metric,
-                level if data["low"].notna().any() else "",
-                facts.margin,
-                bool(data["placebo"].any()),
-                len(_views(data, facts.margin, span)) > 1,
-            )
+            closer, placebo = len(_views(data, facts.margin, span)) > 1, bool(data["placebo"].any())
+            known = level if data["low"].notna().any() else ""
+            caption = say("figures.forest", facts.metric, known, facts.margin, placebo, closer)
             counts = data.loc[~data["placebo"], "verdict"].value_counts()
             alt = say("figures.forest_alt", len(data), facts.metric + of, list(counts.items()))
             options = facts.metric, facts.margin, span
@@ -67,19 +62,18 @@ def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
 
     Columns: variant, label, placebo, verdict (`exploratory` of what was not planned), value, low, high, told.
     """
-    mine = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
-    mine = mine.rename(columns={"diff": "value", "ci_low": "low", "ci_high": "high"})
+    found = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
+    found = found.rename(columns={"diff": "value", "ci_low": "low", "ci_high": "high"})
     order = {entry.variant: i for i, entry in enumerate(entries(facts))}
-    mine = mine.sort_values("variant", key=lambda names: names.map(order).fillna(-1), kind="stable")
-    names, placebos = names_of(facts), [variant.name for variant in facts.variants if variant.placebo]
-    return mine.assign(
-        label=mine["variant"].map(lambda name: names.get(name, name)),
-        placebo=mine["variant"].isin(placebos),
-        verdict=mine["verdict"].mask(mine["exploratory"].astype(bool), EXPLORATORY),
-        told=[difference(*row) for row in mine[["value", "low", "high"]].to_numpy(float)],
-    )[["variant", "label", "placebo", "verdict", "value", "low", "high", "told"]].astype(
-        dict.fromkeys(("value", "low", "high"), float)
-    )
+    found = found.sort_values("variant", key=lambda names: names.map(order).fillna(-1), kind="stable")
+    placebos = [variant.name for variant in facts.variants if variant.placebo]
+    ends = ["value", "low", "high"]
+    return found.assign(
+        label=found["variant"].replace(names_of(facts)),
+        placebo=found["variant"].isin(placebos),
+        verdict=found["verdict"].mask(found["exploratory"].astype(bool), EXPLORATORY),
+        told=[difference(*row) for row in found[ends].to_numpy(float)],
+    )[["variant", "label", "placebo", "verdict", *ends, "told"]].astype(dict.fromkeys(ends, float))
 
 
 def draw_forest(data: pd.DataFrame, metric: str, margin: float | None, span: float | None = None) -> Figure:
@@ -104,7 +98,7 @@ def _views(data: pd.DataFrame, margin: float | None, span: float | None) -> list
 
 
 class Path(Section):
-    """For each task a figure and a table."""
+    """A table a task."""
 
     place = 55
     title = "The path"
@@ -116,46 +110,32 @@ class Path(Section):
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, found = material.facts, steps(material.evidence)
         yield Text(say("figures.path_guide"), aside=True)
-        for task, end, of in by_task(facts):
-            if len(rows := rows_of(found[found["task"] == task.name])):
-                data = _totals(facts, rows)
-                caption, alt = say("figures.path", facts.metric), say("figures.path_alt", len(rows), of)
-                options = facts.metric, None
-                yield Picture(f"path{end}", f"{self.title}{of}", caption, alt, data, draw_forest, options)
-                yield _path_table([row | {"label": _change(facts, row)} for row in rows], facts.metric)
+        for task in facts.tasks:
+            if len(rows := found[found["task"] == task.name]):
+                yield _path_table(facts, rows_of(rows), task.name)
 
 
-def _totals(facts: Facts, rows: Sequence[Row]) -> pd.DataFrame:
-    """What `draw_forest` takes: the difference from the baseline after each step."""
-    ends = {"value": "total", "low": "total_low", "high": "total_high"}
-    cells = [{name: row[key] for name, key in ends.items()} for row in rows]
-    return pd.DataFrame(cells).assign(
-        variant=[row["variant"] for row in rows],
-        label=[f"+ {_change(facts, row)}" for row in rows],
-        placebo=False,
-        verdict=EXPLORATORY,
-        told=[difference(*cell.values()) for cell in cells],
-    )
+def _path_table(facts: Facts, rows: Sequence[Row], task: str) -> Table:
+    variants = {variant.name: variant for variant in facts.variants}
 
+    def adds(row: Row) -> str:
+        level = variants[row["variant"]].changes[row["path"]]
+        return facts.labels.get(f"{row['path']}={level}") or level_name(row["path"], level)
 
-def _change(facts: Facts, row: Row) -> str:
-    level = next(variant for variant in facts.variants if variant.name == row["variant"]).changes[row["path"]]
-    return facts.labels.get(f"{row['path']}={level}") or level_name(row["path"], level)
-
-
-def _path_table(rows: Sequence[Row], metric: str) -> Table:
     def change(*keys: str) -> Callable[[Row], str]:
         return lambda row: difference(*(row[key] for key in keys))
 
     columns = [
         Column("step", "Step"),
-        Column("label", "Adds", words=True),
-        Column("mean", metric, True, show=lambda row: significant(row["mean"])),
+        Column("label", "Adds", words=True, show=adds),
+        Column("mean", facts.metric, True, show=lambda row: significant(row["mean"])),
         Column("diff", "From the step before [95 %]", True, show=change("diff", "ci_low", "ci_high")),
         Column("total", "From the baseline [95 %]", True, show=change("total", "total_low", "total_high")),
         Column("n", "Seeds", True),
     ]
-    return tabulated(columns, rows, say("cost.path_table"), "trials.parquet")
+    return tabulated(
+        columns, rows, say("cost.path_table", task if len(facts.tasks) > 1 else ""), "trials.parquet"
+    )
 
 
 class OverSteps(Section):

@@ -1,17 +1,27 @@
-"""The answer, the noise floor in a line, and, folded, what the verdicts rest on."""
+"""The answer to a study's question, the noise floor in a line, and, folded, what the verdicts rest on.
+
+The answer is in the past tense: what was found on these seeds, at these settings. Other seeds may find otherwise.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ablate.analysis.learning import baseline_learned, convergence
+from ablate.analysis.learning import Learned, baseline_learned, convergence, noise
 from ablate.analysis.runs import Runs
+from ablate.base import wording
 from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
-from ablate.report.answer import answers, learned, noise_lines
+from ablate.core.facts import BASELINE, TaskFacts
+from ablate.core.metric import Metric
 from ablate.report.section import Block, Folded, Items, Material, Section, Text, applying, failed
-from ablate.report.verdicts import names_of, planned_rows
-from ablate.report.words import say
+from ablate.report.tables import Row, number, rows_of, text
+from ablate.report.verdicts import names_of, planned_rows, shown_as
+from ablate.report.words import because, say
+
+MATTERS = 0.25
+"""The share of the variance over seeds from which on a larger test set is worth a word."""
+DECIDED = ("better", "worse")
+VERBS = {"max": {"worse": "fell", "better": "rose"}, "min": {"worse": "worsened", "better": "improved"}}
 
 
 class Headline(Section):
@@ -22,9 +32,7 @@ class Headline(Section):
     needs_trials = False
 
     def accent(self, material: Material) -> str:
-        if material.evidence.only_measured:
-            return "soft"
-        found = baseline_learned(material.evidence)
+        found = [] if material.evidence.only_measured else baseline_learned(material.evidence)
         return ("green" if all(one.ok for one in found) else "orange") if found else "soft"
 
     def blocks(self, material: Material) -> Iterator[Block]:
@@ -33,16 +41,102 @@ class Headline(Section):
         if material.evidence.only_measured:
             yield Text(say("answer.only_timed"))
             return
-        for line in [*gaps(material.evidence), *noise_lines(material)]:
-            yield Text(line)
-        found = [*limits(material)]
+        yield from map(Text, [*gaps(material.evidence), *noise_lines(material)])
+        found = limits(material)
         for section in applying(material):
             try:
-                found += section.findings(material) if section.applies(material) else ()
+                found += section.findings(material) if section.applies(material) else []
             except Exception as error:
                 yield failed(f"What “{section.title}” has found", error)
         if found := [*found, *material.facts.cautions]:
             yield Folded(say("limits.title", len(found)), [Items(found, "findings")])
+
+
+def answers(material: Material) -> list[str]:
+    """A paragraph a task, then what other sections answer: those of a search, of speed."""
+    rows, missed = planned_rows(material.comparisons), baseline_learned(material.evidence)
+    not_learned = {one.task: learned(one) for one in missed if not one.ok}
+    found = []
+    for task in material.facts.tasks:
+        if here := [row for row in rows if row["task"] == task.name]:
+            found.append(of_task(here, task, material, not_learned.get(task.name, "")))
+    for section in applying(material):
+        found += section.answers(material) if section.applies(material) else []
+    return found
+
+
+def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learned: str = "") -> str:
+    """What differs, what is equivalent, and what is open; the largest effect first."""
+    facts, names, known = material.facts, names_of(material.facts), task.metrics[material.facts.metric]
+    placebos = [variant.name for variant in facts.variants if variant.placebo]
+    odd = any(row["verdict"] in DECIDED for row in rows if row["variant"] in placebos)
+    rows = [row for row in rows if row["variant"] not in placebos]
+    rows = sorted(rows, key=lambda row: -abs(number(row["diff"]) or 0.0))
+    groups: dict[str, list[str]] = {verdict: [] for verdict in (*DECIDED, "equivalent", "solved")}
+    unclear: dict[str, list[str]] = {}
+    for row in rows:
+        verdict, name = row["verdict"], names[row["variant"]]
+        if verdict == "inconclusive":
+            unclear.setdefault(because(text(row["reason"]), short=True), []).append(name)
+        elif verdict == "equivalent":
+            groups[verdict].append(name)
+        elif (solved := number(row["solved_variant"])) is not None:
+            groups["solved"].append(say("answer.solving", int(solved), name))
+        else:
+            size = _amount(abs(row["diff"]), known, (row["ci_high"] - row["ci_low"]) / 2)
+            groups[verdict].append(say("answer.effect", size, name))
+    # Whoever searches asks first what won.
+    order = DECIDED if facts.searched == "sweep" else DECIDED[::-1]
+    return say(
+        "answer.task",
+        task=task.name if len(facts.tasks) > 1 else "",
+        placebo=odd,
+        not_learned=not_learned,
+        metric=facts.metric,
+        seeds=sorted({int(row["n"]) for row in rows if row["n"]}),
+        rate=facts.rate,
+        effects=[
+            (VERBS[known.direction][verdict], effects) for verdict in order if (effects := groups[verdict])
+        ],
+        solved=groups["solved"],
+        baseline=next((row for row in rows if number(row["solved_variant"]) is not None), {}),
+        margin=_amount(facts.margin or 0.0, known),
+        equivalent=groups["equivalent"],
+        inconclusive=list(unclear.items()),
+    )
+
+
+def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> str:
+    """`7 points` of a share such as an accuracy, `.11` of a loss: to the first digit that the uncertainty touches, or
+    exactly where there is none.
+    """
+    share = metric.ceiling == 1 and metric.floor is not None and metric.floor >= 0
+    scale = 100 if share else 1
+    shown = wording.exact(scale * value)
+    if uncertainty is not None:
+        shown = wording.number(scale * value, max(0, wording.decimals(scale * uncertainty) - 1))
+    return say("answer.points", shown) if share else shown
+
+
+def learned(found: Learned) -> str:
+    """`reached accuracy .962 on digits (guessing: .10)`, or how many of its runs solved the task."""
+    # As exact as its spread lets it be told.
+    return say("answer.learned", found, wording.number(found.mean, wording.decimals(found.spread)))
+
+
+def noise_lines(material: Material) -> list[str]:
+    """A line for each task: how far the baseline spreads over seeds, what is detectable, and its placebo."""
+    if material.evidence.only_measured:
+        return []
+    found = noise(material.evidence, material.comparisons)
+    found.loc[found["test_share"] < MATTERS, "test_share"] = None
+    found = found.astype(object).where(found.notna(), None)
+    return [_noise_line(row, several=len(found) > 1) for row in rows_of(found)]
+
+
+def _noise_line(row: Row, *, several: bool) -> str:
+    sizes = [row[name] for name in ("mde", "mde_low", "mde_high") if row[name] is not None]
+    return say("noise.line", row, several, [shown_as(size, row["by_rate"], row["n"]) for size in sizes])
 
 
 def gaps(evidence: Evidence) -> Iterator[str]:
@@ -54,30 +148,24 @@ def gaps(evidence: Evidence) -> Iterator[str]:
         yield say("limits.missing", missing, evidence.facts.planned)
 
 
-def limits(material: Material) -> Iterator[str]:
+def limits(material: Material) -> list[str]:
     """Whether the baseline learned, what was held equal, and what else the verdicts rest on."""
-    evidence, facts = material.evidence, material.facts
-    names = names_of(facts)
-    found = baseline_learned(evidence)
-    if said := [learned(one) for one in found if one.ok]:
-        yield say("limits.learned", said)
-    if not found:
-        yield say("limits.unknown_learned")
+    evidence, facts, names = material.evidence, material.facts, names_of(material.facts)
+    found, runs, trend = baseline_learned(evidence), Runs(evidence), convergence(evidence)
     residuals = [abs(m.residual) for variant in facts.variants for m in variant.matched.values()]
-    if facts.match is not None and residuals:
-        yield say("limits.matched", facts.match.quantity, facts.match.by, max(residuals))
-    if facts.left_out:
-        yield say("limits.left_out", facts.left_out)
-    runs, trend = Runs(evidence), convergence(evidence)
-    for task in facts.tasks:
-        if runs.suspect(task, facts.metric):
-            yield say("limits.groups", task.name)
-    if improving := list(trend.loc[trend["improving"], "variant"].drop_duplicates()):
-        yield say("limits.improving", [names[variant] for variant in improving])
-    if facts.rate and planned_rows(material.comparisons):
-        yield say("limits.rate", facts.rate)
-    if facts.looks:
-        most = facts.looks[-1] * len(facts.variants) * len(facts.tasks)
-        yield say("limits.looks", facts.looks, facts.planned, most, most - facts.planned)
     pools = {task.sampling.pool for task in facts.tasks}
-    yield from (say(f"limits.{pool}") for pool in ("held_out", "resplit") if pool in pools)
+    said = {
+        "learned": [learned(one) for one in found if one.ok],
+        "unknown_learned": not found,
+        "matched": facts.match and (facts.match, max(residuals, default=0.0)),
+        "left_out": facts.left_out,
+        "groups": [task.name for task in facts.tasks if runs.suspect(task, facts.metric)],
+        "improving": [
+            names[variant] for variant in trend.loc[trend["improving"], "variant"].drop_duplicates()
+        ],
+        "rate": planned_rows(material.comparisons) and facts.rate,
+        "looks": facts.looks and facts,
+        "held_out": "held_out" in pools,
+        "resplit": "resplit" in pools,
+    }
+    return [say(f"limits.{code}", value) for code, value in said.items() if value]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 
@@ -59,59 +60,49 @@ class Incidents(Section):
     inside = "which failed, diverged or are missing, and why"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        found = pd.concat([incidents(material.evidence), *_aside(material.evidence)])
-        if len(found):
-            columns = [
-                variant_column(names_of(material.facts)),
-                Column("task", "Task"),
-                Column("seed", "Seed", True),
-                Column("status", "What happened"),
-                Column("reason", "Why", below=True, show=lambda row: _located(row, material)),
-            ]
-            yield tabulated(columns, rows_of(found), say("cost.incidents"), "trials.parquet")
+        names = names_of(material.facts)
+
+        def reason(row: Row) -> str:
+            found = say("cost.not_run") if row["status"] == "missing" else why(row["status"], row["reason"])
+            found = in_short_names(text(found), names)
+            return f"{found} ({whereabouts(row['id'], material.results)})".strip() if row["id"] else found
+
+        columns = [
+            variant_column(names),
+            Column("task", "Task"),
+            Column("seed", "Seed", True),
+            Column("status", "What happened"),
+            Column("reason", "Why", below=True, show=reason),
+        ]
+        if rows := [*incidents(material.evidence), *_aside(material.evidence)]:
+            yield tabulated(columns, rows, say("cost.incidents"), "trials.parquet")
 
 
-def _located(row: Row, material: Material) -> str:
-    """The reason, with the record of the trial."""
-    found = "; ".join(whereabouts(i, material.results) for i in str(row["id"]).split())
-    reason = in_short_names(text(row["reason"]), names_of(material.facts))
-    return f"{reason} ({found})".strip() if found else reason
-
-
-def _aside(evidence: Evidence) -> Iterator[pd.DataFrame]:
+def _aside(evidence: Evidence) -> Iterator[Row]:
     """The failed trials that features asked for beside those that are judged."""
     for name, frame in evidence.frames.items():
-        if {*INCIDENT} <= {*frame.columns}:
-            failed = frame.loc[frame["status"] == "failed", INCIDENT]
-            yield failed.assign(variant=failed["variant"] + f" {name}")
+        for row in (
+            rows_of(frame[frame["status"] == "failed"]) if {"id", "status", "reason"} <= {*frame} else ()
+        ):
+            yield row | {"variant": f"{row['variant']} {name}"}
 
 
-INCIDENT = ["variant", "task", "seed", "status", "reason", "id"]
-
-
-def incidents(evidence: Evidence) -> pd.DataFrame:
-    """Trials that did not complete, and planned ones that have not run. Columns: those of `INCIDENT`."""
-    facts, trials = evidence.facts, evidence.trials.reindex(columns=[*INCIDENT])
-    started = set(trials["seed"])
+def incidents(evidence: Evidence) -> list[dict[str, Any]]:
+    """Trials that did not complete, and planned ones that have not run: variant, task, seed, status, reason, id."""
+    facts, place = evidence.facts, ["variant", "task", "seed"]
+    trials = evidence.trials.reindex(columns=[*place, "status", "reason", "id"])
     # Under a plan that adds seeds only where they are needed, one that a variant was not asked for is not missing.
+    started = set(trials["seed"])
     planned = [
-        (v.name, t.name, seed)
-        for v in facts.variants
-        for t in facts.tasks
-        for seed in facts.seeds_of(v.name, t.name)
+        (variant.name, task.name, seed)
+        for variant in facts.variants
+        for task in facts.tasks
+        for seed in facts.seeds_of(variant.name, task.name)
         if seed in started
     ]
-    found = pd.DataFrame(planned, columns=INCIDENT[:3]).merge(trials, "outer", INCIDENT[:3])
+    found = pd.DataFrame(planned, columns=place).merge(trials, "left", place)
     found = found.fillna({"status": "missing", "reason": "", "id": ""})
-    order = {v.name: i for i, v in enumerate(facts.variants)}
-    found = found[found["status"] != "completed"].sort_values(
-        INCIDENT[:3], key=lambda column: column.map(order) if column.name == "variant" else column
-    )
-    found["reason"] = [
-        say("cost.not_run") if row.status == "missing" else why(row.status, row.reason)
-        for row in found.itertuples()
-    ]
-    return found
+    return rows_of(found[found["status"] != "completed"])
 
 
 class Provenance(Section):

@@ -15,6 +15,7 @@ from typing import Any
 from ablate.base import wording
 from ablate.core.reason import Reason
 from ablate.core.short_names import with_name
+from ablate.report.tables import difference
 
 MAX_NAMES = 8
 """The most variants that a sentence names; the table has all."""
@@ -76,6 +77,7 @@ def _module(file: str) -> ModuleType:
         "percent": wording.in_percent,
         "change": wording.percent,
         "duration": wording.duration,
+        "difference": difference,
         "joined": lambda words: wording.joined([str(word) for word in words]),
         "some": some,
         "with_name": with_name,

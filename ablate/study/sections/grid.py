@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
@@ -14,7 +13,7 @@ LEAST = 3
 
 
 def _above_zero(given: Any) -> Any:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < math.inf:
+    if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
         raise refusal("must be a number above 0", "for instance 64, 128 and 256")
     return given
 

@@ -14,7 +14,6 @@ TUNING_SEEDS_FROM = 10_000
 """Seeds from here on tune; those below judge."""
 PILOT_SEEDS_FROM = 20_000
 """Seeds from here on tell how far trials spread, before the first is judged; they neither judge nor tune."""
-_TOO_HIGH = f"reach the seeds from {TUNING_SEEDS_FROM} on, which tune and never judge"
 Asked = int | Sequence[int] | None
 """What an option asks for in place of a study's seeds: a number of them, or each of them."""
 
@@ -33,7 +32,8 @@ class SeedsSection(StrictModel):
     @model_validator(mode="after")
     def _never_tune(self) -> SeedsSection:
         if self.start + self.count > TUNING_SEEDS_FROM:
-            raise refusal(_TOO_HIGH, f"from + count at most {TUNING_SEEDS_FROM}")
+            rule = f"reach the seeds from {TUNING_SEEDS_FROM} on, which tune and never judge"
+            raise refusal(rule, f"from + count at most {TUNING_SEEDS_FROM}")
         return self
 
     @classmethod
@@ -64,56 +64,39 @@ class SeedsSection(StrictModel):
         return str(self.plain).replace("'", "")
 
 
+class _Looks(StrictModel):
+    """As many seeds as it takes: looks at every multiple of `min`, up to `max`."""
+
+    least: Annotated[int, Field(alias="min", ge=2, description="Seeds of the first look.")]
+    most: Annotated[int, Field(alias="max", description="Seeds of the last, a multiple of `min`.")]
+    start: Annotated[int, Field(alias="from", ge=0, description="The first seed.")] = 0
+
+
 def _read(given: Any) -> Any:
     if isinstance(given, dict) and given.keys() & {"min", "max"}:
-        return _until_settled(given)
+        looks = _Looks.model_validate(given)
+        if looks.most <= looks.least or looks.most % looks.least:
+            several = ", ".join(str(number * looks.least) for number in (2, 3, 4))
+            raise refusal(
+                f"has a max, {looks.most}, that is no further multiple of its min", f"a max of {several}, …"
+            )
+        found = SeedsSection.of(looks.start, looks.most)
+        found._least = looks.least
+        return found
     if isinstance(given, (dict, SeedsSection)):
         return given
     if isinstance(given, (list, tuple)):
-        return _listed(given)
-    if type(given) is not int:
-        rule = "must be a whole number, a list, {from, count}, or {min, max}"
+        whole = [seed for seed in given if type(seed) is int and 0 <= seed < TUNING_SEEDS_FROM]
+        if not given or len(set(whole)) < len(given):
+            raise refusal("must list seeds, each once", f"whole numbers from 0 to {TUNING_SEEDS_FROM - 1}")
+        found = SeedsSection.of(min(given), len(given))
+        # Seeds that follow one another are the same as their number, whatever their order in the list.
+        found._numbers = () if max(given) < found.start + found.count else tuple(sorted(given))
+        return found
+    if type(given) is not int or given < 1:
+        rule = "must be a number of seeds, a list of them, {from, count}, or {min, max}"
         raise refusal(rule, "for instance 5, or [0, 3, 7], or {from: 100, count: 10}, or {min: 5, max: 20}")
-    if given < 1:
-        raise refusal("must be greater than or equal to 1", "1 or more")
     return {"count": given}
-
-
-def _until_settled(given: dict[str, Any]) -> SeedsSection:
-    """As many seeds as it takes: looks at every multiple of `min`, up to `max`."""
-    allowed = "for instance {min: 5, max: 20}, which looks at 5, 10, 15 and 20 seeds; `from` may say where they begin"
-    if set(given) - {"min", "max", "from"} or not {"min", "max"} <= set(given):
-        raise refusal("must have `min` and `max`, and nothing but `from` beside them", allowed)
-    if any(type(value) is not int for value in given.values()):
-        raise refusal("must be whole numbers", allowed)
-    least, most, start = given["min"], given["max"], given.get("from", 0)
-    if least < 2:
-        raise refusal("has a first look at fewer than two seeds, which no verdict can rest on", allowed)
-    if most == least:
-        raise refusal("has a single look, which decides nothing about the number of seeds", f"seeds: {most}")
-    if most % least or most < least:
-        multiples = f"{2 * least}, {3 * least}, {4 * least}, …"
-        raise refusal(f"has a max, {most}, that is no multiple of its min, {least}", f"a max of {multiples}")
-    if start + most > TUNING_SEEDS_FROM:
-        raise refusal(_TOO_HIGH, f"from + max at most {TUNING_SEEDS_FROM}")
-    seeds = SeedsSection.of(start, most)
-    seeds._least = least
-    return seeds
-
-
-def _listed(given: Sequence[Any]) -> SeedsSection:
-    """Seeds that follow one another are the same as their number, whatever their order in the list."""
-    allowed = f"whole numbers from 0 to {TUNING_SEEDS_FROM - 1}, each once"
-    if not given or any(type(seed) is not int or seed < 0 for seed in given):
-        raise refusal("must list whole numbers", allowed)
-    if len(set(given)) < len(given):
-        raise refusal("lists a seed twice", allowed)
-    if max(given) >= TUNING_SEEDS_FROM:
-        raise refusal(_TOO_HIGH, allowed)
-    seeds = SeedsSection.of(min(given), len(given))
-    if max(given) >= seeds.start + seeds.count:
-        seeds._numbers = tuple(sorted(given))
-    return seeds
 
 
 def asked_for(seeds: int | Sequence[int]) -> str:
@@ -137,6 +120,6 @@ _Listed = Annotated[
 ]
 Seeds = Annotated[
     SeedsSection,
-    BeforeValidator(_read, json_schema_input_type=_Number | _Listed | SeedsSection),
+    BeforeValidator(_read, json_schema_input_type=_Number | _Listed | SeedsSection | _Looks),
     PlainSerializer(lambda seeds: seeds.plain, return_type=int | dict | list),
 ]

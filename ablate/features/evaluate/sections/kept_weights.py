@@ -54,9 +54,9 @@ def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
     cells = found.groupby([*place, "metric"])["value"].agg(_spread).unstack("metric", NOTHING)
     cells.insert(0, "n", found.groupby(place)["seed"].nunique())
     order = {variant.name: i for i, variant in enumerate(facts.variants)}
-    # Its own task first, then in the order of the slices.
-    ranks = {"variant": lambda names: names.map(order), "slice": lambda names: names.replace(TEST, "")}
-    cells = cells.reset_index().sort_values(place, key=lambda names: ranks.get(names.name, pd.Series)(names))
+    # In the order of the study; its own task first, then in the order of the slices.
+    cells = cells.rename_axis(None, axis=1).reset_index()
+    cells = cells.sort_values(place, key=lambda column: column.replace({**order, TEST: ""}))
     cells["slice"] = cells["slice"].str.replace(r"(^|, )task\.", r"\1", regex=True)
     columns = [
         variant_column(names_of(facts)),
@@ -133,19 +133,14 @@ def draw_attention(data: pd.DataFrame, top: float) -> Figure:
     fig = style.new_figure(sum(size * aspect + 0.26 for aspect in aspects) + 0.2)
     axes = fig.subplots(len(lines), across, squeeze=False, height_ratios=aspects)
     for panels, line, aspect in zip(axes, lines, aspects, strict=True):
-        for ax in panels[len(line) :]:
-            ax.set_visible(False)
-        for ax, weights in zip(panels, line["weights"], strict=False):
-            image = ax.imshow(weights, COLOUR_MAP, aspect="auto", vmin=0, vmax=top, interpolation="none")
-            ax.set(xticks=[], yticks=[], box_aspect=aspect)
+        for ax in panels:
+            ax.set(xticks=[], yticks=[], box_aspect=aspect, visible=False)
             ax.spines[:].set_visible(False)
-        first, last = line["head"].iloc[[0, -1]]
-        few = f"head {first}" if first == last else f"heads {first} to {last}"
-        panels[0].set_title(f"{line['layer'].iloc[0]}: {few}", weight="normal", size=style.SMALL)
-        panels[0].set_ylabel("query", size=style.SMALL)
-    for ax in axes[-1]:
-        ax.set_xlabel("key", size=style.SMALL)
-    fig.colorbar(image, ax=axes, label="attention weight", fraction=0.05, aspect=30)
+        for ax, head, weights in zip(panels, line["head"], line["weights"], strict=False):
+            image = ax.imshow(weights, COLOUR_MAP, aspect="auto", vmin=0, vmax=top, interpolation="none")
+            ax.set(visible=True, xlabel=f"head {head}")
+        panels[0].set(title=line["layer"].iloc[0], ylabel="query")
+    fig.colorbar(image, ax=axes, label="attention weight (across: keys)", fraction=0.05, aspect=30)
     return fig
 
 
