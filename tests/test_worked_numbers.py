@@ -16,7 +16,7 @@ from ablate.components.values import Full, LowRank
 from ablate.components.weightings import Softmax
 from ablate.models.attention import Attention
 from ablate.models.block import Block
-from ablate.models.initialise import initialise
+from ablate.models.build import initialise
 from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()

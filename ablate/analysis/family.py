@@ -38,11 +38,6 @@ class Look:
         """The share of the level that it spends."""
         return weights(self.count)[self.number - 1]
 
-    @property
-    def early(self) -> bool:
-        """Whether others were planned after it."""
-        return self.number < self.count
-
 
 def weights(count: int) -> list[float]:
     """w_1 … w_K of K looks."""
@@ -65,8 +60,8 @@ def looks(facts: Facts) -> list[Look]:
     ]
 
 
+# Designs that vary several factors at once, whose planned comparisons are main effects.
 CROSSED = ("factorial", "fractional")
-"""Designs that vary several factors at once, whose planned comparisons are main effects."""
 
 
 @dataclass(frozen=True)

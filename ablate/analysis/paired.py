@@ -38,8 +38,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Interval = tuple[float, float]
 
-ROUNDING = 1e-12
-"""Differences below this share of the values are taken for rounding."""
+ROUNDING = 1e-12  # Differences below this share of the values are taken for rounding.
 
 
 @dataclass(frozen=True)
@@ -93,11 +92,6 @@ class MeanSquares:
         """σ² of examples: the variance between them beyond what seeds explain."""
         return max(0.0, self.examples - self.rest) / self.n
 
-    @property
-    def by_seed(self) -> float:
-        """σ² of seeds, over infinitely many examples."""
-        return max(0.0, self.seeds - self.rest) / self.m
-
     def at(self, n: int) -> MeanSquares:
         """Those that n seeds would have on average, by the components of these."""
         return self if n == self.n else replace(self, n=n, examples=self.rest + n * self.by_example)
@@ -118,14 +112,11 @@ class MeanSquares:
 class Differences:
     """n paired differences, a sample from which to infer their mean. NaN where n is below two."""
 
-    values: Floats
-    "Shape (n,)."
-    floor: float
-    "The standard deviation is never taken below it; positive."
+    values: Floats  # Shape (n,).
+    floor: float  # The standard deviation is never taken below it; positive.
+    # Shape (n, m): the difference on each example, where all seeds share their m ≥ 2 test examples.
     examples: NDArray[np.floating] | None = None
-    "Shape (n, m): the difference on each example, where all seeds share their m ≥ 2 test examples."
-    overlap: float = 0.0
-    "n_test/n_train, where every seed draws both from one pool."
+    overlap: float = 0.0  # n_test/n_train, where every seed draws both from one pool.
 
     @classmethod
     def between(
@@ -177,14 +168,9 @@ class Differences:
         return MeanSquares.of(self.examples, self.floor)
 
     @cached_property
-    def over_seeds(self) -> StandardError:
-        """The standard error of the mean over seeds, on these examples."""
-        return self.errors_at(self.n)[0] if self.n > 1 else StandardError(NAN, NAN)
-
-    @cached_property
     def errors(self) -> list[StandardError]:
         """Over seeds and, where examples are a sample, over seeds and examples."""
-        return self.errors_at(self.n) if self.n > 1 else [self.over_seeds]
+        return self.errors_at(self.n) if self.n > 1 else [StandardError(NAN, NAN)]
 
     def errors_at(self, n: int) -> list[StandardError]:
         """Those that n ≥ 2 seeds would have; two pairs at least are known."""

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ablate.analysis.contrast import Contrast
+from ablate.analysis.estimates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.paired import ROUNDING, Differences
 from ablate.analysis.power import MAX_SEEDS, POWER, detectable_effect, equivalence_power, smallest
-from ablate.analysis.rates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, TaskFacts
@@ -80,8 +80,7 @@ class Asked:
     to_train: int = 0
     seconds: float | None = None
     workers: int = 0
-    tuned: bool = False
-    "Whether trials that tune come before them."
+    tuned: bool = False  # Whether trials that tune come before them.
 
 
 @dataclass(frozen=True)

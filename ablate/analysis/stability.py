@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.estimates import clopper_pearson
 from ablate.analysis.judge import p_of
 from ablate.analysis.measures import Measure, measure_of
 from ablate.analysis.paired import NAN, Interval, mean_interval
 from ablate.analysis.power import ALPHA, sd_interval
-from ablate.analysis.rates import clopper_pearson
 from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, TaskFacts

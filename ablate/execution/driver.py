@@ -12,7 +12,7 @@ from ablate.core.events import (
     Engine,
     EngineEvent,
     Finished,
-    Known,
+    Found,
     Listen,
     Plan,
     Progress,
@@ -63,7 +63,7 @@ def drive(
             if record is not None and (not train or (kept and not fresh)):
                 records[trial_id] = record
                 for cell in same:
-                    listen(Known(cell, record))
+                    listen(Found(cell, record))
             elif train:
                 resumes = not fresh and not trial.prunable
                 todo[trial_id] = replace(trial, state=store.load_state(trial_id)) if resumes else trial

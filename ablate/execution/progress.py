@@ -11,7 +11,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from ablate.base import wording
 from ablate.base.text import printable
 from ablate.core.cell import Cell
-from ablate.core.events import Asked, Event, Finished, Known, Started
+from ablate.core.events import Asked, Event, Finished, Found, Started
 from ablate.core.record import Record, outcome
 
 MOST_LINES = 20
@@ -61,7 +61,7 @@ class Display:
         """Shows one event of the driver."""
         if isinstance(event, Asked):
             self._asked(event)
-        elif isinstance(event, Known):
+        elif isinstance(event, Found):
             self._known.add(event.record.id)
             return
         elif isinstance(event, Started):

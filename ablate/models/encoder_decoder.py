@@ -12,9 +12,9 @@ from ablate.base.registry import PartConfig, Slot, register
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
+from ablate.models.block import Decoder, Encoder
 from ablate.models.memory import Memory
 from ablate.models.section import ModelSection
-from ablate.models.stack import Decoder, Encoder
 
 
 @register("topology", "encoder_decoder")

@@ -15,7 +15,7 @@ from ablate.core.cell import Cell, Level
 from ablate.core.evidence import EXAMPLES, Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.record import FILE, Curve, Record
-from ablate.execution.reads import KEY
+from ablate.execution.worker import KEY
 from ablate.study.labels import short_label
 
 
@@ -84,7 +84,7 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
     for path in paths if ran else ():
         trials[path] = _typed([cell.levels.get(path) for cell in ran])
     for column in [
-        *map(facts.column_of, facts.judged),
+        facts.column,
         *(name for task in facts.tasks for name in task.metrics),
     ]:
         if column not in trials:

@@ -22,8 +22,7 @@ from ablate.base.registry import PartConfig, register
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Pool, Sampling
 from ablate.core.signature import Signature
-from ablate.tasks.classification import Classification
-from ablate.tasks.task import Batch, Split, digest, example_stream
+from ablate.tasks.task import Batch, Classification, Split, digest, example_stream
 
 NUM_EXAMPLES = 1797
 NUM_CLASSES = 10

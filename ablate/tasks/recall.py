@@ -22,9 +22,8 @@ from pydantic import PositiveInt
 from ablate.base.errors import Gather
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.classification import Classification
 from ablate.tasks.generated import Generated, below
-from ablate.tasks.task import Batch
+from ablate.tasks.task import Batch, Classification
 
 FILLER = 0
 

@@ -23,9 +23,8 @@ from pydantic import Field
 
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.classification import Classification
 from ablate.tasks.generated import Generated, below
-from ablate.tasks.task import Batch
+from ablate.tasks.task import Batch, Classification
 
 
 @register("task", "segments")

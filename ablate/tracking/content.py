@@ -106,7 +106,7 @@ def parent_of(folder: StudyFolder) -> Parent:
     page = folder.markdown_file.read_text(encoding="utf-8").splitlines()[2:]
     # Planned comparisons only: exploratory ones are not among the verdicts of the study.
     verdicts = Counter(row["verdict"] for row in folder.comparisons() if row["exploratory"] != "True")
-    metrics = [*map(facts.column_of, facts.judged)]
+    metrics = [facts.column]
     metrics += [name for task in facts.tasks for name in (*task.metrics, *task.stability)]
     shown = [clean_key(name) for name in dict.fromkeys([*metrics, "train_seconds", *SIZES])]
     columns = ["params.`variant`", "params.`seed`", *(f"metrics.`{name}`" for name in shown)]

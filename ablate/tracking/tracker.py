@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from ablate.core.events import Event, Finished, Known
+from ablate.core.events import Event, Finished, Found
 from ablate.execution.child import Child, parent
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
@@ -49,7 +49,7 @@ class Tracker:
 
     def __call__(self, event: Event) -> None:
         """Where a trial has a record, starts a process if it is time and none is under way."""
-        if self._is_off or not isinstance(event, Known | Finished):
+        if self._is_off or not isinstance(event, Found | Finished):
             return
         self._is_behind = True
         if time.monotonic() >= self._due and (self._child is None or self._child.connection.poll()):

@@ -19,9 +19,9 @@ from ablate.core.workload import Evaluation
 from ablate.models.build import build_model
 from ablate.models.inspection import attention_maps, attention_metrics, cut
 from ablate.tasks.task import Task
-from ablate.training.evaluate import evaluate
+from ablate.training.loop import evaluate
+from ablate.training.resume import unpack
 from ablate.training.trial import isolated, parse, resolve_device
-from ablate.training.weights import unpack
 
 EXAMPLES = 3
 """Largest number of examples whose attention weights are returned."""

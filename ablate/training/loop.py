@@ -8,25 +8,21 @@ import warnings
 from collections.abc import Mapping
 from itertools import islice
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from ablate.base.errors import described
 from ablate.core.record import Record, Status
 from ablate.core.trial import Emit, Trial
-from ablate.models.inspection import cut
-from ablate.models.layers import layer_metrics
-from ablate.models.model import Model
-from ablate.models.parameters import decay_groups
+from ablate.models.inspection import cut, layer_metrics
+from ablate.models.model import Model, decay_groups
 from ablate.tasks.task import Batch, Task
-from ablate.training.clipping import clip_gradients
-from ablate.training.decay import WeightDecay
-from ablate.training.evaluate import Outcomes, evaluate, means, outcomes
 from ablate.training.history import Best, History
-from ablate.training.optimizers import Optimizer
-from ablate.training.resume import Run
+from ablate.training.optimizers import Optimizer, WeightDecay, clip_gradients
+from ablate.training.resume import Run, packed
 from ablate.training.schedules import learning_rates
 from ablate.training.section import TrainingSection
-from ablate.training.weights import packed
 
 STEPS_BEFORE_SYNC = {"cpu": 1, "cuda": 50}
 """Losses are read, and so checked, this many at a time; on a GPU, reading waits for the device."""
@@ -47,7 +43,7 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     validation_M                         at the last evaluation
     initial_loss, test_loss              the task's loss on test before the first step, and after the last
     train_loss                           mean over the last 5 % of steps
-    loss_spikes                          share of steps whose training loss is a spike (`ablate.training.spikes`)
+    loss_spikes                          share of steps whose training loss is a spike (`ablate.training.history`)
     grad_norm_median, grad_norm_max      of the global norm before clipping, the gradient of l2 decay included
     attention_entropy, attention_logit_max, dead_units, each also /PATH
                                          of the layers, on validation examples after the last step (`layer_metrics`)
@@ -174,3 +170,42 @@ def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:
     """Why such an evaluation means divergence, or nothing."""
     names = [name for name, value in metrics.items() if not math.isfinite(value)]
     return f"diverged: {split} {' and '.join(names)} was not finite after step {step}" if names else ""
+
+
+CHUNK = 1024
+"""Examples that are evaluated at a time."""
+
+Outcomes = Mapping[str, NDArray[np.float32]]
+"""Each of a task's metrics for every example of a split, (N)."""
+
+
+@torch.inference_mode()
+def outcomes(model: Model, task: Task, split: Batch) -> tuple[Outcomes, float]:
+    """Each metric of every example, in the order of `split`, and the task's loss, the mean over the examples.
+
+    In evaluation mode; the model's mode is restored. A chunk's loss counts by the number of its examples.
+    """
+    was_training = model.training
+    model.eval()
+    found: dict[str, list[torch.Tensor]] = {}
+    losses: list[torch.Tensor] = []
+    try:
+        for batch in split.chunks(CHUNK):
+            logits = model(**batch.model_inputs())
+            losses.append(task.loss(logits, batch).double() * len(batch))
+            for name, values in task.measure(logits, batch).items():
+                found.setdefault(name, []).append(values)
+    finally:
+        model.train(was_training)
+    by_example = {name: torch.cat(values).float().cpu().numpy() for name, values in found.items()}
+    return by_example, (torch.stack(losses).sum() / len(split)).item()
+
+
+def means(found: Outcomes) -> dict[str, float]:
+    """Each metric's mean over the examples, summed in float64."""
+    return {name: float(np.mean(values, dtype=np.float64)) for name, values in found.items()}
+
+
+def evaluate(model: Model, task: Task, split: Batch) -> dict[str, float]:
+    """The mean of each of the task's metrics over the examples of `split`; see `outcomes`."""
+    return means(outcomes(model, task, split)[0])

@@ -10,12 +10,9 @@ from ablate.base.streams import stream_seed
 from ablate.core.metric import Description
 from ablate.core.speed import Operation
 from ablate.models.build import build_model
-from ablate.models.model import Model
-from ablate.models.parameters import decay_groups
+from ablate.models.model import Model, decay_groups
 from ablate.tasks.task import Batch, Task
-from ablate.training.clipping import clip_gradients
-from ablate.training.decay import WeightDecay
-from ablate.training.optimizers import Optimizer
+from ablate.training.optimizers import Optimizer, WeightDecay, clip_gradients
 from ablate.training.section import TrainingSection
 from ablate.training.trial import TrialConfig, isolated, resolve_device
 

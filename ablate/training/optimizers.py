@@ -1,4 +1,9 @@
-"""Optimisers: gradients → update of the parameters. Weight decay is separate (`ablate.training.decay`).
+"""Optimisers: gradients → update of the parameters; the bound of gradients, and weight decay.
+
+Decay is the same for every optimiser; the caller excludes norms and biases.
+
+decoupled   w ← w − lr·λ·w − update    (Loshchilov and Hutter 2019, as in AdamW)
+l2          g + 2λw, the gradient of loss + λ‖w‖², is clipped and passed to the optimiser
 
 They call torch's fused kernels, by far the fastest way for small models, without its `Optimizer` class, whose first
 instance in a process takes over a second to import torch's compiler. These kernels are private to torch: where
@@ -9,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import torch
 from pydantic import Field, PositiveFloat
@@ -154,3 +159,42 @@ def _with_gradient(parameters: Sequence[Tensor]) -> tuple[list[int], list[Tensor
     """Which parameters have a gradient, and the gradients."""
     chosen = {i: p.grad for i, p in enumerate(parameters) if p.grad is not None}
     return list(chosen), list(chosen.values())
+
+
+@torch.no_grad()
+def clip_gradients(parameters: Sequence[Tensor], max_norm: float | None) -> Tensor:
+    """Scales all gradients so that their global 2-norm is at most `max_norm`, where one is given.
+
+    Returns the norm as it was before, a scalar on the device of the parameters.
+    """
+    gradients = [p.grad for p in parameters if p.grad is not None]
+    norm = torch.linalg.vector_norm(torch.cat([g.flatten() for g in gradients]))
+    # On CPU the comparison is free; elsewhere it would wait for the device.
+    if max_norm is not None and (norm.device.type != "cpu" or not norm <= max_norm):
+        scale = (max_norm / norm).clamp(max=1.0)
+        for gradient in gradients:
+            gradient.mul_(scale)
+    return norm
+
+
+class WeightDecay:
+    """λ on those of `decayed` that have a gradient, of one kind; the other kind's method does nothing."""
+
+    def __init__(self, kind: Literal["decoupled", "l2"], strength: float, decayed: Sequence[Tensor]) -> None:
+        self.strength = strength
+        self._by_gradient = decayed if kind == "l2" and strength else ()
+        self._by_shrinking = decayed if kind == "decoupled" and strength else ()
+
+    @torch.no_grad()
+    def add_gradient(self) -> None:
+        """Adds 2λw to the gradients; call it between the backward pass and clipping."""
+        for parameter in self._by_gradient:
+            if parameter.grad is not None:
+                parameter.grad.add_(parameter, alpha=2 * self.strength)
+
+    @torch.no_grad()
+    def shrink(self, lr: float) -> None:
+        """Subtracts lr·λ·w from the weights; just before the optimiser's step."""
+        for parameter in self._by_shrinking:
+            if parameter.grad is not None:
+                parameter.mul_(1 - lr * self.strength)

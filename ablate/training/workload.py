@@ -23,16 +23,15 @@ from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Evaluation, Workload
 from ablate.models.build import build_model
 from ablate.models.flops import Flops, flops_of
-from ablate.models.layers import DEAD, LOGIT, measurable
+from ablate.models.inspection import DEAD, LOGIT, measurable
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
-from ablate.training.fingerprint import fingerprint
+from ablate.training.history import WINDOW
 from ablate.training.kept import check_evaluation, evaluate_kept
 from ablate.training.limits import check_limits, check_memory
 from ablate.training.operations import operations_of
-from ablate.training.reach import unreached
+from ablate.training.probes import fingerprint, unreached
 from ablate.training.section import TrainingSection
-from ablate.training.spikes import WINDOW
 from ablate.training.trial import TaskConfig, TrialConfig, isolated, parse, resolve_device, train_trial
 
 

@@ -9,8 +9,8 @@ from made_evidence import ACCURACY, LOSS, study
 from scipy import stats
 
 from ablate.analysis.compare import COLUMNS, compare
+from ablate.analysis.estimates import rate_p
 from ablate.analysis.power import detectable_effect
-from ablate.analysis.rates import rate_p
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric, Sampling

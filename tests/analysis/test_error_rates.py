@@ -22,7 +22,7 @@ from made_evidence import ACCURACY, study
 from scipy import stats
 
 from ablate.analysis.compare import compare
-from ablate.analysis.rates import rate_p, rate_p_beyond
+from ablate.analysis.estimates import rate_p, rate_p_beyond
 from ablate.core.metric import Metric
 
 PLAIN = {"accuracy": Metric("max", 0.001)}

@@ -10,10 +10,10 @@ from made_evidence import ACCURACY, LOSS, study
 from scipy import stats
 
 from ablate.analysis.compare import compare
+from ablate.analysis.estimates import detectable_failure_rate, rate_p, seeds_for_failure_rate
 from ablate.analysis.paired import MeanSquares
 from ablate.analysis.power import ALPHA
 from ablate.analysis.prospects import Outlook, Prospect, Terms, outlook
-from ablate.analysis.rates import detectable_failure_rate, rate_p, seeds_for_failure_rate
 from ablate.core.evidence import Evidence
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Sampling

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ablate.analysis.estimates import Rate
-from ablate.analysis.paired import Differences
-from ablate.analysis.rates import (
+from ablate.analysis.estimates import (
+    Rate,
     clopper_pearson,
     detectable_failure_rate,
     least_count,
@@ -17,6 +16,7 @@ from ablate.analysis.rates import (
     rate_p_beyond,
     seeds_without_failure,
 )
+from ablate.analysis.paired import Differences
 
 THETAS = np.arange(1, 251) / 1000
 

@@ -9,7 +9,7 @@ from made_evidence import study
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from ablate.analysis.rates import rate_p
+from ablate.analysis.estimates import rate_p
 from ablate.analysis.stability import COLUMNS, stability
 from ablate.features.stress.sensitivity import rate_curves
 

@@ -9,8 +9,8 @@ from statsmodels.stats.power import ttest_power
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
+from ablate.analysis.estimates import clopper_pearson
 from ablate.analysis.power import difference_power, t_interval, t_p_above
-from ablate.analysis.rates import clopper_pearson
 
 samples = st.integers(2, 12).flatmap(lambda n: arrays(float, n, elements=st.floats(-2, 2, width=32)))
 

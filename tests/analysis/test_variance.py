@@ -64,7 +64,6 @@ def test_variance_and_degrees_of_freedom_by_hand(d):
     assert found.error.se == pytest.approx(math.sqrt(variance), rel=1e-6)
     assert found.error.df == pytest.approx(max(n - 1, (n * m * variance) ** 2 / terms), rel=1e-5)
     assert found.by_example == pytest.approx(max(0.0, e - r) / n, abs=1e-9)
-    assert found.by_seed == pytest.approx(max(0.0, s - r) / m, abs=1e-9)
 
 
 def test_variance_is_that_of_resampling_both():
@@ -77,7 +76,7 @@ def test_variance_is_that_of_resampling_both():
 
 def test_the_components_are_found():
     found = [MeanSquares.of(made(20, 400, seed, (0.1, 0.3, 0.5)), 0.0) for seed in range(20)]
-    for name, sd in (("by_seed", 0.1), ("by_example", 0.3), ("rest", 0.5)):
+    for name, sd in (("by_example", 0.3), ("rest", 0.5)):
         assert np.mean([getattr(x, name) for x in found]) == pytest.approx(sd**2, rel=0.15)
 
 

@@ -84,7 +84,7 @@ def inside(steps: int) -> dict[str, float]:
     from ablate.core.trial import Trial
     from ablate.models.build import build_model
     from ablate.training import loop
-    from ablate.training.decay import WeightDecay
+    from ablate.training.optimizers import WeightDecay
     from ablate.training.trial import parse
 
     CATALOGUE.load_builtin()

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ablate.analysis.rates import rate_p
+from ablate.analysis.estimates import rate_p
 
 from .check import Check, Place, frequency
 from .judging import BOUNDED, verdicts

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from ablate.analysis.rates import rate_p
+from ablate.analysis.estimates import rate_p
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]

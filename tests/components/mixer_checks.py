@@ -9,7 +9,7 @@ from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.mixer import Mixer
 from ablate.components.positions import NoPosition
 from ablate.components.sizes import Sizes
-from ablate.models.initialise import initialise
+from ablate.models.build import initialise
 
 CATALOGUE.load_builtin()
 B, T, D = 4, 7, 6

@@ -17,8 +17,8 @@ from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.positions import NoPosition, Position
 from ablate.components.sizes import Sizes
 from ablate.models.attention import Attention
+from ablate.models.build import initialise
 from ablate.models.embedding import TokenEmbedding
-from ablate.models.initialise import initialise
 from ablate.models.reference import places, settings_for
 from ablate.report.parts import describe
 

@@ -7,7 +7,7 @@ from pydantic import ValidationError
 from ablate.base.registry import CATALOGUE
 from ablate.components.feedforward import MLP, hidden_width
 from ablate.components.sizes import Sizes
-from ablate.models.initialise import initialise
+from ablate.models.build import initialise
 from ablate.study.labels import level_labels
 
 CATALOGUE.load_builtin()

@@ -12,7 +12,7 @@ from torch.nn import functional as F
 from ablate.base.registry import CATALOGUE
 from ablate.components.linear_attention import CHUNK
 from ablate.components.sizes import Sizes
-from ablate.models.initialise import initialise
+from ablate.models.build import initialise
 
 
 def through(mixer, x):

@@ -7,7 +7,7 @@ from torch import nn
 from ablate.base.registry import CATALOGUE
 from ablate.components.norms import BatchNorm, LayerNorm, NoNorm, RMSNorm
 from ablate.components.sizes import Sizes
-from ablate.models.initialise import initialise
+from ablate.models.build import initialise
 
 CATALOGUE.load_builtin()
 SIZES = Sizes(d_model=6, max_len=5)

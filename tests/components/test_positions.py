@@ -10,7 +10,7 @@ from torch import Tensor
 from ablate.base.registry import CATALOGUE
 from ablate.components.positions import Learned, NoPosition, SinCos, sinusoids
 from ablate.components.sizes import Sizes
-from ablate.models.initialise import initialise
+from ablate.models.build import initialise
 
 CATALOGUE.load_builtin()
 

@@ -12,8 +12,7 @@ from ablate.components.positions import Position
 from ablate.components.positions_in_attention import Alibi, Relative, Rotary, alibi_slopes
 from ablate.components.sizes import Sizes
 from ablate.core.signature import Signature
-from ablate.models.build import build_model
-from ablate.models.initialise import initialise
+from ablate.models.build import build_model, initialise
 from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()

@@ -4,7 +4,7 @@ from torch import nn
 
 from ablate.components.projection import SplitLinear, projection
 from ablate.components.sizes import Sizes
-from ablate.models.initialise import initialise
+from ablate.models.build import initialise
 
 
 @pytest.mark.parametrize("bias", [False, True])

@@ -12,7 +12,7 @@ from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components import scores
 from ablate.components.scores import Cosine, Gaussian, Score
 from ablate.components.sizes import Sizes
-from ablate.models.initialise import initialise
+from ablate.models.build import initialise
 
 CATALOGUE.load_builtin()
 B, H, T_Q, T_K, D_Q, D_K = 2, 2, 4, 5, 2, 3

@@ -13,7 +13,7 @@ from engines import ENGINES, TOY_REF, children, run, toy_cells
 from harness import content
 
 from ablate.core.cell import Cell
-from ablate.core.events import Asked, EngineEvent, Event, Finished, FixedPlan, Known, Progress, Saved
+from ablate.core.events import Asked, EngineEvent, Event, Finished, FixedPlan, Found, Progress, Saved
 from ablate.core.record import Record
 from ablate.core.trial import Trial
 from ablate.execution.driver import drive
@@ -68,7 +68,7 @@ def driven(
         engine.close()
 
 
-def cells_of(kind: type[Known | Finished], heard: Sequence[Event]) -> list[Cell]:
+def cells_of(kind: type[Found | Finished], heard: Sequence[Event]) -> list[Cell]:
     return [event.cell for event in heard if isinstance(event, kind)]
 
 
@@ -102,11 +102,11 @@ def test_what_is_finished_is_known_and_what_is_not_wanted_is_never_trained(tmp_p
     cells, store = toy_cells(tmp_path), Store(tmp_path)
     driven(cells[:2], store)
     records, heard = driven(cells[:5], store, wanted=lambda cell: cell in cells[1:4])
-    assert cells_of(Known, heard) == cells[:2]
+    assert cells_of(Found, heard) == cells[:2]
     assert cells_of(Finished, heard) == cells[2:4]
     assert records.keys() == {cell.id for cell in cells[:4]}
     _, heard = driven(cells[:3], store, wanted=lambda cell: cell != cells[0], fresh=True)
-    assert cells_of(Known, heard) == cells[:1]
+    assert cells_of(Found, heard) == cells[:1]
     assert cells_of(Finished, heard) == cells[1:3]
 
 
@@ -117,7 +117,7 @@ def test_a_failed_trial_is_no_outcome_but_its_record_counts_until_it_is_trained(
     assert cells_of(Finished, driven(cells, store)[1]) == cells
     records, heard = driven(cells, store, wanted=lambda cell: False)
     assert {record.status for record in records.values()} == {"failed"}
-    assert cells_of(Known, heard) == cells
+    assert cells_of(Found, heard) == cells
     records, heard = driven(cells, store, fail_fast=True)
     assert cells_of(Finished, heard) == cells[:1]
     assert records.keys() == {cell.id for cell in cells}
@@ -164,9 +164,9 @@ def test_a_pruned_trial_is_trained_by_a_run_that_asks_for_it_whole(tmp_path: Pat
     assert pruned.status == "pruned"
     assert not store.is_finished(pruned, "final")
     assert store.is_finished(pruned, "final", pruned=True)
-    assert cells_of(Known, driven([prunable], store)[1])
+    assert cells_of(Found, driven([prunable], store)[1])
     records, heard = driven([cell], store)
-    assert not cells_of(Known, heard)
+    assert not cells_of(Found, heard)
     assert records[cell.id].status == "completed"
 
 

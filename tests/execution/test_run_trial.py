@@ -9,8 +9,8 @@ import pytest
 from ablate.core.record import Record
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
-from ablate.execution.reads import Reads
 from ablate.execution.trial import run_trial
+from ablate.execution.worker import Reads
 
 
 class Careless(Workload):

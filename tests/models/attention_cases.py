@@ -11,7 +11,7 @@ from ablate.components.positions import Position
 from ablate.components.projection import SplitLinear
 from ablate.components.sizes import Sizes
 from ablate.models.attention import Attention
-from ablate.models.initialise import initialise
+from ablate.models.build import initialise
 
 CATALOGUE.load_builtin()
 B, T, D, H = 3, 7, 8, 2

@@ -7,7 +7,7 @@ from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
 from ablate.models.block import Block
-from ablate.models.initialise import initialise
+from ablate.models.build import initialise
 from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()

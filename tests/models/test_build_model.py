@@ -11,7 +11,7 @@ from ablate.base.registry import register
 from ablate.components.norms import LayerNorm
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
-from ablate.models.parameters import decay_groups
+from ablate.models.model import decay_groups
 
 REAL = {
     "everywhere": torch.ones(4, 6, dtype=torch.bool),

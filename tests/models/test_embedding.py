@@ -7,7 +7,7 @@ from small_models import BATCH, TOKENS, built, section
 
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
-from ablate.models.parameters import decay_groups
+from ablate.models.model import decay_groups
 
 TIED = Signature(seq_len=6, num_outputs=11, vocab_size=11)
 

@@ -14,8 +14,15 @@ from torch import Tensor, nn
 
 from ablate.base.registry import CATALOGUE
 from ablate.models.build import build_model
-from ablate.models.inspection import attention_maps, attention_metrics, cut, entropy, similarity
-from ablate.models.layers import layer_metrics, measurable
+from ablate.models.inspection import (
+    attention_maps,
+    attention_metrics,
+    cut,
+    entropy,
+    layer_metrics,
+    measurable,
+    similarity,
+)
 from ablate.models.model import Model
 from ablate.tasks.task import Batch, Task
 from ablate.training.trial import parse

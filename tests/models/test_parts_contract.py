@@ -32,9 +32,8 @@ from ablate.models.memory import Memory
 from ablate.models.model import Model
 from ablate.models.reference import places, section_with, signature_for
 from ablate.models.section import ModelSection
-from ablate.tasks.classification import Classification
-from ablate.tasks.task import Batch
-from ablate.training.fingerprint import fingerprint
+from ablate.tasks.task import Batch, Classification
+from ablate.training.probes import fingerprint
 
 CATALOGUE.load_builtin()
 B, T, S, D, V, N = 4, 6, 5, 16, 11, 5

@@ -14,7 +14,7 @@ from ablate.analysis.compare import compare
 from ablate.analysis.stability import stability
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Metric
-from ablate.features.stress.sections.rates import Rates, sensitivity
+from ablate.features.stress.sections.rates import Rates
 from ablate.records.folder import STABILITY, StudyFolder
 from ablate.report.draw import style
 from ablate.report.section import Folded, Material, Picture, Text
@@ -85,20 +85,14 @@ def test_nothing_that_differs_is_a_sentence() -> None:
     assert not Stability().applies(material(nothing))
 
 
-def test_the_figures_show_where_runs_diverged() -> None:
+def test_the_figure_shows_where_runs_diverged() -> None:
     made = material(study(VALUES, stress=GRIDS, rates=RATES))
+    (curves,) = (block for block in Rates().blocks(made) if isinstance(block, Picture))
     with style.context():
-        curves, points = (block for block in Rates().blocks(made) if isinstance(block, Picture))
         drawn = curves.draw()
-        assert all(ax.get_xscale() == "log" for ax in drawn.axes)
-        words = [text.get_text() for ax in drawn.axes for text in ax.texts]
-        assert words == ["5 of 5"] * 2
-        points.draw()
+    assert all(ax.get_xscale() == "log" for ax in drawn.axes)
+    assert [text.get_text() for ax in drawn.axes for text in ax.texts] == ["5 of 5"] * 2
     assert "cross" in curves.caption
-    data = sensitivity(made.facts, made.table("stability"), "recall")
-    assert list(data["variant"]) == ["baseline", "a", "b"]
-    assert list(data["verdict"]) == ["baseline", "exploratory", "exploratory"]
-    assert (data["low"] < data["value"]).all()
 
 
 def test_a_report_has_the_table_the_section_and_the_words_in_mlflow(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import torch
 
 from ablate import register
 from ablate.core.signature import Signature
-from ablate.tasks.classification import Classification
+from ablate.tasks.task import Classification
 from ablate.tasks.generated import Generated
 from ablate.tasks.task import Batch
 

@@ -2,8 +2,8 @@ import pytest
 import torch
 
 from ablate.models.build import build_model
-from ablate.training import evaluate as module
-from ablate.training.evaluate import evaluate, outcomes
+from ablate.training import loop as module
+from ablate.training.loop import evaluate, outcomes
 from ablate.training.trial import parse
 
 

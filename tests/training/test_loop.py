@@ -8,9 +8,8 @@ import torch
 
 from ablate.core.trial import Trial
 from ablate.models.build import build_model
-from ablate.models.layers import layer_metrics
-from ablate.training.evaluate import evaluate
-from ablate.training.loop import INSPECTED, train
+from ablate.models.inspection import layer_metrics
+from ablate.training.loop import INSPECTED, evaluate, train
 from ablate.training.trial import parse
 
 MEASURED = {"accuracy", "loss"}

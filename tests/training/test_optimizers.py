@@ -8,9 +8,7 @@ import torch
 from refused import refused
 from torch import nn
 
-from ablate.training.clipping import clip_gradients
-from ablate.training.decay import WeightDecay
-from ablate.training.optimizers import SGD, AdamW
+from ablate.training.optimizers import SGD, AdamW, WeightDecay, clip_gradients
 
 LR, DECAY, STEPS = 0.05, 0.3, 7
 SHAPES = [(3, 4), (4,), (2, 1, 5)]

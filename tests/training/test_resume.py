@@ -21,8 +21,8 @@ from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.models.build import build_model
 from ablate.records.store import Store
+from ablate.training.resume import packed, unpack
 from ablate.training.trial import parse, train_trial
-from ablate.training.weights import packed, unpack
 from ablate.training.workload import SequenceWorkload
 
 DROPOUT = {"residual": 0.1, "attention_weights": 0.2}

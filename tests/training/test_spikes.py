@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ablate.training import spikes
-from ablate.training.spikes import loss_spikes
+from ablate.training import history as spikes
+from ablate.training.history import loss_spikes
 
 
 def by_definition(losses: list[float]) -> float | None:

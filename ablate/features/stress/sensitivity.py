@@ -7,10 +7,9 @@ is a sample too: a verdict must hold on every grid that lacks one of its rates.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,46 +38,47 @@ class Grid:
     """The held-out loss of each run, shape (num_seeds, num_rates): infinite where it diverged or was lost to its
     variant, NaN where it has no outcome."""
     initial: Floats
-    "The loss before the first step, which is the same at every learning rate; shape (num_seeds,), NaN where unknown."
+    "The loss before the first step, which is the same at every learning rate; shape (num_seeds, 1), NaN where unknown."
 
     @property
     def losses(self) -> Floats:
         """`reached`, at most the initial loss, with which a run that diverged counts."""
-        return np.minimum(self.reached, self.initial[:, None])
-
-    @cached_property
-    def diverged(self) -> Flags:
-        """Whether a run diverged; shape (num_seeds, num_rates)."""
-        return np.isinf(self.reached)
+        return np.minimum(self.reached, self.initial)
 
     @property
     def untrained(self) -> Flags:
         """Whether every run of a seed has an outcome, and none a loss below the initial one; shape (num_seeds,)."""
-        start = np.where(np.isnan(self.initial), np.inf, self.initial)[:, None]
-        return np.asarray((self.reached >= start).all(axis=1))
+        return np.asarray((self.reached >= np.nan_to_num(self.initial, nan=np.inf)).all(axis=1))
 
 
 def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
     """Variant and task → its runs, seeds in the order of the plan and learning rates in that of the study."""
     facts, rates = evidence.facts, rates_of(evidence.facts)
-    shape = len(facts.seeds), len(rates)
-    found = {
-        (variant.name, task.name): Grid(np.full(shape, np.nan), np.full(shape[0], np.nan))
-        for variant in facts.variants
-        for task in facts.tasks
-    }
-    for row in evidence.frame("stress", ()).to_dict("records"):
-        grid = found.get((row["variant"], row["task"]))
-        if grid is None or row["seed"] not in facts.seeds or row["value"] not in rates:
-            continue
-        seed, rate = facts.seeds.index(row["seed"]), rates.index(row["value"])
-        status, loss, initial = row["status"], row["test_loss"], row["initial_loss"]
-        if lost_to_its_variant(status, str(row.get("reason") or "")) or status == "diverged":
-            grid.reached[seed, rate] = math.inf
-        elif status == "completed":
-            grid.reached[seed, rate] = math.inf if pd.isna(loss) else loss
-        if not pd.isna(initial) and math.isfinite(initial):
-            grid.initial[seed] = initial
+    frame = evidence.frame("stress", ("variant", "task", "seed", "value", "status", "reason"))
+    lost = [
+        lost_to_its_variant(*map(str, of)) for of in frame.reindex(columns=["status", "reason"]).to_numpy()
+    ]
+    completed, diverged = (
+        frame["status"] == "completed",
+        (frame["status"] == "diverged") | np.array(lost, bool),
+    )
+    loss = frame.get("test_loss", pd.Series(dtype=float)).astype(float).fillna(np.inf)
+    frame = frame.assign(
+        reached=loss.where(completed).mask(diverged, np.inf),
+        initial=frame.get("initial_loss", pd.Series(dtype=float)).astype(float).replace(np.inf, np.nan),
+    )
+    found = {}
+    for variant in facts.variants:
+        for task in facts.tasks:
+            mine = frame[(frame["variant"] == variant.name) & (frame["task"] == task.name)]
+            table = mine.pivot(index="seed", columns="value", values=["reached", "initial"])
+            reached, initial = (
+                table.get(name, pd.DataFrame()).reindex(index=facts.seeds, columns=rates).to_numpy(float)
+                for name in ("reached", "initial")
+            )
+            found[variant.name, task.name] = Grid(
+                reached, np.fmax.reduce(initial, axis=1, initial=np.nan)[:, None]
+            )
     return found
 
 
@@ -90,16 +90,17 @@ def rate_curves(evidence: Evidence) -> pd.DataFrame:
     """
     rows = []
     for (variant, task), grid in grids(evidence).items():
-        for value, losses, diverged in zip(
-            rates_of(evidence.facts), grid.losses.T, grid.diverged.T, strict=True
+        for rate, losses, reached in zip(
+            rates_of(evidence.facts), grid.losses.T, grid.reached.T, strict=True
         ):
             known = losses[~np.isnan(losses)]
             if len(known):
-                mean, (low, high) = mean_interval(known)
-                rows.append((variant, task, value, mean, low, high, len(known), int(diverged.sum())))
-    return pd.DataFrame(
-        rows, columns=["variant", "task", "value", "loss", "low", "high", "n", "diverged"]
-    ).sort_values(["task", "value"], kind="stable", ignore_index=True)
+                mean, ends = mean_interval(known)
+                rows.append((variant, task, rate, mean, *ends, len(known), int(np.isinf(reached).sum())))
+    columns = ["variant", "task", "value", "loss", "low", "high", "n", "diverged"]
+    return pd.DataFrame(rows, columns=columns).sort_values(
+        ["task", "value"], kind="stable", ignore_index=True
+    )
 
 
 def rates_of(facts: Facts) -> Sequence[float]:

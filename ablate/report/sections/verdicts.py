@@ -89,7 +89,7 @@ class Claims(Section):
         facts = material.facts
         found: dict[str, list[str]] = {}
         for row in rows_of(material.claims):
-            if row["metric"] not in facts.judged and not is_true(row["exploratory"]):
+            if row["metric"] != facts.metric and not is_true(row["exploratory"]):
                 found.setdefault(row["verdict"], []).append(short_claim(row["claim"], facts))
         said = [
             say("verdicts.claimed", verdict, found[verdict])

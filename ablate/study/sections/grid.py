@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ablate.study.sections.search import refusal
+from ablate.study.sections.match import refusal
 
 LEAST = 3
 """Numbers, at least: fewer show no slope and no curve."""
 
 
 def _above_zero(given: Any) -> Any:
-    if isinstance(given, bool) or not isinstance(given, int | float) or not 0 < given < math.inf:
+    if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
         raise refusal("must be a number above 0", "for instance 64, 128 and 256")
     return given
 

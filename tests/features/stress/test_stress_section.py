@@ -28,7 +28,7 @@ factors: {model.norm: [batch]}
         ),
         ("{training.lr: [1e-3, 0, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given 0"),
         ("{training.lr: [1e-3, fast, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given"),
-        ("{training.lr: [1e-3, .inf, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given inf"),
+        ("{training.lr: [1e-3, .inf, 1e-2]}", "stress.training.lr[1]: must be a finite number; given inf"),
         ("{training.lr: [1e-3, true, 1e-2]}", "stress.training.lr[1]: must be a number above 0; given True"),
         ("{training.lr: [1, 1e-3, 1e-2]}", "stress.training.lr: is uneven on a log scale, from 0.01 to 1 at"),
         ("{training.lr: [1e-3, 1, 0.001, 2]}", "stress.training.lr: lists 0.001 twice"),
