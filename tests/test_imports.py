@@ -44,8 +44,7 @@ def imported(text: str, known: set[str]) -> set[str]:
 
 def room(module: str) -> int:
     first = [*module.split("."), "__init__"][1]
-    # The commands of a feature are commands.
-    return ORDER.index("commands" if first == "features" and ".commands." in module else first)
+    return ORDER.index(first)
 
 
 def upward(modules: Graph) -> list[str]:

@@ -152,7 +152,7 @@ def power(known: Known, pace: Pace, detect: float | None = None, *, piloted: boo
     metric, seeds = experiment.metric, experiment.study.seeds
     tasks = [task for task in facts.tasks if metric in task.metrics]
     spans = [task.metrics[metric].span or math.inf for task in tasks]
-    if detect is not None and detect > (most := max(spans, default=math.inf)):
+    if detect is not None and not detect <= (most := max(spans, default=math.inf)):
         problem = Problem(
             f"is more than {metric} can differ by",
             given=detect,

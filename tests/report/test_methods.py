@@ -16,8 +16,8 @@ from ablate.analysis.compare import compare
 from ablate.core.evidence import Evidence
 from ablate.core.metric import Sampling
 from ablate.core.search_table import SearchTable
-from ablate.report import paper
-from ablate.report.paper import as_latex, as_markdown, methods
+from ablate.features.export import paper
+from ablate.features.export.paper import as_latex, as_markdown, methods
 from ablate.report.section import Material
 
 TEMPLATE = Path(paper.__file__).parent / "words" / "methods.j2"
