@@ -11,7 +11,7 @@ import pandas as pd
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts, TaskFacts, VariantFacts
 from ablate.core.metric import Metric
-from ablate.core.search_table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
+from ablate.features.search.table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 
 ACCURACY = Objective("accuracy", "max", "validation", floor=0.1)
 PARAMETERS = Objective("parameters", "min", "cost")

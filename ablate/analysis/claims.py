@@ -40,8 +40,7 @@ class OnTask:
     task: str
     estimate: Mean | Rate
     judged: Judged
-    share: bool = False
-    "Whether the estimate is a log of ratios, which is shown as a share."
+    share: bool = False  # Whether the estimate is a log of ratios, which is shown as a share.
 
     @property
     def numbers(self) -> tuple[float, float, float]:
@@ -57,8 +56,7 @@ class Followed:
     claim: Claim
     look: Look
     tasks: Sequence[OnTask] = ()
-    measured: bool = False
-    "Whether its processes are looked at once, whatever seeds do."
+    measured: bool = False  # Whether its processes are looked at once, whatever seeds do.
 
     @property
     def judged(self) -> Judged:
@@ -124,8 +122,7 @@ def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> OnTask
     return OnTask(measure.task.name, estimate, judge(estimate, kind, x, alpha, slack), share)
 
 
-Place = tuple[str, str]
-"""A variant and a task."""
+Place = tuple[str, str]  # A variant and a task.
 
 
 def unsettled(evidence: Evidence) -> set[Place]:

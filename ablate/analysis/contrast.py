@@ -19,10 +19,8 @@ from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, sign
 from ablate.core.reason import Block, Reason
 
-FLOOR_ERRORS = 3
-"""Standard errors of guessing within which an accuracy counts as at its floor."""
-CEILING_STEPS = 3
-"""Steps of the metric's resolution within which it counts as at its ceiling."""
+FLOOR_ERRORS = 3  # Standard errors of guessing within which an accuracy counts as at its floor.
+CEILING_STEPS = 3  # Steps of the metric's resolution within which it counts as at its ceiling.
 
 
 @dataclass(frozen=True)
@@ -30,30 +28,20 @@ class Contrast:
     """n paired seeds, those with a diverged run included where the metric has a floor."""
 
     metric: Metric
-    a: Floats
-    "The scores of side A in the metric's own direction, shape (num_variants, n); so is the next."
+    a: Floats  # The scores of side A in the metric's own direction, shape (num_variants, n); so is the next.
     b: Floats
-    differences: Differences
-    "Oriented; of the means over the variants of each side."
-    diverged: int = 0
-    "Runs that diverged, whether or not the metric says what that is worth."
-    missing: int = 0
-    "Planned seeds on which a run has no outcome."
+    differences: Differences  # Oriented; of the means over the variants of each side.
+    diverged: int = 0  # Runs that diverged, whether or not the metric says what that is worth.
+    missing: int = 0  # Planned seeds on which a run has no outcome.
+    # The seeds that A, and B, solved, of those on which both have an outcome; None where that is not known.
     solved: tuple[Flags, Flags] | None = None
-    "The seeds that A, and B, solved, of those on which both have an outcome; None where that is not known."
-    by_rate: bool = False
-    "Whether the seeds that only one side solved decide."
-    on_this_metric: bool = True
-    "Whether solved is a threshold on this metric."
-    grouped: bool = False
-    "Whether runs of a graded task fall into groups."
+    by_rate: bool = False  # Whether the seeds that only one side solved decide.
+    on_this_metric: bool = True  # Whether solved is a threshold on this metric.
+    grouped: bool = False  # Whether runs of a graded task fall into groups.
     interaction: bool = False
-    of_task: bool = True
-    "Whether the metric is the task's own, and no derived one."
-    counted: bool = False
-    "Whether the metric itself is 0 or 1 a seed, so that it has no bounds to be near."
-    obstacle: Reason | None = None
-    "Why the values of a derived metric say nothing."
+    of_task: bool = True  # Whether the metric is the task's own, and no derived one.
+    counted: bool = False  # Whether the metric itself is 0 or 1 a seed, so that it has no bounds to be near.
+    obstacle: Reason | None = None  # Why the values of a derived metric say nothing.
 
     @classmethod
     def between(

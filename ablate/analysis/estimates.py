@@ -63,19 +63,16 @@ class Mean:
 class Rate:
     """Of n seeds on which each side has an outcome or has not: those of one side alone decide (`rate_p`)."""
 
-    only: tuple[int, int]
-    "The seeds that only A, and only B, solved."
+    only: tuple[int, int]  # The seeds that only A, and only B, solved.
     n: int
+    # What a seed that one side alone solves is worth at most, J; None where the metric does not say.
     span: float | None
-    "What a seed that one side alone solves is worth at most, J; None where the metric does not say."
-    differences: Differences
-    "On all seeds."
-    same: Differences
-    "On the seeds that both or neither solved."
+    differences: Differences  # On all seeds.
+    same: Differences  # On the seeds that both or neither solved.
     blocks: Sequence[Block] = ()
     also: Sequence[tuple[Reason, Estimate]] = ()
+    # Whether a run is worth 0 or 1, so that seeds that both or neither solved differ by nothing.
     counted: bool = False
-    "Whether a run is worth 0 or 1, so that seeds that both or neither solved differ by nothing."
 
     @property
     def point(self) -> float:
@@ -120,10 +117,8 @@ class Rate:
         return least_count(n or self.n, alpha)
 
 
-FEW = 30
-"""Seeds below which the next larger number may detect less."""
-MOST_COUNTED = 120
-"""Seeds over which outcomes are counted one by one."""
+FEW = 30  # Seeds below which the next larger number may detect less.
+MOST_COUNTED = 120  # Seeds over which outcomes are counted one by one.
 
 
 def clopper_pearson(count: int, total: int) -> tuple[float, float]:

@@ -60,8 +60,8 @@ def looks(facts: Facts) -> list[Look]:
     ]
 
 
+# Designs that vary several factors at once, whose planned comparisons are main effects.
 CROSSED = ("factorial", "fractional")
-"""Designs that vary several factors at once, whose planned comparisons are main effects."""
 
 
 @dataclass(frozen=True)

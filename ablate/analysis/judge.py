@@ -25,8 +25,7 @@ from ablate.core.reason import Estimate, Reason
 Kind = Literal["beats", "matches", "does_not_lose"]
 Outcome = Literal["supported", "refuted", "inconclusive"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
-ALPHA = 0.05
-"""The chance of any false verdict in a family."""
+ALPHA = 0.05  # The chance of any false verdict in a family.
 DECIDED = ("better", "worse", "equivalent")
 
 
@@ -34,12 +33,10 @@ DECIDED = ("better", "worse", "equivalent")
 class Judged:
     """What is said at one look, at the level `alpha`."""
 
-    supported: float
-    "The p at which it is supported; so is the next."
+    supported: float  # The p at which it is supported; so is the next.
     refuted: float
     alpha: float
-    why: Reason | None = None
-    "Why it is open, or was never to be decided."
+    why: Reason | None = None  # Why it is open, or was never to be decided.
 
     @property
     def outcome(self) -> Outcome:
@@ -117,8 +114,7 @@ class Row:
     """What is said of a planned comparison at one look."""
 
     verdict: Verdict
-    p: float
-    "Of no difference, two-sided."
+    p: float  # Of no difference, two-sided.
     reason: Reason | None
 
 

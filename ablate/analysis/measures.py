@@ -22,8 +22,7 @@ from ablate.core.facts import Facts, TaskFacts
 from ablate.core.feature import derived
 from ablate.core.reason import Block, Reason
 
-LEAST_SPREAD = 6
-"""Seeds below which spreads are not compared."""
+LEAST_SPREAD = 6  # Seeds below which spreads are not compared.
 
 
 @dataclass(frozen=True)

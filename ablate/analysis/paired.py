@@ -38,8 +38,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Interval = tuple[float, float]
 
-ROUNDING = 1e-12
-"""Differences below this share of the values are taken for rounding."""
+ROUNDING = 1e-12  # Differences below this share of the values are taken for rounding.
 
 
 @dataclass(frozen=True)
@@ -113,14 +112,11 @@ class MeanSquares:
 class Differences:
     """n paired differences, a sample from which to infer their mean. NaN where n is below two."""
 
-    values: Floats
-    "Shape (n,)."
-    floor: float
-    "The standard deviation is never taken below it; positive."
+    values: Floats  # Shape (n,).
+    floor: float  # The standard deviation is never taken below it; positive.
+    # Shape (n, m): the difference on each example, where all seeds share their m ≥ 2 test examples.
     examples: NDArray[np.floating] | None = None
-    "Shape (n, m): the difference on each example, where all seeds share their m ≥ 2 test examples."
-    overlap: float = 0.0
-    "n_test/n_train, where every seed draws both from one pool."
+    overlap: float = 0.0  # n_test/n_train, where every seed draws both from one pool.
 
     @classmethod
     def between(

@@ -80,8 +80,7 @@ class Asked:
     to_train: int = 0
     seconds: float | None = None
     workers: int = 0
-    tuned: bool = False
-    "Whether trials that tune come before them."
+    tuned: bool = False  # Whether trials that tune come before them.
 
 
 @dataclass(frozen=True)

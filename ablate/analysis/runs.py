@@ -50,8 +50,7 @@ def _reports(evidence: Evidence, task: TaskFacts) -> tuple[pd.Series, pd.Series,
     return held, rows.groupby("id")["step"].max(), float(between.max())
 
 
-NOT_RUN = "not run"
-"""The status of a planned trial that the frame does not have."""
+NOT_RUN = "not run"  # The status of a planned trial that the frame does not have.
 
 
 class Runs:

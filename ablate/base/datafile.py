@@ -9,8 +9,7 @@ from typing import Any
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
 from pydantic_core import PydanticCustomError, core_schema
 
-FOLDER = "folder"
-"""The key of the validation context that holds the folder to which paths are relative."""
+FOLDER = "folder"  # The key of the validation context that holds the folder to which paths are relative.
 
 
 class DataFile(str):
@@ -24,8 +23,7 @@ class DataFile(str):
     an edit of the file trains anew, a move does not.
     """
 
-    written: str
-    "As the study gives it."
+    written: str  # As the study gives it.
 
     def __new__(cls, path: str, written: str | None = None) -> DataFile:
         """`written` is `path` where it is not given."""

@@ -25,18 +25,13 @@ class AblateError(Exception):
 class Problem:
     """One mistake in an input."""
 
-    rule: str
-    "What must hold, as a sentence without its subject: `must divide d_model = 32`."
-    path: tuple[str | int, ...] = ()
-    "Where, from the root of the study or, inside a part, from the part."
+    rule: str  # What must hold, as a sentence without its subject: `must divide d_model = 32`.
+    path: tuple[str | int, ...] = ()  # Where, from the root of the study or, inside a part, from the part.
     given: Any = NOT_GIVEN
     allowed: str = ""
-    hint: str = ""
-    "What to do next, for instance the nearest valid name."
-    line: int | None = None
-    "1-based line in the study file."
-    source: str = ""
-    "File, or option of the command line."
+    hint: str = ""  # What to do next, for instance the nearest valid name.
+    line: int | None = None  # 1-based line in the study file.
+    source: str = ""  # File, or option of the command line.
 
     def __str__(self) -> str:
         where = self.source if self.line is None else f"{self.source}:{self.line}"

@@ -19,14 +19,12 @@ from typing import Any
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.wording import size
 
+# A temporary file, and what SQLite keeps beside one.
 _OURS = re.compile(r"\..*\.ablate-[\w-]{8,}\.part(-journal|-wal|-shm)?", re.DOTALL)
-"""A temporary file, and what SQLite keeps beside one."""
-_MAX_NAME = 120
-"""Bytes of a file's own name in that of its temporary file, which must not exceed 255."""
+_MAX_NAME = 120  # Bytes of a file's own name in that of its temporary file, which must not exceed 255.
+# Seconds after which a temporary file that has not changed is one that a killed process has left.
 _ABANDONED = 3600.0
-"""Seconds after which a temporary file that has not changed is one that a killed process has left."""
-MISNAMED = (errno.ENAMETOOLONG, errno.ELOOP)
-"""What the system says of a name that no file can have."""
+MISNAMED = (errno.ENAMETOOLONG, errno.ELOOP)  # What the system says of a name that no file can have.
 
 
 @contextmanager

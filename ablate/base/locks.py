@@ -10,8 +10,7 @@ from pathlib import Path
 from ablate.base.errors import StoreError
 
 Say = Callable[[str], None]
-MEASURING = "bench"
-"""The lock of all measurements of speed in a store; no study has this name."""
+MEASURING = "bench"  # The lock of all measurements of speed in a store; no study has this name.
 _TRAINING = ".training"
 
 

@@ -21,8 +21,7 @@ from ablate.base.registry import CATALOGUE
 
 PREFIX = "ablate_plugin_"
 FAILS = "fails when it is loaded"
-MAX_BYTES = 10_000_000
-"""Of a plugin, and of each module beside it."""
+MAX_BYTES = 10_000_000  # Of a plugin, and of each module beside it.
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,7 @@ class Plugin:
     """A plugin file as it was loaded."""
 
     path: str
-    digest: str
-    "Of the file and of the modules beside it that it imports."
+    digest: str  # Of the file and of the modules beside it that it imports.
 
 
 @dataclass(frozen=True)
@@ -39,8 +37,7 @@ class Fault:
     """An error of a plugin."""
 
     error: str
-    file: Path
-    "The plugin, or a module beside it."
+    file: Path  # The plugin, or a module beside it.
     line: int | None = None
 
     def __str__(self) -> str:
@@ -50,8 +47,8 @@ class Fault:
         return f"{self.error} ({file}:{self.line})" if self.line else f"{self.error} ({file})"
 
 
+# Module name → what was loaded, and the names of the modules beside it.
 _loaded: dict[str, tuple[Plugin, set[str]]] = {}
-"""Module name → what was loaded, and the names of the modules beside it."""
 
 
 def load_plugin(path: Path, expected: str | None = None) -> Plugin:

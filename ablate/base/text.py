@@ -12,8 +12,8 @@ DEFAULT_RESULTS = Path("results")
 
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[ -/]*[@-~]")
 _LINE_END = re.compile(r"\r\n?")
+# The flag of a region, such as Scotland's: the only use of these invisible letters.
 _FLAG = "\U0001f3f4[\U000e0020-\U000e007e]+\U000e007f"
-"""The flag of a region, such as Scotland's: the only use of these invisible letters."""
 _UNSEEN = re.compile(
     f"(?P<flag>{_FLAG})|"
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f]"  # controls, but for the ends of lines and columns
@@ -35,8 +35,8 @@ def printable(text: str) -> str:
 
 # The first `@` ends the password, or the last one before the path does.
 _IN_AUTHORITY = re.compile(r"(?<=://)([^\s:/@?#'\"]*):(?:[^\s/?#]+|[^\s@]*)@")
+# A token in the place of a user: no name of a user is so long.
 _ALONE = re.compile(r"(?<=https://|.http://)[^\s:/@?#'\"]{20,}@")
-"""A token in the place of a user: no name of a user is so long."""
 _IN_QUERY = re.compile(
     r"(?<=[?&;#])([\w.%-]*(?:pass|pwd|token|secret|credential|(?:api|access|account)[_-]?key|signature)[\w.%-]*"
     r"|auth|authorization|odbc_connect|sig)=[^\s&;#'\"]*[^\s&;#'\"),.:]",

@@ -18,9 +18,9 @@ from ablate.core.metric import Metric
 from ablate.core.reason import Reason
 
 Floats = NDArray[np.float64]
+# mean: a number by seed, whose paired differences decide. rate: 0 or 1 by seed. spread: the standard deviation over
+# seeds of the primary metric. ratio: measured apart from the runs, and compared by the log of ratios.
 Kind = Literal["mean", "rate", "spread", "ratio"]
-"""mean: a number by seed, whose paired differences decide. rate: 0 or 1 by seed. spread: the standard deviation over
-seeds of the primary metric. ratio: measured apart from the runs, and compared by the log of ratios."""
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,10 @@ class Offer:
     """What a study gives on one task."""
 
     metrics: Mapping[str, Metric]
+    # Key of a feature → its section, or what the study keeps of it.
     asked: Mapping[str, Any] = field(default_factory=dict)
-    "Key of a feature → its section, or what the study keeps of it."
-    rate_path: str | None = None
-    "The path of the learning rate; None where the workload has none."
-    target: Mapping[str, float] = field(default_factory=dict)
-    "Metric → the value that counts as learned."
+    rate_path: str | None = None  # The path of the learning rate; None where the workload has none.
+    target: Mapping[str, float] = field(default_factory=dict)  # Metric → the value that counts as learned.
 
 
 @dataclass(frozen=True)
@@ -42,24 +40,23 @@ class Derived:
 
     metric: Metric
     kind: Kind
+    # Of the runs: the value on each seed, NaN where there is none; infinite where it counts with the metric's floor.
+    # Of kind `ratio` there is none by seed.
     by_seed: Callable[[Any], Floats] = lambda _: np.empty(0)
-    """Of the runs: the value on each seed, NaN where there is none; infinite where it counts with the metric's floor.
-    Of kind `ratio` there is none by seed."""
+    # What a study would have to give for it, in a sentence; nothing where it does.
     lacks: Callable[[Offer], str] = lambda _: ""
-    "What a study would have to give for it, in a sentence; nothing where it does."
+    # Of the runs: why their values say nothing; None where they do.
     obstacle: Callable[[Any], Reason | None] = lambda _: None
-    "Of the runs: why their values say nothing; None where they do."
+    # What has happened to a run that counts 1, of a rate; or to one that counts with the metric's floor.
     event: str = ""
-    "What has happened to a run that counts 1, of a rate; or to one that counts with the metric's floor."
+    # The metric and the runs → the metric with what these runs tell of it.
     refined: Callable[[Metric, Any], Metric] = lambda metric, _: metric
-    "The metric and the runs → the metric with what these runs tell of it."
+    # Its own estimate of a difference, where the kind does not say it: of an `analysis` measure, the runs, and the
+    # groups of variants.
     estimate: Callable[[Any, Any, Any], Any] | None = None
-    """Its own estimate of a difference, where the kind does not say it: of an `analysis` measure, the runs, and the
-    groups of variants."""
+    # Of a measure and the runs: what a difference must exceed.
     slack: Callable[[Any, Any], float] = lambda measure, runs: 0.0
-    "Of a measure and the runs: what a difference must exceed."
-    described: bool = False
-    "Whether the table of stability has it."
+    described: bool = False  # Whether the table of stability has it.
 
 
 def _solved(runs: Any) -> Floats:
@@ -92,6 +89,7 @@ def _needs_target(offer: Offer) -> str:
     return f"Say which value of {name} counts as learned: metric: {{target: {value:g}}}"
 
 
+# By name.
 DERIVED: Mapping[str, Derived] = {
     "solved_rate": Derived(
         Metric("max", floor=0.0, ceiling=1.0), "rate", _solved, _needs_solved, event="solved the task"
@@ -112,4 +110,3 @@ DERIVED: Mapping[str, Derived] = {
         ),
     ),
 }
-"""By name."""

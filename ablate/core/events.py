@@ -48,10 +48,8 @@ class Lost:
     """The process of a running trial has ended without a record."""
 
     trial_id: str
-    fate: str
-    "How it ended, in words."
-    output: str = ""
-    "The last lines that it printed."
+    fate: str  # How it ended, in words.
+    output: str = ""  # The last lines that it printed.
 
 
 @dataclass(frozen=True)
@@ -64,10 +62,8 @@ class Asked:
     """The plan has asked for cells and the driver has looked them up: `to_train` trials remain to be trained."""
 
     to_train: int
-    left: int = 0
-    "The largest number of trainings that may follow these."
-    without_weights: int = 0
-    "Of those to train, the finished ones whose kept weights are missing."
+    left: int = 0  # The largest number of trainings that may follow these.
+    without_weights: int = 0  # Of those to train, the finished ones whose kept weights are missing.
 
 
 @dataclass(frozen=True)
@@ -87,11 +83,10 @@ class Finished:
 
 
 EngineEvent = Started | Progress | Saved | Ended | Lost | Idle
-Event = Started | Progress | Asked | Found | Finished
-"""For the listeners of a run."""
+Event = Started | Progress | Asked | Found | Finished  # For the listeners of a run.
 
+# Takes the events of an engine; the answer to the `Progress` of a prunable trial says whether it ends there.
 Hear = Callable[[EngineEvent], bool]
-"""Takes the events of an engine; the answer to the `Progress` of a prunable trial says whether it ends there."""
 Listen = Callable[[Event], None]
 
 

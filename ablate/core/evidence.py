@@ -28,16 +28,15 @@ class Evidence:
     """The records of one study as frames, with the facts."""
 
     facts: Facts
+    # One row a trial: id, variant, task, seed, a column a factor path, status, reason, metrics.
     trials: pd.DataFrame
-    "One row a trial: id, variant, task, seed, a column a factor path, status, reason, metrics."
-    curves: pd.DataFrame
-    "id, step, metric, value."
+    curves: pd.DataFrame  # id, step, metric, value.
+    # id, metric, values: the metric of each test example, in the order of the test split; of completed trials on
+    # tasks whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at
+    # the last.
     examples: pd.DataFrame = field(default_factory=partial(no_rows, EXAMPLES))
-    """id, metric, values: the metric of each test example, in the order of the test split; of completed trials on tasks
-    whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at the last.
-    """
+    # Name → what a feature has measured or trained beside that; those without rows may be missing.
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
-    "Name → what a feature has measured or trained beside that; those without rows may be missing."
 
     def frame(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
         """What a feature keeps under `name`; without rows, but with `columns`, where there is nothing."""

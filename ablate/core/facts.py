@@ -15,8 +15,7 @@ from pydantic import TypeAdapter
 from ablate.core.cell import Level
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 
-INTERACTION = "interaction"
-"""The kind of `A beats B on METRIC by more at PATH=y than at PATH=x`."""
+INTERACTION = "interaction"  # The kind of `A beats B on METRIC by more at PATH=y than at PATH=x`.
 
 
 @dataclass(frozen=True)
@@ -24,20 +23,15 @@ class Claim:
     """A claim; each side is a set of variants, whose mean per seed is compared."""
 
     text: str
-    kind: str
-    "beats, matches, does_not_lose or interaction."
+    kind: str  # beats, matches, does_not_lose or interaction.
     metric: str
-    a: list[str]
-    "Of an interaction: A where it beats B by more; so is the next."
+    a: list[str]  # Of an interaction: A where it beats B by more; so is the next.
     b: list[str]
-    by: float
-    "X of the grammar: 0 for a plain `beats`."
-    declared: str = ""
-    "ISO 8601 date and time of the first run that knew it."
-    exploratory: bool = False
-    "Declared after trials of the study existed."
+    by: float  # X of the grammar: 0 for a plain `beats`.
+    declared: str = ""  # ISO 8601 date and time of the first run that knew it.
+    exploratory: bool = False  # Declared after trials of the study existed.
+    # Of an interaction: A where it beats B by less; else empty, as is the next.
     a_less: list[str] = field(default_factory=list)
-    "Of an interaction: A where it beats B by less; else empty, as is the next."
     b_less: list[str] = field(default_factory=list)
 
     @property
@@ -64,12 +58,12 @@ class TaskFacts:
     """One task of the study."""
 
     name: str
+    # The metrics that trials are compared by; also the names of columns of the trials frame.
     metrics: dict[str, Metric]
-    "The metrics that trials are compared by; also the names of columns of the trials frame."
     outcome: Outcome = "graded"
     sampling: Sampling = FRESH
+    # Numbers that say how steadily a run trained; also names of columns, where some run has them.
     stability: dict[str, Metric] = field(default_factory=dict)
-    "Numbers that say how steadily a run trained; also names of columns, where some run has them."
 
 
 @dataclass(frozen=True)
@@ -104,27 +98,24 @@ class VariantFacts:
     """One variant, the baseline included (always the first)."""
 
     name: str
+    # Path that some variant changes → what this one has there, on the first task; without paths that it lacks.
     levels: dict[str, Level]
-    "Path that some variant changes → what this one has there, on the first task; without paths that it lacks."
-    changes: dict[str, str]
-    "Of those, the paths that it changes → the label of its level."
-    placebo: bool = False
-    "The baseline again, with other initialisation and dropout streams."
-    parameters: dict[str, int] = field(default_factory=dict)
-    "Task → trainable parameters."
+    changes: dict[str, str]  # Of those, the paths that it changes → the label of its level.
+    placebo: bool = False  # The baseline again, with other initialisation and dropout streams.
+    parameters: dict[str, int] = field(default_factory=dict)  # Task → trainable parameters.
     parameters_by_part: dict[str, dict[str, int]] = field(default_factory=dict)
+    # Task → matrix-product FLOPs of a forward pass on one example.
     flops: dict[str, int | None] = field(default_factory=dict)
-    "Task → matrix-product FLOPs of a forward pass on one example."
+    # The same of a forward and a backward pass.
     training_flops: dict[str, int | None] = field(default_factory=dict)
-    "The same of a forward and a backward pass."
+    # Task → function → how many numbers go through it beside those products, in a forward pass on one example.
     beside: dict[str, dict[str, int]] = field(default_factory=dict)
-    "Task → function → how many numbers go through it beside those products, in a forward pass on one example."
+    # Task → training examples that a whole training processes.
     examples: dict[str, int | None] = field(default_factory=dict)
-    "Task → training examples that a whole training processes."
+    # Task → the value that was changed to match; empty where nothing is matched.
     matched: dict[str, Matched] = field(default_factory=dict)
-    "Task → the value that was changed to match; empty where nothing is matched."
+    # Task → path → label of the value that a search has chosen; empty where nothing is tuned.
     tuned: dict[str, dict[str, str]] = field(default_factory=dict)
-    "Task → path → label of the value that a search has chosen; empty where nothing is tuned."
 
 
 @dataclass(frozen=True)
@@ -134,48 +125,43 @@ class Facts:
     study: str
     question: str
     notes: str
-    metric: str
-    "The primary metric."
+    metric: str  # The primary metric.
+    # The column of the trials frame that holds it: the metric at the last step, or at the best validation.
     column: str
-    "The column of the trials frame that holds it: the metric at the last step, or at the best validation."
     at: str
     margin: float | None
     design: str
+    # The planned seeds, whether or not they have run; where looks decide on their number, those of the looks taken.
     seeds: list[int]
-    "The planned seeds, whether or not they have run; where looks decide on their number, those of the looks taken."
     tasks: list[TaskFacts]
     variants: list[VariantFacts]
-    factors: dict[str, list[str]]
-    "Path → labels of its levels, the baseline's first."
+    factors: dict[str, list[str]]  # Path → labels of its levels, the baseline's first.
     claims: list[Claim]
+    # Of the run that wrote the folder: command, commit, dirty, versions, device, machine.
     environment: dict[str, Any] = field(default_factory=dict)
-    "Of the run that wrote the folder: command, commit, dirty, versions, device, machine."
+    # The numbers of seeds at which verdicts are looked at, `min` to `max`; none where the number is fixed.
     looks: list[int] = field(default_factory=list)
-    "The numbers of seeds at which verdicts are looked at, `min` to `max`; none where the number is fixed."
+    # Variant → task → the number of `seeds` that it was asked for, where looks settled it before the last.
     until: dict[str, dict[str, int]] = field(default_factory=dict)
-    "Variant → task → the number of `seeds` that it was asked for, where looks settled it before the last."
+    # The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty.
     rate: str = ""
-    "The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty."
+    # What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …
     cautions: list[str] = field(default_factory=list)
-    "What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …"
-    match: MatchFacts | None = None
-    "The quantity that is matched; None: nothing is."
+    match: MatchFacts | None = None  # The quantity that is matched; None: nothing is.
+    # Name of a feature → what it keeps beside its frames, as plain data.
     features: dict[str, Any] = field(default_factory=dict)
-    "Name of a feature → what it keeps beside its frames, as plain data."
+    # Metric → the value on validation data whose first time is asked for; empty: none.
     target: dict[str, float] = field(default_factory=dict)
-    "Metric → the value on validation data whose first time is asked for; empty: none."
+    # Variants of the study that are not judged, since the run did not search for them.
     left_out: list[str] = field(default_factory=list)
-    "Variants of the study that are not judged, since their search is not over."
+    # Variant, or `path=level`, → the name that the study gives it for readers; see `core.short_names`.
     labels: dict[str, str] = field(default_factory=dict)
-    "Variant, or `path=level`, → the name that the study gives it for readers; see `core.short_names`."
+    # How the variants were chosen: `sweep`, `tuning`, `path`, or `report`, as in an earlier one; else empty.
     searched: str = ""
-    "`sweep` or `tuning` when a search came before: its table is beside this one."
+    # What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, …
     differs: list[str] = field(default_factory=list)
-    "What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, `sweep`, …"
-    source: str = ""
-    "The study file, relative to the folder of the report; empty where that is not known."
-    reported: str = ""
-    "ISO 8601 date and time of the report; empty where that is not known."
+    source: str = ""  # The study file, relative to the folder of the report; empty where that is not known.
+    reported: str = ""  # ISO 8601 date and time of the report; empty where that is not known.
 
     def column_of(self, metric: str) -> str:
         """The column of the trials frame that holds a metric as it is judged."""

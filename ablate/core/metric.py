@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Direction = Literal["max", "min"]
 Outcome = Literal["graded", "all_or_nothing"]
 Pool = Literal["fresh", "held_out", "resplit"]
 
 
+# The metric of a record that a stress grid is summed up by; alone it says how well a run ended, not how steadily.
 HELD_OUT = "test_loss"
-"""The metric of a record that a stress grid is summed up by; alone it says how well a run ended, not how steadily."""
 
 
 @dataclass(frozen=True)
 class Metric:
     """Direction, range and resolution of a number by which trials are judged."""
 
-    direction: Direction
-    "`max`: more is better."
-    resolution: float = 0.0
-    "The smallest possible difference: 1/N for an accuracy over N examples."
-    floor: float | None = None
-    "The value of guessing (for `max`), or the worst meaningful value."
-    ceiling: float | None = None
-    "The best possible value."
+    direction: Direction  # `max`: more is better.
+    resolution: float = 0.0  # The smallest possible difference: 1/N for an accuracy over N examples.
+    floor: float | None = None  # The value of guessing (for `max`), or the worst meaningful value.
+    ceiling: float | None = None  # The best possible value.
+    # The threshold at which the task counts as learned; None where the metric does not say.
     solved: float | None = None
-    "The threshold at which the task counts as learned; None where the metric does not say."
 
     @property
     def span(self) -> float | None:
@@ -41,17 +41,24 @@ def sign(metric: Any) -> float:
     return 1.0 if metric.direction == "max" else -1.0
 
 
+def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each of the points (n × objectives; more is better) is on the Pareto front."""
+    import numpy as np
+
+    return np.array(
+        [not ((points >= point).all(axis=1) & (points > point).any(axis=1)).any() for point in points], bool
+    )
+
+
 @dataclass(frozen=True)
 class Sampling:
     """Where the examples of the test split come from, which decides what a seed repeats."""
 
+    # fresh: a generator draws them anew for every seed. held_out: they are the same for every seed, and no seed
+    # trains on them. resplit: every seed draws them, and its training examples, from one finite pool.
     pool: Pool = "fresh"
-    """fresh: a generator draws them anew for every seed. held_out: they are the same for every seed, and no seed
-    trains on them. resplit: every seed draws them, and its training examples, from one finite pool."""
-    test: int = 0
-    "Number of test examples that were drawn independently: sequences, not their tokens."
-    train: int | None = None
-    "Number of training examples of a finite pool, without those for validation."
+    test: int = 0  # Number of test examples that were drawn independently: sequences, not their tokens.
+    train: int | None = None  # Number of training examples of a finite pool, without those for validation.
 
 
 FRESH = Sampling()
@@ -62,26 +69,24 @@ class Description:
     """Metrics, sizes and costs of a config, known without training it."""
 
     metrics: Mapping[str, Metric]
+    # Number of trainable parameters by part.
     parameters_by_part: Mapping[str, int] = field(default_factory=dict)
-    "Number of trainable parameters by part."
+    # Floating-point operations of the matrix products of one forward pass on one example.
     flops: int | None = None
-    "Floating-point operations of the matrix products of one forward pass on one example."
-    training_flops: int | None = None
-    "The same of a forward and a backward pass."
+    training_flops: int | None = None  # The same of a forward and a backward pass.
+    # What a forward pass on one example computes beside them: function → numbers that go through it, but `fft_flops`
+    # → floating-point operations.
     beside: Mapping[str, int] = field(default_factory=dict)
-    """What a forward pass on one example computes beside them: function → numbers that go through it, but `fft_flops` →
-    floating-point operations."""
+    # Training examples that a whole training run processes; None where that is not known.
     examples: int | None = None
-    "Training examples that a whole training run processes; None where that is not known."
+    # Steps at which a trial reports metrics on validation data, the last included; None where that is not known.
     reports: Sequence[int] | None = None
-    "Steps at which a trial reports metrics on validation data, the last included; None where that is not known."
+    # all_or_nothing: a run either finds the solution or stays near guessing; graded: it may end anywhere between.
     outcome: Outcome = "graded"
-    "all_or_nothing: a run either finds the solution or stays near guessing; graded: it may end anywhere between."
-    sampling: Sampling = FRESH
-    "How the test data are drawn."
+    sampling: Sampling = FRESH  # How the test data are drawn.
+    # Numbers of a run that say how steadily it trained, and that verdicts may be about: its record may have them, and
+    # has none of them where the run lacks what they are of.
     stability: Mapping[str, Metric] = field(default_factory=dict)
-    """Numbers of a run that say how steadily it trained, and that verdicts may be about: its record may have them, and
-    has none of them where the run lacks what they are of."""
 
     @property
     def parameters(self) -> int:

@@ -13,16 +13,13 @@ import re
 from collections.abc import Sequence
 
 CONFIRM = "confirm"
+# Folders under results/ that are no study's.
 RESERVED = ("store", "atlas", "bench", "calibration", "torture")
-"""Folders under results/ that are no study's."""
+# The file of a study that is given in Python, while it runs. The report keeps the resolved study.
 GIVEN = "given in Python.yaml"
-"""The file of a study that is given in Python, while it runs. The report keeps the resolved study."""
-OWN = "[A-Za-z0-9][A-Za-z0-9._-]*"
-"""Pattern of the name that a study can give itself, but for `@confirm`."""
-NAME = f"{OWN}(@[A-Za-z0-9._=+,-]+)?"
-"""Pattern of the name of a report."""
-MAX_ITEM, MAX_DIFFERENCE = 40, 80
-"""Characters of one difference, and of those that are added to a name."""
+OWN = "[A-Za-z0-9][A-Za-z0-9._-]*"  # Pattern of the name that a study can give itself, but for `@confirm`.
+NAME = f"{OWN}(@[A-Za-z0-9._=+,-]+)?"  # Pattern of the name of a report.
+MAX_ITEM, MAX_DIFFERENCE = 40, 80  # Characters of one difference, and of those that are added to a name.
 
 
 def stem(name: str) -> str:

@@ -37,8 +37,7 @@ class Block:
     """What keeps an estimate from deciding."""
 
     reason: Reason
-    wholly: bool = True
-    "Whether from anything, or only from support of `matches` and `does not lose`."
+    wholly: bool = True  # Whether from anything, or only from support of `matches` and `does not lose`.
 
 
 class Estimate(Protocol):

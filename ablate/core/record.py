@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,8 +39,7 @@ def why(status: str, reason: str) -> str:
     return reason.removeprefix(f"{status}: ")
 
 
-FILE = "file "
-"""In front of the path of a file of data, among the digests of a record."""
+FILE = "file "  # In front of the path of a file of data, among the digests of a record.
 
 
 @dataclass(frozen=True)
@@ -59,32 +59,27 @@ class Record:
     seed: int
     status: Status
     stream: str = ""
+    # By name; None where the trial has no value (diverged, failed). Names ending in `_seconds`, `_per_second`
     metrics: dict[str, float | None] = field(default_factory=dict)
-    "By name; None where the trial has no value (diverged, failed). Names ending in `_seconds`, `_per_second`"
     " or `_memory` may differ between repeats, no other."
     curves: dict[str, Curve] = field(default_factory=dict)
+    # Anything larger that a workload keeps, by name.
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)
-    "Anything larger that a workload keeps, by name."
+    # Digests of the data that was trained and tested on, by split, and of each file of data, as `file PATH`.
     data: dict[str, str] = field(default_factory=dict)
-    "Digests of the data that was trained and tested on, by split, and of each file of data, as `file PATH`."
-    reason: str = ""
-    "Why it diverged, failed or was pruned, in one line."
-    error: str = ""
-    "The traceback of a failed trial."
-    output: str = ""
-    "Standard output, standard error and warnings."
+    reason: str = ""  # Why it diverged, failed or was pruned, in one line.
+    error: str = ""  # The traceback of a failed trial.
+    output: str = ""  # Standard output, standard error and warnings.
+    # Commit, dirty flag, versions, device, threads, command.
     environment: dict[str, Any] = field(default_factory=dict)
-    "Commit, dirty flag, versions, device, threads, command."
-    started_at: str = ""
-    "ISO 8601, UTC."
+    started_at: str = ""  # ISO 8601, UTC.
     finished_at: str = ""
     attempts: int = 1
+    # Which weights are kept: `final`, `best`, or both where the last evaluation was the best.
     kept: list[str] = field(default_factory=list)
-    "Which weights are kept: `final`, `best`, or both where the last evaluation was the best."
-    weights_digest: str = ""
-    "Of the file that holds them; nothing where none are kept."
+    weights_digest: str = ""  # Of the file that holds them; nothing where none are kept.
+    # The kept weights on their way to the store, in the safetensors format; a record that is read has none.
     weights: bytes | None = field(default=None, repr=False)
-    "The kept weights on their way to the store, in the safetensors format; a record that is read has none."
 
     @classmethod
     def of(cls, trial: Trial, status: Status = "completed", **fields: Any) -> Record:
@@ -109,3 +104,26 @@ class Record:
             for one in (self, trial)
         )
         return (self.seed, self.stream, mine) == (trial.seed, trial.stream, asked)
+
+
+def on_validation(record: Record, metric: str, at: str) -> tuple[float, str]:
+    """Returns a metric of one finished trial, NaN if it has no value, and its source.
+
+    The source is `validation`, or `own` if the workload does not measure the metric on validation data. `at` is `last`,
+    or `best_validation`: the step at which it was best on validation.
+    """
+    name = f"validation_{metric}"
+    curve, known = record.curves.get(name), record.metrics
+    if at == "best_validation" and curve is not None:
+        found = curve.values[curve.steps == known.get(f"{metric}_best_step")]
+        if len(found):
+            return float(found[0]), "validation"
+    if name in known:
+        return _number(known[name]), "validation"
+    if curve is not None and len(curve.values):
+        return float(curve.values[-1]), "validation"
+    return _number(known.get(f"{metric}_at_{at}", known.get(metric))), "own"
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

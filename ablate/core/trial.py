@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
+# Which weights of a trial are kept: those of the last step, or of the evaluation on validation data that was best by
+# the first metric.
 Checkpoint = Literal["none", "final", "best"]
-"""Which weights of a trial are kept: those of the last step, or of the evaluation on validation data that was best by
-the first metric."""
 
 
 @dataclass(frozen=True)
@@ -16,25 +16,19 @@ class Trial:
     """One training run: everything that its result depends on."""
 
     id: str
-    config: Mapping[str, Any]
-    "As resolved: every default filled in."
+    config: Mapping[str, Any]  # As resolved: every default filled in.
     seed: int
-    stream: str = ""
-    "Names other initialisation and dropout streams: that of a placebo."
-    time_limit: float | None = None
-    "Seconds after which the driver ends the trial as failed."
-    checkpoint: Checkpoint = "none"
-    "The weights that its record keeps."
-    prunable: bool = False
-    "Whether it waits at each report for the driver's answer, which may end it."
-    save_every: int | None = None
-    "Steps between two states that it saves; None: it saves none."
+    stream: str = ""  # Names other initialisation and dropout streams: that of a placebo.
+    time_limit: float | None = None  # Seconds after which the driver ends the trial as failed.
+    checkpoint: Checkpoint = "none"  # The weights that its record keeps.
+    prunable: bool = False  # Whether it waits at each report for the driver's answer, which may end it.
+    save_every: int | None = None  # Steps between two states that it saves; None: it saves none.
+    # The last state that it saved before it was interrupted; it resumes from there.
     state: bytes | None = field(default=None, repr=False)
-    "The last state that it saved before it was interrupted; it resumes from there."
+    # Dotted paths of the config that the id does not stand for, such as a device given as `auto`.
     irrelevant: tuple[str, ...] = ()
-    "Dotted paths of the config that the id does not stand for, such as a device given as `auto`."
+    # The files of data that it reads: path → digest of the content that the id stands for.
     files: Mapping[str, str] = field(default_factory=dict)
-    "The files of data that it reads: path → digest of the content that the id stands for."
 
 
 def identified(

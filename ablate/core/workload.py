@@ -27,10 +27,9 @@ class Evaluation:
     """Results of kept weights on one test split."""
 
     metrics: Mapping[str, float]
+    # Attention weights (examples, H, T_q, T_k) of the first examples, by the part that has them; NaN at padding.
     maps: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
-    "Attention weights (examples, H, T_q, T_k) of the first examples, by the part that has them; NaN at padding."
-    attention: str = ""
-    "Equal for two configs exactly when their attention is made of the same parts."
+    attention: str = ""  # Equal for two configs exactly when their attention is made of the same parts.
 
 
 class Workload(ABC):
@@ -40,21 +39,19 @@ class Workload(ABC):
     what else it can do; each names the methods that go with it.
     """
 
+    # Metrics of every config, the primary one first. Where they depend on the config, override `describe`.
     metrics: ClassVar[Mapping[str, Metric]] = {}
-    "Metrics of every config, the primary one first. Where they depend on the config, override `describe`."
-    threads: ClassVar[int] = 1
-    "Threads on which a trial trains."
+    threads: ClassVar[int] = 1  # Threads on which a trial trains.
+    # Names of modules or packages, beside the workload's own, that its results depend on: an edit of a definition
+    # that a trial uses changes the trial's id. A part may declare the same attribute.
     source_packages: ClassVar[tuple[str, ...]] = ()
-    """Names of modules or packages, beside the workload's own, that its results depend on: an edit of a definition
-    that a trial uses changes the trial's id. A part may declare the same attribute."""
+    # Whether it honours `Trial.checkpoint`; it then has `evaluate` and, where needed, `check_evaluation`.
     keeps_weights: ClassVar[bool] = False
-    "Whether it honours `Trial.checkpoint`; it then has `evaluate` and, where needed, `check_evaluation`."
-    resumes: ClassVar[bool] = False
-    "Whether it honours `Trial.save_every` and `Trial.state`."
+    resumes: ClassVar[bool] = False  # Whether it honours `Trial.save_every` and `Trial.state`.
+    # Path of the number of training steps in its config; None: it has none.
     steps_path: ClassVar[str | None] = None
-    "Path of the number of training steps in its config; None: it has none."
+    # Path of the learning rate in its config, which decides many comparisons; None: it has none.
     rate_path: ClassVar[str | None] = None
-    "Path of the learning rate in its config, which decides many comparisons; None: it has none."
 
     @abstractmethod
     def schema(self) -> Mapping[str, tuple[Any, Any]]:

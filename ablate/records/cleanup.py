@@ -25,16 +25,12 @@ class Rubbish:
     """The files that can be removed."""
 
     results: Path
-    trials: dict[str, list[Path]]
-    "Id → its files, the record first."
+    trials: dict[str, list[Path]]  # Id → its files, the record first.
+    # Corrupt records that were set aside, with their arrays; and damaged databases of MLflow's.
     aside: list[Path]
-    "Corrupt records that were set aside, with their arrays; and damaged databases of MLflow's."
-    unfinished: list[Path]
-    "Files that killed processes were writing."
-    num_trials: int
-    "Trials in the store, including those that can be removed."
-    studies: list[str]
-    "All studies, by name."
+    unfinished: list[Path]  # Files that killed processes were writing.
+    num_trials: int  # Trials in the store, including those that can be removed.
+    studies: list[str]  # All studies, by name.
 
     @property
     def files(self) -> list[Path]:

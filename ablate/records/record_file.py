@@ -20,8 +20,7 @@ from ablate.base.files import digest_of, digest_of_data
 from ablate.core.record import Curve, Record
 
 FORMAT = 2
-_ARRAYS = ("curves", "arrays", "weights")
-"""The fields of a record that are not in its JSON."""
+_ARRAYS = ("curves", "arrays", "weights")  # The fields of a record that are not in its JSON.
 
 
 class CorruptRecordError(Exception):
@@ -29,12 +28,12 @@ class CorruptRecordError(Exception):
 
 
 _KINDS = {name: kind for name, kind in get_type_hints(Record).items() if name not in _ARRAYS}
+# The JSON of a record.
 _Stored: type[BaseModel] = create_model(  # type: ignore[call-overload]
     "_Stored",
     __config__=ConfigDict(extra="forbid", strict=True, allow_inf_nan=False),
     **{name: (kind, ...) for name, kind in _KINDS.items()},
 )
-"""The JSON of a record."""
 
 
 def encoded(record: Record) -> tuple[bytes, bytes]:

@@ -26,8 +26,8 @@ from ablate.core.record import Record
 from ablate.core.trial import Checkpoint, Trial
 from ablate.records.record_file import CorruptRecordError, decoded, encoded
 
+# The endings of the files of one trial, the record first.
 SUFFIXES = (".json", ".npz", ".safetensors", ".state")
-"""The endings of the files of one trial, the record first."""
 _DIGEST_LENGTH = len(digest_of())
 
 

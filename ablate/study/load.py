@@ -62,8 +62,6 @@ def load(source: Path | Document, *, confirm: bool = False) -> tuple[Document, S
     if data.get("workload", DEFAULT_WORKLOAD) == DEFAULT_WORKLOAD:
         # First, so that a plugin that takes the name of a built-in part is the one that is refused.
         CATALOGUE.load_builtin()
-    if data.keys() & {"search", "tune"}:
-        CATALOGUE.load_package("search")
     folder = base_of(path, data.get("folder"))
     _load_plugins(document, folder)
     workload = _workload(document)

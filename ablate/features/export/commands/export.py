@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ablate.base.errors import listed
-from ablate.base.text import masked
+from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted
 from ablate.route.console import REPORTED, RESULTS, safe, warn
 
 if TYPE_CHECKING:
     from ablate.features.export.paper import Paper
-    from ablate.records.folder import StudyFolder
 
 WIDTHS = {"one": "3.25in", "two": "6.75in"}
 """Of one column of a page, and of both."""
@@ -75,13 +73,17 @@ def command(
     results folder, and trains nothing.
     """
     from ablate.base.files import write_files
+    from ablate.core.feature import features
     from ablate.features.export.paper import for_paper
     from ablate.route.choose import report_folder
     from ablate.route.publish import material
 
     folder, faults = report_folder(study, results), list[str]()
     if optuna is not None:
-        names = _to_optuna(folder, optuna)
+        names = [name for each in features() for name in each.export(folder.evidence(), optuna)]
+        if not names:
+            rule = "has no table of a search; run a study with `search:` or `tune:` first"
+            raise AblateError(f"{folder.path}: {rule}")
         click.echo(safe(f"Wrote to {optuna}: {listed(names, 4)}"))
         return 0
     out = out or folder.paper
@@ -91,30 +93,6 @@ def command(
     for fault in faults:
         warn(fault)
     return 1 if faults else 0
-
-
-def _to_optuna(folder: StudyFolder, url: str) -> list[str]:
-    """Writes each search of a study as one of Optuna's, and returns their names."""
-    from ablate.base.errors import AblateError
-    from ablate.search.table import rebuilt
-
-    names = []
-    for kind in folder.search_tables:
-        table = folder.search_table(kind)
-        if table is None:
-            continue
-        for variant, task in table.trials[["variant", "task"]].drop_duplicates().itertuples(index=False):
-            names.append(" ".join(filter(None, [folder.name, kind, variant, task])))
-            try:
-                rebuilt(table, variant, task, url, names[-1])
-            except Exception as error:
-                first = next(iter(str(error).splitlines()), type(error).__name__)
-                raise AblateError(f"--optuna {url}: {masked(first)}; name another storage") from None
-    if not names:
-        raise AblateError(
-            f"{folder.path}: has no table of a search; run a study with `search:` or `tune:` first"
-        )
-    return names
 
 
 def _how_to_take_in(made: Paper, out: Path) -> str:
