@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted
 from ablate.route.console import REPORTED, RESULTS, safe, warn
-
-if TYPE_CHECKING:
-    from ablate.features.export.paper import Paper
 
 WIDTHS = {"one": "3.25in", "two": "6.75in"}
 """Of one column of a page, and of both."""
@@ -88,25 +84,12 @@ def command(
         return 0
     out = out or folder.paper
     made = for_paper(material(folder), width, only, faults.append, out.as_posix())
-    write_files(out, made.files)
-    click.echo(safe(_how_to_take_in(made, out)))
+    write_files(out, made)
+    click.echo(
+        safe(f"Wrote {counted(len(made), 'file')} to {out}/; each begins with the packages that it needs:")
+    )
+    for name in (Path(name) for name in made if name.endswith(".tex")):
+        click.echo(safe(f"\\input{{{(out / name.stem).as_posix()}}}"))
     for fault in faults:
         warn(fault)
     return 1 if faults else 0
-
-
-def _how_to_take_in(made: Paper, out: Path) -> str:
-    """What was written, and how a paper takes it in."""
-    from ablate.features.export.paper import METHODS
-
-    packages = [*(["booktabs"] if made.tables else []), *(["graphicx"] if made.figures else [])]
-    lines = [f"Wrote {counted(len(made.files), 'file')} to {out}/", ""]
-    lines += [f"Preamble: \\usepackage{{{','.join(packages)}}}"] if packages else []
-    lines += [f"Table:    \\input{{{(out / name).as_posix()}}}" for name in made.tables]
-    if made.methods:
-        cited = f"\\bibliography{{{(out / 'references').as_posix()}}}"
-        lines.append(f"Methods:  \\input{{{(out / METHODS).as_posix()}}} with {cited}")
-    for figure in made.figures:
-        size = f"{figure.width:.2f} × {figure.height:.1f} in"
-        lines.append(f"Figure:   \\input{{{(out / figure.name).as_posix()}}}  % {size}")
-    return "\n".join(lines)
