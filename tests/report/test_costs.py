@@ -6,7 +6,7 @@ import pytest
 
 from ablate.core.evidence import Evidence
 from ablate.core.facts import Facts, Matched, MatchFacts, VariantFacts
-from ablate.report.sections import compared as costs
+from ablate.report.sections import runs as costs
 from ablate.report.words import say
 
 
