@@ -17,8 +17,8 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
 from ablate.core.evidence import Evidence
+from ablate.features.export.paper import for_paper, latex, tabular
 from ablate.report.draw import style
-from ablate.report.paper import for_paper, latex, tabular
 from ablate.report.section import Material, Picture, pictures, shown
 from ablate.report.tables import Column, Table
 from ablate.report.verdicts import names_of, verdict_tables
