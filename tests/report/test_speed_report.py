@@ -192,5 +192,5 @@ def test_methods_say_how_speed_was_measured(made: Material) -> None:
 
 def test_what_is_exported_has_names_of_its_own(made: Material) -> None:
     found = export(made, 3.25, ["speed", "speed-ratios"], pytest.fail)
-    assert (found.tables, [figure.name for figure in found.figures]) == (["speed"], ["speed-ratios"])
-    assert "tabular" in str(found.files["speed.tex"])
+    assert list(found) == ["speed.tex", *(f"speed-ratios.{end}" for end in ("pdf", "svg", "tex"))]
+    assert "tabular" in str(found["speed.tex"])

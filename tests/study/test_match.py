@@ -10,7 +10,7 @@ from harness import TOY, problems
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
-from ablate.study.facts import facts_of
+from ablate.study.experiment import facts_of
 from ablate.study.patch import value_at
 from ablate.study.prepare import prepare
 

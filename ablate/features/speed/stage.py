@@ -30,9 +30,8 @@ from ablate.route.choose import settling
 from ablate.route.place import reported
 from ablate.route.running import Run, reference
 from ablate.study.experiment import Experiment
-from ablate.study.ids import TrialIds
+from ablate.study.ids import TrialIds, source_digest
 from ablate.study.patch import apply_patches, value_at
-from ablate.study.sources import source_digest
 
 START = 4.0
 """Seconds in which a process imports and builds, about."""
