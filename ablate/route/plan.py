@@ -45,8 +45,7 @@ from ablate.route.confirm import confirming
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
 from ablate.route.running import Workers
-from ablate.study.experiment import Experiment
-from ablate.study.facts import facts_of
+from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import prepare
 from ablate.study.sections.seeds import PILOT_SEEDS_FROM
 
