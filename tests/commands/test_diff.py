@@ -158,7 +158,7 @@ def test_a_folder_without_a_report_one_folder_twice_and_what_cannot_be_read(
         file.write_text(broken)
         done = call(published, "x", tmp_path / "x")
         assert done.exit_code == 2
-        assert "x: its verdicts cannot be read" in done.output
+        assert "cannot be read" in done.output
 
 
 def row(diff: float, low: float | str, high: float | str, verdict: str = "better", **more: object) -> Row:
