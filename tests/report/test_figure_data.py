@@ -123,12 +123,6 @@ def test_a_long_curve_is_averaged_over_windows() -> None:
     assert data["value"].iloc[0] == np.mean(np.arange(1, data["step"].iloc[0] + 1))
 
 
-def test_which_curves_there_are(evidence: Evidence) -> None:
-    assert curves.curve_metrics(evidence) == ["validation_accuracy", "train_loss"]
-    renamed = evidence.curves.replace({"metric": {"validation_accuracy": "accuracy", "train_loss": "loss"}})
-    assert curves.curve_metrics(Evidence(evidence.facts, evidence.trials, renamed)) == ["accuracy"]
-
-
 def test_whether_the_baseline_learned(evidence: Evidence) -> None:
     facts, trials, curves = evidence.facts, evidence.trials, evidence.curves
     empty = pd.DataFrame()

@@ -118,14 +118,6 @@ def test_every_seed_is_a_point_and_every_pair_a_line(drawn: Drawn, evidence: Evi
     assert {"1 diverged", "1 failed"} <= lost
 
 
-def test_the_baseline_alone_has_its_seeds() -> None:
-    alone = study(factors={}, named={}, claims=False, placebo=False, trouble=False, num_seeds=4)
-    found = figures(material(alone))
-    assert set(found) == {"seeds", "validation-accuracy", "train-loss"}
-    points, _ = found["seeds"].axes[0].collections
-    assert len(points.get_offsets()) == 4
-
-
 def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(
     drawn: Drawn, evidence: Evidence
 ) -> None:
@@ -142,12 +134,6 @@ def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(
         "sincos positions",
         "no positions",
     ]
-
-
-def test_one_evaluation_is_a_point(evidence: Evidence) -> None:
-    curves = evidence.curves.query("metric == 'train_loss' and step == 50")
-    ax = figures(material(Evidence(evidence.facts, evidence.trials, curves)))["train-loss"].axes[0]
-    assert sum(line.get_marker() == "o" for line in ax.lines) == 3
 
 
 @pytest.mark.slow

@@ -91,12 +91,6 @@ def test_each_task_has_a_table_and_a_study_without_comparisons_none() -> None:
         for_paper(alone, WIDTH, ["comparisons"], pytest.fail)
 
 
-def test_figures_have_their_captions(made: dict[str, str | bytes]) -> None:
-    whole = content(made, "forest.tex")
-    assert r"\includegraphics{\ablatefolder/forest}" in whole
-    assert whole.index(r"\begin{figure}[t]") < whole.index(r"\caption{") < whole.index(r"\end{figure}")
-
-
 def test_figures_are_as_wide_as_asked_with_their_fonts_inside(made: dict[str, str | bytes]) -> None:
     for name in (Path(name).stem for name in made if name.endswith(".pdf")):
         pdf, svg = (content(made, f"{name}.{end}") for end in ("pdf", "svg"))

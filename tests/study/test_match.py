@@ -254,17 +254,6 @@ def test_variants_that_become_one_are_refused(write: Write) -> None:
     assert found[1].startswith(f"line 9: variants.c: {same.format('b')}")
 
 
-def test_a_workload_that_counts_parameters_by_describing_them(write: Write) -> None:
-    text = (
-        TOY_HEAD + "factors: {model.effect: [0.5]}\nmatch: {parameters: 12, by: model.width, within: 0.1}\n"
-    )
-    experiment = prepare(write(text))
-    assert [value_at(v.configs[0], "model.width") for v in experiment.variants] == [12, 12]
-    # The toy refuses a width of 13; 12 and 14 are as near.
-    experiment = prepare(write(text.replace("12", "13"), "thirteen.yaml"))
-    assert {value_at(v.configs[0], "model.width") for v in experiment.variants} <= {12, 14}
-
-
 @pytest.fixture
 def looks_at_values() -> Iterator[str]:
     """A part whose FLOPs cannot be counted, since the meta device has no values."""

@@ -30,7 +30,7 @@ from ablate.report.words import say
 
 SHAPES = ("o", "s", "^", "D")
 "Of the points; each takes all colours before the next."
-MAX_NAMED, LABEL = 24, 26
+MAX_NAMED, LABEL = 24, 30
 "Of more variants none is named; characters of a name."
 HEIGHT = 2.0
 "Inches of a panel."
