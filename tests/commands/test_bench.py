@@ -98,7 +98,7 @@ def test_a_study_is_timed_before_it_is_trained(timed: Path) -> None:
 
 def test_other_commands_know_a_study_without_trials(copy: Path) -> None:
     before = kept(copy)
-    assert "only timed" in said("list", "results", cwd=copy)
+    assert "0 of 9 trials" in said("list", "results", cwd=copy)
     said("report", "toy", cwd=copy)
     said("export", "toy", cwd=copy)
     planned = json.loads(said("plan", "study.yaml", "--json", cwd=copy).splitlines()[0])
