@@ -1,4 +1,4 @@
-"""`ablate list`: the registered parts, each with its parameters, abilities and cost; or the reports that there are."""
+"""`ablate list`: the registered parts, each with its parameters, shapes and cost; or the reports that there are."""
 
 from __future__ import annotations
 
