@@ -1,0 +1,18 @@
+"""Studies that are refused: each problem with its place, the rule, what was given, what is allowed, and the hint.
+
+The studies are those of `tests/freeze/refused.jsonl`, and what is said of each is recorded beside it. In a process of
+its own, since parts that other tests have registered would be among what is allowed.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("name", ["refused", "refused-models"])
+def test_every_problem_is_the_recorded_one(name: str) -> None:
+    command = [sys.executable, "-m", "tests.freeze", name]
+    done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
