@@ -16,12 +16,12 @@ from ablate.core.facts import Facts
 from ablate.core.metric import sign
 from ablate.features.search.table import Parameter, SearchTable, with_values
 
+# Share of a range, on its scale, that counts as its edge.
 EDGE = 0.05
-"""Share of a range, on its scale, that counts as its edge."""
+# Share of the budget over which the best must have stopped rising.
 LAST = 1 / 3
-"""Share of the budget over which the best must have stopped rising."""
+# Statuses of a setting that was not trained to its end on every seed: its value, if it has one, does not count.
 UNFINISHED = ("pruned", "failed", "invalid")
-"""Statuses of a setting that was not trained to its end on every seed: its value, if it has one, does not count."""
 CURVE_COLUMNS = ("variant", "task", "n", "best", "low", "high")
 BUDGET_COLUMNS = (
     *("variant", "task", "settings", "seeds", "trainings", "diverged", "pruned", "failed", "invalid"),

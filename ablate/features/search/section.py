@@ -108,8 +108,8 @@ Values = Annotated[
     BeforeValidator(_one_kind),
     PlainSerializer(lambda value: value.model_dump(exclude_defaults=True)),
 ]
+# Path → the values that are searched.
 Space = Annotated[dict[str, Values], Field(min_length=1)]
-"""Path → the values that are searched."""
 
 
 def _no_storage(value: Any) -> None:

@@ -20,12 +20,12 @@ from ablate.study.labels import level_labels
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
 
 Point = dict[str, Any]
+# Path of another parameter → its values of which one must hold; all conditions must.
 Conditions = Mapping[str, tuple[Any, ...]]
-"""Path of another parameter → its values of which one must hold; all conditions must."""
+# Points of a grid.
 MAX_POINTS = 100_000
-"""Points of a grid."""
+# Whole numbers that are all built; of a longer range the ends are.
 MAX_BUILT = 64
-"""Whole numbers that are all built; of a longer range the ends are."""
 TAKE_OUT = "Take one of them out"
 
 
@@ -34,10 +34,10 @@ class Space:
     """Parameters, each after those that its conditions name."""
 
     parameters: tuple[Parameter, ...]
+    # Path → label → value, of parameters that are choices.
     choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    "Path → label → value, of parameters that are choices."
+    # By path, of parameters that are not always searched.
     conditions: Mapping[str, Conditions] = field(default_factory=dict)
-    "By path, of parameters that are not always searched."
 
     def active(self, parameter: Parameter, point: Mapping[str, Any]) -> bool:
         """Whether the conditions of a parameter hold at a point, as far as that is known."""
@@ -108,10 +108,10 @@ class SpaceReader:
     """Reads the space of one search; problems are reported to the document."""
 
     draft: Draft
+    # search or tune.
     kind: str
-    "search or tune."
+    # The configs that the search will change, by the name of their variant.
     bases: Sequence[tuple[str, Config]]
-    "The configs that the search will change, by the name of their variant."
 
     def read(self, over: Mapping[str, Choice | FloatRange | IntRange]) -> Space | None:
         """The space; None where something is wrong with it."""

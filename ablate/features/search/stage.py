@@ -29,10 +29,10 @@ from ablate.study.experiment import Choice, Experiment
 from ablate.study.facts import facts_of
 from ablate.study.schema import PLACEBO
 
+# Roles of the trainings of a search, and of variants as the study gives them.
 TRIED, UNTUNED = "tried", "untuned"
-"""Roles of the trainings of a search, and of variants as the study gives them."""
+# On whose versions it depends what a sampler suggests.
 PACKAGES = ("optuna", "numpy", "scipy")
-"""On whose versions it depends what a sampler suggests."""
 
 
 def settles(experiment: Experiment, options: Any = None) -> bool:

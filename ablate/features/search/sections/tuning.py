@@ -35,8 +35,8 @@ from ablate.report.tables import (
 )
 from ablate.report.words import say
 
+# Trainings and settings that may have been lost: a column each where any was.
 LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid": "Not built"}
-"Trainings and settings that may have been lost: a column each where any was."
 
 
 class Tuning(OfSearch, Section):
