@@ -124,7 +124,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         from ablate.route.confirm import confirming
         from ablate.route.run import follow
         from ablate.route.running import Listeners, Run, Workers
-        from ablate.route.select import select
+        from ablate.route.trials import select
         from ablate.study.prepare import prepare
         from ablate.tracking.tracker import Tracker
 

@@ -70,9 +70,9 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
                 "claims": [text for text in experiment.study.claims if " ".join(text.split()) not in apart],
                 # Of what accompanies trainings only what a claim is about, and nothing that is measured.
                 **{
-                    key: default
+                    key: type(experiment.study).model_fields[key].default
                     for feature in features()
-                    for key, (_, default) in feature.grammar().items()
+                    for key in feature.grammar()
                     if not {claim.metric for claim in claims} & feature.metrics().keys()
                 },
             }

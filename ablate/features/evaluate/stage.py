@@ -29,7 +29,7 @@ from ablate.route.choose import as_reported
 from ablate.route.options import Options
 from ablate.route.publish import publish
 from ablate.route.revisit import reread
-from ablate.route.select import select
+from ablate.route.trials import select
 from ablate.study.checks import in_variants
 from ablate.study.document import parse_set
 from ablate.study.experiment import Experiment
