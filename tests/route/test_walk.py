@@ -21,8 +21,7 @@ from ablate.features.path.sections.path import Path as PathSection
 from ablate.features.path.sections.path import path_of, steps
 from ablate.report.section import Material
 from ablate.route.gather import gather
-from ablate.study.experiment import Experiment
-from ablate.study.facts import facts_of
+from ablate.study.experiment import Experiment, facts_of
 
 # From .1, the learning rate gains 4; `wide` gains .1 beside one head and .2 beside three, which gain nothing without
 # it; x gains .09.

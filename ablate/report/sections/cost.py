@@ -20,7 +20,7 @@ from ablate.core.facts import BASELINE
 from ablate.core.feature import features
 from ablate.core.metric import Metric, undominated
 from ablate.report.draw import style
-from ablate.report.draw.marks import ticks, unit_label
+from ablate.report.draw.marks import plain, ticks, unit_label
 from ablate.report.draw.style import named, short, tell
 from ablate.report.palette import DOTTED, LEVELS, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
@@ -30,8 +30,8 @@ from ablate.report.words import say
 
 SHAPES = ("o", "s", "^", "D")
 "Of the points; each takes all colours before the next."
-MAX_NAMED, LABEL = 20, 26
-"The most variants that are named, and the characters of a name; the others are grey."
+MAX_NAMED, LABEL = 24, 30
+"Of more variants none is named; characters of a name."
 HEIGHT = 2.0
 "Inches of a panel."
 
@@ -95,12 +95,10 @@ def varying(data: pd.DataFrame) -> list[str]:
 def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     """Mean of the primary metric against each cost that varies, one panel each. `data` is what `tradeoff` returns."""
     shown = varying(data)
-    far = (data["mean"] - data["mean"].iloc[0]).abs().sort_values(ascending=False, kind="stable").index
-    data = data.assign(name="others")
-    kept = sorted({data.index[0], *far[:MAX_NAMED]})
-    data.loc[kept, "name"] = [in_lines(label, LABEL, 1) for label in data.loc[kept, "label"]]
+    names = [in_lines(label, LABEL, 1) if len(data) <= MAX_NAMED else "variant" for label in data["label"]]
+    data = data.assign(name=[BASELINE, *names[1:]])
     shades = {name: colour(LEVELS[i % len(LEVELS)]) for i, name in enumerate(data["name"].unique())}
-    shades |= {BASELINE: colour("ink"), "others": colour("line")}
+    shades[BASELINE] = colour("ink")
     shapes = {name: SHAPES[i // len(LEVELS) % len(SHAPES)] for i, name in enumerate(shades)}
     result = style.new_figure(len(shown) * HEIGHT + 0.15 * len(shades) / 2 + 0.4)
     better = "" if known.direction == "max" else ", less is better"
@@ -117,8 +115,7 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
         ]
         tell(ax, here[cost], here["mean"], words)
     handles = [
-        Line2D([], [], ls="", marker=shapes[name], ms=5, color=shades[name], label=name)
-        for name in data["name"].unique()
+        Line2D([], [], ls="", marker=shapes[name], ms=5, color=shades[name], label=name) for name in shades
     ]
     style.legend(result, handles)
     return result
@@ -132,6 +129,7 @@ def _axis(ax: Axes, data: pd.DataFrame, cost: str, known: Metric) -> None:
     at = ticks(*ax.get_xlim(), log=log)
     ax.set_xticks(at, [unit_label(value, costs()[cost][1]) for value in at])
     ax.xaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(plain)
     ax.axhline(data["mean"].iloc[0], color=colour("soft"), lw=0.7, ls=DOTTED)
     good = data["mean"] if known.direction == "max" else -data["mean"]
     front = data[undominated(np.column_stack([good, -data[cost]]))].sort_values(cost)
