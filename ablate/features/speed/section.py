@@ -17,8 +17,7 @@ from ablate.study.document import PathKey
 from ablate.study.expand import report_at
 from ablate.study.patch import apply_patches, has_path, value_at
 from ablate.study.schema import StudyBase
-from ablate.study.sections.grid import Number, one_path, rising
-from ablate.study.sections.match import refusal
+from ablate.study.sections import Number, one_path, refusal, rising
 
 LEAST = 0.02
 """The share of time below which no variant is called faster or slower."""

@@ -38,8 +38,7 @@ from ablate.study.document import PathKey
 from ablate.study.expand import report_at
 from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches
-from ablate.study.sections.grid import Number, one_path, rising
-from ablate.study.sections.match import refusal
+from ablate.study.sections import Number, one_path, refusal, rising
 
 COLUMNS = ("id", "name", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
 """One row a trial of the grid: value is the float at the path; the losses are NaN where the run has none."""
