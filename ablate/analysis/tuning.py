@@ -12,8 +12,7 @@ from ablate.analysis.compare import confirmatory
 from ablate.analysis.contrast import overlap
 from ablate.analysis.paired import NAN, Differences, Floats
 from ablate.analysis.runs import Runs
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts
+from ablate.core.facts import Evidence, Facts
 from ablate.core.metric import sign
 from ablate.core.search_table import Objective, Parameter, SearchTable
 

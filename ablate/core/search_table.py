@@ -15,8 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ablate.core.cell import Cell
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Trial
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import count, takewhile
 from statistics import fmean
 
-from ablate.core.cell import Cell
 from ablate.core.search_table import SearchTable
+from ablate.core.trial import Cell
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.study.experiment import Experiment

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ablate.base.process import now
-from ablate.core.cell import JUDGED, Cell
 from ablate.core.events import FixedPlan
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Claim, Facts
+from ablate.core.facts import Claim, Evidence, Facts
 from ablate.core.feature import Measured, features
 from ablate.core.record import Record
+from ablate.core.trial import JUDGED, Cell
 from ablate.route.cautions import cautions
 from ablate.route.claims import is_measured
 from ablate.route.gather import comparable, gather

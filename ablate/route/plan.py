@@ -27,8 +27,7 @@ from ablate.analysis.prospects import Asked, Outlook, Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import counted, exact
 from ablate.core.events import FixedPlan
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, Facts
+from ablate.core.facts import BASELINE, Evidence, Facts
 from ablate.core.feature import features
 from ablate.execution.driver import drive
 from ablate.execution.local_pool import default_jobs

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ablate.base.errors import AblateError, StoreError
-from ablate.core.cell import Cell
 from ablate.core.facts import Claim
 from ablate.core.feature import Measured, features
 from ablate.core.record import Record
+from ablate.core.trial import Cell
 from ablate.route.cautions import cautions
 from ablate.route.claims import date_claims
 from ablate.route.gather import comparable

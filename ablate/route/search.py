@@ -7,11 +7,11 @@ from dataclasses import replace
 from functools import partial
 
 from ablate.base.errors import listed
-from ablate.core.cell import Cell
 from ablate.core.facts import BASELINE, Claim
 from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
 from ablate.core.search_table import SearchTable, setting_name
+from ablate.core.trial import Cell
 from ablate.records.folder import Kind
 from ablate.records.store import Store
 from ablate.route.choose import choose, spec_of

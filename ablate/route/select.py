@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ablate.base.errors import Problem, StudyError, listed, nearest
-from ablate.core.cell import Cell
 from ablate.core.facts import BASELINE
+from ablate.core.trial import Cell
 from ablate.study.sections.seeds import in_words
 
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ablate.analysis.claims import Place, unsettled
-from ablate.core.cell import Cell
 from ablate.core.events import Progress
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.record import Record
+from ablate.core.trial import Cell
 
 Until = Mapping[Place, int]
 """The number of seeds that each variant was asked for on each task."""

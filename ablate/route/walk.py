@@ -15,11 +15,11 @@ from statistics import fmean
 from ablate.analysis.compare import added, path_of
 from ablate.base import wording
 from ablate.base.errors import Invalid, StudyError
-from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.facts import Facts
 from ablate.core.metric import Metric, sign
 from ablate.core.record import Record, lost_to_its_variant
+from ablate.core.trial import Cell
 from ablate.search.objectives import measured
 from ablate.study.designs.design import Variant
 from ablate.study.experiment import Experiment

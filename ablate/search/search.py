@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
-from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.metric import Description
 from ablate.core.record import Record, lost_to_its_variant
 from ablate.core.search_table import Parameter
+from ablate.core.trial import Cell
 from ablate.search.objectives import LOST, intermediate, measured, reported, summarised
 from ablate.search.wrapped import directions, quiet
 from ablate.study.searches import SearchSpec

@@ -11,8 +11,8 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from ablate.base.datafile import FOLDER
 from ablate.base.errors import Invalid, Problem, described, listed, nearest
+from ablate.base.files import FOLDER
 from ablate.base.plugins import raised_by_plugin
 from ablate.base.registry import StrictModel
 from ablate.core.derived import Offer

@@ -9,13 +9,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
-from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
-from ablate.core.cell import Cell, Level
+from ablate.base.files import DataFile
 from ablate.core.facts import Claim, Matched
 from ablate.core.feature import features
 from ablate.core.metric import Description, size_of
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Level, Trial
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt
 from ablate.study.designs.design import Config, Design, Resolve, Variant

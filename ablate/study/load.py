@@ -11,9 +11,8 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
-from ablate.base.datafile import FOLDER
 from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
-from ablate.base.files import unreadable
+from ablate.base.files import FOLDER, unreadable
 from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
 from ablate.base.registry import CATALOGUE, Slot
 from ablate.core import names

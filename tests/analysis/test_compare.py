@@ -12,7 +12,7 @@ from ablate.analysis.compare import COLUMNS, compare
 from ablate.analysis.estimates import rate_p
 from ablate.analysis.power import detectable_effect
 from ablate.base.errors import AblateError
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.metric import Metric, Sampling
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])

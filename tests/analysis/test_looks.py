@@ -17,7 +17,7 @@ from ablate.analysis.compare import compare
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.family import p_sequential, weights
 from ablate.analysis.runs import Runs
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.report.sections.curves import seeds
 from ablate.report.sections.runs import incidents
 

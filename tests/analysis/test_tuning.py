@@ -12,7 +12,7 @@ from scipy import stats
 
 from ablate.analysis.compare import compare
 from ablate.analysis.tuning import budget_curves, budgets, changes, edge
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.search_table import Objective, Parameter, SearchTable
 
 NOISE = np.array([0.0, 0.012, -0.006, 0.004, -0.01, 0.003])

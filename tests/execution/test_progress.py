@@ -4,10 +4,9 @@ import io
 
 from rich.console import Console
 
-from ablate.core.cell import Cell
 from ablate.core.events import Asked, Finished
 from ablate.core.record import Record
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Trial
 from ablate.execution.progress import MOST_LINES, Display
 
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.report.draw import style
 
 SVG = "{http://www.w3.org/2000/svg}"

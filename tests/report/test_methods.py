@@ -13,7 +13,7 @@ from made_searches import searched
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.metric import Sampling
 from ablate.core.search_table import SearchTable
 from ablate.report import paper

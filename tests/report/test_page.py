@@ -16,8 +16,7 @@ from synthetic import UGLY, study
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
-from ablate.core.facts import TaskFacts
+from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style

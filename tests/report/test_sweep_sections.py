@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.search_table import SearchTable, undominated
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style

@@ -11,8 +11,7 @@ from synthetic import study
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base import wording
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.page import figures

@@ -17,7 +17,7 @@ from synthetic import UGLY, study
 
 from ablate.analysis.compare import compare
 from ablate.analysis.tuning import budget_curves, budgets, changes
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.search_table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style

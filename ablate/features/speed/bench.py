@@ -10,8 +10,7 @@ from ablate.base.errors import AblateError, Problem, StudyError, listed
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible, now
 from ablate.base.text import at_results, typed
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Claim
+from ablate.core.facts import Claim, Evidence
 from ablate.features.speed.checks import lacks_operations
 from ablate.features.speed.ratios import METRICS
 from ablate.features.speed.section import SpeedSection

@@ -13,8 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullLocator
 
 from ablate.base.wording import exact
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.draw.marks import (

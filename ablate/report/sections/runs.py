@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.feature import features
 from ablate.core.record import why
 from ablate.core.short_names import in_short_names

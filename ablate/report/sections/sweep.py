@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from ablate.base import wording
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import sign
 from ablate.core.search_table import Objective, SearchTable, undominated
 from ablate.report import searches
