@@ -28,8 +28,8 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from ablate.base.datafile import DataFile
     from ablate.base.errors import Invalid
-    from ablate.base.files import DataFile
     from ablate.base.registry import PartConfig, register
     from ablate.commands.results import Results, load, run
     from ablate.route.options import Options
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["DataFile", "Invalid", "Options", "PartConfig", "Results", "load", "register", "run"]
 
 _WHERE = {
-    "DataFile": "base.files",
+    "DataFile": "base.datafile",
     "Invalid": "base.errors",
     "Options": "route.options",
     "PartConfig": "base.registry",

@@ -7,10 +7,9 @@ from rich.console import Console
 from ablate.commands.options import saying
 from ablate.commands.plan import show_plan
 from ablate.route.options import Options
-from ablate.route.plan import known_of, planned, study_of
+from ablate.route.plan import planned, study_of
 
 
 def print_plan(path: Path, options: Options, console: Console, detect: float | None = None) -> None:
     """Prints the plan of a study, as `ablate plan` does."""
-    known = known_of(study_of(path, options), options, saying(console))
-    show_plan(planned(known, options, detect), console)
+    show_plan(planned(study_of(path, options), options, saying(console), detect), console)

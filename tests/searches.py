@@ -10,7 +10,7 @@ import pandas as pd
 
 from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts, VariantFacts
 from ablate.core.metric import Metric
-from ablate.core.search_table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
+from ablate.features.search.table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 
 ACCURACY = Objective("accuracy", "max", "validation", floor=0.1)
 PARAMETERS = Objective("parameters", "min", "cost")

@@ -12,7 +12,7 @@ import pandas as pd
 from ablate.core.events import Progress
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
-from ablate.search.search import Search, SearchPlan
+from ablate.features.search.search import Search, SearchPlan
 from ablate.study.experiment import Experiment
 from ablate.study.prepare import prepare
 
@@ -69,7 +69,7 @@ def train(
 
 def search_of(experiment: Experiment, stream: str = "", *, kind: str = "search") -> Search:
     """The search of a prepared study on its baseline; a store is not needed."""
-    spec = getattr(experiment, kind)
+    spec = experiment.read["search"][kind]
     base = experiment.variants[0].configs[0]
 
     def cells_of(number: int, point: Mapping[str, Any]) -> Any:

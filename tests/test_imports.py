@@ -94,7 +94,7 @@ def test_there_are_no_circles() -> None:
         ),
         (
             "study/claims.py",
-            "def f():\n    import ablate.search.search",
+            "def f():\n    import ablate.search.parts",
             "ablate.study.claims imports ablate.search",
         ),
         ("base/text.py", "from ablate.base import files", ""),

@@ -39,7 +39,7 @@ def comparable(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("jobs", [1, 0])
-def test_the_number_of_jobs_changes_no_bit(folders: dict[int, Path], jobs: int) -> None:
+def test_the_number_of_jobs_changes_no_bit(folders, jobs):
     two, other = (ablate.load(folders[each]) for each in (2, jobs))
     for one, again in ((two.trials, other.trials), (two.curves, other.curves)):
         pd.testing.assert_frame_equal(comparable(one), comparable(again), check_exact=True)
@@ -47,9 +47,9 @@ def test_the_number_of_jobs_changes_no_bit(folders: dict[int, Path], jobs: int) 
     assert set(two.trials.status) == {"completed"}
 
 
-def test_all_variants_of_a_seed_see_the_same_data(folders: dict[int, Path]) -> None:
+def test_all_variants_of_a_seed_see_the_same_data(folders):
     store, trials = Store(folders[0].parent / "store"), ablate.load(folders[0]).trials
-    digests = {seed: [store.load(i).data for i in group.id] for seed, group in trials.groupby("seed")}  # type: ignore[union-attr]
+    digests = {seed: [store.load(i).data for i in group.id] for seed, group in trials.groupby("seed")}
     for seed, of_seed in digests.items():
         assert of_seed[0], seed
         assert all(data == of_seed[0] for data in of_seed)

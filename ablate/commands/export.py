@@ -91,7 +91,7 @@ def command(
 
     folder, faults = report_folder(study, results), list[str]()
     if optuna is not None:
-        return _searches(folder, optuna)
+        return _exported(folder, optuna)
     out = out or folder.paper
     found = material(folder)
     made = for_paper(found, width, only, faults.append, out.as_posix())
@@ -104,25 +104,13 @@ def command(
     return 1 if faults else 0
 
 
-def _searches(folder: StudyFolder, url: str) -> int:
-    """Writes each search of a study as one of Optuna's."""
+def _exported(folder: StudyFolder, url: str) -> int:
+    """Writes the searches of a study into a storage of Optuna's."""
     from ablate.base.errors import AblateError
-    from ablate.search.table import rebuilt
+    from ablate.core.feature import features
 
-    names = []
-    for kind in folder.search_tables:
-        if (table := folder.search_table(kind)) is not None:
-            for variant, task in dict.fromkeys(
-                zip(table.trials["variant"], table.trials["task"], strict=True)
-            ):
-                names.append(" ".join(filter(None, [folder.name, kind, variant, task])))
-                try:
-                    rebuilt(table, variant, task, url, names[-1])
-                except Exception as error:
-                    first = next(iter(str(error).splitlines()), type(error).__name__)
-                    raise AblateError(
-                        f"--optuna {masked(url)}: {masked(first)}; name another storage"
-                    ) from None
+    evidence = folder.evidence()
+    names = [name for feature in features() for name in feature.export(evidence, url)]
     if not names:
         raise AblateError(
             f"{folder.path}: has no table of a search; run a study with `search:` or `tune:` first"

@@ -28,16 +28,12 @@ from ablate.report.words import say
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ablate.core.search_table import Parameter
     from ablate.route.options import Options
     from ablate.route.plan import Planned
     from ablate.study.experiment import Experiment
-    from ablate.study.searches import SearchSpec
 
 WIDTH = 100
 """Of sentences, in characters, in a wide terminal."""
-TEXT = ("variant", "task", "path", "values", "when")
-"""Headings of the columns that hold text; the others hold numbers."""
 
 
 @click.command("plan")
@@ -76,15 +72,14 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
     interrupted.
     """
     from ablate.route.options import Options
-    from ablate.route.plan import known_of, planned, study_of
+    from ablate.route.plan import planned, study_of
 
     settings, failed = Options(**options), []
     with printing(as_json) as console:
         experiment = study_of(study, settings)
         if pilot is not None:
             failed = _pilot(experiment, pilot, settings, console)
-        known = known_of(experiment, settings, saying(console))
-        found = planned(known, settings, detect, piloted=pilot is not None)
+        found = planned(experiment, settings, saying(console), detect, piloted=pilot is not None)
         if not as_json:
             show_plan(found, console)
     if as_json:
@@ -99,19 +94,23 @@ def _pilot(experiment: Experiment, seeds: int, options: Options, console: Consol
     from ablate.base.locks import exclusive, training
     from ablate.base.process import interruptible
     from ablate.commands.run import telling_what_is_kept
-    from ablate.route.plan import known_of, pilot
+    from ablate.records.folder import StudyFolder
+    from ablate.records.store import Store
+    from ablate.route.plan import pilot
 
-    say = saying(console)
-    known = known_of(experiment, options, saying(console, "warning"), read_only=False)
-    store, folder = known.store, known.folder
+    say, warn, name = saying(console), saying(console, "warning"), experiment.study.name
+    store = Store(options.results / "store", warn)
     say(f"Pilot: {counted(seeds, 'seed')} of every variant, which are never judged.")
     with (
-        exclusive(store.root, folder.name, say),
+        exclusive(store.root, name, say),
         interruptible(),
-        telling_what_is_kept(folder, store),
-        training(store.root, folder.name, say),
+        telling_what_is_kept(StudyFolder(options.results, name), store),
+        training(store.root, name, say),
     ):
-        return pilot(known, seeds, options, console)
+        failed = pilot(experiment, seeds, options, store, console)
+    for trial in failed:
+        warn(f"failed: {trial}")
+    return failed
 
 
 def show_plan(plan: Planned, console: Console) -> None:
@@ -129,48 +128,34 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
     """What a plan says, in lines and tables; the items of its lists in lines of at most `width`."""
     from ablate.report.prospects import power_parts
 
-    experiment, study = plan.experiment, plan.experiment.study
+    experiment, total = plan.experiment, plan.at_most
     yield from _variants(plan)
-    walks, jobs = experiment.walks, plan.pace.jobs
-    total, seconds = (plan.at_most, plan.expected) if walks else (len(plan.todo), plan.seconds_as_given)
-    most = bool(walks or study.seeds.looks)
-    expected = say("plan.to_train", most, total, seconds, min(jobs, total), not experiment.tune)
-    expected = expected if total else say("plan.cached")
-    if experiment.tune:
-        yield from _search(plan, "tune", experiment.tune)
-        untuned = expected if plan.trained_as_given else ""
-        expected = say("plan.tuned", untuned, plan.at_most, plan.expected, min(jobs, plan.at_most))
     for sentences, _ in plan.features.values():
         yield from (f"\n{sentence}" for sentence in sentences)
-    yield f"\n{expected}"
-    if experiment.search:
-        yield from _search(plan, "search", experiment.search)
-        yield say("plan.swept")
-    for title, items in (
-        (say("plan.power"), [*power_parts(plan.power, str(experiment.path))]),
-        (say("plan.cautions"), plan.cautions),
-    ):
+    most = bool(plan.chooses or experiment.study.seeds.looks)
+    expected = say("plan.to_train", most, total, plan.expected, min(plan.jobs, total))
+    yield "\n" + (expected if total else say("plan.cached"))
+    power = [*power_parts(plan.power, str(experiment.path))]
+    for title, items in ((say("plan.power"), power), (say("plan.cautions"), plan.cautions)):
         yield from [f"\n{title}"] if items else ()
         for item in items:
             if isinstance(item, Table):
                 yield from (item, "")
             else:
-                yield textwrap.fill(
-                    item, width, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False
-                )
+                text = textwrap.fill(item, width - 4, break_on_hyphens=False)
+                yield "  - " + textwrap.indent(text, "    ").lstrip()
 
 
 def _variants(plan: Planned) -> Iterator[Table]:
     """Sizes and trials, matched settings, and parameters by part; a row for each variant and task."""
-    experiment = plan.experiment
-    described = [experiment.describe(variant) for variant in experiment.variants]
-    longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described, strict=True))
-    match, several = experiment.study.match, len(experiment.tasks) > 1
+    experiment, match = plan.experiment, plan.experiment.study.match
+    described = {variant.name: experiment.describe(variant) for variant in experiment.variants}
+    longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described.values(), strict=True))
     sizes, matched, by_part = [], [], []
-    for variant, of_variant in zip(experiment.variants, described, strict=True):
+    for variant, of_variant in described.items():
         for index, (task, found) in enumerate(zip(experiment.tasks, of_variant, strict=True)):
-            name = {"variant": variant.name} | ({"task": task} if several else {})
-            ready = plan.cached.get((variant.name, task), 0)
+            name = {"variant": variant} | ({"task": task} if len(experiment.tasks) > 1 else {})
+            ready = plan.cached.get((variant, task), 0)
             size = {
                 "parameters": found.parameters,
                 "FLOPs forward": found.flops,
@@ -182,49 +167,18 @@ def _variants(plan: Planned) -> Iterator[Table]:
             sizes.append(name | {key: count(n) for key, n in size.items()})
             own = found.parameters_by_part
             by_part.append(name | {key.replace("_", " "): count(n) for key, n in own.items()})
-            if match and experiment.matched:
-                fit = experiment.matched[variant.name][index]
+            if match and variant in experiment.matched:
+                fit = experiment.matched[variant][index]
                 value = {match.by.rpartition(".")[2]: brief(fit.value), "residual": percent(fit.residual, 2)}
                 matched.append(name | value)
     yield _table(say("plan.title", experiment.study.name, len(experiment.variants)), sizes)
     if match and matched:
         yield _table(say("plan.matched", match.quantity, match.by), matched)
-    if any(found.parameters_by_part for of_variant in described for found in of_variant):
+    if any(found.parameters_by_part for of_variant in described.values() for found in of_variant):
         yield _table(say("plan.by_part"), by_part)
 
 
-def _search(plan: Planned, kind: str, spec: SearchSpec) -> Iterator[str | Table]:
-    """The space of a search and its budget."""
-    from ablate.study.schema import winner_names
-
-    experiment, facts, tunes = plan.experiment, spec.facts(), kind == "tune"
-    space = [{"path": p.path, "values": _values(p), "when": p.when} for p in facts.parameters]
-    yield _table(say("plan.space", kind), space)
-    yield "\n" + say(
-        "plan.search",
-        settings=facts.trials,
-        sampler=facts.sampler,
-        pruner="" if facts.pruner == "none" else facts.pruner,
-        variants=len(experiment.variants) if tunes else 0,
-        objectives=[say("plan.objective", o.name, o.direction) for o in facts.objectives],
-        seeds=len(spec.seeds),
-        trials=plan.settings(kind, spec),
-        then=say("plan.chosen", experiment.trains_untuned)
-        if tunes
-        else say("plan.winners", winner_names(spec.winners)),
-    )
-
-
-def _values(parameter: Parameter) -> str:
-    """The values that a path can take, in words."""
-    if parameter.choices:
-        return ", ".join(parameter.choices)
-    bounds = parameter.low, parameter.high, parameter.step
-    low, high, step = (None if n is None else f"{n:g}" for n in bounds)
-    return say("plan.range", parameter.kind == "int", low, high, step, parameter.log)
-
-
 def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
-    empty = {heading: "" if heading in TEXT else "0" for row in rows for heading in row}
-    columns = [Column(heading, heading, heading not in TEXT) for heading in empty]
+    empty = {heading: "" if heading in ("variant", "task") else "0" for row in rows for heading in row}
+    columns = [Column(heading, heading, bool(start)) for heading, start in empty.items()]
     return tabulated(columns, [empty | dict(row) for row in rows], title)

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ablate.core.facts import Evidence
-    from ablate.core.search_table import SearchTable
     from ablate.records.folder import StudyFolder
 
 
@@ -46,9 +45,9 @@ class Results:
         return self.evidence.curves
 
     @property
-    def searched(self) -> SearchTable | None:
-        """The settings that a sweep or tuning has tried: `.trials`, a row a setting, and `.facts`."""
-        return _study(self.folder).search_table(self.evidence.facts.searched)
+    def searched(self) -> pd.DataFrame:
+        """The settings that a sweep or tuning has tried, a row a setting; without rows where none was."""
+        return self.evidence.frame("search", ())
 
     def figures(self) -> dict[str, Figure]:
         """The figures of the report by name: `forest`, `seeds`, `cost`, the learning curves, those of a sweep."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ablate.base.errors import AblateError, Problem, StudyError
+from ablate.base.errors import AblateError
 from ablate.base.wording import joined
 from ablate.commands.options import (
     AS_JSON,
@@ -120,19 +120,18 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 
     with gc_paused():
         from ablate.execution.progress import Display
+        from ablate.route.choose import settling
         from ablate.route.confirm import confirming
         from ablate.route.run import follow
         from ablate.route.running import Listeners, Run, Workers
-        from ablate.route.select import select
+        from ablate.route.trials import select
         from ablate.study.prepare import prepare
         from ablate.tracking.tracker import Tracker
 
         experiment = prepare(document, confirm=options.confirm)
         refuse_another(experiment, options.results)
         experiment = confirming(experiment, options.results, options.seeds)
-    if options.sweep and experiment.search is None:
-        rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
-        raise StudyError([Problem(rule, ("search",), hint=hint, source=str(path))])
+    chooses = settling(experiment, options)
     # Unknown names are refused before anything is written.
     select(experiment.cells(), options.only, options.seed)
     store = Store(options.results / "store", warn)
@@ -141,11 +140,10 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
             say(explained(folder, differs))
         experiment = experiment.reporting(folder.name, differs)
         workers = Workers(experiment, options.jobs)
-        searches = options.sweep or experiment.tune is not None
-        at_most = searches or experiment.walks or bool(experiment.study.seeds.looks)
+        at_most = bool(chooses or experiment.study.seeds.looks)
         display = Display(console, experiment.study.name, experiment.metric, workers.jobs, at_most=at_most)
         listeners = Listeners(console, display, Tracker(folder, options.tracking_uri, warn))
-        planned = None if searches else {cell.id for cell in experiment.cells()}
+        planned = None if chooses else {cell.id for cell in experiment.cells()}
         with telling_what_is_kept(folder, store, planned):
             return follow(Run(experiment, folder, store, options, workers, listeners, say, warn))
 

@@ -75,7 +75,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         "output": record.output,
         "traceback": record.error,
         "to repeat it, with the baseline of the same seed": "\n".join(
-            _repeat(folder, file, cell, record) for folder, file, cell, _ in where
+            _repeat(folder, cell, record) for folder, _, cell, _ in where
         ),
     }
     for title, text in sections.items():
@@ -114,13 +114,12 @@ def _from_row(cell: Cell, row: Mapping[str, Any]) -> Record:
     return Record(row["id"], {}, row["seed"], row["status"], metrics=metrics, reason=row.get("reason") or "")
 
 
-def _repeat(folder: StudyFolder, file: str, cell: Cell, record: Record) -> str:
+def _repeat(folder: StudyFolder, cell: Cell, record: Record) -> str:
     """The command that trains the trial again, from the resolved study with the options of its run."""
     study, where = folder.study_file, at_results(folder.results)
     of_sweep = folder.has_report and folder.facts().searched == "sweep"
-    of_sweep |= file == folder.search_tables["sweep"].name
     if of_sweep or not cell.judged:
-        # `--only` cannot name a setting of a search, a winner, or a variant before it was tuned.
+        # `--only` cannot name a winner, or what no verdict rests on.
         again = shlex.join(["ablate", "sweep" if of_sweep else "run", str(study), *where])
         return f"{again}   # remove its record from the store first: {record.id}.json"
     only = ["--only", cell.variant, "--seed", str(cell.seed), "--fresh", *where]

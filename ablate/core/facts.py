@@ -155,11 +155,12 @@ class Facts:
     features: dict[str, Any] = field(default_factory=dict)
     # Metric → the value on validation data whose first time is asked for; empty: none.
     target: dict[str, float] = field(default_factory=dict)
-    # Variants of the study that are not judged, since their search is not over.
+    # Variants of the study that are not judged, since the run did not search for them.
     left_out: list[str] = field(default_factory=list)
     # Variant, or `path=level`, → the name that the study gives it for readers; see `core.short_names`.
     labels: dict[str, str] = field(default_factory=dict)
-    searched: str = ""  # `sweep` or `tuning` when a search came before: its table is beside this one.
+    # How the variants were chosen: `sweep`, `tuning`, `path`, or `report`, as in an earlier one; else empty.
+    searched: str = ""
     # What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, …
     differs: list[str] = field(default_factory=list)
     source: str = ""  # The study file, relative to the folder of the report; empty where that is not known.

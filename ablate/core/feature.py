@@ -66,25 +66,52 @@ class Feature:
         """Its sections of a study: name → (type, default)."""
         return {}
 
-    def check(self, draft: Any) -> None:
-        """Refuses mistakes of meaning in its sections, by `draft.document`; baseline and variants can be built."""
+    def check(self, draft: Any) -> Any:
+        """Refuses mistakes of meaning in its sections, by `draft.document`; baseline and variants can be built.
+
+        What it returns is `experiment.read` under its name.
+        """
+
+    def varies(self, study: Any) -> Mapping[str, Sequence[str]]:
+        """Section of its own → the paths whose values it chooses for each variant."""
+        return {}
+
+    def names(self, study: Any) -> Sequence[str]:
+        """Names of variants that it will find, which claims and labels may use."""
+        return ()
+
+    def settles(self, experiment: Any, options: Any = None) -> bool:
+        """Whether trainings choose the variants of a run with these options; `StudyError` where they cannot."""
+        return False
+
+    def settle(self, run: Any) -> Any:
+        """The experiment with the variants that were chosen, how and by which trainings; may `run.drive(plan)`."""
+        return run.experiment
+
+    def adds(self, experiment: Any) -> int:
+        """How many variants it will add to those of the study."""
+        return 0
+
+    def at_most(self, experiment: Any, left: int) -> int:
+        """The most trainings of a run that it settles, with `left` of the variants as the study gives them."""
+        return left
 
     def facts(self, experiment: Any) -> Mapping[str, Any]:
         """What it keeps with the facts of a study, plain data under its name."""
         return {}
 
     def companions(self, experiment: Any, cell: Cell) -> Sequence[Cell]:
-        """The trainings that accompany a judged cell; their role is its name."""
+        """The trainings that accompany a judged cell, each with a role of its own."""
         return ()
 
-    def frame(
+    def frames(
         self, experiment: Any, cells: Sequence[Cell], records: Mapping[str, Record]
-    ) -> pd.DataFrame | None:
-        """What it keeps of the trainings that it asked for; one row a trial, under its name. None: nothing."""
-        return None
+    ) -> Mapping[str, pd.DataFrame]:
+        """Name → a table that it keeps of its trainings, among these that no verdict rests on."""
+        return {}
 
     def begun(self, run: Any) -> bool:
-        """Whether a new claim about its metrics comes too late, as something measured is known already."""
+        """Whether a new claim about its metrics, or about what it settles, comes too late: something is known."""
         return False
 
     def measure(self, run: Any, missing: bool) -> Measured | None:
@@ -117,6 +144,10 @@ class Feature:
         """Name of a CSV file without its ending → what it makes of the evidence; without rows, there is no file."""
         return {}
 
+    def export(self, evidence: Evidence, url: str) -> list[str]:
+        """Writes what it keeps into a storage of another tool, and returns the names that it has there."""
+        return []
+
     def rooms(self, kind: str) -> list[str]:
         """The modules of its folder `sections` or `commands`."""
         package = f"{type(self).__module__}.{kind}"
@@ -143,7 +174,8 @@ def features() -> tuple[Feature, ...]:
         return ()
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{PACKAGE}.{module.name}")
-    left = {feature.name: feature for feature in (kind() for kind in Feature.__subclasses__())}
+    every = sorted((kind() for kind in Feature.__subclasses__()), key=lambda feature: feature.name)
+    left = {feature.name: feature for feature in every}
     found: list[Feature] = []
     while left:
         name = next(name for name, feature in left.items() if not {*feature.after} & left.keys())

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 Direction = Literal["max", "min"]
 Outcome = Literal["graded", "all_or_nothing"]
@@ -35,6 +39,15 @@ class Metric:
 def sign(metric: Any) -> float:
     """1 where more of a metric, or an objective, is better; −1 where less is."""
     return 1.0 if metric.direction == "max" else -1.0
+
+
+def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Whether each of the points (n × objectives; more is better) is on the Pareto front."""
+    import numpy as np
+
+    return np.array(
+        [not ((points >= point).all(axis=1) & (points > point).any(axis=1)).any() for point in points], bool
+    )
 
 
 @dataclass(frozen=True)

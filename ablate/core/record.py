@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -103,3 +104,26 @@ class Record:
             for one in (self, trial)
         )
         return (self.seed, self.stream, mine) == (trial.seed, trial.stream, asked)
+
+
+def on_validation(record: Record, metric: str, at: str) -> tuple[float, str]:
+    """Returns a metric of one finished trial, NaN if it has no value, and its source.
+
+    The source is `validation`, or `own` if the workload does not measure the metric on validation data. `at` is `last`,
+    or `best_validation`: the step at which it was best on validation.
+    """
+    name = f"validation_{metric}"
+    curve, known = record.curves.get(name), record.metrics
+    if at == "best_validation" and curve is not None:
+        found = curve.values[curve.steps == known.get(f"{metric}_best_step")]
+        if len(found):
+            return float(found[0]), "validation"
+    if name in known:
+        return _number(known[name]), "validation"
+    if curve is not None and len(curve.values):
+        return float(curve.values[-1]), "validation"
+    return _number(known.get(f"{metric}_at_{at}", known.get(metric))), "own"
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else float(value)

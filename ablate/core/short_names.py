@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ablate.core.facts import BASELINE, Facts, VariantFacts
-from ablate.core.search_table import WINNER
 
 # Ends of paths whose word, with its level before it, would not be read as it is meant.
 _NOUNS = {
@@ -103,6 +102,6 @@ def in_short_names(words: str, names: Mapping[str, str]) -> str:
 
 def with_name(name: str) -> str:
     """`with additive scoring`, `without positions`, `with the baseline`."""
-    if name in (BASELINE, WINNER):
+    if name in (BASELINE, "winner"):
         return f"with the {name}"
     return f"without {name.removeprefix('no ')}" if name.startswith("no ") else f"with {name}"

@@ -8,32 +8,29 @@ answer.txt, comparisons.csv, claims.csv  its verdicts
 *.csv                                    the other tables of the report
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
-sweep.parquet                            the settings that a sweep has tried
-tuning.parquet, untuned/                 the settings that tuning has tried; the evidence of the untuned variants
+variants.json                            the variants as they were judged, and who chose them
 evaluation.csv, attention.npz            evaluations of kept weights
 ../store/studies/<study>.json            the list of trials: see `ablate.records.trial_list`
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
 from ablate.core import names
 from ablate.core.facts import Evidence, Facts
-from ablate.core.search_table import SearchFacts, SearchTable
 from ablate.core.trial import Cell
 from ablate.records.tables import (
     CURVES,
     TRIALS,
     EvidenceFiles,
-    load_frame,
     read_csv,
     rows_and_facts,
-    save_frame,
     write_csv,
 )
 from ablate.records.trial_list import TrialList
@@ -41,19 +38,15 @@ from ablate.records.trial_list import TrialList
 if TYPE_CHECKING:
     import pandas as pd
 
-# The search that came before the verdicts; `Facts.searched` has the same names.
-Kind = Literal["sweep", "tuning"]
-
 ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
 STABILITY, SPEED, SCALING = "stability.csv", "speed.csv", "scaling.csv"
 BESIDE = (STABILITY, SPEED, SCALING)  # The tables of some studies.
-UNTUNED = "untuned"  # The folder of the variants before they were tuned.
 _VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
 CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
 _STUDY = "study.yaml"
 _PAGES = ("report.html", "report.md")
 _FIGURES = "figures"
-_TABLES = {"sweep": "sweep.parquet", "tuning": "tuning.parquet"}
+_VARIANTS = "variants.json"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)  # The files of every report.
 
 
@@ -68,11 +61,7 @@ class StudyFolder:
         self.study_file = self.path / _STUDY
         self.report_file, self.markdown_file = (self.path / name for name in _PAGES)
         self.paper = self.path / "paper"
-        self.search_tables = {kind: self.path / name for kind, name in _TABLES.items()}
-        self._evidence = {
-            False: EvidenceFiles(self.path, frozenset(_TABLES.values())),
-            True: EvidenceFiles(self.path / UNTUNED, frozenset(), UNTUNED),
-        }
+        self._evidence = EvidenceFiles(self.path)
 
     @property
     def written(self) -> StudyFolder | None:
@@ -104,15 +93,11 @@ class StudyFolder:
         except AblateError:
             return True
 
-    @property
-    def has_untuned(self) -> bool:
-        """Whether there is evidence of the variants before they were tuned."""
-        return self._evidence[True].found
-
     def artifacts(self) -> list[Path]:
         """The files of a report that MLflow keeps."""
-        names = (*_PAGES, _FIGURES, _STUDY, *_TABLES.values())
-        return [*filter(Path.exists, (self.path / name for name in names)), *sorted(self.path.glob("*.csv"))]
+        names = (*_PAGES, _FIGURES, _STUDY, _VARIANTS)
+        tables = [*self.path.glob("*.csv"), *self._evidence.beside.values()]
+        return [*filter(Path.exists, (self.path / name for name in names)), *sorted(tables)]
 
     def readable(self) -> dict[str, Path]:
         """The files that every report has, by name; those that are there."""
@@ -135,7 +120,7 @@ class StudyFolder:
 
     def ids(self) -> set[str]:
         """Every trial that the list of trials or a table of the study names. Raises `AblateError`."""
-        return {cell.id for cell in self.trial_list.cells()} | {cell.id for _, cell, _ in self.rows()}
+        return {cell.id for cell in self.trial_list.cells()} | self._evidence.ids()
 
     def find(self, trial_id: str) -> list[tuple[str, Cell, dict[str, Any]]]:
         """The study's references to a trial: its rows, or its place on the list of trials with an empty row."""
@@ -146,30 +131,27 @@ class StudyFolder:
         """Name, size and time of every file of a report; raises `ValueError` when one that each has is missing."""
         if not all((self.path / name).is_file() for name in _REPORTED):
             raise ValueError("a file of the report is missing")
-        files = [path for folder in (self.path, self.path / UNTUNED) for path in folder.glob("[!.]*.*")]
-        paths = sorted(path for path in (*files, self.path / _FIGURES) if path.exists())
+        paths = sorted(path for path in (*self.path.glob("[!.]*.*"), self.path / _FIGURES) if path.exists())
         states = [(path, path.stat()) for path in paths]
         return [(str(path.relative_to(self.path)), s.st_size, s.st_mtime_ns) for path, s in states]
 
     def rows(self) -> Iterator[tuple[str, Cell, dict[str, Any]]]:
         """Every row of the study's tables: the file, the trial's place, and the row. Raises `AblateError`.
 
-        A row of a table of trials has id, variant, task, seed, factors, status, reason and metrics. A setting of a
-        search gives a row for each of its trainings, with the setting's values, status and reason.
+        A row has id, variant, task, seed, factors, status, reason and metrics.
         """
-        for kind, path in self.search_tables.items():
-            if table := self.search_table(kind):
-                for index, cell in table.cells(swept=kind == "sweep"):
-                    place = {"id": cell.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
-                    ended = table.trials.loc[index, ["status", "reason"]].to_dict()
-                    yield path.name, cell, place | dict(cell.levels) | ended
-        for files in self._evidence.values():
-            for path, cell, row in files.rows():
-                yield str(path.relative_to(self.path)), cell, row
+        for path, cell, row in self._evidence.rows():
+            yield path.name, cell, row
 
-    def evidence(self, *, untuned: bool = False) -> Evidence:
-        """The evidence of the last report, or that of the variants before they were tuned. Raises `AblateError`."""
-        return self._evidence[untuned].load()
+    def evidence(self) -> Evidence:
+        """The evidence of the last report. Raises `AblateError`."""
+        return self._evidence.load()
+
+    def variants(self) -> Mapping[str, Any] | None:
+        """The variants as they were judged, with their configs; None where no report has kept them."""
+        path = self.path / _VARIANTS
+        found: Mapping[str, Any] | None = json.loads(path.read_text("utf-8")) if path.is_file() else None
+        return found
 
     def facts(self) -> Facts:
         """The facts of the last report, without its frames. Raises `AblateError`."""
@@ -179,26 +161,13 @@ class StudyFolder:
         """The status of every trial of the last report. Raises `AblateError`."""
         return [row["status"] for row in rows_and_facts(self.path / TRIALS, ["status"])[0]]
 
-    def save_evidence(self, evidence: Evidence, *, untuned: bool = False) -> None:
-        """Writes the frames, each whole or not at all; without examples or a grid, removes those of an earlier run."""
-        self._evidence[untuned].save(evidence)
+    def save_evidence(self, evidence: Evidence) -> None:
+        """Writes the frames, each whole or not at all; removes those of an earlier run that have no rows any more."""
+        self._evidence.save(evidence)
 
-    def search_table(self, kind: str) -> SearchTable | None:
-        """The settings that a sweep or tuning has tried; None where there is no table. Raises `AblateError`."""
-        path = self.search_tables.get(kind)
-        if path is None or not path.is_file():
-            return None
-        return SearchTable(*load_frame(path, SearchFacts.from_dict))
-
-    def save_search_table(self, kind: Kind, table: SearchTable) -> None:
-        """Writes the settings that a sweep or tuning has tried."""
-        save_frame(self.search_tables[kind], table.trials, table.facts)
-
-    def forget_search(self, kind: Kind) -> None:
-        """Removes the files of a search that the study no longer has; its trials stay in the store."""
-        beside = (self.path / UNTUNED).glob("*") if kind == "tuning" else ()
-        for path in (self.search_tables[kind], *beside):
-            path.unlink(missing_ok=True)
+    def save_variants(self, judged: Mapping[str, Any]) -> None:
+        """Writes the variants as they are judged, with their configs."""
+        write_text(self.path / _VARIANTS, json.dumps(judged, indent=1) + "\n")
 
     def save_page(self, page: Mapping[str, str | bytes]) -> None:
         """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this

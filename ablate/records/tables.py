@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data, replacing, write_text
 from ablate.core.facts import Evidence, Facts
-from ablate.core.trial import Cell, Trial
+from ablate.core.trial import JUDGED, Cell, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,27 +135,23 @@ class EvidenceFiles:
     """The frames of some evidence in a folder; all but trials and curves are missing where they have no rows."""
 
     folder: Path
-    others: frozenset[str]  # Names of files there that are no frames of the evidence.
-    role: str = ""  # Of its trials, where verdicts do not rest on them; it ends the names of their variants.
 
     @property
-    def found(self) -> bool:
-        """Whether there is evidence."""
-        return all((self.folder / name).is_file() for name in (TRIALS, CURVES))
-
-    @property
-    def _beside(self) -> dict[str, Path]:
+    def beside(self) -> dict[str, Path]:
         """Name → the file of a feature's frame."""
-        known = {TRIALS, CURVES, EXAMPLES, *self.others}
-        files = sorted(self.folder.glob("[!.]*.parquet"))
-        return {path.stem: path for path in files if path.name not in known}
+        found = {path.stem: path for path in sorted(self.folder.glob("[!.]*.parquet"))}
+        return {name: path for name, path in found.items() if path.name not in (TRIALS, CURVES, EXAMPLES)}
 
     def load(self) -> Evidence:
         """The evidence. Raises `AblateError`."""
         examples = self.folder / EXAMPLES
         known = {"examples": load_frame(examples, dict)[1]} if examples.is_file() else {}
-        frames = {name: load_frame(path, dict)[1] for name, path in self._beside.items()}
+        beside = {name: load_frame(path, dict) for name, path in self.beside.items()}
         facts, trials = load_frame(self.folder / TRIALS, Facts.from_dict)
+        # An earlier version kept what the rows of a table share with it.
+        shared = {name: of for name, (of, _) in beside.items() if of}
+        facts = dataclasses.replace(facts, features={**shared, **facts.features})
+        frames = {name: frame for name, (_, frame) in beside.items()}
         return Evidence(facts, trials, load_frame(self.folder / CURVES, dict)[1], frames=frames, **known)
 
     def save(self, evidence: Evidence) -> None:
@@ -163,12 +159,18 @@ class EvidenceFiles:
         save_frame(self.folder / TRIALS, evidence.trials, evidence.facts)
         save_frame(self.folder / CURVES, evidence.curves)
         frames = {**evidence.frames, Path(EXAMPLES).stem: evidence.examples}
-        for name in {*frames, *self._beside}:
+        for name in {*frames, *self.beside}:
             path = self.folder / f"{name}.parquet"
             if name in frames and len(frames[name]):
                 save_frame(path, frames[name])
             else:
                 path.unlink(missing_ok=True)
+
+    def ids(self) -> set[str]:
+        """Every trial in its tables; a row that several trials have made lists them as `ids`. Raises `AblateError`."""
+        paths = filter(Path.is_file, (self.folder / TRIALS, *self.beside.values()))
+        rows = [row for path in paths for row in rows_and_facts(path)[0]]
+        return {trial for row in rows for trial in row.get("ids", [row.get("id")]) if trial}
 
     def rows(self) -> Iterator[tuple[Path, Cell, dict[str, Any]]]:
         """The file, the place in the study and the row of every trial, of one that has several its first.
@@ -178,14 +180,14 @@ class EvidenceFiles:
         if not (self.folder / TRIALS).is_file():
             return
         known: set[str] = set()
-        for path in (self.folder / TRIALS, *self._beside.values()):
+        for path in (self.folder / TRIALS, *self.beside.values()):
             rows, facts = rows_and_facts(path)
             if path.name == TRIALS:
                 several = len(facts.get("tasks", [])) > 1
                 levels = {path for variant in facts.get("variants", []) for path in variant["levels"]}
             for row in rows if rows and {"id", "variant", "task", "seed"} <= rows[0].keys() else ():
                 if row["id"] not in known:
-                    role = self.role or ("judged" if path.name == TRIALS else path.stem)
+                    role = JUDGED if path.name == TRIALS else path.stem
                     yield path, _cell(row, levels, role, several=several), row
             known |= {row["id"] for row in rows if "id" in row}
 
@@ -193,7 +195,7 @@ class EvidenceFiles:
 def _cell(row: Mapping[str, Any], paths: set[str], role: str, *, several: bool) -> Cell:
     """The place of a trial, which has an id and a seed, and no config."""
     variant, task, seed = (row[name] for name in ("variant", "task", "seed"))
-    variant += " untuned" if role == "untuned" else ""
-    name = f"{variant}{f' on {task}' if several and task else ''} seed {seed}"
+    known = variant if role == JUDGED else f"{variant} {role}"
+    name = f"{known}{f' on {task}' if several and task else ''} seed {seed}"
     levels = {path: row[path] for path in sorted(paths) if row.get(path) is not None}
     return Cell(variant, task, seed, Trial(row["id"], {}, seed), row.get("name", name), levels, role)

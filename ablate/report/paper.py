@@ -142,7 +142,7 @@ def methods(material: Material) -> str:
     Empty where the study planned no comparison and timed nothing. It cites papers of `templates/references.bib` by
     key, as `[@akiba2019optuna]`, which pandoc reads as it stands.
     """
-    facts, searched = material.facts, material.searched
+    facts = material.facts
     planned = planned_rows(material.comparisons)
     measured = " ".join(filter(None, (feature.account(material.evidence) for feature in features())))
     if not planned and not measured:
@@ -167,7 +167,7 @@ def methods(material: Material) -> str:
         runs=sum(int(side.asked.sum()) for side in sides),
         diverged=sum(side.diverged for side in sides),
         missing=sum(int((side.asked & ~side.ended).sum()) for side in sides),
-        searched=searched.facts if searched else None,
+        tuned=any(variant.tuned for variant in facts.variants),
         features=measured,
     )
 

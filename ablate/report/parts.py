@@ -8,15 +8,15 @@ import textwrap
 from collections.abc import Sequence
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ablate.base.errors import AblateError, Problem, described, listed
 from ablate.base.plugins import raised_by_plugin
 from ablate.base.registry import CATALOGUE, SLOT_MARK, Slot, UnknownPart
 from ablate.base.text import word
+from ablate.core.feature import grammar
 from ablate.models.reference import SECTION, SIGNATURE, Cost, cost_of, places, settings_for
 from ablate.study.json_schema import fields, summary
-from ablate.study.sections.search import SearchSection
 from ablate.study.suggestions import part_hint
 from ablate.training.section import TrainingSection
 
@@ -90,7 +90,9 @@ def _path(slot: str) -> str:
     """Where a study names a part of the slot."""
     if slot in places():
         return ".".join(["model", *places()[slot].path])
-    for section, config in (("training", TrainingSection), ("search", SearchSection)):
+    own = [(name, kind) for name, (hint, _) in grammar().items() for kind in get_args(hint)]
+    found = {name: kind for name, kind in own if hasattr(kind, "model_fields")}
+    for section, config in {"training": TrainingSection, **found}.items():
         for name, field in config.model_fields.items():
             if any(isinstance(mark, Slot) and mark.slot == slot for mark in field.metadata):
                 return f"{section}.{name}"

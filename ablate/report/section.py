@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ablate.core.facts import Facts, TaskFacts
-    from ablate.core.search_table import SearchTable
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,6 @@ class Material:
     comparisons: pd.DataFrame
     claims: pd.DataFrame
     kept: Mapping[str, Any] = field(default_factory=dict)
-    searched: SearchTable | None = None
-    untuned: Evidence | None = None
-    untuned_comparisons: pd.DataFrame | None = None
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     results: Path = DEFAULT_RESULTS
 

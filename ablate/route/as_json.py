@@ -108,16 +108,16 @@ def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:
                     "training_flops": described.training_flops,
                     "trials": experiment.study.seeds.count,
                     "cached": cached,
-                    "seconds_each": plan.pace.seconds.get((variant.name, task)),
+                    "seconds_each": plan.seconds.get((variant.name, task)),
                 }
             )
     return {
         "study": experiment.study.name,
         "variants": variants,
-        "to_train": len(plan.todo),
+        "to_train": plan.to_train,
         "at_most": plan.at_most,
         "expected_seconds": plan.expected if plan.at_most else 0.0,
-        "workers": plan.pace.jobs,
+        "workers": plan.jobs,
         **{name: data for name, (_, data) in plan.features.items() if name == "speed"},
         "power": dataclasses.asdict(plan.power),
         "cautions": list(plan.cautions),

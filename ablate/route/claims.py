@@ -18,13 +18,13 @@ REFUTED, OPEN = 1, 3
 
 
 def date_claims(
-    folder: StudyFolder, claims: Sequence[Claim], ran: Set[str], measured: Collection[str], *, begun: bool
+    folder: StudyFolder, claims: Sequence[Claim], ran: Set[str], measured: Collection[str]
 ) -> list[Claim]:
     """The claims with their dates: the first that the folder knows, else now.
 
     `claims` are all of the study, also those that a run cannot settle. A claim that is new while there are results
     that it could have been read from is exploratory: the study has been reported (if only measured, one about what is
-    measured), variants of all its sides `ran`, its metric was `measured`, or what chooses its variants has `begun`.
+    measured), variants of all its sides `ran`, or its metric was `measured`.
     New claims are written before any trial is trained; claims that the study no longer makes are removed.
     """
     own = {row["hash"]: row for row in folder.claims()}
@@ -40,7 +40,7 @@ def date_claims(
     for claim in claims:
         row = known.get(claim.hash)
         known_by_now = claim.metric in measured or (reported and is_measured(claim))
-        late = begun or tried or known_by_now or all(ran & {*side} for side in claim.sides)
+        late = tried or known_by_now or all(ran & {*side} for side in claim.sides)
         dated.append(
             replace(
                 claim,

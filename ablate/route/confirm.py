@@ -9,27 +9,19 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 from ablate.analysis.judge import DECIDED
-from ablate.base.errors import AblateError, StudyError, listed
+from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, joined
 from ablate.core.feature import features
 from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.route.choose import as_reported
 from ablate.route.claims import is_measured
-from ablate.study.experiment import Experiment
-from ablate.study.load import load
-from ablate.study.schema import StudyBase
+from ablate.study.experiment import Choice, Experiment
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM, Asked, SeedsSection, asked_for, in_words
 
 SETTLED = ("supported", "refuted")
-BESIDE = (
-    *("name", "question", "notes", "folder", "plugins", "seeds", "claims"),
-    *("time_limit", "checkpoint", "save_every"),
-)
-"""Sections of a study in which it may differ from its report."""
 
 
 class NothingDecided(AblateError):
@@ -49,7 +41,6 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     source = StudyFolder(results, experiment.study.confirms)
     if not source.has_trials:
         raise AblateError(f"{source.path}: has no report that could be confirmed; run {source.name} first")
-    _check_unchanged(experiment, source)
     found = as_reported(experiment, source)
     facts = source.facts()
     decided = {
@@ -72,53 +63,24 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     found_out = ((len(decided), "variant"), (len(claims), "claim"))
     what = joined([counted(number, noun) for number, noun in found_out if number])
     return dataclasses.replace(
-        found.judging(kept, found.design.paths, ""),
+        found.judging(kept, found.design.paths, Choice("report")),
         study=experiment.study.model_copy(
             update={
                 "seeds": seeds,
                 "claims": [text for text in experiment.study.claims if " ".join(text.split()) not in apart],
                 # Of what accompanies trainings only what a claim is about, and nothing that is measured.
                 **{
-                    key: default
+                    key: type(experiment.study).model_fields[key].default
                     for feature in features()
-                    for key, (_, default) in feature.grammar().items()
+                    for key in feature.grammar()
                     if not {claim.metric for claim in claims} & feature.metrics().keys()
                 },
             }
         ),
         claims=claims,
-        search=None,
-        tune=None,
         left_out=[],
         remarks=[*_remarks(found, source, what, facts.seeds, seeds.values)],
     )
-
-
-def _check_unchanged(experiment: Experiment, source: StudyFolder) -> None:
-    """Raises `AblateError` where the study is not the one of the report."""
-    if differing := changed(experiment, source):
-        raise AblateError(
-            f"{experiment.path}: differs from the study that {source.path} reports, in {listed(differing)}; run it "
-            f"first, or confirm it as it was run: ablate run {source.study_file} --confirm"
-        )
-
-
-def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
-    """The sections in which a study differs from the one of a report, but for those `BESIDE`. Raises `AblateError`."""
-    try:
-        reported = load(source.study_file)[1]
-    except StudyError:
-        raise AblateError(
-            f"{source.study_file}: is of another version of ablate; run {source.name} again first"
-        ) from None
-    now, then = (_compared(study) for study in (experiment.study, reported))
-    return [key for key in now if key not in then or now[key] != then[key]]
-
-
-def _compared(study: StudyBase) -> dict[str, Any]:
-    """All that decides the results of a study except its seeds."""
-    free = {key for feature in features() if not feature.decides for key in feature.grammar()}
-    return study.model_dump(exclude={*BESIDE, *free})
 
 
 def unseen(given: SeedsSection, used: Sequence[int], asked: Asked, source: StudyFolder) -> SeedsSection:
@@ -148,7 +110,7 @@ def _remarks(
     found: Experiment, source: StudyFolder, what: str, used: Sequence[int], seeds: Sequence[int]
 ) -> Iterator[str]:
     """What the report of a confirmation says of it."""
-    settings = ", with the settings that it chose" if found.searched else ""
+    settings = ", with the settings that it chose" if found.choice.by else ""
     yield (
         f"repeats on seeds {in_words(seeds)} what {source.name} decided on seeds {in_words(used)} ({what}){settings}, "
         "as a family of its own"

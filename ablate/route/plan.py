@@ -1,7 +1,7 @@
 """What a study will train, and what that can tell, before it is trained; and its pilot, which trains to know.
 
-What its seeds can detect is told by the pairs that are known: of its trials in the store, be they of other seeds or of
-a pilot; or else of its last report. Only the spread of their differences is used, never the differences themselves.
+What its seeds can detect is told by the pairs that are known: of its last report, or of its trials in the store, be
+they of a pilot. Only the spread of their differences is used, never the differences themselves.
 
 A pilot is a few seeds of every variant, trained to learn how far their differences from the baseline spread. Its seeds
 neither judge nor tune, so that no verdict and no claim rests on what it showed. Its trials are kept in the store like
@@ -15,37 +15,42 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import count, takewhile
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from rich.console import Console
 
 from ablate.analysis.family import family_size, weights
 from ablate.analysis.power import ALPHA
-from ablate.analysis.prospects import Asked, Outlook, Power, Terms, outlook
+from ablate.analysis.prospects import Asked, Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import counted, exact
+from ablate.core import names
 from ablate.core.events import FixedPlan
-from ablate.core.facts import BASELINE, Evidence, Facts
-from ablate.core.feature import features
+from ablate.core.facts import BASELINE, Evidence
+from ablate.core.feature import Feature, features
+from ablate.core.record import Record
+from ablate.core.trial import Cell
 from ablate.execution.driver import drive
 from ablate.execution.local_pool import default_jobs
 from ablate.execution.progress import Display
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.route.cautions import cautions
+from ablate.route.choose import settling
 from ablate.route.confirm import confirming
-from ablate.route.expect import Known, Pace, Place, seconds_known
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
 from ablate.route.running import Workers
-from ablate.route.walk import Walk
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.prepare import prepare
-from ablate.study.searches import SearchSpec
-from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
+from ablate.study.sections.seeds import PILOT_SEEDS_FROM
+
+Place = tuple[str, str]
+"""A variant and a task."""
 
 
 @dataclass(frozen=True)
@@ -55,50 +60,31 @@ class Planned:
     experiment: Experiment
     cached: Mapping[Place, int]
     "Trials of each place that are in the store."
-    todo: Sequence[Place]
-    "The place of each trial that is not; of a tuned study, of its variants as it gives them."
-    pace: Pace
+    to_train: int
+    "Trials that are not, of the variants as the study gives them."
+    seconds: Mapping[Place, float]
+    "Of one training at each place where some have run."
+    jobs: int
+    "Workers that a run has."
     power: Power
     cautions: Sequence[str]
-    beside: int
-    "Trainings that features add."
     features: Mapping[str, tuple[list[str], Mapping[str, Any] | None]]
     "What each feature says of it, in sentences and as plain data."
-
-    @property
-    def trained_as_given(self) -> bool:
-        """Whether the variants are trained as the study gives them."""
-        return self.experiment.tune is None or self.experiment.trains_untuned
+    chooses: Sequence[Feature]
+    "The features that choose the variants of a run by trainings."
 
     @property
     def at_most(self) -> int:
-        """The largest number of trainings of a run, a search included."""
-        found, tune = self.experiment, self.experiment.tune
-        if found.walks:
-            walk = Walk(found)
-            return len(self.todo) + walk.left + walk.between
-        if tune is None:
-            return len(self.todo)
-        judged = len(found.variants) * len(found.tasks) * found.study.seeds.count
-        return self.settings("tune", tune) + judged * (2 if self.trained_as_given else 1) + self.beside
-
-    def settings(self, kind: str, spec: SearchSpec) -> int:
-        """The largest number of trainings of a search."""
-        searches = len(self.experiment.variants) * len(self.experiment.tasks) if kind == "tune" else 1
-        return searches * spec.trials * len(spec.seeds)
-
-    @property
-    def seconds_as_given(self) -> float | None:
-        """Expected seconds of what is left to train, without any search; None where no training has been timed."""
-        return self.pace.left(self.todo, len(self.todo))
+        """The largest number of trainings of a run."""
+        most = self.to_train
+        for feature in self.chooses:
+            most = feature.at_most(self.experiment, most)
+        return most
 
     @property
     def expected(self) -> float | None:
-        """The same of all that a run trains."""
-        found = self.experiment
-        if found.tune is None and not found.walks:
-            return self.seconds_as_given
-        return self.pace.left([(v.name, task) for v in found.variants for task in found.tasks], self.at_most)
+        """Expected seconds of these; None where no training has been timed."""
+        return _expected(self.seconds, self.at_most, self.jobs)
 
 
 def study_of(path: Path, options: Options) -> Experiment:
@@ -107,161 +93,148 @@ def study_of(path: Path, options: Options) -> Experiment:
     return confirming(experiment, options.results, options.seeds)
 
 
-def known_of(
-    experiment: Experiment, options: Options, warn: Callable[[str], None], *, read_only: bool = True
-) -> Known:
-    """A study with its folder and store."""
-    store = Store(options.results / "store", warn, read_only=read_only)
-    return Known(experiment, StudyFolder(options.results, experiment.study.name), store, warn)
+def planned(
+    experiment: Experiment,
+    options: Options,
+    warn: Callable[[str], None],
+    detect: float | None = None,
+    *,
+    piloted: bool = False,
+) -> Planned:
+    """The plan of a study; trains and writes nothing.
 
-
-def planned(known: Known, options: Options, detect: float | None = None, *, piloted: bool = False) -> Planned:
-    """The plan of a study; see `power` for `detect` and `piloted`. Trains and writes nothing."""
-    experiment, store = known.experiment, known.store
-    cells = experiment.cells()
-    grid = experiment.companions(cells)
-    records = {i: record for i in {cell.trial.id for cell in [*cells, *grid]} if (record := store.load(i))}
-    done = {c.id for c in [*grid, *cells] if store.is_finished(records.get(c.id), c.trial.checkpoint)}
-    as_given = experiment.tune is None or experiment.trains_untuned
-    timed = [*cells, *experiment.cells([*known.pilot_seeds])]
-    searched = known.folder.search_table("tuning" if experiment.tune else "")
-    jobs = default_jobs() if options.jobs is None else max(1, options.jobs)
-    pace = Pace(seconds_known(timed, store, searched), jobs)
-    # The grid of a tuned study is that of settings that are not known yet.
-    here = cells if experiment.tune else [*cells, *grid]
-    return Planned(
-        experiment,
-        Counter((cell.variant, cell.task) for cell in cells if cell.id in done and as_given),
-        [*{cell.id: (cell.variant, cell.task) for cell in here if cell.id not in done}.values()],
-        pace,
-        power(known, pace, detect, piloted=piloted),
-        cautions(experiment),
-        len(grid),
-        {feature.name: feature.plan(experiment, store) for feature in features()},
-    )
-
-
-def power(known: Known, pace: Pace, detect: float | None = None, *, piloted: bool = False) -> Power:
-    """What the seeds of the study can detect, and what `detect`, a difference in the primary metric's units, takes.
-
-    `piloted`: by trials in the store before any report. Raises `AblateError` for a difference that the metric can show
-    on no task.
+    detect: a difference in the primary metric's units, of which it says what it takes. piloted: its pilot tells the
+    spread, not an earlier report. Raises `AblateError` for a difference that the metric can show on no task.
     """
-    experiment, facts = known.experiment, facts_of(known.experiment)
-    metric, seeds = experiment.metric, experiment.study.seeds
+    store = Store(options.results / "store", warn, read_only=True)
+    cells = experiment.cells()
+    every = [*cells, *experiment.companions(cells)]
+    timed = [*cells, *_of_pilot(experiment, store)]
+    trials = {cell.id: cell.trial for cell in [*every, *timed]}
+    records = {i: record for i, trial in trials.items() if (record := store.load(trial)) is not None}
+    done = {cell.id for cell in every if store.is_finished(records.get(cell.id), cell.trial.checkpoint)}
+    took: dict[Place, list[float]] = {}
+    for cell in timed:
+        if cell.id in records and (seconds := records[cell.id].metrics.get("train_seconds")):
+            took.setdefault((cell.variant, cell.task), []).append(seconds)
+    jobs = default_jobs() if options.jobs is None else max(1, options.jobs)
+    chooses = settling(experiment, options)
+    known = _stored(experiment, timed, records, warn)
+    if not piloted:
+        known = _reported(experiment, options.results) or known
+    found = Planned(
+        experiment,
+        Counter((cell.variant, cell.task) for cell in cells if cell.id in done),
+        len({cell.id for cell in every} - done),
+        {place: fmean(of) for place, of in took.items()},
+        jobs,
+        power(experiment, known, detect),
+        cautions(experiment),
+        {feature.name: feature.plan(experiment, store) for feature in features()},
+        chooses,
+    )
+    if detect is None:
+        return found
+    each = len({cell.id for cell in every}) / experiment.study.seeds.count
+    kept = [cell.seed for cell in {cell.id: cell for cell in every}.values() if cell.id in done]
+    return replace(found, power=replace(found.power, asked=_asked(found, detect, each, kept)))
+
+
+def power(experiment: Experiment, known: tuple[Evidence, str] | None, detect: float | None = None) -> Power:
+    """What the seeds of the study can detect, by the evidence of known pairs and where it comes from."""
+    facts, metric, seeds = facts_of(experiment), experiment.metric, experiment.study.seeds
     tasks = [task for task in facts.tasks if metric in task.metrics]
     spans = [task.metrics[metric].span or math.inf for task in tasks]
     if detect is not None and detect > (most := max(spans, default=math.inf)):
-        problem = Problem(
-            f"is more than {metric} can differ by",
-            given=detect,
-            allowed=f"above 0, up to {exact(most)}",
-            source="--detect",
-        )
-        raise AblateError(str(problem))
-    m, looks = family_size(facts), max(1, len(seeds.looks))
-    if experiment.walks:  # the steps that are not chosen yet are compared, too
-        m += len(Walk(experiment).target.patches) - 1
+        rule, allowed = f"is more than {metric} can differ by", f"above 0, up to {exact(most)}"
+        raise AblateError(str(Problem(rule, given=detect, allowed=allowed, source="--detect")))
+    m = family_size(facts) + sum(feature.adds(experiment) for feature in features())
+    looks = max(1, len(seeds.looks))
     terms = Terms(seeds.count, ALPHA * weights(looks)[-1] / max(m, 1), facts.margin, detect)
-    evidence, source = _pairs(known, facts, reported_first=bool(experiment.tune) and not piloted)
     variants = [variant.name for variant in experiment.variants[1:] if not variant.placebo]
+    evidence, source = known or (None, "")
     found = [outlook(task, metric, variants, evidence, terms) for task in (tasks if m else ())]
-    asked = _asked(known, pace, detect, found) if detect is not None else None
-    return Power(metric, seeds.count, m, terms.alpha, looks, source, found, asked)
+    return Power(metric, seeds.count, m, terms.alpha, looks, source, found)
 
 
-def _pairs(known: Known, facts: Facts, *, reported_first: bool) -> tuple[Evidence | None, str]:
-    """The evidence with pairs, and where it comes from in words: the first of store and report that has any."""
-    sources = [_reported, _stored] if reported_first else [_stored, _reported]
-    for source in sources:
-        evidence, words = source(known, facts)
-        if evidence is None:
-            continue
-        ended = evidence.trials[evidence.trials["status"].isin(["completed", "diverged"])]
-        is_baseline = ended["variant"] == BASELINE
-        if len({*ended.loc[is_baseline, "seed"]} & {*ended.loc[~is_baseline, "seed"]}) > 1:
-            return evidence, words
-    return None, ""
+def _asked(plan: Planned, detect: float, each: float, kept: Sequence[int]) -> Asked:
+    """What it takes to detect a difference in every comparison that can.
 
-
-def _stored(known: Known, facts: Facts) -> tuple[Evidence | None, str]:
-    """Of the study's trials as it gives them, under any seeds that it or a pilot has trained."""
-    experiment, store = known.experiment, known.store
-    if not store.trials.is_dir():
-        return None, ""
-    placebos = {variant.name for variant in experiment.variants if variant.placebo}
-    seeds = {*experiment.study.seeds.values}
-    for folder in known.folders:
-        with suppress(AblateError):
-            cells = folder.trial_list.cells()
-            seeds |= {cell.seed for cell in cells if cell.judged and cell.seed < TUNING_SEEDS_FROM}
-    cells = experiment.cells([*sorted(seeds), *known.pilot_seeds])
-    trained = [cell for cell in cells if cell.variant not in placebos and store.has(cell.id)]
-    records = {cell.id: record for cell in trained if (record := store.load(cell.trial)) is not None}
-    ran = [cell for cell in trained if cell.id in records]
-    used = list(dict.fromkeys(cell.seed for cell in ran))
-    if not used:
-        return None, ""
-    of_pilot = sum(seed >= PILOT_SEEDS_FROM for seed in used)
-    found = [f"a pilot of {counted(of_pilot, 'seed')}"] * (of_pilot > 0)
-    found += ["trials in the store"] * (of_pilot < len(used))
-    words = " and ".join(found) + ", as the study gives them, not tuned" * (experiment.tune is not None)
-    return gather(replace(facts, seeds=used), ran, comparable(ran, records, known.warn)), words
-
-
-def _reported(known: Known, facts: Facts) -> tuple[Evidence | None, str]:
-    """Of the last report that judges by the same number."""
-    for each in known.folders:
-        with suppress(AblateError):
-            evidence = each.evidence() if each.has_report else None
-            of = evidence and evidence.facts
-            if of and (of.metric, of.column) == (facts.metric, facts.column):
-                return evidence, f"the last report, {each.path}"
-    return None, ""
-
-
-def _asked(known: Known, pace: Pace, detect: float, tasks: list[Outlook]) -> Asked:
-    """What it takes to detect a difference in every comparison that can."""
-    experiment, has = known.experiment, known.store.has
-    every = [seeds for of in tasks for seeds in (of.seeds, *(one.seeds for one in of.prospects))]
+    each: trainings a seed. kept: the seed of each trial that is in the store.
+    """
+    every = [seeds for of in plan.power.tasks for seeds in (of.seeds, *(one.seeds for one in of.prospects))]
     needed = [seeds for seeds in every if seeds is not None]
     middle = median(needed) if needed else None
     seeds = int(max(filter(math.isfinite, needed), default=0))
     if not seeds:
         return Asked(detect, middle, None)
-    planned = experiment.study.seeds.values[:seeds]
-    cells = experiment.cells(planned)
-    cells += [cell for cell in experiment.companions(cells) if cell.seed in planned]
-    finished = cells
-    if tuned := experiment.tune is not None:  # what a search has chosen has other trials
-        finished = [cell for _, cell, _ in known.folder.rows() if cell.judged and cell.seed in planned]
-    trials = len({cell.id for cell in cells}) // len(planned) * seeds
-    left = trials - sum(map(has, {cell.id for cell in finished}))
-    cost = pace.left([(cell.variant, cell.task) for cell in cells], left)
-    return Asked(detect, middle, seeds, trials, left, cost, pace.jobs, tuned)
+    used, trials = plan.experiment.study.seeds.values[:seeds], round(each * seeds)
+    left = trials - sum(seed in used for seed in kept)
+    cost = _expected(plan.seconds, left, plan.jobs)
+    return Asked(detect, middle, seeds, trials, left, cost, plan.jobs, bool(plan.chooses))
 
 
-def pilot(known: Known, seeds: int, options: Options, console: Console) -> list[str]:
-    """Trains what is missing of the pilot of a matched study, its placebo left out; the caller holds its lock.
+def _expected(seconds: Mapping[Place, float], trials: int, jobs: int) -> float | None:
+    """Seconds that so many trainings take; None where none has been timed."""
+    return fmean(seconds.values()) * trials / max(1, min(jobs, trials)) if seconds else None
+
+
+def _of_pilot(experiment: Experiment, store: Store) -> list[Cell]:
+    """The cells of the pilot that the store has."""
+    seeds = (experiment.cells([seed]) for seed in count(PILOT_SEEDS_FROM))
+    trained = takewhile(lambda cells: any(store.has(cell.id) for cell in cells), seeds)
+    return [cell for cells in trained for cell in cells]
+
+
+def _stored(
+    experiment: Experiment, cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
+) -> tuple[Evidence, str] | None:
+    """The evidence of the study's trials as it gives them, with pairs, and where it comes from in words."""
+    placebos = {variant.name for variant in experiment.variants if variant.placebo}
+    ran = [cell for cell in cells if cell.variant not in placebos and cell.id in records]
+    used = list(dict.fromkeys(cell.seed for cell in ran))
+    evidence = gather(replace(facts_of(experiment), seeds=used), ran, comparable(ran, records, warn))
+    of_pilot = sum(seed >= PILOT_SEEDS_FROM for seed in used)
+    words = [f"a pilot of {counted(of_pilot, 'seed')}"] * (of_pilot > 0)
+    words += ["trials in the store"] * (of_pilot < len(used))
+    return (evidence, " and ".join(words)) if _has_pairs(evidence) else None
+
+
+def _reported(experiment: Experiment, results: Path) -> tuple[Evidence, str] | None:
+    """The same of the last report of the study, or of the one that it repeats or differs from."""
+    facts, name = facts_of(experiment), experiment.study.name
+    for each in filter(None, dict.fromkeys([name, names.written(name), names.confirmed(name)])):
+        folder = StudyFolder(results, each)
+        with suppress(AblateError):
+            evidence = folder.evidence() if folder.has_report else None
+            judged = evidence and (evidence.facts.metric, evidence.facts.column)
+            if evidence and judged == (facts.metric, facts.column) and _has_pairs(evidence):
+                return evidence, f"the last report, {folder.path}"
+    return None
+
+
+def _has_pairs(evidence: Evidence) -> bool:
+    """Whether two seeds or more have ended on both sides of some comparison."""
+    ended = evidence.trials[evidence.trials["status"].isin(["completed", "diverged"])]
+    is_baseline = ended["variant"] == BASELINE
+    return len({*ended.loc[is_baseline, "seed"]} & {*ended.loc[~is_baseline, "seed"]}) > 1
+
+
+def pilot(experiment: Experiment, seeds: int, options: Options, store: Store, console: Console) -> list[str]:
+    """Trains what is missing of the pilot of a study, its placebo left out; the caller holds its lock.
 
     Returns the names of the trials that failed, with the reason.
     """
-    experiment, store = known.experiment, known.store
-    placebos = {variant.name for variant in experiment.variants if variant.placebo}
     cells = [
         replace(cell, role="pilot", name=f"{cell.variant}{experiment.on(cell.task)} pilot seed {cell.seed}")
         for cell in experiment.cells(range(PILOT_SEEDS_FROM, PILOT_SEEDS_FROM + seeds))
-        if cell.variant not in placebos
+        if not next(v for v in experiment.variants if v.name == cell.variant).placebo
     ]
-    known.folder.trial_list.add(cells)
+    StudyFolder(options.results, experiment.study.name).trial_list.add(cells)
     workers = Workers(experiment, options.jobs)
     # Without a metric: only the spread is of interest, and no variant should look better than another.
     display = Display(console, f"{experiment.study.name}, pilot", "", workers.jobs)
     with workers, display:
         records = drive(FixedPlan(cells), workers, store, display)
-    failed: dict[str, str] = {}
-    for cell in cells:
-        if records[cell.id].status == "failed" and cell.id not in failed:
-            failed[cell.id] = f"{cell.name}: {records[cell.id].reason}"
-            known.warn(f"failed: {failed[cell.id]}")
-    return [*failed.values()]
+    failed = {cell.id: cell.name for cell in reversed(cells) if records[cell.id].status == "failed"}
+    return [f"{name}: {records[i].reason}" for i, name in failed.items()]

@@ -13,7 +13,7 @@ from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.feature import derived, features
 from ablate.core.names import confirmed
 from ablate.core.reason import Reason
-from ablate.records.folder import CLAIMS, COMPARISONS, UNTUNED, StudyFolder
+from ablate.records.folder import CLAIMS, COMPARISONS, StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.report.words import say
 
@@ -41,8 +41,6 @@ def publish(
         found = material(folder)
         tables = {COMPARISONS: found.comparisons, CLAIMS: with_waiting(found.claims, folder)}
         tables |= {f"{name}.csv": table for name, table in found.tables.items()}
-        if found.untuned_comparisons is not None:
-            tables[f"{UNTUNED}/{COMPARISONS}"] = found.untuned_comparisons
         folder.save_verdicts(tables, [*answers(found), *noise_lines(found)])
     judged()
     with gc_paused():
@@ -59,8 +57,6 @@ def material(folder: StudyFolder) -> Material:
     from ablate.report.section import Material
 
     evidence = folder.evidence()
-    kind = evidence.facts.searched
-    untuned = folder.evidence(untuned=True) if kind == "tuning" and folder.has_untuned else None
     comparisons, claims, steady = compare(evidence), judge_claims(evidence), stability(evidence)
     if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
@@ -72,9 +68,6 @@ def material(folder: StudyFolder) -> Material:
         comparisons,
         claims,
         {feature.name: feature.kept(folder, evidence) for feature in features()},
-        folder.search_table(kind),
-        untuned,
-        compare(untuned, planned=False) if untuned is not None else None,
         tables={
             "stability": steady,
             **{name: table for feature in features() for name, table in feature.tables(evidence).items()},

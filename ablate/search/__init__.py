@@ -1,1 +1,1 @@
-"""Searches with Optuna: sweeps, and tuning with equal budgets."""
+"""Samplers and pruners of searches, which are parts."""

@@ -11,13 +11,13 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from ablate.base.datafile import FOLDER
 from ablate.base.errors import Invalid, Problem, described, listed, nearest
-from ablate.base.files import FOLDER
 from ablate.base.plugins import raised_by_plugin
 from ablate.base.registry import StrictModel
 from ablate.core.derived import Offer
 from ablate.core.facts import Claim
-from ablate.core.feature import derived, grammar
+from ablate.core.feature import derived, features, grammar
 from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
 from ablate.study.claims import Claimable, check_margin, parse_claim
@@ -26,7 +26,7 @@ from ablate.study.document import Document, PathKey
 from ablate.study.expand import CHANGES_NOTHING, report_at
 from ablate.study.load import translated
 from ablate.study.patch import has_path, value_at
-from ablate.study.schema import StudyBase, winner_names
+from ablate.study.schema import StudyBase
 
 MAX_TRIALS = 1_000_000
 MAX_CHECKED = 500
@@ -139,8 +139,8 @@ def check_labels(draft: Draft) -> None:
     """Refuses a label of what the study does not have, and one for two things."""
     study, design, refuse = draft.study, draft.design, draft.document.refuse
     levels = [f"{path}={level}" for path in design.paths for level in design.labels(path).values() if level]
-    winners = winner_names(study.search.winners) if study.search is not None else []
-    known = list(dict.fromkeys([*(variant.name for variant in design.variants), *winners, *levels]))
+    found = [name for feature in features() for name in feature.names(study)]
+    known = list(dict.fromkeys([*(variant.name for variant in design.variants), *found, *levels]))
     first: dict[str, str] = {}
     for name, label in study.labels.items():
         if name not in known:
@@ -266,11 +266,12 @@ def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
     Without `sides`, as those of a design with mistakes of its own, nothing is said of the variants that they name.
     """
     claims: list[Claim] = []
-    design, search = draft.design, draft.study.search
-    if search is not None:
-        # A claim may be about winners before they are known.
-        winners = [replace(design.variants[0], name=name) for name in winner_names(search.winners)]
-        design = replace(design, variants=[*design.variants, *winners])
+    design = draft.design
+    # A claim may be about variants before they are found.
+    names = [name for feature in features() for name in feature.names(draft.study)]
+    design = replace(
+        design, variants=[*design.variants, *(replace(design.variants[0], name=n) for n in names)]
+    )
     for index, text in enumerate(draft.study.claims):
         with draft.document.reporting("claims", index):
             claim = parse_claim(text, design if sides else None, known)

@@ -36,7 +36,7 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
     if len(document.problems) == before:
         with document.reporting():
             kind.check({path: len(levels) for path, levels in factors.items()}, study)
-    every_factor = len(document.problems) == before or not (kind.crosses or kind.walks)
+    every_factor = len(document.problems) == before or not kind.crosses
     found = _combinations(kind, factors, patched) if every_factor else []
     named = []
     for name, patches in study.variants.items():

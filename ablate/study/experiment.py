@@ -9,8 +9,8 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
+from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
-from ablate.base.files import DataFile
 from ablate.core.facts import Claim, Matched
 from ablate.core.feature import features
 from ablate.core.metric import Description, size_of
@@ -24,7 +24,18 @@ from ablate.study.labels import short_label
 from ablate.study.match import Matcher
 from ablate.study.patch import apply_patches, has_path, value_at
 from ablate.study.schema import PLACEBO, StudyBase
-from ablate.study.searches import SearchSpec
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How the variants of a study were chosen, where trainings have chosen them."""
+
+    by: str = ""
+    "`path`, `sweep` or `tuning`; `report`: those of another report; empty where the design alone has."
+    cells: Sequence[Cell] = ()
+    "The trainings that chose them."
+    found: Any = None
+    "What the feature keeps of these."
 
 
 @dataclass(frozen=True)
@@ -47,17 +58,16 @@ class Experiment:
     "Matches a config; None where nothing is matched."
     matched: Mapping[str, Sequence[Matched]] = dataclasses.field(default_factory=dict)
     "Variant → what it was given, one a task; empty where nothing is matched."
-    search: SearchSpec | None = None
-    "Of `search:`, when it was asked for."
-    tune: SearchSpec | None = None
-    searched: str = ""
-    "The search that its variants come from: `sweep`, `tuning`, or none."
+    read: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    "Name of a feature → what it has read of its sections."
+    choice: Choice = dataclasses.field(default_factory=lambda: Choice())
+    "How its variants were chosen."
     remarks: Sequence[str] = ()
     "What its report says of it beside its verdicts: that it confirms another, and how far."
     differs: Sequence[str] = ()
     "What the options of its run change of the study as written."
     left_out: list[str] = dataclasses.field(default_factory=list)
-    "Variants that are not judged, since their search is not over."
+    "Variants that are not judged, since the run did not search for them."
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
 
     @cached_property
@@ -68,16 +78,6 @@ class Experiment:
     def reads_files(self) -> bool:
         """Whether some variant is trained on files of data."""
         return any(self._ids.identity(config).files for v in self.variants for config in v.configs)
-
-    @property
-    def walks(self) -> bool:
-        """Whether trainings choose its variants, on the way to one of them."""
-        return self.design.kind is not None and self.design.kind.walks
-
-    @property
-    def trains_untuned(self) -> bool:
-        """Whether variants that are tuned are also trained as the study gives them."""
-        return self.tune is not None and self.study.tune is not None and self.study.tune.untuned
 
     def describe(self, variant: Variant) -> list[Description]:
         """Parameters, FLOPs and metrics, one description a task."""
@@ -143,8 +143,8 @@ class Experiment:
             raise Invalid.many(problems)
         return self.matcher(config, task_index)[0] if self.matcher else config
 
-    def judging(self, variants: Sequence[Variant], paths: Sequence[str], searched: str) -> Experiment:
-        """The same study with the variants that a search has found, the baseline first, which differ on `paths`."""
+    def judging(self, variants: Sequence[Variant], paths: Sequence[str], choice: Choice) -> Experiment:
+        """The same study with the variants that were chosen, the baseline first, which differ on `paths`."""
         factors = {path: levels for path, levels in self.design.factors.items() if path in paths}
         return dataclasses.replace(
             self,
@@ -155,7 +155,7 @@ class Experiment:
                 for v in variants
                 if self.matcher
             },
-            searched=searched,
+            choice=choice,
             _described={},
         )
 

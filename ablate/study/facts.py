@@ -57,7 +57,7 @@ def facts_of(
         cautions=list(cautions),
         features={feature.name: dict(of) for feature in features() if (of := feature.facts(experiment))},
         labels=dict(study.labels),
-        searched=experiment.searched,
+        searched=experiment.choice.by,
         left_out=experiment.left_out,
         differs=list(experiment.differs),
         target=_target(experiment, described[0][0]),
@@ -75,9 +75,11 @@ def _target(experiment: Experiment, baseline: Description) -> dict[str, float]:
 
 def _rate(experiment: Experiment) -> str:
     """The learning rate that all variants share and nothing has tuned: `lr 0.003`; else empty."""
-    path, tune = experiment.workload.rate_path, experiment.study.tune
+    path = experiment.workload.rate_path
     chosen = [of_task for variant in experiment.variants for of_task in variant.tuned.values()]
-    if path is None or any(path in paths for paths in [*chosen, *([tune.over] if tune else [])]):
+    settling = [feature for feature in features() if feature.settles(experiment)]
+    varied = [paths for feature in settling for paths in feature.varies(experiment.study).values()]
+    if path is None or any(path in paths for paths in [*chosen, *varied]):
         return ""
     found = {value_at(config, path) for variant in experiment.variants for config in variant.configs}
     return f"{path.rpartition('.')[2]} {found.pop():g}" if len(found) == 1 else ""

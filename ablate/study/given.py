@@ -14,8 +14,8 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
+from ablate.base.datafile import DataFile
 from ablate.base.errors import Problem, StudyError
-from ablate.base.files import DataFile
 from ablate.core.names import GIVEN
 from ablate.study.experiment import Experiment
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
-from ablate.base.files import DataFile, digest_of_file
+from ablate.base.files import digest_of_file
 from ablate.base.registry import PartConfig
 from ablate.core.trial import identified
 from ablate.core.workload import Workload

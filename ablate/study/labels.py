@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ablate.base.files import DataFile
+from ablate.base.datafile import DataFile
 from ablate.base.text import printable
 from ablate.study.patch import key_of
 

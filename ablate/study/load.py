@@ -11,8 +11,9 @@ from typing import Any, get_args, get_origin
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails, PydanticCustomError
 
+from ablate.base.datafile import FOLDER
 from ablate.base.errors import NOT_GIVEN, Problem, StudyError, listed, nearest
-from ablate.base.files import FOLDER, unreadable
+from ablate.base.files import unreadable
 from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
 from ablate.base.registry import CATALOGUE, Slot
 from ablate.core import names
@@ -61,8 +62,6 @@ def load(source: Path | Document, *, confirm: bool = False) -> tuple[Document, S
     if data.get("workload", DEFAULT_WORKLOAD) == DEFAULT_WORKLOAD:
         # First, so that a plugin that takes the name of a built-in part is the one that is refused.
         CATALOGUE.load_builtin()
-    if data.keys() & {"search", "tune"}:
-        CATALOGUE.load_package("search")
     folder = base_of(path, data.get("folder"))
     _load_plugins(document, folder)
     workload = _workload(document)

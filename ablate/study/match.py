@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from ablate.base.errors import Invalid, Problem
 from ablate.core.facts import BASELINE, Matched
+from ablate.core.feature import features
 from ablate.core.workload import Workload
 from ablate.study.checks import Draft, attempt
 from ablate.study.designs.design import Config, Resolve, Variant
@@ -14,7 +15,7 @@ from ablate.study.document import Document
 from ablate.study.expand import refuse_twins, report_at
 from ablate.study.patch import apply_patches, has_path, key_of, value_at
 from ablate.study.schema import StudyBase
-from ablate.study.sections.search import MatchSection
+from ablate.study.sections.match import MatchSection
 from ablate.study.solver import Number, Solver
 
 NOUNS = {
@@ -171,7 +172,8 @@ def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) 
     """A path that is compared or searched cannot be changed to match."""
     by = match.by
     users = ["is a factor, whose levels are compared"] if by in study.factors else []
-    users += [f"is searched by `{kind}`" for kind, section in study.searches().items() if by in section.over]
+    varied = [of for feature in features() for of in feature.varies(study).items()]
+    users += [f"is searched by `{section}`" for section, paths in varied if by in paths]
     for user in users:
         document.refuse(("match", "by"), f"{by} {user}; a match cannot change it", hint=OTHER_PATH)
     for name, patches in study.variants.items():

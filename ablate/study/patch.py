@@ -94,7 +94,7 @@ def merged(old: Any, new: Any) -> Any:
 def document_keys(path: str) -> tuple[str, ...]:
     """The keys that a dotted path means in a study file, where a path of a factor, variant or space is one key."""
     own = [place for feature in features() for place in feature.by_path]
-    for place in ("factors", "search.over", "tune.over", *own):
+    for place in ("factors", *own):
         if path.startswith(f"{place}."):
             return tuple(path.split(".", place.count(".") + 1))
     if path.startswith("variants."):  # VARIANT.PATH

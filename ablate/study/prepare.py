@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ablate.core.facts import Matched
 from ablate.core.feature import features
@@ -28,7 +29,6 @@ from ablate.study.load import load
 from ablate.study.match import check_match, match_variants
 from ablate.study.patch import key_of
 from ablate.study.schema import config_model
-from ablate.study.searches import read_searches
 from ablate.study.sections.seeds import Asked
 
 
@@ -62,15 +62,14 @@ def prepare(
     whole = len(document.problems) == before
     judged = check_metric(study, of_tasks, document)
     claims = parse_claims(draft, claimable(draft, judged, of_tasks), sides=whole)
-    searches = read_searches(draft, judged.metrics) if not known else {}
     variants, matcher = design.variants, None
     matched: Mapping[str, Sequence[Matched]] = {}
+    of_features: Mapping[str, Any] = {}
     # What is wrong with a variant itself is said once.
     if whole:
         check_labels(draft)
         check_live(draft)
-        for feature in features():
-            feature.check(draft)
+        of_features = {feature.name: feature.check(draft) for feature in features()}
         if study.match is not None:
             matcher = check_match(study.match, draft)
         if matcher is not None:
@@ -88,6 +87,5 @@ def prepare(
         variants=variants,
         matcher=matcher,
         matched=matched,
-        search=searches.get("search"),
-        tune=searches.get("tune"),
+        read=of_features,
     )

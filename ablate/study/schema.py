@@ -20,10 +20,9 @@ from ablate.base.registry import CATALOGUE, OnOff, Slot, StrictModel
 from ablate.core import names
 from ablate.core.facts import BASELINE
 from ablate.core.feature import grammar
-from ablate.core.search_table import WINNER
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
-from ablate.study.sections.search import MatchSection, SearchSection, TuneSection, refusal
+from ablate.study.sections.match import MatchSection, refusal
 from ablate.study.sections.seeds import Seeds, SeedsSection
 
 MAX_NAME = 100
@@ -31,11 +30,6 @@ MAX_NAME = 100
 PLACEBO = "placebo"
 # A study has a design whatever its workload.
 CATALOGUE.load_package("study.designs")
-
-
-def winner_names(count: int) -> list[str]:
-    """`winner`, `winner-2`, …"""
-    return [WINNER, *(f"{WINNER}-{index}" for index in range(2, count + 1))]
 
 
 def _study_name(name: str) -> str:
@@ -117,10 +111,6 @@ class StudyBase(StrictModel):
     seeds: Seeds = SeedsSection()
     """Number of paired seeds, from 0 on; or {from: 100, count: 10}; or each of them, as in [0, 3, 7]; or, until every
     comparison and claim is settled, {min: 5, max: 20}."""
-    search: SearchSection | None = None
-    "The search of `ablate sweep`, which starts from the baseline."
-    tune: TuneSection | None = None
-    "A search for every variant, with the same budget, before it is judged."
     match: MatchSection | None = None
     "The quantity that is made equal for all variants."
     time_limit: PositiveFloat | None = None
@@ -146,10 +136,6 @@ class StudyBase(StrictModel):
     def section(self, key: str) -> Any:
         """What the study has at the key of a feature."""
         return getattr(self, key)
-
-    def searches(self) -> dict[str, SearchSection | TuneSection]:
-        """The `search` and the `tune` that the study has."""
-        return {name: found for name in ("search", "tune") if (found := getattr(self, name)) is not None}
 
     def configs(self, sections: list[str]) -> list[dict[str, Any]]:
         """The baseline's resolved config, one for each task."""

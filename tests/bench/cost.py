@@ -30,21 +30,18 @@ seeds: 8
 
 
 def seconds(command: list[str], cwd: Path) -> float:
-    """Wall-clock seconds of a process that must succeed."""
     began = time.perf_counter()
     subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.DEVNULL)
     return time.perf_counter() - began
 
 
 def harness(steps: int, folder: Path) -> float:
-    """One fresh run of the study."""
     (folder / "study.yaml").write_text(STUDY.replace("STEPS", str(steps)))
     shutil.rmtree(folder / "results", ignore_errors=True)
     return seconds([*ABLATE, "run", "study.yaml", "--jobs", "2"], folder)
 
 
 def plain(steps: int, threads: int, folder: Path) -> float:
-    """The plain loop with so many threads."""
     return seconds([sys.executable, str(HERE / "plain_loop.py"), str(steps), str(threads)], folder)
 
 
@@ -53,13 +50,11 @@ def against_plain(steps: int, rounds: int, folder: Path) -> dict[str, Any]:
     threads = min((1, 2), key=lambda count: plain(max(50, steps // 10), count, folder))
     ours: list[float] = []
     theirs: list[float] = []
-    for index in range(rounds):
-        pair: list[Callable[[], None]] = [
-            lambda: ours.append(harness(steps, folder)),
-            lambda: theirs.append(plain(steps, threads, folder)),
-        ]
-        for measure in pair if index % 2 == 0 else reversed(pair):
-            measure()
+    for index in range(2 * rounds):
+        if index % 4 in (0, 3):
+            ours.append(harness(steps, folder))
+        else:
+            theirs.append(plain(steps, threads, folder))
     ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
     found = {"steps": steps, "plain_threads": threads, "ablate_seconds": ours, "plain_seconds": theirs}
     return found | {"ratios": ratios, "ratio": statistics.median(ratios)}
@@ -89,13 +84,9 @@ def inside(steps: int) -> dict[str, float]:
 
     CATALOGUE.load_builtin()
     torch.set_num_threads(1)
-    config = parse(
-        {
-            "task": {"name": "recall", "seq_len": 9, "num_pairs": 4},
-            "model": {"d_model": 32, "num_layers": 2},
-            "training": {"steps": steps, "lr": 3e-3, "weight_decay": 0.01, "clip_norm": 1.0},
-        }
-    )
+    training = {"steps": steps, "lr": 3e-3, "weight_decay": 0.01, "clip_norm": 1.0}
+    task = {"name": "recall", "seq_len": 9, "num_pairs": 4}
+    config = parse({"task": task, "model": {"d_model": 32, "num_layers": 2}, "training": training})
     task = config.task.build()
     model = build_model(config.model, task.signature, seed=0)
     spent = dict.fromkeys(("forward", "backward", "optimiser", "data"), 0.0)
@@ -135,7 +126,6 @@ def inside(steps: int) -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures, prints, and writes `cost.json` into the folder that is named."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path("results/bench"))
     parser.add_argument("--rounds", type=int, default=2)
@@ -151,9 +141,8 @@ def main() -> None:
         figures["against_plain"] = [against_plain(steps, options.rounds, folder) for steps in options.steps]
     figures["inside_a_trial"] = inside(1000)
     options.out.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(figures, indent=1) + "\n"
-    (options.out / "cost.json").write_text(text)
-    print(text)
+    (options.out / "cost.json").write_text(json.dumps(figures, indent=1) + "\n")
+    print(json.dumps(figures, indent=1))
 
 
 if __name__ == "__main__":

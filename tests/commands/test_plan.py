@@ -19,7 +19,6 @@ from rich.console import Console
 from ablate.analysis.prospects import Power, Prospect
 from ablate.base.wording import duration
 from ablate.cli import main
-from ablate.commands.clean import clean
 from ablate.commands.plan import parts
 from ablate.core.record import Record
 from ablate.execution.local_pool import default_jobs
@@ -28,7 +27,7 @@ from ablate.records.store import Store
 from ablate.report.tables import Table
 from ablate.route.claims import date_claims
 from ablate.route.options import Options
-from ablate.route.plan import Planned, known_of, planned, study_of
+from ablate.route.plan import Planned, planned, study_of
 from ablate.study.prepare import prepare
 
 STUDY = """
@@ -60,7 +59,7 @@ def plan(write: Callable[..., Path], tmp_path: Path) -> Plan:
 
     def plan(text: str = TOY, detect: float | None = None, *sets: str) -> Planned:
         options = Options(results=tmp_path / "results", sets=sets)
-        found = planned(known_of(study_of(write(text), options), options, pytest.fail), options, detect)
+        found = planned(study_of(write(text), options), options, pytest.fail, detect)
         console = Console(file=io.StringIO(), width=80)
         print_plan(write(text), options, console, detect)
         printed = str(console.file.getvalue())  # type: ignore[attr-defined]
@@ -101,7 +100,7 @@ def test_parameters_by_part_and_flops_of_each_variant(plan: Plan, tmp_path: Path
         row = [described.parameters, described.flops, described.training_flops, 0, 2]
         assert numbers(sizes)[variant.name] == row
         assert sum(numbers(by_part)[variant.name]) == described.parameters
-    assert len(found.todo) == found.at_most == 6
+    assert found.to_train == found.at_most == 6
     assert not (tmp_path / "results").exists()
 
 
@@ -145,24 +144,16 @@ def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(
     assert (cached["baseline"], cached["model.position=none"]) == ([2, 0], [1, 1])
 
 
-def test_the_space_and_the_budget_of_a_search(plan: Plan) -> None:
+def test_the_budget_of_a_search(plan: Plan) -> None:
     over = "{model.mixer: {choice: [attention, lstm]}, model.mixer.num_heads: {choice: [1, 2], when: %s}}"
     search = "search: {over: %s, trials: 6, seeds: 2, winners: 2}\n" % (over % "model.mixer=attention")
-    found = plan(STUDY + search)
-    assert [tuple(row.values()) for row in tables(found)[-1].rows] == [
-        ("model.mixer", "attention, lstm", ""),
-        ("model.mixer.num_heads", "1, 2", "model.mixer=attention"),
-    ]
-    (said,) = (line for line in lines(found) if "6 settings by tpe" in line)
-    assert "on 2 tuning seeds: at most 12 trials; then the baseline, winner and winner-2" in said
+    assert any(
+        "6 settings by tpe" in line and "at most 12 trials" in line for line in lines(plan(STUDY + search))
+    )
     tune = "tune: {over: {training.lr: {float: [1e-4, 1e-2], log: true}}, trials: 3}\n"
-    found = plan(STUDY + tune)
-    assert [row["values"] for row in tables(found)[-1].rows] == ["0.0001 to 0.01 on a log scale"]
     # The search, and the 6 trials of the study twice: untuned and tuned.
-    assert (found.settings("tune", found.experiment.tune), found.at_most) == (18, 30)
-    assert any("3 settings by random for each of 3 variants" in line for line in lines(found))
-    found = plan(STUDY + tune.replace("trials: 3", "trials: 3, untuned: off"))
-    assert (found.trained_as_given, found.at_most) == (False, 24)
+    assert plan(STUDY + tune).at_most == 18 + 12
+    assert plan(STUDY + tune.replace("trials: 3", "trials: 3, untuned: off")).at_most == 18 + 6
 
 
 def test_what_limits_the_verdicts_fits_a_narrow_terminal(plan: Plan) -> None:
@@ -171,7 +162,7 @@ def test_what_limits_the_verdicts_fits_a_narrow_terminal(plan: Plan) -> None:
     said = "\n".join(found.cautions)
     assert "without matching the key, the best accuracy is .53125; chance is .0625" in said
     assert "model.mixer=conv: the output cannot see positions 0–" in said
-    assert "`equivalent` within .02 takes" in said
+    assert any("`equivalent` takes" in line for line in lines(found))
     assert not plan(STUDY.replace("task: recall", "task: digits")).cautions
 
 
@@ -228,18 +219,6 @@ def test_the_trials_in_the_store_tell_the_spread(plan: Plan, stored: Callable[..
     assert asked.seconds == 30 * 60 / min(default_jobs(), 30)
 
 
-def test_seeds_that_a_study_no_longer_plans_count_too(plan: Plan, stored: Callable[..., None]) -> None:
-    stored(KNOWN)
-    for seeds in ("seeds=2", "seeds={from: 50, count: 4}"):
-        one = prospects(plan(TOY, None, seeds))[EFFECT]
-        assert (one.pairs, one.spread) == (3, pytest.approx(0.1))
-    stored(KNOWN, start=50)
-    more = prospects(plan())[EFFECT]
-    assert (more.pairs, more.spread) == (6, pytest.approx(np.std([0, 0.1, 0.2] * 2, ddof=1)))
-    stored({name: [9.0, 0.0, 5.0] for name in KNOWN}, start=10_000)  # those that tune tell nothing
-    assert prospects(plan())[EFFECT] == more
-
-
 def test_a_report_tells_it_where_the_store_does_not(plan: Plan, tmp_path: Path) -> None:
     found = study(KNOWN, tasks={"coin": {"accuracy": ACCURACY}})
     StudyFolder(tmp_path / "results", "toy").save_evidence(found)
@@ -273,7 +252,7 @@ def test_one_seed_and_no_variant(plan: Plan, stored: Callable[..., None]) -> Non
     found = plan(TOY, 0.2, "seeds=1")
     assert found.power.tasks[0].effect is None
     assert {one.detectable for one in prospects(found).values()} == {None}
-    assert found.power.asked.seeds == 13
+    assert found.power.asked.seeds is None
     assert not any("--pilot" in line for line in lines(plan(TOY, None, "seeds=1", "name=untried")))
     for detect in (None, 0.2):
         alone = plan(ALONE, detect)
@@ -354,14 +333,11 @@ def test_a_pilot_trains_seeds_that_are_never_judged(call: Callable[..., Result],
     (task,) = found["power"]["tasks"]
     assert {one["variant"]: one["spread"] for one in task["prospects"]}[NOISE] == pytest.approx(spread)
     assert found["to_train"] == 12  # none of the study's own
-    # No claim is late by a pilot, and nothing of it is rubbish.
+    # No claim is late by a pilot.
     folder = StudyFolder(tmp_path / "results", "toy")
     ran = {cell.variant for cell in experiment.cells() if store.has(cell.id)}
-    (dated,) = date_claims(folder, experiment.claims, ran, (), begun=False)
+    (dated,) = date_claims(folder, experiment.claims, ran, ())
     assert not dated.exploratory
-    said: list[str] = []
-    clean(tmp_path / "results", lambda: True, said.append, said.append)
-    assert any("nothing to remove" in line for line in said)
     # Again, it trains nothing; one more seed trains that alone.
     assert "toy, pilot: all 9 trials are in the store." in call("--pilot", "3").stdout
     more = call("--pilot", "4")

@@ -15,6 +15,7 @@ import pytest
 from drivers import records, wait_for, workers_of
 from searching import GRID, SWEEP, TIMES
 
+from ablate.features.search.table import table_of
 from ablate.records.folder import StudyFolder
 
 SLOWER = "training: {seconds: 0.15}\n"
@@ -42,7 +43,7 @@ def finish(driver: subprocess.Popen[str], code: int = 0) -> str:
 
 
 def table(folder: Path, study: str = "peaks") -> pd.DataFrame:
-    searched = StudyFolder.at(folder / study).search_table("sweep")
+    searched = table_of(StudyFolder.at(folder / study).evidence())
     assert searched is not None
     return searched.trials.drop(columns=TIMES)
 

@@ -54,16 +54,6 @@ def test_a_norm_begins_standard(part):
         assert tensor.tolist() == [begin[name]] * 6, name
 
 
-def test_batch_norm_against_torch_in_training_and_evaluation(x):
-    norm, reference = built(BatchNorm, momentum=0.3), nn.BatchNorm1d(6, momentum=0.3).double()
-    reference.load_state_dict(norm.state_dict(), strict=False)
-    for _ in range(3):
-        torch.testing.assert_close(norm(x), reference(x.transpose(1, 2)).transpose(1, 2))
-        x = x * 1.5 + 1
-    norm.eval(), reference.eval()
-    torch.testing.assert_close(norm(x), reference(x.transpose(1, 2)).transpose(1, 2))
-
-
 REAL = torch.tensor(
     [[True] * 5, [True, True, False, False, False], [False] * 5, [True, False, True, True, False]]
 )
@@ -81,14 +71,13 @@ def test_batch_norm_with_padding_is_torchs_over_the_real_positions(data, momentu
         y = norm(torch.where(real[..., None], x, 1e6), real)
         expected = reference(x[real])
         torch.testing.assert_close(y[real], expected)
-        torch.testing.assert_close(norm.running_mean, reference.running_mean)
-        torch.testing.assert_close(norm.running_var, reference.running_var)
+        for name, buffer in norm.named_buffers():
+            torch.testing.assert_close(buffer, reference.get_buffer(name))
         weights = torch.arange(6.0, dtype=torch.float64) + 1
         leaves = [[x, *module.parameters()] for module in (norm, reference)]
         sums = [(y[real].square() * weights).sum(), (expected.square() * weights).sum()]
         found, wanted = (torch.autograd.grad(*pair) for pair in zip(sums, leaves, strict=True))
-        for a, b in zip(found, wanted, strict=True):
-            torch.testing.assert_close(a, b)
+        torch.testing.assert_close(found, wanted)
     norm.eval(), reference.eval()
     torch.testing.assert_close(norm(x, real)[real], reference(x[real]))
 
@@ -100,7 +89,7 @@ def test_batch_norm_with_a_mask_that_hides_nothing_is_that_without(x):
     torch.testing.assert_close(one.running_var, other.running_var)
 
 
-@pytest.mark.parametrize("unreal", [1e6, torch.nan, torch.inf])
+@pytest.mark.parametrize("unreal", [torch.nan, torch.inf])
 def test_padding_never_enters_the_statistics_whatever_stands_there(x, unreal):
     one, other = built(BatchNorm), built(BatchNorm)
     y = one(x, REAL)

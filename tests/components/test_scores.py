@@ -3,15 +3,18 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from pydantic import ValidationError
 from score_formulas import FORMULAS
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ablate.base.registry import CATALOGUE, PartConfig
+from ablate.base.registry import CATALOGUE
 from ablate.components import scores
 from ablate.components.scores import Cosine, Gaussian, Score
 from ablate.components.sizes import Sizes
+from ablate.components.weightings import Weighting
 from ablate.models.build import initialise
 
 CATALOGUE.load_builtin()
@@ -71,11 +74,6 @@ def test_the_inner_form_has_the_same_softmax(name, settings):
         torch.testing.assert_close(weights, score.logits(q, k).softmax(-1))
 
 
-def test_a_score_must_define_one_of_the_two_forms():
-    with pytest.raises(NotImplementedError, match="`inner` or `logits`"):
-        Score(PartConfig(), SIZES).logits(*queries_and_keys())
-
-
 @pytest.mark.parametrize(
     ("part", "name", "value"),
     [*((Gaussian, "sigma", sigma) for sigma in (0, -1.0, math.inf, 1e-200)), (Cosine, "temperature", 0.009)],
@@ -91,17 +89,11 @@ class TestAdditive:
         """One, two, three (and one left over) and all four queries at a time, against plain autograd."""
         monkeypatch.setattr(scores, "HIDDEN_NUMBERS", numbers)
         score, (q, k) = build("additive"), queries_and_keys()
-        expected = FORMULAS["additive"](score, q, k)
-        logits = score.logits(q, k)
+        logits, expected = score.logits(q, k), FORMULAS["additive"](score, q, k)
         torch.testing.assert_close(logits, expected)
-        leaves = [q, k, *score.parameters()]
-        direction = torch.randn(logits.shape, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
-        for ours, plain in zip(
-            torch.autograd.grad((logits * direction).sum(), leaves),
-            torch.autograd.grad((expected * direction).sum(), leaves),
-            strict=True,
-        ):
-            torch.testing.assert_close(ours, plain)
+        leaves, direction = [q, k, *score.parameters()], torch.arange(expected.numel()).view_as(expected)
+        found, plain = (torch.autograd.grad((y * direction).sum(), leaves) for y in (logits, expected))
+        torch.testing.assert_close(found, plain)
 
     @pytest.mark.parametrize("numbers", [1, 10**6])
     def test_second_derivatives(self, monkeypatch, numbers):
@@ -133,36 +125,86 @@ class Largest(TorchDispatchMode):
         return result
 
 
-class TestGaussian:
-    def test_the_default_divides_as_the_scaled_product_does(self):
-        q, k = queries_and_keys()
-        k = k / k.norm(dim=-1, keepdim=True)
-        assert Gaussian.Config().build(SIZES).sigma ** 2 == pytest.approx(math.sqrt(D_K))
-        weights = build("gaussian").logits(q, k).softmax(-1)
-        torch.testing.assert_close(weights, build("scaled_dot").logits(q, k).softmax(-1))
-
-    def test_a_learned_width_begins_as_configured(self):
-        score = Gaussian.Config(sigma=0.7, learned=True).build(SIZES)
-        initialise(score, seed=0)
-        torch.testing.assert_close(score.log_sigma.exp(), torch.full((H, 1, 1), 0.7))
+def test_the_width_of_a_gaussian_divides_as_the_scaled_product_does_or_begins_as_configured():
+    assert Gaussian.Config().build(SIZES).sigma ** 2 == pytest.approx(math.sqrt(D_K))
+    score = Gaussian.Config(sigma=0.7, learned=True).build(SIZES)
+    initialise(score, seed=0)
+    torch.testing.assert_close(score.log_sigma.exp(), torch.full((H, 1, 1), 0.7))
 
 
-class TestCosine:
-    def test_the_temperature_begins_as_configured_and_ends_at_its_bound(self):
-        score, (q, k) = Cosine.Config(temperature=0.01).build(SIZES).double(), queries_and_keys()
-        initialise(score, seed=0)
-        cosine = torch.cosine_similarity(q.unsqueeze(3), k.unsqueeze(2), dim=-1)
-        torch.testing.assert_close(score.logits(q, k), cosine / 0.01)
-        score.logits(q, k).square().sum().backward()
-        assert (score.log_temperature.grad != 0).all()
-        with torch.no_grad():
-            score.log_temperature.sub_(1)
-        torch.testing.assert_close(score.logits(q, k), cosine / 0.01)
+def test_a_temperature_begins_as_configured_and_ends_at_its_bound():
+    score, (q, k) = Cosine.Config(temperature=0.01).build(SIZES).double(), queries_and_keys()
+    initialise(score, seed=0)
+    expected = FORMULAS["cosine"](score, q, k).detach()
+    torch.testing.assert_close(score.log_temperature.exp(), torch.full_like(score.log_temperature, 0.01))
+    score.logits(q, k).square().sum().backward()
+    assert (score.log_temperature.grad != 0).all()
+    with torch.no_grad():
+        score.log_temperature.sub_(1)
+    torch.testing.assert_close(score.logits(q, k), expected)
 
-    def test_a_vector_of_zeros_has_a_score_and_a_gradient(self):
-        q, k = (torch.zeros(1, H, 1, D_K, dtype=torch.float64, requires_grad=True) for _ in range(2))
-        logits = build("cosine").logits(q, k)
-        assert (logits == 0).all()
-        logits.sum().backward()
-        assert torch.isfinite(q.grad).all()
-        assert torch.isfinite(k.grad).all()
+
+def test_the_cosine_of_a_vector_of_zeros_has_a_score_and_a_gradient():
+    q, k = (torch.zeros(1, H, 1, D_K, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    logits = build("cosine").logits(q, k)
+    assert (logits == 0).all()
+    logits.sum().backward()
+    assert all(x.grad.isfinite().all() for x in (q, k))
+
+
+NARROW = Sizes(d_model=6, max_len=5, num_heads=2, d_q=3, d_k=3, d_v=3)
+NAMES = CATALOGUE.names("weighting")
+
+
+def weighting(name: str) -> Weighting:
+    return CATALOGUE.get("weighting", name).Config().build(NARROW)
+
+
+def weights(name: str, logits: list[float]) -> list[float]:
+    row = torch.tensor(logits, dtype=torch.float64).view(1, 1, 1, -1)
+    return weighting(name)(row).flatten().tolist()
+
+
+def softmax(logits: list[float]) -> list[float]:
+    top = max(logits)
+    exponentials = [math.exp(a - top) for a in logits]
+    return [e / sum(exponentials) for e in exponentials]
+
+
+def uniform(logits: list[float]) -> list[float]:
+    count = sum(a > -math.inf for a in logits)
+    return [1 / count if a > -math.inf else 0.0 for a in logits]
+
+
+def hard(logits: list[float]) -> list[float]:
+    best = logits.index(max(logits))
+    return [float(j == best) for j in range(len(logits))]
+
+
+BY_HAND = {"softmax": softmax, "uniform": uniform, "hard": hard}
+ROWS = st.lists(
+    st.integers(-3, 3).map(float) | st.floats(-50, 50) | st.just(-math.inf), min_size=1, max_size=8
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@settings(max_examples=40)
+@given(row=ROWS.filter(lambda row: max(row) > -math.inf))
+def test_weights_follow_their_definition(name, row):
+    found = weights(name, row)
+    assert found == pytest.approx(BY_HAND[name](row), abs=1e-12)
+    assert sum(found) == pytest.approx(1)
+    assert all(weight == 0 for weight, a in zip(found, row, strict=True) if a == -math.inf)
+
+
+def test_hard_takes_the_first_of_ties_and_only_one():
+    assert weights("hard", [1.0, 2.0, 2.0, 2.0]) == [0, 1, 0, 0]
+    assert weights("hard", [0.0] * 4) == [1, 0, 0, 0]
+    assert weights("hard", [-math.inf, -5.0, -5.0]) == weights("hard", [0.0, 1e-30, 1e-300]) == [0, 1, 0]
+
+
+def test_which_weightings_say_what_of_themselves():
+    parts = {name: CATALOGUE.get("weighting", name) for name in NAMES}
+    said = {n: (parts[n].fused, parts[n].reads_scores, parts[n].surrogate_gradient) for n in BY_HAND}
+    plain, uniform, hard = (True, True, None), (False, False, None), (False, True, "softmax")
+    assert said == {"softmax": plain, "uniform": uniform, "hard": hard}

@@ -9,8 +9,8 @@ from searching import GRID, PEAK_STUDY, SWEEP, prepared, search_of, train
 from ablate.core.events import FixedPlan, Plan, Progress
 from ablate.core.record import Record
 from ablate.core.trial import Cell
-from ablate.route.walk import Walk
-from ablate.search.search import SearchPlan
+from ablate.features.path import Steps
+from ablate.features.search.search import SearchPlan
 from ablate.study.experiment import Experiment
 
 PRUNED = SWEEP + "  pruner: {name: median, n_startup_trials: 2, n_warmup_steps: 1}\n"
@@ -116,7 +116,7 @@ class TestSearchesTogether(PlanContract):
         return SearchPlan([search_of(experiment, name) for name in ("a", "b")], lambda cells: None)
 
 
-class TestWalk(PlanContract):
+class TestSteps(PlanContract):
     study = (
         PEAK_STUDY
         + "design: {name: path, to: top, seeds: 2}\n"
@@ -124,4 +124,4 @@ class TestWalk(PlanContract):
     )
 
     def make(self, experiment: Experiment) -> Plan:
-        return Walk(experiment)
+        return Steps(experiment)

@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -72,7 +71,7 @@ def cells_of(kind: type[Found | Finished], heard: Sequence[Event]) -> list[Cell]
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_every_record_is_stored_before_anyone_hears_of_it(tmp_path: Path, name: str) -> None:
+def test_every_record_is_stored_before_anyone_hears_of_it(tmp_path, name):
     store, engine = Store(tmp_path), Supervised(ENGINES[name](TOY_REF))
     told: list[str] = []
 
@@ -88,7 +87,7 @@ def test_every_record_is_stored_before_anyone_hears_of_it(tmp_path: Path, name: 
     assert records.keys() == {cell.id for cell in cells}
 
 
-def test_a_trial_that_cells_share_is_trained_once_and_told_for_each(tmp_path: Path) -> None:
+def test_a_trial_that_cells_share_is_trained_once_and_told_for_each(tmp_path):
     first = toy_cells(tmp_path)[0]
     twin = replace(first, variant="twin", name="twin seed 0")
     records, heard = driven([first, twin], Store(tmp_path))
@@ -97,7 +96,7 @@ def test_a_trial_that_cells_share_is_trained_once_and_told_for_each(tmp_path: Pa
     assert len(records) == 1
 
 
-def test_what_is_finished_is_known_and_what_is_not_wanted_is_never_trained(tmp_path: Path) -> None:
+def test_what_is_finished_is_known_and_what_is_not_wanted_is_never_trained(tmp_path):
     cells, store = toy_cells(tmp_path), Store(tmp_path)
     driven(cells[:2], store)
     records, heard = driven(cells[:5], store, wanted=lambda cell: cell in cells[1:4])
@@ -109,7 +108,7 @@ def test_what_is_finished_is_known_and_what_is_not_wanted_is_never_trained(tmp_p
     assert cells_of(Finished, heard) == cells[1:3]
 
 
-def test_a_failed_trial_is_no_outcome_but_its_record_counts_until_it_is_trained(tmp_path: Path) -> None:
+def test_a_failed_trial_is_no_outcome_but_its_record_counts_until_it_is_trained(tmp_path):
     store = Store(tmp_path)
     cells = [cell for cell in toy_cells(tmp_path, "training.fault=raise") if cell.seed == 0]
     driven(cells, store)
@@ -122,7 +121,7 @@ def test_a_failed_trial_is_no_outcome_but_its_record_counts_until_it_is_trained(
     assert records.keys() == {cell.id for cell in cells}
 
 
-def test_a_plan_sees_every_record_before_it_is_asked_again_and_may_ask_for_one_anew(tmp_path: Path) -> None:
+def test_a_plan_sees_every_record_before_it_is_asked_again_and_may_ask_for_one_anew(tmp_path):
     heard: list[Event] = []
     first, *_ = cells = toy_cells(tmp_path)[:3]
     plan = InTurn([*cells, first])
@@ -153,7 +152,7 @@ def whole(trial: Trial, decide: Decide = lambda report: False) -> Record:
     return run(InProcess(SEQUENCE_REF), [trial], decide)[0]
 
 
-def test_a_pruned_trial_is_trained_by_a_run_that_asks_for_it_whole(tmp_path: Path) -> None:
+def test_a_pruned_trial_is_trained_by_a_run_that_asks_for_it_whole(tmp_path):
     cell, store = toy_cells(tmp_path)[0], Store(tmp_path / "store")
     prunable = replace(cell, trial=replace(cell.trial, prunable=True))
     engine = Supervised(InProcess(TOY_REF))
@@ -169,7 +168,7 @@ def test_a_pruned_trial_is_trained_by_a_run_that_asks_for_it_whole(tmp_path: Pat
     assert records[cell.id].status == "completed"
 
 
-def test_a_pruned_model_that_is_trained_to_its_end_resumes_from_its_state(tmp_path: Path) -> None:
+def test_a_pruned_model_that_is_trained_to_its_end_resumes_from_its_state(tmp_path):
     store = Store(tmp_path)
     stopped = train(SEQUENCE, store, lambda report: report.step == 16)
     assert (stopped.status, stopped.reason) == ("pruned", "stopped after step 16 of 24")
@@ -180,7 +179,7 @@ def test_a_pruned_model_that_is_trained_to_its_end_resumes_from_its_state(tmp_pa
     assert store.load_state("x") is None
 
 
-def test_a_prunable_model_never_resumes_from_a_state_that_was_left_behind(tmp_path: Path) -> None:
+def test_a_prunable_model_never_resumes_from_a_state_that_was_left_behind(tmp_path):
     """A run that was not to be pruned may have come further than the step at which a search ends it."""
     store = Store(tmp_path)
     heard: list[EngineEvent] = []
@@ -192,7 +191,7 @@ def test_a_prunable_model_never_resumes_from_a_state_that_was_left_behind(tmp_pa
 
 
 @pytest.mark.slow  # Two workers import torch.
-def test_a_model_whose_worker_is_lost_is_stopped_where_it_would_have_been(tmp_path: Path) -> None:
+def test_a_model_whose_worker_is_lost_is_stopped_where_it_would_have_been(tmp_path):
     calm = whole(SEQUENCE, lambda report: report.step == 16)
     assert len(calm.arrays["train_loss"]) == 16
     killed: list[int] = []

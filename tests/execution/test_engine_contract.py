@@ -41,10 +41,10 @@ def below(threshold: float) -> Callable[[Progress], bool]:
 
 
 def statuses(records: list[object]) -> list[str]:
-    return sorted(record.status for record in records)  # type: ignore[attr-defined]
+    return sorted(record.status for record in records)
 
 
-def test_numbers_and_stops_are_those_of_one_process(make: Make, trials: list[Trial]) -> None:
+def test_numbers_and_stops_are_those_of_one_process(make, trials):
     reference = run(InProcess(TOY_REF), trials, below(-0.5))
     found = run(make(), trials, below(-0.5))
     assert [content(record) for record in found] == [content(record) for record in reference]
@@ -52,7 +52,7 @@ def test_numbers_and_stops_are_those_of_one_process(make: Make, trials: list[Tri
     assert len({steps(record) for record in found}) > 2
 
 
-def test_every_trial_starts_reports_in_order_and_ends_once(make: Make, trials: list[Trial]) -> None:
+def test_every_trial_starts_reports_in_order_and_ends_once(make, trials):
     heard: list[EngineEvent] = []
     run(make(), trials, heard=heard)
     for trial in trials:
@@ -61,13 +61,13 @@ def test_every_trial_starts_reports_in_order_and_ends_once(make: Make, trials: l
         assert [event.step for event in own if isinstance(event, Progress)] == [1, 2, 3, 4, 5, 6]
 
 
-def test_only_prunable_trials_are_stopped_and_reach_no_further_step(make: Make, trials: list[Trial]) -> None:
+def test_only_prunable_trials_are_stopped_and_reach_no_further_step(make, trials):
     given = [trials[0], replace(trials[1], prunable=False), trials[2]]
     records = run(make(), given, lambda report: report.step == 4 and report.trial_id != trials[2].id)
     assert [(r.status, steps(r)) for r in records] == [("pruned", 4), ("completed", 6), ("completed", 6)]
 
 
-def test_an_exception_fails_one_trial_and_leaves_the_others(make: Make, tmp_path: Path) -> None:
+def test_an_exception_fails_one_trial_and_leaves_the_others(make, tmp_path):
     records = run(make(), toy_trials(tmp_path, "training.fault=raise"))
     assert statuses(records) == ["completed"] * 6 + ["failed"] * 3
     failed = next(record for record in records if record.status == "failed")
@@ -77,14 +77,14 @@ def test_an_exception_fails_one_trial_and_leaves_the_others(make: Make, tmp_path
     assert failed.attempts == 1
 
 
-def test_a_record_says_where_it_was_made_and_when(make: Make, trials: list[Trial]) -> None:
+def test_a_record_says_where_it_was_made_and_when(make, trials):
     (record,) = run(make(), trials[:1])
     assert record.environment["command"] == "a test"
     assert {"commit", "dirty", "versions", "machine"} <= record.environment.keys()
     assert record.started_at <= record.finished_at
 
 
-def test_an_engine_can_be_used_again(make: Make, trials: list[Trial]) -> None:
+def test_an_engine_can_be_used_again(make, trials):
     engine, heard = make(), []
     for trial in trials[:3]:
         engine.run([trial], lambda event: bool(heard.append(event)))
@@ -92,7 +92,7 @@ def test_an_engine_can_be_used_again(make: Make, trials: list[Trial]) -> None:
     assert [event.record.id for event in heard if isinstance(event, Ended)] == [t.id for t in trials[:3]]
 
 
-def test_an_error_of_the_listener_is_not_one_of_the_trial(make: Make, trials: list[Trial]) -> None:
+def test_an_error_of_the_listener_is_not_one_of_the_trial(make, trials):
     heard: list[EngineEvent] = []
 
     def decide(report: Progress) -> bool:
@@ -106,7 +106,7 @@ def test_an_error_of_the_listener_is_not_one_of_the_trial(make: Make, trials: li
 # In processes of their own
 
 
-def test_output_goes_into_the_record(tmp_path: Path) -> None:
+def test_output_goes_into_the_record(tmp_path):
     records = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path))
     assert [record.output for record in records] == [
         f"training under seed {record.seed}\ndone\n" for record in records
@@ -116,7 +116,7 @@ def test_output_goes_into_the_record(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("fault", "fate"), [("kill", "was killed by SIGKILL"), ("exit", "ended with exit code 3")]
 )
-def test_a_lost_trial_is_begun_once_more(tmp_path: Path, fault: str, fate: str) -> None:
+def test_a_lost_trial_is_begun_once_more(tmp_path, fault, fate):
     first, *others = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path, f"training.fault={fault}")[::3])
     assert statuses([first, *others]) == ["completed"] * 2 + ["failed"]
     failed = next(record for record in (first, *others) if record.status == "failed")
@@ -124,7 +124,7 @@ def test_a_lost_trial_is_begun_once_more(tmp_path: Path, fault: str, fate: str) 
     assert "training under seed 0" in failed.output
 
 
-def test_a_worker_killed_while_it_waits_changes_nothing(trials: list[Trial]) -> None:
+def test_a_worker_killed_while_it_waits_changes_nothing(trials):
     asked: list[tuple[str, int]] = []
     killed: list[int] = []
 
@@ -144,7 +144,7 @@ def test_a_worker_killed_while_it_waits_changes_nothing(trials: list[Trial]) -> 
     assert len(asked) == len(set(asked)), "a report was decided on twice"
 
 
-def test_an_idle_worker_that_dies_is_replaced(trials: list[Trial]) -> None:
+def test_an_idle_worker_that_dies_is_replaced(trials):
     pool, heard = LocalPool(TOY_REF, 1), []
     supervised = Supervised(pool)
     try:
@@ -157,7 +157,7 @@ def test_an_idle_worker_that_dies_is_replaced(trials: list[Trial]) -> None:
     assert [event.record.status for event in heard if isinstance(event, Ended)] == ["completed"] * 2
 
 
-def test_a_time_limit_fails_the_trial_and_the_others_go_on(tmp_path: Path) -> None:
+def test_a_time_limit_fails_the_trial_and_the_others_go_on(tmp_path):
     records = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path, "training.fault=hang", "time_limit=1.5")[::3])
     assert statuses(records) == ["completed"] * 2 + ["failed"]
     reasons = {record.reason for record in records if record.status == "failed"}
@@ -165,7 +165,7 @@ def test_a_time_limit_fails_the_trial_and_the_others_go_on(tmp_path: Path) -> No
     assert all("" < record.started_at <= record.finished_at for record in records)
 
 
-def test_a_time_limit_holds_while_a_trial_waits(trials: list[Trial]) -> None:
+def test_a_time_limit_holds_while_a_trial_waits(trials):
     def decide(report: Progress) -> bool:
         if report.trial_id == trials[0].id:
             time.sleep(0.6)
@@ -176,7 +176,7 @@ def test_a_time_limit_holds_while_a_trial_waits(trials: list[Trial]) -> None:
     assert records[0].reason == "time limit of 0.5 s exceeded"
 
 
-def test_a_stopped_trial_is_lost(trials: list[Trial]) -> None:
+def test_a_stopped_trial_is_lost(trials):
     pool = LocalPool(TOY_REF, 1)
     heard: list[EngineEvent] = []
 
@@ -194,7 +194,7 @@ def test_a_stopped_trial_is_lost(trials: list[Trial]) -> None:
     assert [e.record.id for e in heard if isinstance(e, Ended)] == [trials[1].id]
 
 
-def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_workers(tmp_path: Path) -> None:
+def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_workers(tmp_path):
     plugin = tmp_path / "changing.py"
     plugin.write_text(TOY.read_text().replace('"toy"', '"changing"'))
     reference = WorkloadRef("changing", (load_plugin(plugin),))
@@ -205,9 +205,7 @@ def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_work
     assert "changed while the study ran" in record.error
 
 
-def test_a_worker_refuses_what_its_own_sources_would_train_otherwise(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_worker_refuses_what_its_own_sources_would_train_otherwise(tmp_path, monkeypatch):
     """The package of a workload is edited after the driver has hashed it."""
     package = tmp_path / "lab"
     package.mkdir()
@@ -233,9 +231,7 @@ def test_a_worker_refuses_what_its_own_sources_would_train_otherwise(
     CATALOGUE.forget({"lab.workload"})
 
 
-def test_workers_take_no_module_from_the_folder_in_which_a_study_is_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trials: list[Trial]
-) -> None:
+def test_workers_take_no_module_from_the_folder_in_which_a_study_is_run(tmp_path, monkeypatch, trials):
     """There, `import random` and `import ablate` would find these."""
     (tmp_path / "random.py").write_text("raise RuntimeError('not this one')")
     (tmp_path / "ablate").mkdir()
@@ -246,7 +242,7 @@ def test_workers_take_no_module_from_the_folder_in_which_a_study_is_run(
 
 
 @pytest.mark.parametrize("waits", [False, True])
-def test_workers_end_when_their_driver_is_killed(tmp_path: Path, trials: list[Trial], waits: bool) -> None:
+def test_workers_end_when_their_driver_is_killed(tmp_path, trials, waits):
     read, write = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,14 +1,17 @@
 """From what a workload returns to a record that can be kept."""
 
+import io
 import os
-from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from ablate.core.events import Asked, Finished
 from ablate.core.record import Record
-from ablate.core.trial import Emit, Trial
+from ablate.core.trial import Cell, Emit, Trial
 from ablate.core.workload import Workload
+from ablate.execution.progress import MOST_LINES, Display
 from ablate.execution.trial import run_trial
 from ablate.execution.worker import Reads
 
@@ -32,7 +35,7 @@ def trained(**fields: Any) -> Record:
     return run_trial(Careless(**fields), trial, lambda event: False)
 
 
-def test_a_record_is_of_what_was_asked_for_whatever_the_workload_does_to_its_config() -> None:
+def test_a_record_is_of_what_was_asked_for_whatever_the_workload_does_to_its_config():
     record = trained(metrics={"accuracy": 1})
     assert record.status == "completed"
     assert (record.id, record.seed, record.stream) == ("a1", 3, "placebo")
@@ -47,13 +50,13 @@ def test_a_record_is_of_what_was_asked_for_whatever_the_workload_does_to_its_con
         ({"status": "done"}, "status: "),
     ],
 )
-def test_a_record_that_cannot_be_kept_is_a_failed_trial(fields: dict[str, Any], said: str) -> None:
+def test_a_record_that_cannot_be_kept_is_a_failed_trial(fields, said):
     record = trained(**fields)
     assert record.status == "failed"
     assert record.reason.startswith(f"TypeError: `train` returned a record that cannot be kept: {said}")
 
 
-def test_files_that_are_read_beside_a_study_are_heard_of(tmp_path: Path) -> None:
+def test_files_that_are_read_beside_a_study_are_heard_of(tmp_path):
     """Not those that are written, declared now or before, hidden, or code; a link counts as what it leads to."""
     for name in ("read.csv", "declared.csv", "own.py", ".hidden", "target.csv"):
         (tmp_path / name).write_text("1")
@@ -66,3 +69,31 @@ def test_files_that_are_read_beside_a_study_are_heard_of(tmp_path: Path) -> None
     found = reads.undeclared([str(tmp_path / "declared.csv")])
     assert found == [str(tmp_path / "read.csv"), str(tmp_path / "target.csv")]
     assert reads.undeclared([str(tmp_path / "link.csv")]) == [str(tmp_path / "read.csv")]
+
+
+def lines(total: int, failing: int | None = None) -> list[str]:
+    """Of a run of `total` trials without a terminal."""
+    console = Console(file=io.StringIO(), width=200)
+    with Display(console, "toy", "accuracy", jobs=2) as display:
+        display(Asked(total))
+        for seed in range(total):
+            trial = Trial(f"{seed:016x}", {}, seed)
+            record = Record.of(trial, "failed" if seed == failing else "completed", metrics={"accuracy": 0.5})
+            display(Finished(Cell("baseline", "", seed, trial, f"baseline seed {seed}", {}), record))
+    return console.file.getvalue().splitlines()
+
+
+def test_a_small_run_has_a_line_for_each_trial():
+    first, *found = lines(9)
+    assert first == "toy: 9 trials to train on 2 workers."
+    assert [line.partition(" ")[0] for line in found] == [f"[{done}/9]" for done in range(1, 10)]
+
+
+def test_a_large_run_has_few_lines_and_names_every_failure():
+    _, *found = lines(1000, failing=503)
+    assert len(found) <= MOST_LINES + 2
+    assert found[0].startswith("[1/1000] baseline seed 0: accuracy 0.5")
+    assert found[-1].startswith("[1000/1000] ")
+    assert [line.partition(" (")[0] for line in found if "failed" in line] == [
+        "[504/1000] baseline seed 503: failed: "
+    ]

@@ -1,9 +1,9 @@
 """How many random faults the fast tests find: `python -m tests.freeze.mutations` writes `mutations.json`.
 
 A seed draws statements that work (no import, definition or docstring) of the rooms that change, and a fault for each.
-Each is put into a copy of the tree, never into the tree itself, and met with the fast tests of its room, first those
-that name its module: until one fails, hangs, or their time is over. A test that hangs finds its fault; time that is
-over does not. The file keeps the figures `before` the rooms changed; a run writes `now`.
+Each is put into a clone of what is committed, never into the tree itself, and met with the fast tests of its room,
+first those that name its module: until one fails, hangs, or their time is over. A test that hangs finds its fault; time
+that is over does not. The file keeps the figures `before` the rooms changed; a run writes `now`.
 """
 
 import argparse
@@ -24,6 +24,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterator
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -115,17 +116,11 @@ def faults_of(statement: ast.stmt, path: str, source: str) -> list[Fault]:
         changes.append((statement, "pass"))
     elif isinstance(statement, ast.Return) and statement.value is not None:
         changes.append((statement, "return None"))
-    return [
-        Fault(
-            path,
-            (node.lineno, node.col_offset),
-            (node.end_lineno, node.end_col_offset),
-            ast.get_source_segment(source, node) or "",
-            new,
-        )
-        for node, new in changes
-        if new
-    ]
+    found = []
+    for node, new in filter(itemgetter(1), changes):
+        start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
+        found.append(Fault(path, start, end, ast.get_source_segment(source, node) or "", new))
+    return found
 
 
 def drawn(paths: list[Path], count: int, seed: int) -> list[Fault]:
@@ -175,7 +170,8 @@ def killer(fault: Fault, base: Path, tests: list[str]) -> str:
             ended, status = os.waitpid(pid, os.WNOHANG)
             if not ended and time.monotonic() - began > WALL + 2 * HANGS:
                 os.kill(pid, signal.SIGKILL)
-        _end(pid)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(pid, signal.SIGKILL)  # what a test has left
         output = (Path(scratch) / "output").read_text(encoding="utf-8", errors="replace")
     code = os.waitstatus_to_exitcode(status)
     if code < 0:
@@ -186,12 +182,6 @@ def killer(fault: Fault, base: Path, tests: list[str]) -> str:
         raise RuntimeError(f"{fault}: {output}")
     named = re.search(r"^(?:FAILED|ERROR) (\S+)", output, re.MULTILINE)
     return named[1] if named else output.strip().splitlines()[-1]
-
-
-def _end(group: int) -> None:
-    """Processes that a test has left."""
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGKILL)
 
 
 class _Time:
@@ -226,20 +216,6 @@ def _test(tree: Path, tests: list[str]) -> None:
     os._exit(int(code))
 
 
-def copied(folder: Path) -> Path:
-    """A clone with what is not committed yet."""
-    subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(folder)], check=True)
-    listed = ["git", "ls-files", "-z", "--modified", "--deleted", "--others", "--exclude-standard"]
-    found = subprocess.run(listed, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for name in filter(None, found.split("\0")):
-        if (ROOT / name).is_file():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, folder / name)
-        else:
-            (folder / name).unlink(missing_ok=True)
-    return folder
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     only = "modules or folders to draw from, without a record"
@@ -256,7 +232,8 @@ def main() -> None:
     killed, alive = Counter[str](), []
     faults = drawn(paths, given.count, given.seed)
     with tempfile.TemporaryDirectory(prefix="ablate-mutations-", ignore_cleanup_errors=True) as scratch:
-        base = copied(Path(scratch) / "base")
+        base = Path(scratch) / "base"
+        subprocess.run(["git", "clone", "-q", "--shared", str(ROOT), str(base)], check=True)
         for fault in faults:
             began = time.monotonic()
             found = killer(fault, base, given.tests)

@@ -443,9 +443,6 @@ def _refused(models: bool) -> Iterator[str]:
 
 
 def _problem(problem: Any, folder: Path) -> str:
-    where = f"line {problem.line}" if problem.line else problem.source.replace(str(folder), "FOLDER")
-    path = ".".join(map(str, problem.path))
-    line = f"{where[:80]} | {path[:80]} | {problem.rule}".replace(str(folder), "FOLDER").replace(
-        str(ROOT), "ROOT"
-    )
-    return " ".join(line.split())[:300].encode("ascii", "backslashreplace").decode()
+    """Line or option, path, rule, what was given, what is allowed and the hint."""
+    said = str(problem).replace(str(folder), "FOLDER").replace(str(ROOT), "ROOT")
+    return " ".join(said.split())[:500].encode("ascii", "backslashreplace").decode()

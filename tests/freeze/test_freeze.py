@@ -14,7 +14,13 @@ from .recordings import COLUMNS, PUBLISHED, RECORDINGS, SLOW, machine, path_of, 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in RECORDINGS]
+    "name",
+    # Studies that are refused are met with in `tests/study`.
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
+        for name in RECORDINGS
+        if not name.startswith("refused")
+    ],
 )
 def test_it_does_what_is_recorded(name: str) -> None:
     of_machine = path_of(name).read_text().partition("\n")[0]

@@ -90,24 +90,20 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     `given`: as the study gives its variants; `judged`: as its report judges them, at the settings that were chosen;
     `stress`: their grid; `tried`, where that is asked for: every setting in the table of its search, prepared again.
     """
-    from ablate.route.choose import _point, judged, spec_of
-    from ablate.route.search import for_sweep
+    from ablate.route.choose import as_reported
     from ablate.study.prepare import prepare
 
     experiment, folder = prepare(study), folder_of(results)
     found = {"given": experiment.cells(), "stress": experiment.companions(experiment.cells())}
+    chosen = as_reported(experiment, folder)
+    if chosen.choice.by:
+        found |= {"judged": chosen.cells(), "stress": chosen.companions(chosen.cells())}
     named = {kind: [(cell.name, cell.id) for cell in cells] for kind, cells in found.items()}
-    for kind in ("sweep", "tuning"):
-        table = folder.search_table(kind)
-        if table is None:
-            continue
-        spec = spec_of(experiment, kind)
-        chosen = judged(for_sweep(experiment, print) if kind == "sweep" else experiment, kind, table)
-        cells = chosen.cells()
-        named["judged"] = [(cell.name, cell.id) for cell in cells]
-        named["stress"] = [(cell.name, cell.id) for cell in chosen.companions(cells)]
-        if not tried:
-            continue
+    if tried and chosen.choice.by:
+        from ablate.features.search.table import table_of
+
+        table = table_of(folder.evidence())
+        spec = experiment.read["search"]["search" if chosen.choice.by == "sweep" else "tune"]
         variants = {variant.name: variant for variant in experiment.variants}
         named["tried"] = [
             (f"{row['variant']} {row['number']} on {row['task']} seed {seed}", trial.id)
@@ -115,9 +111,7 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
             for variant in [variants[row["variant"]]]
             for index in [experiment.tasks.index(row["task"])]
             for setting in [
-                experiment.patched(
-                    variant.configs[index], spec.space.patches(_point(table, spec, place)), index
-                )
+                experiment.patched(variant.configs[index], spec.space.patches(table.point(place)), index)
             ]
             for seed in spec.seeds
             for trial in [experiment.trial(setting, seed, "placebo" if variant.placebo else "")]

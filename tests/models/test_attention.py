@@ -124,22 +124,6 @@ def test_position_acts_on_queries_and_keys_once_they_are_normed_and_on_logits(x,
     torch.testing.assert_close(mixer.weights(x, position), logits.softmax(-1))
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"score": "additive"}, {"weighting": "hard"}, {"weighting": "uniform"}], ids=named
-)
-def test_weights_dropout_acts_after_the_weighting(x, settings):
-    mixer = attention(dropout=0.5, **settings)
-    mixer.weights_dropout.reseed(3)
-    y = mixer(x, NO_POSITION)
-    mixer.weights_dropout.reseed(3)
-    factor = mixer.weights_dropout(torch.ones(B, H, T, T, dtype=torch.float64))
-    dropped = factor * mixer.weights(x, NO_POSITION)
-    v = mixer.value(x).view(B, T, H, D // H)
-    expected = mixer.output(torch.einsum("bhqk,bkhd->bqhd", dropped, v).flatten(2))
-    torch.testing.assert_close(y, expected)
-    torch.testing.assert_close(mixer.eval()(x, NO_POSITION), attention(**settings)(x, NO_POSITION))
-
-
 # Widths, norms, and what is refused
 
 
@@ -177,11 +161,6 @@ SHAPES = [
 def test_projections_are_as_wide_as_the_settings_say(settings, shapes):
     weights = {name: tuple(p.shape) for name, p in attention(**settings).named_parameters()}
     assert {path: weights.get(f"{path}.weight") for path in shapes} == shapes
-
-
-def test_shared_heads_keep_a_smaller_state(x):
-    _, (keys, values) = attention(num_heads=4, num_kv_heads=1, causal=True).step(x[:, :1], NO_POSITION)
-    assert keys.shape == values.shape == (B, 1, 1, 2)
 
 
 @pytest.mark.parametrize("kv_heads", [1, 2])

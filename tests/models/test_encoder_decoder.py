@@ -1,6 +1,3 @@
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 import torch
 from small_models import copy_block
@@ -96,17 +93,6 @@ def test_against_torch(target, source, placement, masks, encoder_layers):
     torch.testing.assert_close(found, model.output(hidden), rtol=1e-10, atol=1e-10)
 
 
-@pytest.mark.parametrize("cross", [*CATALOGUE.names("cross"), {"weighting": "uniform"}])
-def test_every_parameter_of_a_sandwich_has_a_gradient_and_a_part(target, source, cross):
-    model = build_model(section(cross, norm_placement="sandwich"), SIGNATURE).double()
-    logits = model(target, None, source, REAL_SOURCE[:, None, None])
-    (logits * torch.arange(OUTPUTS)).square().sum().backward()
-    for path, parameter in model.named_parameters():
-        assert parameter.grad is not None, path
-        assert parameter.grad.abs().max() > 0, path
-    assert "other" not in model.parameters_by_part()
-
-
 def test_parameters_by_part():
     settings = section(norm="none", feedforward={"bias": "off"}, topology={"num_encoder_layers": 1})
     parts = build_model(settings, SIGNATURE, device="meta").parameters_by_part()
@@ -163,7 +149,7 @@ def test_variants_of_the_reader_share_the_initial_values_of_all_else():
         ("reverse", ", num_encoder_layers: 0", ".num_encoder_layers", None),
     ],
 )
-def test_mistakes_in_a_study(task, topology, path, allowed, write: Callable[..., Path]):
+def test_mistakes_in_a_study(task, topology, path, allowed, write):
     model = f"model:\n  topology: {{name: encoder_decoder{topology}}}\n"
     study = write(f"name: s\ntask: {task}\n{model}factors: {{model.norm: [rms]}}\n")
     with pytest.raises(StudyError) as caught:

@@ -46,7 +46,7 @@ def reverse(**section: Any) -> tuple[Model, Batch]:
     return model, task.split(0, "test", "cpu")[:16]
 
 
-def test_every_layer_of_an_encoder_decoder_is_seen() -> None:
+def test_every_layer_of_an_encoder_decoder_is_seen():
     model, batch = reverse()
     maps = attention_maps(model, batch)
     targets, sources = batch.inputs.shape[1], batch.source.shape[1]
@@ -61,7 +61,7 @@ def test_every_layer_of_an_encoder_decoder_is_seen() -> None:
     }
 
 
-def test_rows_and_columns_of_padding_hold_what_is_asked_for_and_nothing_else_does() -> None:
+def test_rows_and_columns_of_padding_hold_what_is_asked_for_and_nothing_else_does():
     model, batch = reverse()
     real = {True: batch.source_mask[:, 0, 0], False: batch.mask[:, 0, 0]}
     assert not real[True].all()
@@ -84,7 +84,7 @@ def test_rows_and_columns_of_padding_hold_what_is_asked_for_and_nothing_else_doe
     )
 
 
-def test_looking_is_in_evaluation_mode_and_leaves_no_trace() -> None:
+def test_looking_is_in_evaluation_mode_and_leaves_no_trace():
     model, task = made(dropout={"attention_weights": 0.5, "residual": 0.5})
     batch = task.split(0, "test", "cpu")[:8]
     model.train()
@@ -96,7 +96,7 @@ def test_looking_is_in_evaluation_mode_and_leaves_no_trace() -> None:
     assert not any(module._forward_pre_hooks for module in model.modules())
 
 
-def test_the_maps_are_what_the_output_is_made_of() -> None:
+def test_the_maps_are_what_the_output_is_made_of():
     """W_O applied to weights @ values is what the mixer gives."""
     model, task = made(num_layers=1)
     batch = task.split(0, "test", "cpu")[:4]
@@ -121,14 +121,14 @@ def distributions(draw: Any) -> Tensor:
 
 
 @given(distributions())
-def test_entropy_and_similarity_are_scipys(weights: Tensor) -> None:
+def test_entropy_and_similarity_are_scipys(weights):
     rows = weights.numpy()
     np.testing.assert_allclose(entropy(weights).numpy(), scipy_entropy(rows, axis=-1), atol=1e-12)
     distances = [jensenshannon(rows[:, g], rows[:, h], base=2, axis=-1) for g, h in ((0, 1), (0, 2), (1, 2))]
     np.testing.assert_allclose(similarity(weights).numpy(), 1 - np.mean(distances, 0), atol=1e-6)
 
 
-def test_uniform_attention_has_the_entropy_of_its_real_keys() -> None:
+def test_uniform_attention_has_the_entropy_of_its_real_keys():
     model, batch = reverse(mixer={"num_heads": HEADS, "weighting": "uniform"})
     found = attention_metrics(model, [batch])
     lengths = batch.source_mask[:, 0, 0].sum(-1).double()
@@ -140,7 +140,7 @@ def test_uniform_attention_has_the_entropy_of_its_real_keys() -> None:
     assert found["attention_entropy"] == pytest.approx(sum(layers) / 6)
 
 
-def test_one_head_has_no_similarity() -> None:
+def test_one_head_has_no_similarity():
     model, task = made(mixer={"num_heads": 1})
     found = attention_metrics(model, [task.split(0, "test", "cpu")[:4]])
     assert not any(name.startswith("head_similarity") for name in found)
@@ -149,7 +149,7 @@ def test_one_head_has_no_similarity() -> None:
 
 @torch.no_grad()
 @pytest.mark.parametrize("position", ["learned", "alibi"])
-def test_the_largest_logit_is_that_of_no_masked_pair(position: str) -> None:
+def test_the_largest_logit_is_that_of_no_masked_pair(position):
     model, batch = reverse(position=position)
     model.eval()
     stack: Any = model.stack
@@ -176,7 +176,7 @@ def test_the_largest_logit_is_that_of_no_masked_pair(position: str) -> None:
 
 
 @torch.no_grad()
-def test_a_unit_that_only_padding_wakes_is_dead() -> None:
+def test_a_unit_that_only_padding_wakes_is_dead():
     """Units 0 … 4 of the encoder's first layer never fire; unit 5 fires where the source is padding alone."""
     model, batch = reverse(d_model=12, feedforward={"expansion": 1})
     stack: Any = model.stack
@@ -200,7 +200,7 @@ def test_a_unit_that_only_padding_wakes_is_dead() -> None:
     assert found["dead_units"] == pytest.approx(sum(layers) / 4)
 
 
-def test_numbers_do_not_depend_on_how_examples_are_cut_and_nothing_is_left_behind() -> None:
+def test_numbers_do_not_depend_on_how_examples_are_cut_and_nothing_is_left_behind():
     model, batch = reverse()
     whole = layer_metrics(model, [batch])
     assert layer_metrics(model, batch.chunks(5)) == pytest.approx(whole, rel=1e-5)
@@ -222,7 +222,7 @@ def test_numbers_do_not_depend_on_how_examples_are_cut_and_nothing_is_left_behin
         ({"mixer": "conv", "position": "none", "feedforward": {"activation": "swiglu"}}, set()),
     ],
 )
-def test_a_model_lacks_what_it_has_no_part_for(section: dict[str, Any], names: set[str]) -> None:
+def test_a_model_lacks_what_it_has_no_part_for(section, names):
     model, task = made(**section)
     batch = task.split(0, "test", "cpu")[:16]
     assert {name for name in layer_metrics(model, [batch]) if "/" not in name} == names

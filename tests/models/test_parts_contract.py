@@ -138,7 +138,7 @@ def surrogates(section: BaseModel) -> list[str]:
     return found + [name for value in values if isinstance(value, BaseModel) for name in surrogates(value)]
 
 
-def test_the_walk_reaches_every_slot_of_the_model() -> None:
+def test_the_walk_reaches_every_slot_of_the_model():
     others = {"task", "workload", "optimizer", "schedule", "sampler", "pruner", "design"}
     assert set(places()) == set(CATALOGUE.slots()) - others
     assert {(slot, name) for slot in places() for name in CATALOGUE.names(slot)} == {
@@ -147,7 +147,7 @@ def test_the_walk_reaches_every_slot_of_the_model() -> None:
 
 
 @each(CASES)
-def test_shapes_and_a_gradient_for_every_parameter(case: Case) -> None:
+def test_shapes_and_a_gradient_for_every_parameter(case):
     """At the latest after one step, where a branch starts at zero."""
     model, inputs = case.model(), case.inputs()
     reached: set[str] = set()
@@ -169,7 +169,7 @@ def test_shapes_and_a_gradient_for_every_parameter(case: Case) -> None:
 
 
 @each([case for case in HOMES if not surrogates(case.section())])
-def test_gradients_are_those_of_the_function(case: Case) -> None:
+def test_gradients_are_those_of_the_function(case):
     """In training mode, with and without padding, against differences along a random direction of each parameter."""
     check_gradients(case.scrambled(), case.inputs(), slice(None))
     if case in PADDED:
@@ -193,7 +193,7 @@ def check_gradients(model: Model, inputs: dict[str, Tensor], kept: Any) -> None:
 @pytest.mark.parametrize(
     ("slot", "name"), [(c.slot, c.name) for c in HOMES if getattr(c.part, "surrogate_gradient", None)]
 )
-def test_a_surrogate_gradient_is_that_of_the_part_it_names(slot: str, name: str) -> None:
+def test_a_surrogate_gradient_is_that_of_the_part_it_names(slot, name):
     """For parts that map one tensor to one of its shape."""
     part: Any = CATALOGUE.get(slot, name)
     other: Any = CATALOGUE.get(slot, part.surrogate_gradient)
@@ -207,7 +207,7 @@ def test_a_surrogate_gradient_is_that_of_the_part_it_names(slot: str, name: str)
 
 
 @each(PADDED)
-def test_padding_does_not_reach_what_is_real(case: Case) -> None:
+def test_padding_does_not_reach_what_is_real(case):
     """On the left, on the right and in the middle, of the sequence and of the source."""
     model, inputs = case.scrambled(padded=True), case.masked_inputs()
     changed = inputs | {"inputs": other_tokens(inputs["inputs"], ~REAL_BT)}
@@ -222,7 +222,7 @@ def test_padding_does_not_reach_what_is_real(case: Case) -> None:
 
 
 @each([case for case in PADDED if case.section().mixer.part.any_length])
-def test_a_padded_sequence_is_the_shorter_one(case: Case) -> None:
+def test_a_padded_sequence_is_the_shorter_one(case):
     model, inputs = case.scrambled(padded=True), case.inputs()
     short = {key: tokens[:, :4] for key, tokens in inputs.items()}
     masks = {"mask": (torch.arange(T) < 4).expand(B, 1, 1, T)}
@@ -234,7 +234,7 @@ def test_a_padded_sequence_is_the_shorter_one(case: Case) -> None:
 
 
 @each(CAUSAL)
-def test_a_later_token_does_not_change_the_past(case: Case) -> None:
+def test_a_later_token_does_not_change_the_past(case):
     model, inputs = case.scrambled().eval(), case.inputs()
     changed = inputs | {"inputs": other_tokens(inputs["inputs"], (torch.arange(T) >= 3).expand(B, T))}
     before, after = model(**inputs), model(**changed)
@@ -243,7 +243,7 @@ def test_a_later_token_does_not_change_the_past(case: Case) -> None:
 
 
 @each(CAUSAL)
-def test_step_by_step_is_all_at_once(case: Case) -> None:
+def test_step_by_step_is_all_at_once(case):
     """Also beyond the longest length in training, where all parts allow it."""
     model, inputs = case.scrambled().eval(), case.inputs()
     memory = model.encode(inputs["source"]) if model.source_embedding is not None else None
@@ -261,7 +261,7 @@ def test_step_by_step_is_all_at_once(case: Case) -> None:
 
 
 @each(ATTENDS)
-def test_a_query_does_not_read_what_is_masked_for_it(case: Case) -> None:
+def test_a_query_does_not_read_what_is_masked_for_it(case):
     """With a mask for each query, in one of which all is masked."""
     model, inputs = case.scrambled(padded=True).eval(), case.inputs()
     mask = torch.rand((B, 1, T, T), generator=torch.Generator().manual_seed(2)) < 0.6
@@ -275,7 +275,7 @@ def test_a_query_does_not_read_what_is_masked_for_it(case: Case) -> None:
 
 
 @each(ATTENDS)
-def test_a_query_that_sees_nothing_gets_zeros(case: Case) -> None:
+def test_a_query_that_sees_nothing_gets_zeros(case):
     model = case.scrambled(padded=True)
     x_btd = normal(B, T, D).requires_grad_()
     stack: Any = model.stack if hasattr(model.stack, "blocks") else model.stack.decoder
@@ -293,7 +293,7 @@ def test_a_query_that_sees_nothing_gets_zeros(case: Case) -> None:
 
 
 @each([case for case in CASES if not CATALOGUE.get("topology", case.topology).reads_source])
-def test_only_what_reads_order_knows_it(case: Case) -> None:
+def test_only_what_reads_order_knows_it(case):
     """Positions permuted, the others' outputs permute alike: where nothing says which stands where."""
     section = case.section(position="none")
     model, inputs = case.scrambled(position="none").eval(), case.inputs()["inputs"]
@@ -304,7 +304,7 @@ def test_only_what_reads_order_knows_it(case: Case) -> None:
 
 
 @each(CASES)
-def test_alone_or_in_a_batch(case: Case) -> None:
+def test_alone_or_in_a_batch(case):
     inputs = case.masked_inputs() if case in PADDED else case.inputs()
     model = case.scrambled(padded=case in PADDED).eval()
     together = model(**inputs)
@@ -314,7 +314,7 @@ def test_alone_or_in_a_batch(case: Case) -> None:
 
 
 @each(WIDE)
-def test_dropout_acts_at_each_of_its_placements_and_in_training_only(case: Case) -> None:
+def test_dropout_acts_at_each_of_its_placements_and_in_training_only(case):
     bare, inputs = case.model().eval(), case.inputs()
     evaluated, trained = bare(**inputs), case.model()(**inputs)
     assert torch.equal(bare(**inputs), evaluated)
@@ -329,9 +329,7 @@ def test_dropout_acts_at_each_of_its_placements_and_in_training_only(case: Case)
 
 
 @each(HOMES)
-def test_built_alike_for_one_seed_in_any_precision_and_not_for_two_and_known_without_memory(
-    case: Case,
-) -> None:
+def test_built_alike_for_one_seed_in_any_precision_and_not_for_two_and_known_without_memory(case):
     model, same, other = (case.model(seed=seed).eval() for seed in (0, 0, 1))
     inputs = case.inputs()
     logits = model(**inputs)
@@ -345,7 +343,7 @@ def test_built_alike_for_one_seed_in_any_precision_and_not_for_two_and_known_wit
 
 
 @each(HOMES)
-def test_survives_yaml_and_says_what_it_is(case: Case) -> None:
+def test_survives_yaml_and_says_what_it_is(case):
     settings, yaml, stream = case.section(), YAML(typ="safe", pure=True), io.StringIO()
     yaml.dump(settings.model_dump(), stream)
     assert ModelSection.model_validate(yaml.load(stream.getvalue())) == settings
@@ -374,7 +372,7 @@ class Recorded(TorchDispatchMode):
 
 
 @each(WIDE)
-def test_cuda_can_repeat_every_operation(case: Case) -> None:
+def test_cuda_can_repeat_every_operation(case):
     """Trials on CUDA allow repeatable kernels alone."""
     model = build_model(case.section(), case.signature(), device="meta")
     inputs = {key: tokens.to("meta") for key, tokens in case.inputs().items()}
@@ -386,12 +384,12 @@ def test_cuda_can_repeat_every_operation(case: Case) -> None:
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
 @each(WIDE)
-def test_models_of_several_seeds_run_as_one(case: Case) -> None:
+def test_models_of_several_seeds_run_as_one(case):
     """`torch.func.vmap` over stacked parameters and buffers: logits, gradients and new buffers in training mode."""
     masked = case in PADDED
     models = [case.model(seed, padded=masked).double() for seed in range(2)]
     inputs = case.masked_inputs() if masked else case.inputs()
-    parameters, buffers = stack_module_state(models)  # type: ignore[arg-type]
+    parameters, buffers = stack_module_state(models)
     kept = REAL_BT if masked else torch.ones_like(REAL_BT)
 
     def loss(parameters: dict[str, Tensor], buffers: dict[str, Tensor]) -> tuple[Tensor, Any]:
@@ -410,7 +408,7 @@ def test_models_of_several_seeds_run_as_one(case: Case) -> None:
 
 
 @each([case for case in HOMES if hasattr(case.part, "any_length")])
-def test_lengths_beyond_the_longest(case: Case) -> None:
+def test_lengths_beyond_the_longest(case):
     plain = {} if case.slot == "position" else {"position": "none"}
     model = case.model(**plain).eval()
     inputs = {key: tokens.repeat(1, 3) for key, tokens in case.inputs().items()}
@@ -422,7 +420,7 @@ def test_lengths_beyond_the_longest(case: Case) -> None:
 
 
 @each([case for case in HOMES if case.slot == "mixer"])
-def test_a_mixer_refuses_what_it_cannot_do(case: Case) -> None:
+def test_a_mixer_refuses_what_it_cannot_do(case):
     for able, section, signature in (
         (case.part.causal, case.section(topology="decoder"), SIGNATURE),
         (case.part.padding, case.section(), replace(SIGNATURE, padded=True)),
@@ -459,7 +457,7 @@ class Both(Classification):
 
 
 @pytest.mark.parametrize("slot", places())
-def test_no_two_parts_of_a_slot_are_alike(slot: str) -> None:
+def test_no_two_parts_of_a_slot_are_alike(slot):
     prints = {case.name: fingerprint(case.section(), Both()) for case in HOMES if case.slot == slot}
     alike = [pair for pair in combinations(prints, 2) if prints[pair[0]] == prints[pair[1]]]
     assert not alike

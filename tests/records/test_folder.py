@@ -30,32 +30,21 @@ def evidence(*, examples: bool = True) -> Evidence:
     )
 
 
-@pytest.mark.parametrize("untuned", [False, True])
-def test_evidence_by_example_is_read_as_it_was_written(tmp_path: Path, untuned: bool) -> None:
+def test_evidence_by_example_is_read_as_it_was_written(tmp_path: Path) -> None:
     folder, written = StudyFolder.at(tmp_path), evidence()
-    folder.save_evidence(written, untuned=untuned)
-    read = folder.evidence(untuned=untuned)
+    folder.save_evidence(written)
+    read = folder.evidence()
     pd.testing.assert_frame_equal(read.trials, written.trials)
     assert read.examples[["id", "metric"]].equals(written.examples[["id", "metric"]])
     for mine, theirs in zip(read.examples["values"], written.examples["values"], strict=True):
         assert mine.dtype == np.float32
         assert np.array_equal(mine, theirs)
     # A run that has none, such as one on another task, leaves none.
-    folder.save_evidence(evidence(examples=False), untuned=untuned)
+    folder.save_evidence(evidence(examples=False))
     assert not list(tmp_path.rglob("examples.parquet"))
-    after = folder.evidence(untuned=untuned).examples
+    after = folder.evidence().examples
     assert list(after.columns) == ["id", "metric", "values"]
     assert len(after) == 0
-
-
-def test_the_examples_of_untuned_variants_go_with_their_tuning(tmp_path: Path) -> None:
-    folder = StudyFolder.at(tmp_path)
-    folder.save_evidence(evidence())
-    folder.save_evidence(evidence(), untuned=True)
-    assert len(list(tmp_path.rglob("examples.parquet"))) == 2
-    folder.forget_search("tuning")
-    assert list(tmp_path.rglob("examples.parquet")) == [tmp_path / "examples.parquet"]
-    assert not folder.has_untuned
 
 
 def test_a_byte_of_the_evidence_that_was_changed_is_noticed(tmp_path: Path) -> None:

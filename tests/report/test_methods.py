@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
 from ablate.core.metric import Sampling
-from ablate.core.search_table import SearchTable
+from ablate.features.search.table import SearchTable
 from ablate.report import paper
 from ablate.report.paper import as_latex, as_markdown, methods
 from ablate.report.section import Material
@@ -28,7 +28,9 @@ TWO = {"baseline": BASE, "a": BASE + WOBBLE}
 
 def told(evidence: Evidence, table: SearchTable | None = None, **facts: object) -> str:
     evidence = replace(evidence, facts=replace(evidence.facts, **facts))
-    return methods(Material(evidence, compare(evidence), judge_claims(evidence), searched=table))
+    if table is not None:
+        evidence = evidence.having("search", table.trials, asdict(table.facts))
+    return methods(Material(evidence, compare(evidence), judge_claims(evidence)))
 
 
 def test_every_entry_of_the_bibliography_is_whole() -> None:
@@ -42,7 +44,11 @@ def test_every_entry_of_the_bibliography_is_whole() -> None:
         assert {"author", "title", "year", "journal" if kind == "article" else "booktitle"} <= set(fields)
         assert key.startswith(f"{fields['author'].partition(',')[0].lower()}{fields['year']}")
         assert all(value.count("{") == value.count("}") for value in fields.values())
-    cited = set(re.findall(r"@([a-z]+\d{4}[a-z]+)", TEMPLATE.read_text()))
+    cited = set(
+        re.findall(
+            r"@([a-z]+\d{4}[a-z]+)", TEMPLATE.read_text() + TEMPLATE.with_name("search.j2").read_text()
+        )
+    )
     assert cited == {key for _, key, _ in entries}
 
 

@@ -16,25 +16,36 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
-from ablate.core.search_table import SearchTable, undominated
+from ablate.core.metric import undominated
+from ablate.features.search.sections.sweep import (
+    MAX_REASONS,
+    Sweep,
+    best_table,
+    pareto,
+    status_table,
+    winner_table,
+)
+from ablate.features.search.sections.sweep_figures import FIGURES
+from ablate.features.search.shown import space_table
+from ablate.features.search.table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.markdown import markdown_table
-from ablate.report.searches import space_table
 from ablate.report.section import Material, Picture, sections
-from ablate.report.sections.sweep import MAX_REASONS, Sweep, best_table, pareto, status_table, winner_table
-from ablate.report.sections.sweep_figures import FIGURES
 from ablate.report.tables import Table
 from ablate.report.words import say
 from ablate.route.publish import publish
-from ablate.search.table import rebuilt
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)
 
 
 def material(made: SearchTable, after: Evidence | None = None) -> Material:
     after = after or searches.after(made)
-    return Material(after, compare(after), pd.DataFrame(), searched=made)
+    return Material(found(made, after), compare(after), pd.DataFrame())
+
+
+def found(made: SearchTable, after: Evidence) -> Evidence:
+    return after.having("search", made.trials, dataclasses.asdict(made.facts))
 
 
 def column(table: Table | None, key: str) -> list[str]:
@@ -73,22 +84,11 @@ def test_the_winners_curse_in_numbers() -> None:
     assert (column(waiting, "fresh")[0], column(waiting, "change")[0]) == ("–", "–")
 
 
-def test_only_the_task_of_the_search_counts() -> None:
-    made = searches.sweep(40)
-    after = searches.after(made)
-    other = after.trials.assign(task="other", accuracy=0.0, validation_accuracy=0.0)
-    tasks = [*after.facts.tasks, dataclasses.replace(after.facts.tasks[0], name="other")]
-    both = dataclasses.replace(
-        after, facts=dataclasses.replace(after.facts, tasks=tasks), trials=pd.concat([after.trials, other])
-    )
-    assert winner_table(made, both) == winner_table(made, after)
-
-
 def test_the_best_come_first_and_of_several_objectives_the_front() -> None:
     made = searches.sweep(40)
     numbers = [int(cell.split(",")[0]) for cell in column(best_table(made), "number")]
     values = made.trials.set_index("number")["accuracy"][numbers]
-    assert len(numbers) == 10
+    assert len(numbers) == 20
     assert values.is_monotonic_decreasing
     assert column(best_table(made), "number")[0].endswith(", winner")
     several = searches.sweep(40, TWO)
@@ -107,16 +107,16 @@ def test_every_setting_is_counted() -> None:
     many = made.trials.assign(status="failed", reason=[f"reason {i}" for i in range(40)])
     rows = status_table(SearchTable(made.facts, many)).rows
     assert (len(rows), rows[-1]["n"]) == (MAX_REASONS + 1, "20")
-    (found,) = Sweep().findings(material(made))
-    assert [int(n) for n in re.findall(r"\d+", found)] == [40, 28, 5, 5, 1, 1]
+    (said,) = Sweep().findings(material(made))
+    assert [int(n) for n in re.findall(r"\d+", said)] == [40, 28, 5, 5, 1, 1]
 
 
 def test_the_space_as_it_was_searched() -> None:
     table = space_table(searches.sweep(3))
     rows = {row["path"]: row for row in table.rows}
-    assert rows["training.lr"]["range"] == ".0001 to .1"
-    assert rows["training.lr"]["scale"] == "log"
-    assert rows["model.dropout.residual"]["scale"] == "linear, step .05"
+    assert rows["training.lr"]["values"] == ".0001 to .1"
+    assert rows["training.lr"]["log"] == "log"
+    assert rows["model.dropout.residual"]["values"] == "0 to .4, step .05"
     assert rows["model.mixer.num_heads"]["when"] == "model.mixer=attention"
     assert markdown_table(table).count("\n") == 1 + len(searches.SPACE)
 
@@ -183,7 +183,7 @@ def test_few_settings_have_their_history_alone_and_none_have_nothing() -> None:
 
 def test_a_study_of_optuna_is_rebuilt_from_the_table() -> None:
     made = searches.sweep(40, TWO)
-    study = rebuilt(made, "", "digits")
+    study = made.rebuilt("", "digits")
     states = {"completed": "COMPLETE", "pruned": "PRUNED", "invalid": "PRUNED", "failed": "FAIL"}
     assert study.metric_names == ["accuracy", "parameters"]
     for trial, row in zip(study.trials, made.trials.to_dict("records"), strict=True):
@@ -198,8 +198,7 @@ def test_a_study_of_optuna_is_rebuilt_from_the_table() -> None:
 
 def published(folder: Path, made: SearchTable, **options: bool) -> Path:
     study = StudyFolder.at(folder)
-    study.save_search_table("sweep", made)
-    study.save_evidence(searches.after(made, **options))
+    study.save_evidence(found(made, searches.after(made, **options)))
     publish(study, pytest.fail)
     return folder
 

@@ -21,14 +21,14 @@ def folder(tmp_path: Path) -> StudyFolder:
 
 
 def test_a_claim_keeps_its_first_date_and_a_late_one_is_exploratory(folder: StudyFolder) -> None:
-    (early,) = date_claims(folder, [FIRST], set(), [], begun=False)
+    (early,) = date_claims(folder, [FIRST], set(), [])
     assert [(row["claim"], row["verdict"], row["exploratory"]) for row in folder.claims()] == [
         (FIRST.text, "", "False")
     ]
-    again, added = date_claims(folder, [FIRST, LATE], set(), [], begun=True)
+    again, added = date_claims(folder, [FIRST, LATE], set(), ["accuracy"])
     assert (again.declared, again.exploratory) == (early.declared, False)
     assert added.exploratory
-    swapped = date_claims(folder, [LATE, FIRST], set(), [], begun=True)
+    swapped = date_claims(folder, [LATE, FIRST], set(), ["accuracy"])
     assert [claim.declared for claim in swapped] == [added.declared, early.declared]
 
 
@@ -43,12 +43,12 @@ def test_a_claim_is_late_once_all_its_sides_have_run(
 ) -> None:
     for count in range(len(order) + 1):
         folder.write_claims([])
-        (dated,) = date_claims(folder, [claim], {*order[:count]}, [], begun=False)
+        (dated,) = date_claims(folder, [claim], {*order[:count]}, [])
         assert dated.exploratory == (count == len(order))
 
 
 def test_a_claim_is_late_once_its_metric_was_measured(folder: StudyFolder) -> None:
-    late = date_claims(folder, [FIRST, LATE], set(), {"accuracy"}, begun=False)
+    late = date_claims(folder, [FIRST, LATE], set(), {"accuracy"})
     assert [claim.exploratory for claim in late] == [False, True]
 
 
@@ -56,16 +56,16 @@ def test_a_report_of_speed_alone_tells_of_no_other_claim(folder: StudyFolder) ->
     fast = Claim("a beats baseline on step_seconds", "beats", "step_seconds", ["a"], ["baseline"], 0.0)
     only_timed = study({"baseline": [0.5], "a": [0.6]})
     folder.save_evidence(replace(only_timed, trials=only_timed.trials[:0]))
-    late = date_claims(folder, [FIRST, fast], set(), [], begun=False)
+    late = date_claims(folder, [FIRST, fast], set(), [])
     assert [claim.exploratory for claim in late] == [False, True]
     folder.write_claims([])
     folder.save_evidence(only_timed)
-    late = date_claims(folder, [FIRST, fast], set(), [], begun=False)
+    late = date_claims(folder, [FIRST, fast], set(), [])
     assert [claim.exploratory for claim in late] == [True, True]
 
 
 def test_claims_that_the_evidence_cannot_settle_wait_with_their_dates(folder: StudyFolder) -> None:
-    first, late = date_claims(folder, [FIRST, LATE], set(), [], begun=False)
+    first, late = date_claims(folder, [FIRST, LATE], set(), [])
     columns = ["claim", "hash", "declared", "verdict", "reason", "exploratory"]
     judged = pd.DataFrame(
         [[first.text, first.hash, first.declared, "supported", "so", False]], columns=columns

@@ -9,7 +9,7 @@ import optuna
 
 from ablate.base.registry import CATALOGUE
 from ablate.base.streams import stream_seed
-from ablate.search.wrapped import quiet
+from ablate.search.parts import quiet
 
 CATALOGUE.load_package("search")
 

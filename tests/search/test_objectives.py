@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from ablate.core.metric import Description, Metric
-from ablate.core.record import Curve, Record
-from ablate.core.search_table import Objective
-from ablate.search.objectives import intermediate, measured, reported, summarised, worst
+from ablate.core.record import Curve, Record, on_validation
+from ablate.features.search.objectives import intermediate, reported, summarised, worst
+from ablate.features.search.table import Objective
 
 SCORE = Objective("score", "max", "validation", floor=0.1)
 LOSS = Objective("loss", "min", "validation")
@@ -26,18 +26,18 @@ def record(status: Any = "completed", curve: list[float] | None = None, **metric
 
 
 def test_validation_comes_before_what_is_judged() -> None:
-    assert measured(record(validation_score=0.5, score=0.9), "score", "last") == (0.5, "validation")
+    assert on_validation(record(validation_score=0.5, score=0.9), "score", "last") == (0.5, "validation")
     # A workload may report its validation as a curve alone.
-    assert measured(record(curve=[0.1, 0.4], score=0.9), "score", "last") == (0.4, "validation")
-    assert measured(record(score=0.9), "score", "last") == (0.9, "own")
-    assert measured(record(score=0.9, score_at_best_validation=0.7), "score", "best_validation") == (
+    assert on_validation(record(curve=[0.1, 0.4], score=0.9), "score", "last") == (0.4, "validation")
+    assert on_validation(record(score=0.9), "score", "last") == (0.9, "own")
+    assert on_validation(record(score=0.9, score_at_best_validation=0.7), "score", "best_validation") == (
         0.7,
         "own",
     )
     best = record(curve=[0.6, 0.4], validation_score=0.4, score_best_step=10)
-    assert measured(best, "score", "best_validation") == (0.6, "validation")
-    assert measured(best, "score", "last") == (0.4, "validation")
-    value, source = measured(record("diverged", validation_score=None), "score", "last")
+    assert on_validation(best, "score", "best_validation") == (0.6, "validation")
+    assert on_validation(best, "score", "last") == (0.4, "validation")
+    value, source = on_validation(record("diverged", validation_score=None), "score", "last")
     assert math.isnan(value)
     assert source == "validation"
 

@@ -13,9 +13,8 @@ import optuna
 import pytest
 from sampled import config, loss, search
 
-from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
-from ablate.search.wrapped import quiet
+from ablate.search.parts import quiet
 
 SAMPLERS = [name for name in CATALOGUE.names("sampler") if not CATALOGUE.get("sampler", name).exhaustive]  # type: ignore[attr-defined]
 QUICK = [name for name in SAMPLERS if name != "gp"]
@@ -156,14 +155,6 @@ def test_a_sequence_covers_the_space_and_does_not_begin_in_a_corner(sequence: st
         # The first is drawn at random.
         for axis in range(2):
             assert sorted(int(point[axis] * 16) for point in points[1:]) == list(range(16))
-
-
-def test_a_group_needs_a_joint_model() -> None:
-    with pytest.raises(Invalid, match="group: models parameters together") as error:
-        config("tpe", group="on", multivariate="off").build()
-    assert error.value.problems[0].path == ("group",)
-    config("tpe", group="on").build()
-    config("tpe", multivariate="off").build()
 
 
 def test_optunas_own_log_is_heard_again_afterwards() -> None:

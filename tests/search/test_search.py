@@ -11,8 +11,8 @@ from searching import GRID, PEAK_STUDY, SWEEP, TIMES, drive, prepared, search_of
 
 from ablate.core.record import Record
 from ablate.core.trial import Cell
-from ablate.search.search import Search
-from ablate.search.table import best, table
+from ablate.features.search.search import Search
+from ablate.features.search.table import SearchTable, tabulated
 from ablate.study.experiment import Experiment
 
 MIXED = """\
@@ -33,17 +33,21 @@ PRUNED = MIXED.replace(
 )
 
 
+def table(search: Search) -> SearchTable:
+    return tabulated(search.spec.facts(), [search.rows])
+
+
 def frame_of(search: Search) -> pd.DataFrame:
     """All that a table says, but times."""
-    return table([search]).trials.drop(columns=TIMES)
+    return table(search).trials.drop(columns=TIMES)
 
 
 def score(experiment: Experiment, name: str) -> float:
     """The best value that a search finds, without noise."""
     search = search_of(experiment, name)
     drive(search, experiment, {})
-    found = table([search])
-    return float(found.trials.loc[best(found, "baseline", "")[0], "score"])
+    found = table(search)
+    return float(found.trials.loc[found.best("baseline", "")[0], "score"])
 
 
 @pytest.mark.slow
@@ -102,7 +106,7 @@ def test_a_search_that_is_killed_at_any_training_finds_the_same(
     drive(search, experiment, {})
     expected = frame_of(search)
     assert search.complete
-    assert len(expected) == experiment.search.trials  # type: ignore[union-attr]
+    assert len(expected) == search.spec.trials
     for moment in moments:
         pd.testing.assert_frame_equal(killed_and_resumed(experiment, moment), expected, obj=f"at {moment}")
 

@@ -1,18 +1,15 @@
 """The best settings of a table of searches, and the front of several objectives."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.core.search_table import Objective, Parameter, SearchFacts, SearchTable
-from ablate.route.choose import _point
-from ablate.search.table import _front, best
-from ablate.study.space import Space
+from ablate.features.search.table import Objective, Parameter, SearchFacts, SearchTable, tabulated
 
 SCORE = Objective("score", "max", "validation")
 COST = Objective("cost", "min", "cost")
@@ -22,21 +19,17 @@ X = Parameter("x", "float", 0, 1)
 def searched(rows: list[dict[str, Any]], *objectives: Objective) -> SearchTable:
     base = {"variant": "baseline", "task": "", "status": "completed", "seeds": 2, "diverged": 0, "chosen": ""}
     full = [base | {"number": i, "x": i / 10} | row for i, row in enumerate(rows)]
-    for row, front in zip(full, _front(full, objectives), strict=True):
-        row["front"] = front
-    return SearchTable(
-        SearchFacts([X], [*objectives], "tpe", "none", len(rows), [10_000], 4), pd.DataFrame(full)
-    )
+    return tabulated(SearchFacts([X], [*objectives], "tpe", "none", len(rows), [10_000], 4), [full])
 
 
 def test_the_best_is_the_best_in_its_own_direction() -> None:
     table = searched([{"score": 0.1}, {"score": 0.5}, {"score": 0.3}, {"score": 0.5}], SCORE)
-    assert best(table, "baseline", "") == [1]
-    assert best(table, "baseline", "", 3) == [1, 3, 2]
-    assert best(table, "baseline", "", 9) == [1, 3, 2, 0]
-    assert best(table, "other", "") == []
+    assert table.best("baseline", "") == [1]
+    assert table.best("baseline", "", 3) == [1, 3, 2]
+    assert table.best("baseline", "", 9) == [1, 3, 2, 0]
+    assert table.best("other", "") == []
     smaller = Objective("score", "min", "validation")
-    assert best(searched([{"score": 0.1}, {"score": 0.05}], smaller), "baseline", "") == [1]
+    assert searched([{"score": 0.1}, {"score": 0.05}], smaller).best("baseline", "") == [1]
 
 
 def test_what_has_no_value_of_its_own_never_wins() -> None:
@@ -47,14 +40,14 @@ def test_what_has_no_value_of_its_own_never_wins() -> None:
         {"score": -math.inf},
         {"score": 0.8, "status": "diverged", "diverged": 2},
     ]
-    assert best(searched(rows, SCORE), "baseline", "") == []
+    assert searched(rows, SCORE).best("baseline", "") == []
     rows.append({"score": 0.2, "status": "diverged", "diverged": 1})
-    assert best(searched(rows, SCORE), "baseline", "", 5) == [5]
+    assert searched(rows, SCORE).best("baseline", "", 5) == [5]
 
 
 def test_the_same_setting_wins_once() -> None:
     table = searched([{"score": 0.5, "x": 1.0}, {"score": 0.5, "x": 1.0}, {"score": 0.4}], SCORE)
-    assert best(table, "baseline", "", 3) == [0, 2]
+    assert table.best("baseline", "", 3) == [0, 2]
 
 
 def test_several_objectives_take_the_front() -> None:
@@ -67,8 +60,8 @@ def test_several_objectives_take_the_front() -> None:
     ]
     table = searched(rows, SCORE, COST)
     assert list(table.trials.front) == [True, True, False, True, False]
-    assert best(table, "baseline", "", 1) == [0]
-    assert best(table, "baseline", "", 9) == [0, 3, 1]
+    assert table.best("baseline", "", 1) == [0]
+    assert table.best("baseline", "", 9) == [0, 3, 1]
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
@@ -78,14 +71,14 @@ def test_the_front_is_what_none_beats(values: list[tuple[int, int]]) -> None:
         any(a >= s and b <= c and (a, b) != (s, c) for a, b in values)  # at least as good, and not the same
         for s, c in values
     ]
-    assert _front(rows, [SCORE, COST]) == [not flag for flag in beaten]
+    assert searched(rows, SCORE, COST).trials["front"].tolist() == [not flag for flag in beaten]
 
 
 @pytest.mark.parametrize("kind", ["int", "float"])
 def test_numbers_that_are_missing_do_not_change_those_that_are_there(kind: str) -> None:
-    spec: Any = type("Spec", (), {"space": Space((Parameter("x", kind, 0, 10),))})  # type: ignore[arg-type]
     table = searched([{"score": 1.0, "x": 3}, {"score": 0.5, "x": None}], SCORE)
+    table = replace(table, facts=replace(table.facts, parameters=[Parameter("x", kind, 0, 10)]))
     table.trials["x"] = np.array([3.0, math.nan])
-    assert _point(table, spec, 0) == {"x": 3}
-    assert type(_point(table, spec, 0)["x"]).__name__ == kind
-    assert _point(table, spec, 1) == {}
+    assert table.point(0) == {"x": 3}
+    assert type(table.point(0)["x"]).__name__ == kind
+    assert table.point(1) == {}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.base.errors import StudyError
-from ablate.study.experiment import Experiment
+from ablate.study.experiment import Choice, Experiment
 from ablate.study.facts import facts_of
 from ablate.study.labels import level_labels
 from ablate.study.prepare import prepare
@@ -82,7 +82,7 @@ def test_levels_of_what_a_search_found_are_their_own(write: Callable[..., Path])
     experiment = prepare(write(SEQUENCE + HEADS))
     first, *found = experiment.variants[:3]
     winners = [replace(v, name=f"winner{i}", at=("search",)) for i, v in enumerate(found)]
-    judged = experiment.judging([first, *winners], ["model.mixer", "model.mixer.num_heads"], "sweep")
+    judged = experiment.judging([first, *winners], ["model.mixer", "model.mixer.num_heads"], Choice("sweep"))
     assert levels(judged)["winner1"] == {"model.mixer": "attention(num_heads=2)", "model.mixer.num_heads": 2}
     assert facts_of(judged).variants[2].changes["model.mixer"] == "attention(num_heads=2)"
 

@@ -81,36 +81,6 @@ def test_main_effects_are_means_over_the_fraction_and_aliased_interactions_are_r
     assert [len(side) for side in claim.sides] == [4, 4, 4, 4]
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "rule", "allowed"),
-    [
-        (
-            design(5, FOUR, "claims: [model.effect=1 beats model.effect=0 on loss]\n"),
-            6,
-            "does not exist: a fraction of resolution 5 takes 5 factors or more",
-            "",
-        ),
-        (
-            design(3, "factors: {model.effect: [1], model.noise: [0.2]}\n"),
-            6,
-            "a fraction of resolution 3 takes 3 factors",
-            "",
-        ),
-        (design(3, FIVE.replace("[1]", "[1, 2]")), 5, "has several levels, and a fraction takes two", ""),
-        (design(6), 6, "is not a choice", "3, 4, 5"),
-        (HEAD + FIVE + "design: {name: fraction}\n", 6, "unknown design", "fractional"),
-        (HEAD + FIVE + "design: {name: factorial, resolution: 3}\n", 6, "unknown key", "name"),
-    ],
-)
-def test_a_fraction_that_does_not_exist(
-    write: Callable[..., Path], text: str, line: int, rule: str, allowed: str
-) -> None:
-    with pytest.raises(StudyError) as caught:
-        prepare(write(text))
-    (problem,) = caught.value.problems
-    assert (problem.line, rule in problem.rule, allowed in problem.allowed) == (line, True, True), problem
-
-
 def test_a_name_alone_takes_the_default_resolution_and_stays_short(write: Callable[..., Path]) -> None:
     assert len(prepare(write(f"{HEAD}{FIVE}design: fractional\n")).variants) == 16
     assert prepare(write(f"{HEAD}{FOUR}design: factorial\n")).study.model_dump()["design"] == "factorial"

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from searching import GRID, PEAK_STUDY, SWEEP, prepared
 
-from ablate.study.searches import DEFAULT_TRIALS, SearchSpec
+from ablate.features.search.spec import DEFAULT_TRIALS, SearchSpec
 from ablate.study.sections.seeds import TUNING_SEEDS_FROM
 
 OVER = "over: {model.x: {float: [0, 1]}}"
 
 
 def spec(path: Path, kind: str = "search") -> SearchSpec:
-    found = getattr(prepared(path), kind)
+    found = prepared(path).read["search"][kind]
     assert isinstance(found, SearchSpec)
     return found
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from searching import GRID, PEAK_STUDY, prepared
 
 from ablate.base.errors import StudyError
-from ablate.core.search_table import EXACT, Parameter
-from ablate.study.space import Conditions, Space
+from ablate.features.search.space import Conditions, Space
+from ablate.features.search.table import EXACT, Parameter
 
 LABELS = ["a", "b", "c(rank=8)", "null", "on", "0.5"]
 
@@ -134,8 +134,7 @@ def test_a_part_answers_to_its_name_and_conditions_may_chain(write: Callable[...
         model.mixer: {choice: [{name: attention, num_heads: 2}, lstm]}
       sampler: grid
     """
-    search = prepared(write(text)).search
-    assert search is not None
+    search = prepared(write(text)).read["search"]["search"]
     found = [list(search.space.labels(point).values()) for point in search.space.grid()]
     assert found == [
         ["attention", "full"],
@@ -149,8 +148,7 @@ def test_a_part_answers_to_its_name_and_conditions_may_chain(write: Callable[...
 
 
 def test_a_grid_of_a_study_counts_its_points(write: Callable[..., Path]) -> None:
-    search = prepared(write(GRID)).search
-    assert search is not None
+    search = prepared(write(GRID)).read["search"]["search"]
     assert search.trials == len(list(search.space.grid())) == 9
 
 

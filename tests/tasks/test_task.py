@@ -1,10 +1,6 @@
 """What a user's own task must say."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
-from harness import ablate_here
 
 from ablate.base.errors import NOT_GIVEN, StudyError
 from ablate.study.prepare import prepare
@@ -25,7 +21,7 @@ class Parity(Generated, Classification):
     """Whether a sequence of bits has an odd number of ones."""
 
     class Config(Generated.Config):
-        """Parameters of parity."""
+        """T."""
 
         seq_len: int = 12
         "T."
@@ -51,8 +47,6 @@ training: {steps: 2, batch_size: 64}
 factors: {model.norm: [rms]}
 seeds: 2
 """
-
-
 SUPPORT = "self.set_support(2**config.seq_len)"
 
 
@@ -64,9 +58,7 @@ SUPPORT = "self.set_support(2**config.seq_len)"
         ({"OUTCOME": 'outcome = "graded"', SUPPORT: ""}, "sampling", NOT_GIVEN),
     ],
 )
-def test_a_task_that_does_not_say_how_runs_end_or_where_its_test_examples_come_from_is_refused(
-    write: Callable[..., Path], changes: dict[str, str], what: str, given: object
-) -> None:
+def test_a_task_that_lacks_its_outcome_or_its_sampling_is_refused(write, changes, what, given):
     text = PARITY
     for old, new in changes.items():
         text = text.replace(old, new)
@@ -78,11 +70,9 @@ def test_a_task_that_does_not_say_how_runs_end_or_where_its_test_examples_come_f
     assert what != "outcome" or problem.allowed == "graded, all_or_nothing"
 
 
-@pytest.mark.slow
-def test_a_task_that_says_both_is_run(write: Callable[..., Path]) -> None:
+def test_a_task_that_says_both_is_valid(write):
     write(PARITY.replace("OUTCOME", 'outcome = "all_or_nothing"'), "parity.py")
-    path = write(STUDY)
-    (description,) = prepare(path).describe(prepare(path).variants[0])
+    experiment = prepare(write(STUDY))
+    (description,) = experiment.describe(experiment.variants[0])
     assert description.outcome == "all_or_nothing"
     assert (description.sampling.pool, description.sampling.test) == ("fresh", 32)
-    assert ablate_here("plan", path, cwd=path.parent).returncode == 0

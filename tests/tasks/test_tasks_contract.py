@@ -25,13 +25,6 @@ def task(request) -> Task:
     return CATALOGUE.get("task", request.param).Config(name=request.param).build()
 
 
-def batches_of(task: Task):
-    return [
-        next(task.train_batches(0, 24, "cpu")),
-        *(task.split(0, n, "cpu") for n in ("validation", "test")),
-    ]
-
-
 def logits_for(task: Task, batch) -> torch.Tensor:
     shape = (*batch.targets.shape, task.signature.num_outputs)
     return torch.randn(shape, generator=torch.Generator().manual_seed(0))
@@ -59,7 +52,8 @@ def check_sequence(signature, inputs: torch.Tensor, mask: torch.Tensor | None) -
 
 def test_data_have_the_shapes_of_the_signature(task):
     signature = task.signature
-    for batch in batches_of(task):
+    splits = (task.split(0, name, "cpu") for name in ("validation", "test"))
+    for batch in (next(task.train_batches(0, 24, "cpu")), *splits):
         shape = (len(batch), signature.seq_len) if signature.readout == "all" else (len(batch),)
         assert batch.targets.shape == shape
         assert batch.targets.dtype == torch.int64

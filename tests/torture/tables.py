@@ -11,8 +11,8 @@ from pathlib import Path
 import pandas as pd
 
 TABLES = (
-    *("trials.parquet", "curves.parquet", "examples.parquet", "untuned/trials.parquet"),
-    *("untuned/curves.parquet", "sweep.parquet", "tuning.parquet", "comparisons.csv", "claims.csv"),
+    *("trials.parquet", "curves.parquet", "examples.parquet", "untuned.parquet"),
+    *("search.parquet", "comparisons.csv", "claims.csv"),
 )
 FREE = ("_seconds", "_per_second", "_memory")
 """Endings of the columns that may differ between repeats."""

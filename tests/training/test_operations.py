@@ -21,13 +21,13 @@ MOMENTUM = {"optimizer": {"name": "sgd", "momentum": 0.9}, "decay": "l2", "clip_
 
 
 @pytest.mark.parametrize("training", [{"clip_norm": 0.05}, MOMENTUM])
-def test_a_step_is_a_step_of_the_training_loop(resolved: Resolved, training: dict[str, Any]) -> None:
+def test_a_step_is_a_step_of_the_training_loop(resolved, training):
     settings = {"steps": 3, "eval_every": 3, "weight_decay": 0.1, **training}
     config = parse(resolved(model={"dropout": {"residual": 0.2}}, training=settings))
     task = config.task.build()
     batch = next(task.train_batches(SEED, 16, "cpu"))
 
-    class Fixed(type(task)):  # type: ignore[misc]
+    class Fixed(type(task)):
         def train_batches(self, *_: object) -> Iterator[Any]:
             while True:
                 yield batch
@@ -42,14 +42,14 @@ def test_a_step_is_a_step_of_the_training_loop(resolved: Resolved, training: dic
         assert torch.equal(one, other), path
 
 
-def test_a_batch_keeps_no_other_data_in_memory(resolved: Resolved) -> None:
+def test_a_batch_keeps_no_other_data_in_memory(resolved):
     """A block of examples, from which tasks cut batches, would be most of the memory of a small model's step."""
     step = WORKLOAD.operations(resolved())["step"].run
-    tensors = [x for x in step.__self__.batch.tensors() if x is not None]  # type: ignore[attr-defined]
+    tensors = [x for x in step.__self__.batch.tensors() if x is not None]
     assert [x.untyped_storage().nbytes() for x in tensors] == [x.nbytes for x in tensors]
 
 
-def test_hundreds_of_steps_leave_the_weights_and_gradients_where_they_began(resolved: Resolved) -> None:
+def test_hundreds_of_steps_leave_the_weights_and_gradients_where_they_began(resolved):
     config = parse(resolved(training={"lr": 10.0, "clip_norm": None}))
     task = config.task.build()
     model = build_model(config.model, task.signature, seed=SEED)
@@ -63,7 +63,7 @@ def test_hundreds_of_steps_leave_the_weights_and_gradients_where_they_began(reso
     torch.testing.assert_close([p.grad for p in model.parameters()], gradients, rtol=1e-3, atol=1e-6)
 
 
-def test_forward_and_step_know_their_cost(resolved: Resolved) -> None:
+def test_forward_and_step_know_their_cost(resolved):
     config = resolved()
     described, operations = WORKLOAD.describe(config), WORKLOAD.operations(config)
     assert list(operations) == ["forward", "step"]
@@ -73,7 +73,7 @@ def test_forward_and_step_know_their_cost(resolved: Resolved) -> None:
         assert operation.flops() == flops * 16
 
 
-def test_forward_leaves_no_gradients_and_takes_the_evaluation_mode(resolved: Resolved) -> None:
+def test_forward_leaves_no_gradients_and_takes_the_evaluation_mode(resolved):
     config = parse(resolved(model={"dropout": {"residual": 0.5}, "norm": "batch"}))
     task = config.task.build()
     model = build_model(config.model, task.signature, seed=SEED)
@@ -96,9 +96,7 @@ REVERSE = {"name": "reverse", "test_size": 16, "validation_size": 16}
     ("task", "topology", "causal"),
     [(REVERSE, "encoder_decoder", True), ("recall", "decoder", True), ("recall", "encoder", False)],
 )
-def test_a_causal_model_generates_a_sequence_position_by_position(
-    resolved: Resolved, task: Any, topology: str, causal: bool
-) -> None:
+def test_a_causal_model_generates_a_sequence_position_by_position(resolved, task, topology, causal):
     config = resolved(task=task, model={"topology": topology, "dropout": {"residual": 0.5}})
     operations = WORKLOAD.operations(config)
     assert ("generation" in operations) == causal
@@ -107,7 +105,7 @@ def test_a_causal_model_generates_a_sequence_position_by_position(
         generation = operations["generation"]
         length = parse(config).task.build().signature.seq_len
         assert (generation.tokens, generation.flops()) == (16 * length, None)
-        repeated = generation.run.__self__  # type: ignore[attr-defined]
+        repeated = generation.run.__self__
         model, batch = repeated.model, repeated.batch
         found, step = [], model.step
         model.step = lambda *given: found.append(step(*given)) or found[-1]
@@ -120,7 +118,7 @@ def test_a_causal_model_generates_a_sequence_position_by_position(
 
 @pytest.mark.gpu
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
-def test_on_a_gpu(resolved: Resolved) -> None:
+def test_on_a_gpu(resolved):
     import numpy as np
 
     from ablate.features.speed.blocks import time_blocks

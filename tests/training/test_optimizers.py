@@ -1,14 +1,18 @@
-"""Optimisers, weight decay and clipping, against torch's own optimisers and the formulas of the decays."""
+"""Optimisers, weight decay, clipping and schedules, against torch's own optimisers and the formulas of the decays."""
 
 import math
 from functools import partial
 
 import pytest
 import torch
-from refused import refused
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from torch import nn
 
+from ablate.base.registry import CATALOGUE
 from ablate.training.optimizers import SGD, AdamW, WeightDecay, clip_gradients
+from ablate.training.schedules import learning_rates
+from ablate.training.section import TrainingSection
 
 LR, DECAY, STEPS = 0.05, 0.3, 7
 SHAPES = [(3, 4), (4,), (2, 1, 5)]
@@ -98,11 +102,6 @@ def test_parameters_without_a_gradient_are_left_alone():
     assert torch.equal(parameters[0], before)
 
 
-def test_nesterov_needs_momentum():
-    problems = refused(SGD.Config(nesterov="on").build, start())
-    assert problems == {"momentum": (0.0, "above 0, below 1")}
-
-
 @pytest.mark.parametrize(("max_norm", "factor"), [(None, 1.0), (26.0, 1.0), (13.0, 1.0), (6.5, 0.5)])
 def test_clipping_bounds_the_norm_over_all_parameters_and_returns_what_it_was(max_norm, factor):
     parameters = [nn.Parameter(torch.zeros(shape)) for shape in ((2,), (1, 1), (1,))]
@@ -118,3 +117,38 @@ def test_clipping_does_not_hide_a_gradient_that_is_not_finite():
     parameters[0].grad = torch.tensor([math.nan, 1.0])
     assert math.isnan(clip_gradients(parameters, 1.0).item())
     assert parameters[0].grad.isnan().all()
+
+
+CATALOGUE.load_builtin()
+SCHEDULES = st.sampled_from(["constant", "linear", "cosine"])
+
+
+def rates(schedule, steps, warmup_steps=0, lr=1.0, **params) -> list[float]:
+    settings = {"schedule": {"name": schedule, **params}, "steps": steps, "warmup_steps": warmup_steps}
+    return learning_rates(TrainingSection.model_validate(settings | {"lr": lr}))
+
+
+def test_worked_values():
+    assert rates("linear", 6, warmup_steps=2, lr=2.0) == [1, 2, 1.5, 1, 0.5, 0]
+    assert rates("cosine", 3, final=0.5) == pytest.approx([1, 0.75, 0.5])
+    assert rates("cosine", 1) == [1]
+
+
+@settings(max_examples=50)
+@given(SCHEDULES, st.integers(1, 60), st.floats(0, 1), st.floats(0, 1), st.floats(1e-6, 10))
+def test_warm_up_rises_to_the_peak_and_the_rest_falls_to_the_final_share(schedule, steps, share, final, lr):
+    warmup = int(share * steps)
+    params = {} if schedule == "constant" else {"final": final}
+    values = rates(schedule, steps, warmup, lr, **params)
+    assert len(values) == steps
+    first = max(warmup, 1)
+    assert values[:warmup] == pytest.approx([lr * (i + 1) / warmup for i in range(warmup)])
+    assert values[first - 1] == pytest.approx(lr)
+    for i in range(first - 1, steps):
+        p = (i + 1 - first) / max(steps - first, 1)
+        expected = {
+            "constant": 1.0,
+            "linear": 1 - p + final * p,
+            "cosine": final + (1 - final) * math.cos(math.pi * p / 2) ** 2,
+        }[schedule]
+        assert values[i] == pytest.approx(lr * expected, rel=1e-9, abs=1e-12)

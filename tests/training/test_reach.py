@@ -38,7 +38,7 @@ def found(task: Any, **model: Any) -> list[str]:
         (2, 2, "decoder", "positions 0–1 of 5, beyond the reach of its 2 layers"),
     ],
 )
-def test_a_convolution_sees_as_far_as_its_layers_reach(layers, kernel, topology, unseen) -> None:
+def test_a_convolution_sees_as_far_as_its_layers_reach(layers, kernel, topology, unseen):
     mixer = {"name": "conv", "kernel_size": kernel}
     expected = [f"the output cannot see {unseen}"] if unseen else []
     assert found(RECALL, num_layers=layers, mixer=mixer, topology=topology) == expected
@@ -58,7 +58,7 @@ def models() -> Iterator[tuple[Any, dict[str, Any]]]:
         yield from ((task, part | settings.get(task, {})) for part in parts)
 
 
-def test_everything_else_sees_all() -> None:
+def test_everything_else_sees_all():
     checked = 0
     for task, model in models():
         try:
@@ -69,7 +69,7 @@ def test_everything_else_sees_all() -> None:
     assert checked > 50
 
 
-def test_what_is_not_embedded_or_read_and_what_is_the_same_in_every_example_cannot_be_seen() -> None:
+def test_what_is_not_embedded_or_read_and_what_is_the_same_in_every_example_cannot_be_seen():
     """The first token of a decoder's input is the start."""
     topology = {"name": "encoder_decoder", "cross": "none"}
     (text,) = found("reverse", topology=topology)
@@ -82,7 +82,7 @@ def test_what_is_not_embedded_or_read_and_what_is_the_same_in_every_example_cann
     assert text == "the output cannot see which segment a position belongs to: model.embedding.segment is off"
 
 
-def test_branches_that_begin_at_zero_and_gradients_that_are_blocked_hide_nothing() -> None:
+def test_branches_that_begin_at_zero_and_gradients_that_are_blocked_hide_nothing():
     @register("mixer", "shy")
     class Shy(Mixer):
         """x + gain · mean(x), whose gain begins at 0, or whose mean passes no gradient."""

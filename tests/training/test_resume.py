@@ -2,9 +2,7 @@
 
 import os
 import signal
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 import torch
@@ -55,9 +53,7 @@ def states(trial: Trial) -> tuple[Record, list[tuple[int, bytes]]]:
         ({"embedding": {"tied": True}}, {"decay": "l2", "weight_decay": 0.1, "warmup_steps": 5}),
     ],
 )
-def test_a_run_goes_on_from_any_of_its_states(
-    resolved: Callable[..., dict], model: dict, training: dict
-) -> None:
+def test_a_run_goes_on_from_any_of_its_states(resolved, model, training):
     config = resolved(model=model, training=training)
     whole = train_trial(Trial("x", config, 3, checkpoint="best"), lambda step, metrics: False)
     trial = Trial("x", config, 3, checkpoint="best", save_every=4)
@@ -72,9 +68,7 @@ def test_a_run_goes_on_from_any_of_its_states(
         assert all(step > 4 for step, _ in later)
 
 
-def test_a_plugin_that_draws_from_the_global_generator_goes_on_too(
-    resolved: Callable[..., dict], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_plugin_that_draws_from_the_global_generator_goes_on_too(resolved, monkeypatch):
     """Its draws are those that it would have made."""
     from ablate.components.feedforward import FeedForward
 
@@ -89,7 +83,7 @@ def test_a_plugin_that_draws_from_the_global_generator_goes_on_too(
     same(states(replace(trial, state=found[0][1]))[0], whole)
 
 
-def test_kept_weights_are_those_of_the_last_step_or_of_the_best(resolved: Callable[..., dict]) -> None:
+def test_kept_weights_are_those_of_the_last_step_or_of_the_best(resolved):
     config = resolved(training={"steps": 40, "lr": 0.3, "eval_every": 1})
     trial = Trial("x", config, 0)
     for kind, names in (
@@ -104,7 +98,7 @@ def test_kept_weights_are_those_of_the_last_step_or_of_the_best(resolved: Callab
         assert all(found[name] == record.metrics[column] for name, column in names.items())
 
 
-def test_weights_come_back_also_where_parts_share_them(resolved: Callable[..., dict]) -> None:
+def test_weights_come_back_also_where_parts_share_them(resolved):
     config = parse(resolved(model={"embedding": {"tied": True}, "mixer": {"num_heads": 2, "tied": True}}))
     signature = config.task.build().signature
     one, other = (build_model(config.model, signature, seed=seed) for seed in (0, 1))
@@ -119,9 +113,7 @@ def test_weights_come_back_also_where_parts_share_them(resolved: Callable[..., d
         unpack(content, stranger)
 
 
-def test_the_driver_keeps_the_state_of_what_fails_and_hands_it_on(
-    resolved: Callable[..., dict], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_driver_keeps_the_state_of_what_fails_and_hands_it_on(resolved, tmp_path, monkeypatch):
     from ablate.training import loop
 
     trial = Trial("x", resolved(), 0, save_every=5)
@@ -133,7 +125,7 @@ def test_the_driver_keeps_the_state_of_what_fails_and_hands_it_on(
         made.append(0)
         if len(made) == 8:
             raise RuntimeError("struck")
-        return clip(*arguments)  # type: ignore[arg-type]
+        return clip(*arguments)
 
     monkeypatch.setattr(loop, "clip_gradients", counted)
 
@@ -166,7 +158,7 @@ checkpoint: final
 
 @pytest.mark.slow
 @pytest.mark.parametrize("whom", ["driver and workers", "workers"])
-def test_a_killed_run_goes_on_inside_its_trials(write: Callable[..., Path], whom: str) -> None:
+def test_a_killed_run_goes_on_inside_its_trials(write, whom):
     study = write(STUDY)
     folder = study.parent
     trials = folder / "results/store/trials"

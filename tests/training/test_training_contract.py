@@ -16,7 +16,7 @@ PARTS = [(slot, name) for slot in ("optimizer", "schedule") for name in CATALOGU
 
 
 def config_of(slot: str, name: str) -> Any:
-    config: Any = CATALOGUE.get(slot, name).Config  # type: ignore[attr-defined]
+    config: Any = CATALOGUE.get(slot, name).Config
     return config.model_validate({"name": name} | settings_for(config))
 
 
@@ -37,7 +37,7 @@ def descent(name: str, steps: int = 200, lr: float = 0.05) -> list[torch.Tensor]
 
 
 @pytest.mark.parametrize("name", CATALOGUE.names("optimizer"))
-def test_an_optimizer_descends_and_repeats(name: str) -> None:
+def test_an_optimizer_descends_and_repeats(name):
     *path, solution = descent(name)
     distances = [(weight - solution).norm() for weight in (path[0], path[-1])]
     assert distances[1] < 0.2 * distances[0]
@@ -46,7 +46,7 @@ def test_an_optimizer_descends_and_repeats(name: str) -> None:
     assert all(torch.equal(first, weight) for weight in rest)
 
 
-def test_no_two_optimizers_or_schedules_are_alike() -> None:
+def test_no_two_optimizers_or_schedules_are_alike():
     names = CATALOGUE.names("schedule")
     assert len({config_of("schedule", name).build().factor(0.3) for name in names}) == len(names)
     names = CATALOGUE.names("optimizer")
@@ -54,7 +54,7 @@ def test_no_two_optimizers_or_schedules_are_alike() -> None:
 
 
 @pytest.mark.parametrize("name", CATALOGUE.names("schedule"))
-def test_a_schedule_starts_at_the_peak_and_never_rises(name: str) -> None:
+def test_a_schedule_starts_at_the_peak_and_never_rises(name):
     schedule = config_of("schedule", name).build()
     factors = [schedule.factor(i / 100) for i in range(101)]
     assert factors[0] == 1
@@ -62,7 +62,7 @@ def test_a_schedule_starts_at_the_peak_and_never_rises(name: str) -> None:
 
 
 @pytest.mark.parametrize(("slot", "name"), PARTS)
-def test_survives_yaml_and_says_what_it_is(slot: str, name: str) -> None:
+def test_survives_yaml_and_says_what_it_is(slot, name):
     config, yaml, stream = config_of(slot, name), YAML(typ="safe", pure=True), io.StringIO()
     yaml.dump(config.model_dump(), stream)
     assert type(config).model_validate(yaml.load(stream.getvalue())) == config

@@ -28,7 +28,7 @@ from ablate.route.choose import as_reported
 from ablate.route.options import Options
 from ablate.route.publish import publish
 from ablate.route.revisit import reread
-from ablate.route.select import select
+from ablate.route.trials import select
 from ablate.study.checks import in_variants
 from ablate.study.document import parse_set
 from ablate.study.experiment import Experiment
@@ -125,7 +125,7 @@ def _kept(
     by_kind = {kind: [(c, r) for c, r in ended if store.has_weights(r, kind)] for kind in kinds}
     kind, kept = max(by_kind.items(), key=lambda item: len(item[1]))
     keeping = ["--set", "checkpoint=final"] if study.checkpoint == "none" else []
-    command = "sweep" if experiment.searched == "sweep" else "run"
+    command = "sweep" if experiment.choice.by == "sweep" else "run"
     how = words("evaluate.how", typed(command, experiment.path, *keeping, *where), not keeping)
     if not kept:
         again = typed("eval", study.name, *where)

@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ablate.base.errors import AblateError, Problem, StudyError, listed
+from ablate.base.errors import Problem, StudyError, listed
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible, now
-from ablate.base.text import at_results, typed
 from ablate.core.facts import Claim, Evidence
 from ablate.features.speed.checks import lacks_operations
 from ablate.features.speed.ratios import METRICS
@@ -19,7 +18,6 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.route.choose import as_reported
 from ablate.route.claims import date_claims, is_measured
-from ablate.route.confirm import changed
 from ablate.route.gather import gather
 from ablate.route.options import Options
 from ablate.route.place import source_of
@@ -29,7 +27,6 @@ from ablate.route.running import reference
 from ablate.study.experiment import Experiment
 from ablate.study.facts import facts_of
 from ablate.study.given import resolved_text
-from ablate.study.sections.seeds import PILOT_SEEDS_FROM, TUNING_SEEDS_FROM
 
 Say = Callable[[str], None]
 
@@ -54,13 +51,8 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
         trained = folder.has_trials
         experiment = _as_reported(experiment, folder, warn) if trained else experiment
         ran = {cell.variant for cell in experiment.cells() if store.has(cell.id)}
-        # Some setting of a search was trained, so that a claim could have been read from it.
-        searched = any(
-            TUNING_SEEDS_FROM <= cell.seed < PILOT_SEEDS_FROM and store.has(cell.id)
-            for cell in folder.trial_list.cells()
-        )
-        late = METRICS if was_timed(experiment, store, section) else ()
-        claims = date_claims(folder, given.claims, ran, late, begun=searched)
+        timed = METRICS if was_timed(experiment, store, section) else ()
+        claims = date_claims(folder, given.claims, ran, timed)
         if not trained:
             folder.begin(resolved_text(experiment, folder.path), [])
         known = Timing(experiment, store, section).complete(say, fresh=options.fresh).measured
@@ -74,12 +66,6 @@ def _as_reported(experiment: Experiment, folder: StudyFolder, warn: Say) -> Expe
 
     Warns of those whose reported trials are not what the study would train now.
     """
-    if differing := changed(experiment, folder):
-        again = typed("bench", folder.name, *at_results(folder.results))
-        raise AblateError(
-            f"{experiment.path}: differs from the study that {folder.path} reports, in {listed(differing)}; run it "
-            f"again first, or time it as it was run: {again}"
-        )
     found, trials = as_reported(experiment, folder), folder.evidence().trials
     other = ~trials["id"].isin([cell.id for cell in found.cells()])
     if stale := [*trials.loc[other & trials["seed"].isin(found.study.seeds.values), "variant"].unique()]:

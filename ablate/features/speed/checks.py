@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ablate.core.feature import features
 from ablate.core.workload import Workload
 from ablate.features.speed.section import SpeedSection
 from ablate.study.checks import Draft, in_variants, refuse_own
@@ -55,7 +56,7 @@ def _check_path(path: str, draft: Draft) -> None:
             v.name for v, has in zip(draft.design.variants[1:], others, strict=True) if not all(has)
         )
         document.refuse(at, f"is no path of {lacking}", allowed=allowed)
-    setters = {name: [*spec.over] for name, spec in study.searches().items()}
+    setters = {section: [*of] for feature in features() for section, of in feature.varies(study).items()}
     setters |= {"match": [study.match.by]} if study.match is not None else {}
     for section, paths in setters.items():
         if any(f"{path}.".startswith(f"{p}.") or f"{p}.".startswith(f"{path}.") for p in paths):

@@ -11,7 +11,7 @@ from ablate.base.registry import OnOff, StrictModel
 from ablate.core.facts import Facts
 from ablate.core.speed import CALLS, TimedCall
 from ablate.study.sections.grid import Number, one_path, rising
-from ablate.study.sections.search import refusal
+from ablate.study.sections.match import refusal
 
 LEAST = 0.02
 """The share of time below which no variant is called faster or slower."""

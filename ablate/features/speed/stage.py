@@ -26,6 +26,7 @@ from ablate.features.speed.section import COLUMNS, SpeedFacts, SpeedSection
 from ablate.records.environment import here, machine
 from ablate.records.store import Store
 from ablate.report.words import say as words
+from ablate.route.choose import settling
 from ablate.route.place import reported
 from ablate.route.running import Run, reference
 from ablate.study.experiment import Experiment
@@ -155,8 +156,11 @@ def was_timed(experiment: Experiment, store: Store, section: SpeedSection) -> bo
 def begun(run: Run) -> bool:
     """Whether these variants were timed; what a search chooses is not known yet."""
     section = run.experiment.study.section("speed")
-    searched = run.options.sweep or run.experiment.tune is not None
-    return section is not None and not searched and was_timed(run.experiment, run.store, section)
+    return (
+        section is not None
+        and not settling(run.experiment, run.options)
+        and was_timed(run.experiment, run.store, section)
+    )
 
 
 def measure(run: Run, missing: bool) -> Measured | None:

@@ -14,7 +14,7 @@ class StressFeature(
     grammar="section:GRAMMAR",
     check="grid:check_stress",
     companions="grid:stressed",
-    frame="grid:stress_frame",
+    frames="grid:stress_frames",
     plan="grid:plan",
     account="grid:account",
 ):

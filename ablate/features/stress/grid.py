@@ -69,9 +69,9 @@ def stressed(experiment: Experiment, cell: Cell) -> list[Cell]:
     return found
 
 
-def stress_frame(
+def stress_frames(
     experiment: Experiment, cells: Sequence[Cell], records: Mapping[str, Record]
-) -> pd.DataFrame:
+) -> Mapping[str, pd.DataFrame]:
     """The records of the grid as a frame with `COLUMNS`; cells that have not run are absent."""
     rows = [
         (
@@ -81,10 +81,10 @@ def stress_frame(
         )
         for path in experiment.study.section("stress")
         for cell in cells
-        if (record := records.get(cell.id)) is not None
+        if cell.role == "stress" and (record := records.get(cell.id)) is not None
     ]
     frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    return frame.astype({"test_loss": float, "initial_loss": float}) if rows else frame
+    return {"stress": frame.astype({"test_loss": float, "initial_loss": float}) if rows else frame}
 
 
 def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:

@@ -17,8 +17,7 @@ from ablate.analysis.runs import Runs
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence
 from ablate.core.feature import features
-from ablate.core.metric import Metric
-from ablate.core.search_table import undominated
+from ablate.core.metric import Metric, undominated
 from ablate.report.draw import style
 from ablate.report.draw.marks import ticks, unit_label
 from ablate.report.draw.style import named, short, tell

@@ -74,16 +74,17 @@ class Incidents(Section):
             Column("status", "What happened"),
             Column("reason", "Why", below=True, show=reason),
         ]
-        if rows := [*incidents(material.evidence), *_untuned(material)]:
+        if rows := [*incidents(material.evidence), *_aside(material.evidence)]:
             yield tabulated(columns, rows, say("cost.incidents"), "trials.parquet")
 
 
-def _untuned(material: Material) -> list[Row]:
-    """The variants of a tuned study as it gives them that failed, of which no verdict is."""
-    rows = incidents(material.untuned) if material.untuned else []
-    return [
-        row | {"variant": say("cost.untuned", row["variant"])} for row in rows if row["status"] == "failed"
-    ]
+def _aside(evidence: Evidence) -> Iterator[Row]:
+    """The failed trials that features asked for beside those that are judged."""
+    for name, frame in evidence.frames.items():
+        for row in (
+            rows_of(frame[frame["status"] == "failed"]) if {"id", "status", "reason"} <= {*frame} else ()
+        ):
+            yield row | {"variant": f"{row['variant']} {name}"}
 
 
 def incidents(evidence: Evidence) -> list[dict[str, Any]]:

@@ -30,9 +30,6 @@ class Kind(ABC):
     collapses: ClassVar[bool] = False
     "Whether combinations that are one config, since a level removes the path of another, are one variant."
 
-    walks: ClassVar[bool] = False
-    "Whether trainings choose its variants, on the way to one that is named; see `ablate.route.walk`."
-
     def __init__(self, config: Any = None) -> None:
         self.config: Any = PartConfig() if config is None else config
 
@@ -69,6 +66,8 @@ class Variant:
     placebo: bool = False
     tuned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     "Task → path → label of the value that a search has chosen."
+    given: list[Config] | None = None
+    "Its configs before a search has chosen; None where none has."
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator
 
-from ablate.study.sections.search import refusal
+from ablate.study.sections.match import refusal
 
 LEAST = 3
 """Numbers, at least: fewer show no slope and no curve."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 
 from ablate.base.registry import StrictModel
-from ablate.study.sections.search import refusal
+from ablate.study.sections.match import refusal
 
 TUNING_SEEDS_FROM = 10_000
 """Seeds from here on tune; those below judge."""

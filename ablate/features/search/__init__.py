@@ -1,0 +1,34 @@
+"""`search:` with `ablate sweep`, and `tune:`: searches with Optuna, on equal budgets, for what is then judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from ablate.core.feature import Feature
+
+
+class SearchFeature(
+    Feature,
+    grammar="section:GRAMMAR",
+    check="spec:check_searches",
+    names="section:names",
+    settles="stage:settles",
+    settle="stage:settle",
+    at_most="stage:at_most",
+    begun="stage:begun",
+    companions="stage:untuned",
+    frames="stage:frames",
+    facts="stage:facts",
+    plan="stage:plan",
+    account="stage:account",
+    export="export:export",
+):
+    """A sweep searches from the baseline, and tuning for every variant; what they choose is judged on other seeds."""
+
+    by_path: ClassVar[Sequence[str]] = ("search.over", "tune.over")
+
+    def varies(self, study: Any) -> Mapping[str, Sequence[str]]:
+        """The paths that are searched."""
+        given = {name: study.section(name) for name in ("search", "tune")}
+        return {name: [*section.over] for name, section in given.items() if section is not None}

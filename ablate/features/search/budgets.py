@@ -1,0 +1,188 @@
+"""Tuning with equal budgets as frames: what each variant was given, whether it sufficed, what it changed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from ablate.analysis.contrast import overlap
+from ablate.analysis.paired import NAN, Differences, Floats
+from ablate.analysis.runs import Runs
+from ablate.core.facts import Evidence, Facts
+from ablate.core.metric import sign
+from ablate.features.search.table import Parameter, SearchTable, with_values
+
+EDGE = 0.05
+"""Share of a range, on its scale, that counts as its edge."""
+LAST = 1 / 3
+"""Share of the budget over which the best must have stopped rising."""
+UNFINISHED = ("pruned", "failed", "invalid")
+"""Statuses of a setting that was not trained to its end on every seed: its value, if it has one, does not count."""
+CURVE_COLUMNS = ("variant", "task", "n", "best", "low", "high")
+BUDGET_COLUMNS = (
+    *("variant", "task", "settings", "seeds", "trainings", "diverged", "pruned", "failed", "invalid"),
+    *("seconds", "best", "rising", "edges"),
+)
+SIDES = ("untuned", "tuned", "shift")
+CHANGE_COLUMNS = ("variant", "task", *(f"{side}{end}" for side in SIDES for end in ("", "_low", "_high")))
+
+
+def sampled_by(searched: SearchTable, sampler: str) -> bool:
+    """Whether the settings come from such a sampler: `grid` tries every one, `random` draws them independently."""
+    return searched.facts.sampler.partition("(")[0] == sampler
+
+
+def budget_curves(searched: SearchTable, facts: Facts) -> pd.DataFrame:
+    """One row per variant, task and n = 1 … N: the best of n settings on the first objective, in its own units.
+
+    Columns: variant, task, n, best, low, high. Of a random search `best` is the expected best of n settings (Tang et
+    al. 2020), and low and high are one standard deviation of it away (Dodge et al. 2019), within the values found.
+    The settings of other samplers depend on each other, in their order: `best` is then the best of the first n, and
+    low and high are NaN.
+
+    Every setting counts. One that was pruned, failed or could not be built, or that diverged and has no value for
+    that, is a draw that found nothing better: it counts as the objective's floor or, where that is lower or there is
+    no floor, as the worst value found on the task. For a pruned one that is a lower bound. A search without any
+    value has no rows.
+    """
+    target = searched.facts.objectives[0]
+    up = sign(target)
+    frames = [pd.DataFrame(columns=list(CURVE_COLUMNS))]
+    for task in (t.name for t in facts.tasks):
+        found = {v.name: up * _values(searched, v.name, task) for v in facts.variants}
+        known = [x for values in found.values() for x in values[~np.isnan(values)]]
+        worst = min([*known, *([] if target.floor is None else [up * target.floor])], default=NAN)
+        for name, values in found.items():
+            if np.isnan(values).all():
+                continue
+            values = np.where(np.isnan(values), worst, values)
+            best, bounds = np.maximum.accumulate(values), np.full((2, len(values)), NAN)
+            if sampled_by(searched, "random"):
+                best, sd = expected_best(values)
+                bounds = np.clip([best - sd, best + sd], values.min(), values.max())
+            low, high = np.sort(up * bounds, axis=0)
+            columns = {"n": np.arange(1, len(values) + 1), "best": up * best, "low": low, "high": high}
+            frames.append(pd.DataFrame({"variant": name, "task": task, **columns}))
+    return pd.concat(frames[1:] or frames, ignore_index=True)
+
+
+def budgets(searched: SearchTable, facts: Facts, curves: pd.DataFrame) -> pd.DataFrame:
+    """One row per variant and task, in the order of the study: what its search was given, and what it found.
+
+    Columns are `BUDGET_COLUMNS` and then the searched paths, with the chosen value of each. `settings` tried;
+    `seeds` asked for of each; `trainings` of all settings and seeds, of which `diverged` did; `pruned`, `failed` and
+    `invalid` settings; `seconds` of training; `best`, the objective of the chosen setting. `rising`: whether the best
+    of n, `curves`, rose over the last third of the budget by more than the margin, where one is declared. `edges`:
+    searched path → `lower` or `upper`, where the chosen value is that end of its range. What was not searched, such as
+    a placebo that is given the baseline's setting, has no row.
+    """
+    target, found = searched.facts.objectives[0], []
+    for (variant, task), rows in searched.trials.groupby(["variant", "task"], sort=False):
+        curve = curves[(curves["variant"] == variant) & (curves["task"] == task)]
+        best = sign(target) * curve["best"].to_numpy(float)
+        before = math.ceil(len(best) * LAST) + 1
+        grows = len(best) > 2 and facts.margin is not None and not sampled_by(searched, "grid")
+        chosen = rows[rows["chosen"] == variant].head(1)
+        values = dict.fromkeys(searched.paths) | dict(
+            *chosen[searched.paths].dropna(axis=1).to_dict("records")
+        )
+        sides = {p.path: edge(p, values[p.path]) for p in searched.facts.parameters}
+        found.append(
+            {
+                "variant": variant,
+                "task": task,
+                "settings": len(rows),
+                "seeds": len(searched.facts.seeds),
+                "trainings": int(rows["seeds"].fillna(0).sum()),
+                "diverged": int(rows["diverged"].fillna(0).sum()),
+                **{name: int((rows["status"] == name).sum()) for name in UNFINISHED},
+                "seconds": float(rows["train_seconds"].sum()),
+                "best": float(chosen[target.name].iloc[0]) if len(chosen) else NAN,
+                "rising": bool(grows and best[-1] - best[-before] > facts.margin),
+                "edges": {path: side for path, side in sides.items() if side},
+                **values,
+            }
+        )
+    return pd.DataFrame(found, columns=[*BUDGET_COLUMNS, *searched.paths])
+
+
+def edge(parameter: Parameter, value: object) -> str:
+    """`lower` or `upper` where `value` lies in that twentieth of its range, on the scale it is searched on, or "".
+
+    Of choices the lowest and the highest number. Words have no edge; nor have two values, which have nothing inside.
+    """
+    try:
+        numbers = sorted(map(float, parameter.ends()))
+        place = float(str(value))
+    except ValueError:
+        return ""
+    step = parameter.step or (1.0 if parameter.kind == "int" else 0.0)
+    low, high = numbers[0], numbers[-1]
+    if len({*numbers}) < 2 or (parameter.kind == "choice" and len(numbers) < 3) or high - low < 2 * step:
+        return ""
+    if parameter.log:
+        low, high, place = map(math.log, (low, high, place))
+    near = 0.0 if parameter.kind == "choice" else EDGE * (high - low)
+    return "lower" if place <= low + near else "upper" if place >= high - near else ""
+
+
+def changes(evidence: Evidence, untuned: pd.DataFrame) -> pd.DataFrame:
+    """One row per variant and task with runs of its own as the study gives it; `untuned` are their trials.
+
+    Columns are `CHANGE_COLUMNS`: the mean oriented difference from the baseline in the primary metric over the seeds
+    that both have, as given and tuned, and by how much it moved, each with its 95 % t interval.
+    """
+    facts, found = evidence.facts, list[dict[str, object]]()
+    if untuned.empty:
+        return pd.DataFrame(columns=list(CHANGE_COLUMNS))
+    sides = Runs(Evidence(facts, untuned, evidence.curves[:0])), Runs(evidence)
+    for task in facts.tasks:
+        metric, (base, *others) = task.metrics[facts.metric], facts.variants
+        for variant in (v.name for v in others if not v.placebo):
+            scores = [
+                [runs.of(name, task).scored(facts.metric) for name in (variant, base.name)] for runs in sides
+            ]
+            both = sign(metric) * np.column_stack([a - b for a, b in scores])
+            before, after = both[~np.isnan(both).any(axis=1)].T
+            row: dict[str, object] = {"variant": variant, "task": task.name}
+            nothing = np.zeros_like(before)
+            for side, of in zip(SIDES, ((before, nothing), (after, nothing), (after, before)), strict=True):
+                differences = Differences.between(*of, metric.resolution, overlap=overlap(task))
+                row[side] = differences.mean
+                row[f"{side}_low"], row[f"{side}_high"] = differences.interval()
+            found.append(row)
+    table = pd.DataFrame(found, columns=list(CHANGE_COLUMNS))
+    return table[table["shift"].notna()]
+
+
+def _values(searched: SearchTable, variant: str, task: str) -> Floats:
+    """The objective of each setting (N,); NaN where it was not trained to its end, or has none."""
+    target, rows = searched.facts.objectives[0], searched.of(variant, task)
+    known = with_values(rows, [target])[target.name]
+    return known.reindex(rows.index).to_numpy(float, na_value=np.nan)
+
+
+def expected_best(values: ArrayLike) -> tuple[Floats, Floats]:
+    """Mean and standard deviation (N,) of the best of n = 1 … N settings; more is better.
+
+    Dodge et al. 2019 ("Show Your Work") estimate it by n draws with replacement: Σ_k v_(k) [(k/N)ⁿ − ((k − 1)/N)ⁿ],
+    v_(1) ≤ … ≤ v_(N). Tang et al. 2020 ("Showing Your Work Doesn't Always Work") show that this is too low on average,
+    the more so the nearer n is to N, and that draws without replacement give an unbiased estimate for every n ≤ N:
+    Σ_k v_(k) C(k − 1, n − 1) / C(N, n). At n = N that is the best value found.
+
+    `values` (N,): one for each setting, finite, in any order; the settings were drawn independently. The mean is that
+    of Tang et al. The standard deviation says how much the best of n differs from one search to the next; it is the
+    plug-in estimate of Dodge et al., as that of draws without replacement would be 0 at n = N, where it is known
+    least.
+    """
+    ordered = np.sort(np.asarray(values, float))
+    n, k = np.arange(1, len(ordered) + 1)[:, None], np.arange(len(ordered) + 1)
+    # The chance that all n draws are among the k smallest: (k / N)ⁿ, and C(k, n) / C(N, n) one draw after the other.
+    with_replacement = np.diff((k / len(ordered)) ** n, axis=1)
+    without = np.diff(np.cumprod(np.maximum(k - n + 1, 0) / (len(ordered) - n + 1), axis=0), axis=1)
+    centre = with_replacement @ ordered
+    variance = (with_replacement * (ordered - centre[:, None]) ** 2).sum(axis=1)
+    return without @ ordered, np.sqrt(variance)

@@ -1,0 +1,286 @@
+"""A search is replay: a seeded study of Optuna in memory is asked batch by batch, and answered from records.
+
+All settings of a batch are asked for before any is trained, and told in order when all are. What is asked depends
+therefore on the search and its records alone: not on the number of workers, and a search that was killed goes on by
+being asked again from its beginning. Nothing but the records is kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from ablate.base.errors import Invalid
+from ablate.base.streams import stream_seed
+from ablate.core.events import Progress
+from ablate.core.metric import Description
+from ablate.core.record import Record, lost_to_its_variant
+from ablate.core.trial import Cell
+from ablate.features.search.objectives import LOST, intermediate, reported, seed_value, summarised
+from ablate.features.search.space import Point
+from ablate.features.search.spec import SearchSpec
+from ablate.features.search.table import Parameter, directions
+from ablate.search.parts import quiet
+
+if TYPE_CHECKING:
+    import optuna
+
+Prepare = Callable[[int, Point], tuple[list[Cell], Description]]
+"""From a number and a point to the cells of a setting, one for each tuning seed, and what is known of it without
+training; raises `Invalid` where it cannot be built."""
+
+
+@dataclass
+class Setting:
+    """One setting of the open batch."""
+
+    asked: optuna.Trial
+    point: Point
+    cells: list[Cell] = field(default_factory=list)
+    "One for each tuning seed."
+    description: Description | None = None
+    invalid: str = ""
+    "Why it cannot be built."
+    shown: dict[int, float] = field(default_factory=dict)
+    "What the pruner has seen, by step or by place of the seed."
+    pruned_at: int | None = None
+
+
+class Search:
+    """The search of a sweep, or of one variant on one task.
+
+    Two searches of the same space, sampler and `stream` try the same settings as long as nothing that they are told
+    differs.
+    """
+
+    @quiet()
+    def __init__(
+        self, spec: SearchSpec, prepare: Prepare, variant: str, task: str = "", stream: str = ""
+    ) -> None:
+        import optuna
+
+        self.spec, self.prepare, self.variant, self.task = spec, prepare, variant, task
+        self.rows: list[dict[str, Any]] = []
+        "What each setting has come to, in the order in which they were asked for."
+        self.failed = False
+        self._batch: list[Setting] = []
+        self._wanted: set[str] = set()
+        self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
+        self._metric = spec.objectives[0].name
+        self._grid = list(spec.space.grid()) if spec.sampler.part.exhaustive else []  # type: ignore[attr-defined]
+        seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.sampler), stream)
+        self.study = optuna.create_study(
+            sampler=spec.sampler.build().build(seed, spec.trials),
+            pruner=spec.pruner.build().make(),
+            directions=directions(spec.objectives),
+        )
+
+    @property
+    def complete(self) -> bool:
+        """Whether every setting of the budget has been tried."""
+        return not self.failed and len(self.rows) >= self.spec.trials
+
+    @property
+    def done(self) -> bool:
+        """Whether it asks for nothing more: it is complete, or a trial has failed, on which nothing may rest."""
+        return self.failed or self.complete
+
+    @property
+    def left(self) -> int:
+        """The most trainings that it may ask for later."""
+        if self.done:
+            return 0
+        later = {c.id for setting in self._batch if setting.pruned_at is None for c in setting.cells}
+        rest = self.spec.trials - len(self.rows) - len(self._batch)
+        return len(later - self._wanted) + rest * len(self.spec.seeds)
+
+    @quiet()
+    def ask(self, records: Mapping[str, Record]) -> list[Cell]:
+        """The cells of the batch that need a record; where all have theirs, those of the next one."""
+        while not self.done:
+            if not self._batch:
+                end = min(len(self.rows) + self.spec.batch, self.spec.trials)
+                self._batch = [self._setting(number) for number in range(len(self.rows), end)]
+            needed = [cell for setting in self._batch for cell in self._needed(setting, records)]
+            self._wanted |= {cell.id for cell in needed}
+            if needed:
+                return needed
+            self._tell(records)
+        return []
+
+    @quiet()
+    def hear(self, report: Progress) -> bool:
+        """Whether a trial that waits ends at its report."""
+        for setting in self._batch if self._reads == "steps" else []:
+            if setting.cells and setting.cells[0].id == report.trial_id:
+                # One that begins again after its process was lost reports its steps again.
+                setting.shown = {step: v for step, v in setting.shown.items() if step < report.step}
+                return self._ends(setting, report.step, reported(report.metrics, self._metric))
+        return False
+
+    def _setting(self, number: int) -> Setting:
+        """Asks for one setting."""
+        if self._grid:
+            self.study.enqueue_trial(self._grid[number])
+        setting = Setting(self.study.ask(), Point())
+        for parameter in self.spec.space.parameters:
+            if self.spec.space.active(parameter, setting.point):
+                setting.point[parameter.path] = parameter.rounded(_suggested(setting.asked, parameter))
+        try:
+            setting.cells, setting.description = self.prepare(number, setting.point)
+        except Invalid as error:
+            setting.invalid = str(error).partition("\n")[0]
+        return setting
+
+    def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
+        """The cells of a setting that must be looked up or trained next.
+
+        A record is cut where the pruner would have ended its training, wherever it comes from.
+        """
+        rest = [cell for cell in setting.cells if _unfinished(cell, records)]
+        if self._reads == "nothing" or not setting.cells:
+            return rest
+        setting.shown, setting.pruned_at = {}, None
+        if self._reads == "seeds":
+            return self._next_seed(setting, records)
+        first = setting.cells[0]
+        record, prunable = records.get(first.id), replace(first, trial=replace(first.trial, prunable=True))
+        if record is None:
+            return [prunable]
+        steps = {} if record.status == "failed" else intermediate(record, self._metric)
+        ends = (step for step, value in steps.items() if self._ends(setting, step, value))
+        setting.pruned_at = next(ends, None)
+        if setting.pruned_at is not None:
+            return []
+        # Another search, or this one with other settings before it, had it ended early.
+        return [prunable] if record.status == "pruned" else rest
+
+    def _next_seed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
+        """The first cell without a record, unless the results of those before it end the setting."""
+        for index, cell in enumerate(setting.cells):
+            if _unfinished(cell, records):
+                return [cell]
+            if _failed(records[cell.id]):
+                break
+            value = seed_value(records[cell.id], self.spec.objectives[0], self.spec.at)
+            if self._ends(setting, index, value) and cell is not setting.cells[-1]:
+                setting.pruned_at = index
+                break
+        return []
+
+    def _ends(self, setting: Setting, step: int, value: float) -> bool:
+        """Shows the pruner one more value. Of other settings it sees those that were told, of earlier batches."""
+        import optuna
+
+        setting.shown[step] = value
+        running = optuna.trial.TrialState.RUNNING
+        so_far = optuna.create_trial(state=running, intermediate_values=dict(setting.shown))
+        return bool(self.study.pruner.prune(self.study, so_far))
+
+    def _tell(self, records: Mapping[str, Record]) -> None:
+        """Tells the values of the settings of the batch, in the order in which they were asked for."""
+        from optuna.trial import TrialState
+
+        for setting in self._batch:
+            # Of seeds behind the one at which it was pruned, another search may know.
+            end = None if setting.pruned_at is None else 1 + setting.pruned_at * (self._reads == "seeds")
+            found = [records[cell.id] for cell in setting.cells[:end] if cell.id in records]
+            state, values, row = self._outcome(setting, found)
+            self.rows.append(row)
+            if state != "FAIL" and len(self.spec.objectives) == 1:
+                steps = setting.shown or (intermediate(found[0], self._metric) if found else {})
+                for step, value in steps.items():
+                    if not math.isnan(value):
+                        setting.asked.report(value, step)
+            self.study.tell(setting.asked, values, TrialState[state])
+            self.failed |= state == "FAIL"
+        self._batch = []
+
+    def _outcome(
+        self, setting: Setting, records: Sequence[Record]
+    ) -> tuple[str, Sequence[float] | None, dict[str, Any]]:
+        """Returns the state and the values of a setting for Optuna, and its row of the table."""
+        row: dict[str, Any] = {
+            "variant": self.variant,
+            "task": self.task,
+            "number": setting.asked.number,
+            "ids": [record.id for record in records],
+            "seeds": len(records),
+            "train_seconds": sum(r.metrics.get("train_seconds") or 0.0 for r in records),
+            **setting.point,
+        }
+        if setting.description is None:
+            # Pruned without a value: a sampler that reads this state learns to avoid such points.
+            return "PRUNED", None, row | {"status": "invalid", "reason": setting.invalid}
+        row |= {"parameters": setting.description.parameters, "flops": setting.description.flops}
+        if failed := [record for record in records if _failed(record)]:
+            return "FAIL", None, row | {"status": "failed", "reason": failed[0].reason}
+        if setting.pruned_at is not None and self._reads == "steps":
+            # What a finished record has beyond its cut is not known either.
+            lacking: dict[str, float | None] = {f"validation_{self._metric}": None}
+            records = [replace(r, status="pruned", metrics=lacking, curves={}) for r in records]
+        values, more = summarised(records, self.spec.objectives, setting.description, self.spec.at)
+        row |= more | dict(zip((o.name for o in self.spec.objectives), values, strict=True))
+        if setting.pruned_at is not None:
+            at = setting.pruned_at + (self._reads == "seeds")
+            row |= {self._metric: setting.shown[setting.pruned_at], "pruned_at": at}
+            reason = f"pruned after {self._reads.removesuffix('s')} {at}"
+            return "PRUNED", None, row | {"status": "pruned", "reason": reason}
+        reasons = [record.reason for record in records if record.status in LOST]
+        why = f"{len(reasons)} of {len(records)} seeds {reasons[0]}" if reasons else ""
+        return "COMPLETE", values, row | {"status": "diverged" if why else "completed", "reason": why}
+
+
+class SearchPlan:
+    """Several searches that proceed together, so that all workers are busy; see `core.plan.Plan`."""
+
+    def __init__(self, searches: Sequence[Search], enlist: Callable[[Sequence[Cell]], None]) -> None:
+        """`enlist` hears of cells before they are trained."""
+        self.searches, self.enlist = searches, enlist
+        self.cells: dict[str, Cell] = {}
+        "All that were asked for, by trial id."
+
+    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+        """The cells that the searches need now."""
+        cells = [cell for search in self.searches for cell in search.ask(records)]
+        self.cells |= {cell.id: cell for cell in reversed(cells) if cell.id not in self.cells}
+        self.enlist(cells)
+        return cells
+
+    def hear(self, report: Progress) -> bool:
+        """Whether a setting that waits ends here."""
+        # Each of those that share the trial keeps what it hears.
+        answers = [search.hear(report) for search in self.searches]
+        return any(answers)
+
+    @property
+    def left(self) -> int:
+        """The most trainings that the searches may ask for later."""
+        return sum(search.left for search in self.searches)
+
+    @property
+    def over(self) -> bool:
+        """Whether the budget is used."""
+        return all(search.complete for search in self.searches)
+
+
+def _failed(record: Record) -> bool:
+    """Whether a trial has failed for no reason of its variant, so that nothing is known of its setting."""
+    return record.status == "failed" and not lost_to_its_variant(record.status, record.reason)
+
+
+def _unfinished(cell: Cell, records: Mapping[str, Record]) -> bool:
+    """Whether a cell has no record, or one of a trial that another search ended early."""
+    record = records.get(cell.id)
+    return record is None or record.status == "pruned"
+
+
+def _suggested(trial: optuna.Trial, parameter: Parameter) -> Any:
+    if parameter.kind == "choice":
+        return trial.suggest_categorical(parameter.path, list(parameter.choices))
+    if parameter.kind == "int":
+        step = int(parameter.step or 1)
+        return trial.suggest_int(parameter.path, *parameter.ends(), log=parameter.log, step=step)
+    return trial.suggest_float(parameter.path, *parameter.ends(), log=parameter.log, step=parameter.step)

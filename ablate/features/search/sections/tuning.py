@@ -1,0 +1,189 @@
+"""What each variant of a tuned study was given, the setting that was chosen, what it changed, whether it sufficed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from ablate.core.facts import BASELINE
+from ablate.core.metric import Metric
+from ablate.core.short_names import short_names
+from ablate.features.search import budgets
+from ablate.features.search.shown import FILE, OfSearch, named, places, space_table, table, value
+from ablate.features.search.table import SearchFacts, SearchTable
+from ablate.report.draw.marks import padded, references
+from ablate.report.draw.panels import Entry, Look, lines, multiples, panels
+from ablate.report.section import Block, Material, Picture, Section, Text, by_task
+from ablate.report.tables import (
+    NOTHING,
+    Column,
+    Row,
+    Table,
+    count,
+    difference,
+    fixed,
+    is_true,
+    number,
+    rows_of,
+    short,
+    tabulated,
+)
+from ablate.report.words import say
+
+LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid": "Not built"}
+"Trainings and settings that may have been lost: a column each where any was."
+
+
+class Tuning(OfSearch, Section):
+    """Tables of the budgets, of the space and of what tuning changed, and a figure for each task."""
+
+    kind = "tuning"
+    place = 400
+    title = "How the variants were tuned"
+    inside = "the budget, the space and the chosen setting of each variant, and what tuning changed"
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        searched = table(material)
+        yield budget_table(searched, spent(material))
+        yield Text(say("search.budget_guide"), aside=True)
+        yield space_table(searched)
+        if len(changed := moved(material)):
+            yield change_table(changed, material.facts.metric)
+            yield Text(say("search.moved"), aside=True)
+        if not budgets.sampled_by(searched, "grid"):
+            yield from _curves(material, searched)
+
+    def findings(self, material: Material) -> list[str]:
+        given = spent(material)
+        found = [parity(table(material).facts, given)]
+        for code, rows in (("no_value", given[given["best"].isna()]), ("rising", given[given["rising"]])):
+            found += [say(f"search.{code}", places(rows, given))] if len(rows) else []
+        edges: dict[tuple[str, str], list[str]] = {}
+        for name, row in zip(places(given, given), rows_of(given), strict=True):
+            for path, side in row["edges"].items():
+                edges.setdefault((path, side), []).append(f"{name} ({value(row[path])})")
+        found += [say("search.edge", path, side, names) for (path, side), names in edges.items()]
+        if len(changed := moved(material)):
+            apart = changed[(changed["shift_low"] > 0) | (changed["shift_high"] < 0)]
+            found.append(say("search.changed", len(apart), len(changed), places(apart, changed)))
+        return found
+
+
+def spent(material: Material) -> pd.DataFrame:
+    """See `budgets.budgets`; variants by their names for readers."""
+    searched, facts = table(material), material.facts
+    found = budgets.budgets(searched, facts, budgets.budget_curves(searched, facts))
+    return found.assign(variant=found["variant"].map(short_names(facts)))
+
+
+def moved(material: Material) -> pd.DataFrame:
+    """See `budgets.changes`; variants by their names for readers."""
+    found = budgets.changes(material.evidence, material.evidence.frame("untuned", ()))
+    return found.assign(variant=found["variant"].map(short_names(material.facts)))
+
+
+def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
+    """`given` is `budgets.budgets`."""
+    target, ends = searched.facts.objectives[0], short(searched.paths)
+
+    def counted(key: str, row: Row) -> str:
+        return count(row[key])
+
+    def chosen(path: str, row: Row) -> str:
+        return value(row[path]) or NOTHING
+
+    def note(row: Row) -> str:
+        return say(
+            "search.note", number(row["best"]) is None, list(row["edges"].items()), is_true(row["rising"])
+        )
+
+    counts = {"settings": "Settings", "seeds": "Tuning seeds", "trainings": "Trainings"}
+    counts |= {key: name for key, name in LOST.items() if given[key].any()} | {"seconds": "Training seconds"}
+    best = f"{target.name.replace('_', ' ').capitalize()}, tuning seeds"
+    columns = [
+        Column("variant", "Variant"),
+        Column("task", "Task", varying=True),
+        *(Column(key, name, True, show=partial(counted, key)) for key, name in counts.items()),
+        *(Column(path, ends[path], True, show=partial(chosen, path)) for path in searched.paths),
+        Column("best", best, True, show=lambda row: fixed(row["best"], 3)),
+        Column("note", "Note", below=True, show=note),
+    ]
+    return tabulated(columns, rows_of(given), say("search.budgets", named(target)), FILE)
+
+
+def parity(search: SearchFacts, given: pd.DataFrame) -> str:
+    """Whether every variant was given the same."""
+    groups = [(int(n), list(dict.fromkeys(rows["variant"]))) for n, rows in given.groupby("settings")]
+    return say(
+        "search.parity",
+        settings=search.trials,
+        seeds=len(search.seeds),
+        tasks=given["task"].nunique(),
+        paths=[parameter.path for parameter in search.parameters],
+        sampler=search.sampler,
+        pruner="" if search.pruner == "none" else search.pruner,
+        trainings=int(given["trainings"].sum()),
+        least=int(given["trainings"].min()),
+        most=int(given["trainings"].max()),
+        lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
+        groups=groups if len(groups) > 1 else [],
+    )
+
+
+def change_table(changed: pd.DataFrame, metric: str) -> Table:
+    """`changed` is `budgets.changes`."""
+
+    def shown(side: str, row: Row) -> str:
+        return difference(row[side], row[f"{side}_low"], row[f"{side}_high"])
+
+    headings = ("As given [95 %]", "Tuned [95 %]", "Moved by [95 %]")
+    columns = [
+        Column("variant", "Variant"),
+        Column("task", "Task", varying=True),
+        *(
+            Column(side, heading, True, show=partial(shown, side))
+            for side, heading in zip(budgets.SIDES, headings, strict=True)
+        ),
+    ]
+    return tabulated(columns, rows_of(changed), say("search.changes", metric), "untuned.parquet")
+
+
+def _curves(material: Material, searched: SearchTable) -> Iterator[Picture]:
+    """The best setting of each variant against the number of settings tried."""
+    facts, target = material.facts, searched.facts.objectives[0]
+    label, random = named(target), budgets.sampled_by(searched, "random")
+    caption = say("search.expected" if random else "search.so_far", label)
+    curves = budgets.budget_curves(searched, facts)
+    for task, end, of in by_task(facts):
+        data = curves[curves["task"] == task.name]
+        variants = set(data["variant"])
+        # A level keeps the colour that it has in the learning curves.
+        every = panels(facts, material.comparisons).items()
+        shown = {title: rows for title, rows in every if {e.variant for e in rows} & variants}
+        alt = say("search.budget_alt", label, of, len(variants))
+        options = shown or {BASELINE: []}, label, task.metrics.get(target.name)
+        if len(data):
+            yield Picture(
+                f"budget{end}", f"Best against budget{of}", caption, alt, data, draw_budget, options
+            )
+
+
+def draw_budget(
+    data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None = None
+) -> Figure:
+    """In each panel the baseline and the levels of one factor. `data` is `budgets.budget_curves` of a task."""
+    limits = padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None), known=known)
+
+    def draw(ax: Axes, of: dict[str, Look]) -> None:
+        lines(ax, data, of, "n", "best", drawstyle="steps-post" if data["low"].isna().all() else "default")
+        ax.set(ylim=limits)
+        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
+        if known:
+            references(ax, known, "y")
+
+    return multiples(shown, set(data["variant"]), draw, "settings tried", label)

@@ -1,0 +1,162 @@
+"""One search, read and checked: its space, objectives, sampler, pruner and budget."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ablate.base.errors import Gather, Invalid, listed, nearest
+from ablate.base.registry import PartConfig
+from ablate.core.metric import Description
+from ablate.features.search.space import Space, SpaceReader
+from ablate.features.search.table import WINNER, Objective, SearchFacts
+from ablate.search.parts import check_pruner, check_sampler
+from ablate.study.checks import Draft
+from ablate.study.document import PathKey
+from ablate.study.sections.seeds import TUNING_SEEDS_FROM
+
+COSTS = ("parameters", "flops", "compute")
+STABILITY = ("divergence_rate", "seed_spread")
+DEFAULT_TRIALS = 20
+
+
+@dataclass(frozen=True)
+class SearchSpec:
+    """One search, or one for each variant and task that is tuned."""
+
+    space: Space
+    objectives: tuple[Objective, ...]
+    sampler: PartConfig
+    pruner: PartConfig
+    trials: int
+    seeds: tuple[int, ...]
+    batch: int
+    at: str
+    "`last`, or `best_validation`: the evaluation that counts."
+    winners: int = 1
+
+    def facts(self) -> SearchFacts:
+        """The facts that tables and reports show."""
+        return SearchFacts(
+            parameters=list(self.space.parameters),
+            objectives=list(self.objectives),
+            sampler=_label(self.sampler),
+            pruner=_label(self.pruner),
+            trials=self.trials,
+            seeds=list(self.seeds),
+            batch=self.batch,
+        )
+
+
+def _label(part: PartConfig) -> str:
+    """The name, with the parameters that are not at their default: `tpe(n_startup_trials=5)`."""
+    changed = part.model_dump(exclude_defaults=True, exclude={"name"})
+    return part.name + (f"({','.join(f'{k}={v}' for k, v in changed.items())})" if changed else "")
+
+
+def check_searches(draft: Draft) -> Mapping[str, SearchSpec | None]:
+    """Reads the `search:` and the `tune:` of a study; None for one with mistakes."""
+    found = {kind: _read(draft, kind) for kind in ("search", "tune") if draft.study.section(kind) is not None}
+    if "search" in found and len(draft.design.variants[0].configs) > 1:
+        rule = "looks at one task, and the study has several"
+        draft.document.refuse(("search",), rule, hint="Give `task`, one study for each")
+    return found
+
+
+def _read(draft: Draft, kind: str) -> SearchSpec | None:
+    section, document, variants = draft.study.section(kind), draft.document, draft.design.variants
+    before = len(document.problems)
+    _check_conflicts(draft, kind)
+    changed = variants if kind == "tune" else variants[:1]
+    bases = [(variant.name, config) for variant in changed for config in variant.configs]
+    space = SpaceReader(draft, kind, bases).read(section.over)
+    description = draft.workload.describe(variants[0].configs[0])
+    objectives = _objectives(draft, kind, description)
+    trials = section.trials or DEFAULT_TRIALS
+    sampler = section.sampler.build()
+    if sampler.exhaustive and space:
+        trials = _grid_trials(draft, kind, space)
+    with document.reporting(kind, "sampler"):
+        check_sampler(sampler, section.sampler.name, len(objectives), space.numbers if space else None)
+    with document.reporting(kind, "pruner"):
+        # A grid that was refused has no trials, and nothing to prune.
+        earlier = (trials - 1) // section.batch * section.batch if trials else 1
+        budget = {"objectives": len(objectives), "seeds": section.seeds, "earlier": earlier}
+        check_pruner(section.pruner.build(), reports=description.reports, **budget)
+    winners = getattr(section, "winners", 1)
+    if winners > trials > 0:
+        rule = f"are more than the {trials} settings that are tried"
+        document.refuse((kind, "winners"), rule, winners, f"1 to {trials}")
+    if space is None or len(document.problems) > before:
+        return None
+    return SearchSpec(
+        space=space,
+        objectives=tuple(objectives),
+        sampler=section.sampler,
+        pruner=section.pruner,
+        trials=trials,
+        seeds=tuple(range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + section.seeds)),
+        batch=section.batch,
+        at=draft.study.metric.at,
+        winners=winners,
+    )
+
+
+def _check_conflicts(draft: Draft, kind: str) -> None:
+    """A path cannot be searched and set by something else at once."""
+    study, refuse = draft.study, draft.document.refuse
+    for name in study.variants if kind == "search" else ():
+        if name.partition("-")[0] == WINNER:
+            rule = "is the name of a setting that a sweep finds"
+            refuse(("variants", name), rule, hint="Choose another name")
+    changed = dict.fromkeys([*study.factors, *itertools.chain.from_iterable(study.variants.values())])
+    for path in study.section(kind).over:
+        at: PathKey = (kind, "over", path)
+        if path.partition(".")[0] in ("task", "tasks"):
+            refuse(at, "changes the task, on which all settings must be judged alike")
+        clash = [c for c in changed if f"{c}.".startswith(f"{path}.") or path.startswith(f"{c}.")]
+        if kind == "tune" and clash:
+            rule = f"is part of what the study compares ({listed(clash)}); tuning would undo it"
+            refuse(at, rule, hint="Tune another path")
+
+
+def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objective]:
+    """What is searched for."""
+    study, section, metrics = draft.study, draft.study.section(kind), baseline.metrics
+    names = list(getattr(section, "objectives", []))
+    found: list[Objective] = []
+    for index, name in enumerate(names or [study.metric.name or next(iter(metrics))]):
+        with draft.document.reporting(kind, "objectives", index), Gather() as at:
+            if name in names[:index]:
+                raise Invalid("", "is listed twice", name)
+            if name in metrics:
+                found.append(Objective(name, metrics[name].direction, "validation", metrics[name].floor))
+            elif name in COSTS:
+                found.append(Objective(name, "min", "cost"))
+                rule = f"is not known for this config of {study.workload}"
+                at.refuse(getattr(baseline, name) is None, "", rule, name, hint="Search for another cost")
+            elif name in STABILITY:
+                found.append(Objective(name, "min", "stability"))
+                spread = name == "seed_spread"
+                rule = "is the spread of a metric, and none is searched for"
+                lacking = spread and not {*metrics} & {*names}
+                at.refuse(lacking, "", rule, name, hint=f"Add one: {listed(metrics)}")
+                rule = "is a standard deviation over seeds, and the search has one"
+                at.refuse(spread and section.seeds < 2, "", rule, name, hint="Give `seeds: 3`")
+            else:
+                allowed = [*metrics, *COSTS, *STABILITY]
+                raise Invalid("", "no such objective", name, listed(allowed), nearest(name, allowed))
+    return found
+
+
+def _grid_trials(draft: Draft, kind: str, space: Space) -> int:
+    points = 0
+    with draft.document.reporting(kind, "over"):
+        points = space.grid_size()
+    given = draft.study.section(kind).trials or points
+    if given < points:
+        rule = f"would leave {points - given} of the {points} points of the grid out"
+        hint = "Leave it out, use coarser steps, or another sampler"
+        draft.document.refuse((kind, "trials"), rule, given, f"{points}", hint)
+    return points

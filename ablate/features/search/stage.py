@@ -1,0 +1,250 @@
+"""From a study to what is judged of it: a sweep from the baseline, or the tuning of every variant, on equal budgets."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import pandas as pd
+
+from ablate.base.errors import Problem, StudyError
+from ablate.core.facts import BASELINE, Evidence
+from ablate.core.metric import Description, size_of
+from ablate.core.record import Record
+from ablate.core.trial import Cell
+from ablate.features.search.search import Search, SearchPlan
+from ablate.features.search.space import Point
+from ablate.features.search.spec import SearchSpec
+from ablate.features.search.table import NAME, SearchTable, table_of, tabulated, winner_names
+from ablate.records.store import Store
+from ablate.report.words import say
+from ablate.route.gather import gather
+from ablate.route.running import Run
+from ablate.study.designs.design import Variant
+from ablate.study.experiment import Choice, Experiment
+from ablate.study.facts import facts_of
+from ablate.study.schema import PLACEBO
+
+TRIED, UNTUNED = "tried", "untuned"
+"""Roles of the trainings of a search, and of variants as the study gives them."""
+PACKAGES = ("optuna", "numpy", "scipy")
+"""On whose versions it depends what a sampler suggests."""
+
+
+def settles(experiment: Experiment, options: Any = None) -> bool:
+    """Whether the variants of a run are searched for."""
+    sweeps, read = options is not None and options.sweep, experiment.read[NAME]
+    if sweeps and "search" not in read:
+        rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
+        raise StudyError([Problem(rule, ("search",), hint=hint, source=str(experiment.path))])
+    return sweeps or "tune" in read
+
+
+def settle(run: Run) -> Experiment:
+    """The study with the best settings as its variants; searches until the budget is used."""
+    experiment, sweeps = run.experiment, run.options.sweep
+    spec: SearchSpec = experiment.read[NAME]["search" if sweeps else "tune"]
+    names = {BASELINE, *(run.options.only or (variant.name for variant in experiment.variants))}
+    searched = [v for v in experiment.variants[: 1 if sweeps else None] if v.name in names]
+    every = [
+        _search(experiment, spec, variant, index, "" if sweeps else f"{variant.name} · ")
+        for variant in searched
+        for index in range(len(experiment.tasks))
+    ]
+    plan = SearchPlan(every, run.folder.trial_list.add)
+    _compare_versions(run, spec, _missing(plan, run.store))
+    judged = 1 + spec.winners + experiment.study.placebo if sweeps else len(searched)
+    records = run.drive(plan, later=_judging(experiment, judged))
+    cells = list(plan.cells.values())
+    if not plan.over:
+        raise run.unfinished("search", cells, records)
+    facts = replace(spec.facts(), versions=_versions())
+    if any(row.get("own") for search in every for row in search.rows):
+        own = [replace(o, source="own") if o.source == "validation" else o for o in facts.objectives]
+        facts = replace(facts, objectives=own)
+    table = tabulated(facts, [search.rows for search in every])
+    choice = Choice("sweep" if sweeps else "tuning", cells, table)
+    return _swept(run, spec, choice) if sweeps else _tuned(run, spec, choice, searched)
+
+
+def _search(experiment: Experiment, spec: SearchSpec, variant: Variant, index: int, prefix: str) -> Search:
+    """The search of a variant on one task; the names of its settings begin with `prefix`."""
+    task, stream = experiment.tasks[index], PLACEBO if variant.placebo else ""
+
+    def prepare(number: int, point: Point) -> tuple[list[Cell], Description]:
+        setting = experiment.patched(variant.configs[index], spec.space.patches(point), index)
+        known = experiment.workload.describe(setting)
+        name, levels = f"{prefix}setting {number:03d}", spec.space.labels(point)
+        cells = []
+        for seed in spec.seeds:
+            # Only the trials of the comparison are evaluated.
+            trial = replace(experiment.trial(setting, seed, stream), checkpoint="none")
+            named = f"{name}{experiment.on(task)} seed {seed}"
+            cells.append(Cell(name, task, seed, trial, named, levels, TRIED, partial(size_of, known)))
+        return cells, known
+
+    return Search(spec, prepare, variant.name, task, stream)
+
+
+def _missing(plan: SearchPlan, store: Store) -> int:
+    """The most trainings that are left, once the store has answered the searches as far as it goes."""
+    known: dict[str, Record] = {}
+    while True:
+        asked = {cell.id: cell.trial for cell in plan.ask(known) if cell.id not in known}
+        found = {trial_id: store.load(trial) for trial_id, trial in asked.items()}
+        new = {i: r for i, r in found.items() if r and store.is_finished(r, pruned=asked[i].prunable)}
+        if not new:
+            return len(asked) + plan.left
+        known |= new
+
+
+def _versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in PACKAGES}
+
+
+def _compare_versions(run: Run, spec: SearchSpec, most: int) -> None:
+    """Says what it costs where the report has settings of the same space that other versions suggested."""
+    known = run.folder.facts().features if run.folder.has_report else {}
+    before, now = known.get(NAME, {}), _versions()
+    then = before.get("versions", {})
+    changed = [
+        f"{name} {then.get(name, 'of another version')}" for name in now if then.get(name) != now[name]
+    ]
+    if most and before and changed and before["parameters"] == [asdict(p) for p in spec.space.parameters]:
+        run.say(say("search.versions", changed, [f"{n} {version}" for n, version in now.items()], most))
+
+
+def _judging(experiment: Experiment, variants: int) -> int:
+    """The most trainings that judge so many variants."""
+    each = 1 + len(experiment.companions(experiment.cells()[:1])) + _trains_untuned(experiment)
+    return experiment.study.seeds.count * len(experiment.tasks) * variants * each
+
+
+def _trains_untuned(experiment: Experiment) -> bool:
+    section = experiment.study.section("tune")
+    return section is not None and section.untuned
+
+
+def at_most(experiment: Experiment, left: int) -> int:
+    """The trainings of the searches, those that judge, and those of the variants as the study gives them."""
+    spec, variants = experiment.read[NAME]["tune"], len(experiment.variants)
+    tried = variants * len(experiment.tasks) * spec.trials * len(spec.seeds)
+    return tried + _judging(experiment, variants)
+
+
+def begun(run: Run) -> bool:
+    """Whether a setting was trained, from which a claim could have been read."""
+    return any(cell.role == TRIED and run.store.has(cell.id) for cell in run.folder.trial_list.cells())
+
+
+def _swept(run: Run, spec: SearchSpec, choice: Choice) -> Experiment:
+    """The baseline, the best settings that differ from it, and the placebo."""
+    experiment, table = run.experiment, choice.found
+    baseline, *others = experiment.variants
+    if dropped := [variant.name for variant in others if not variant.placebo]:
+        run.say(say("search.left_to_run", dropped))
+    places = table.best(BASELINE, experiment.tasks[0], spec.winners)
+    names = winner_names(spec.winners)
+    table.trials.loc[places, "chosen"] = names[: len(places)]
+    if len(places) < len(names):
+        run.say(say("search.fewer", len(places), len(names), len(spec.objectives) > 1))
+    variants = [baseline]
+    for place, name in zip(places, names, strict=False):
+        point = table.point(place)
+        patches, tuned = spec.space.patches(point), {experiment.tasks[0]: spec.space.labels(point)}
+        config = experiment.patched(baseline.configs[0], patches)
+        if any(config == variant.configs[0] for variant in variants):
+            run.say(say("search.itself", name))
+        else:
+            variants.append(Variant(name, [config], patches, ("search",), tuned=tuned))
+    variants += [variant for variant in others if variant.placebo]
+    paths = [p.path for p in spec.space.parameters if any(p.path in v.patches for v in variants)]
+    return experiment.judging(variants, paths, choice)
+
+
+def _tuned(run: Run, spec: SearchSpec, choice: Choice, searched: Sequence[Variant]) -> Experiment:
+    """Every variant that was searched for with its best settings; where none has a value, as it was given."""
+    experiment, table = run.experiment, choice.found
+    variants = []
+    for variant in searched:
+        configs, labels = list(variant.configs), {}
+        for index, task in enumerate(experiment.tasks):
+            if not (places := table.best(variant.name, task)):
+                run.warn(say("search.no_setting", f"{variant.name}{experiment.on(task)}"))
+                continue
+            table.trials.loc[places, "chosen"] = variant.name
+            point = table.point(places[0])
+            configs[index] = experiment.patched(configs[index], spec.space.patches(point), index)
+            labels[task] = spec.space.labels(point)
+        variants.append(replace(variant, configs=configs, tuned=labels, given=variant.configs))
+    found = experiment.judging(variants, experiment.design.paths, choice)
+    return replace(found, left_out=[v.name for v in experiment.variants if v not in searched])
+
+
+def untuned(experiment: Experiment, cell: Cell) -> list[Cell]:
+    """The training of a tuned variant as the study gives it."""
+    variant = next(variant for variant in experiment.variants if variant.name == cell.variant)
+    if variant.given is None or not _trains_untuned(experiment):
+        return []
+    config = variant.given[experiment.tasks.index(cell.task)]
+    name = f"{cell.variant} {UNTUNED}{cell.name.removeprefix(cell.variant)}"
+    trial = experiment.trial(config, cell.seed, cell.trial.stream)
+    return [replace(cell, trial=trial, name=name, role=UNTUNED)]
+
+
+def frames(
+    experiment: Experiment, cells: Sequence[Cell], records: Mapping[str, Record]
+) -> Mapping[str, pd.DataFrame]:
+    """The settings that were tried, and the trials of the untuned variants."""
+    found = {}
+    if isinstance(experiment.choice.found, SearchTable):
+        found[NAME] = experiment.choice.found.trials
+    if given := [cell for cell in cells if cell.role == UNTUNED]:
+        found[UNTUNED] = gather(facts_of(experiment), given, records).trials
+    return found
+
+
+def facts(experiment: Experiment) -> Mapping[str, Any]:
+    """What the searches share."""
+    table = experiment.choice.found
+    return asdict(table.facts) if isinstance(table, SearchTable) else {}
+
+
+def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
+    """The spaces and the budgets."""
+    sentences = []
+    for kind, spec in experiment.read[NAME].items():
+        tunes, known = kind == "tune", spec.facts()
+        searches = len(experiment.variants) * len(experiment.tasks) if tunes else 1
+        then = say("plan.chosen", _trains_untuned(experiment))
+        sentences.append(
+            say(
+                "plan.search",
+                kind,
+                settings=known.trials,
+                sampler=known.sampler,
+                pruner="" if known.pruner == "none" else known.pruner,
+                variants=len(experiment.variants) if tunes else 0,
+                objectives=[say("plan.objective", o.name, o.direction) for o in known.objectives],
+                seeds=len(spec.seeds),
+                trials=searches * spec.trials * len(spec.seeds),
+                then=then if tunes else say("plan.winners", winner_names(spec.winners)),
+            )
+        )
+        for p in known.parameters:
+            low, high, step = (None if n is None else f"{n:g}" for n in (p.low, p.high, p.step))
+            sentences.append(
+                say("plan.range", p.path, p.choices, p.kind == "int", low, high, step, p.log, p.when)
+            )
+    return sentences, None
+
+
+def account(evidence: Evidence) -> str:
+    """What was searched, and with which budget."""
+    if (table := table_of(evidence)) is None:
+        return ""
+    known = table.facts
+    return say("search.method", evidence.facts.searched, known.trials, len(known.seeds), table.paths)

@@ -1,0 +1,304 @@
+"""The table of searches, `search.parquet`: one row a setting that a sweep, or the tuning of each variant, has tried.
+
+A setting is trained on all tuning seeds. The columns are those of `COLUMNS`, then one for each searched path (numbers;
+labels of choices; missing where the path is not searched) and one for each objective. What they share is in the facts
+of the study.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ablate.core.facts import Evidence
+from ablate.core.metric import sign, undominated
+from ablate.search.parts import quiet
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from optuna import Study
+    from optuna.distributions import BaseDistribution
+    from optuna.study import StudyDirection
+
+NAME = "search"
+"""Of the file and of the facts."""
+WINNER = "winner"
+"The variant that is the best setting of a sweep; the next is `winner-2`."
+COLUMNS = (
+    *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
+    *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values"),
+)
+"""
+variant, task  the variant and task that the setting belongs to
+number         its place in the budget of its search, from 0
+status         completed; diverged, on a seed or more; pruned; failed; invalid, a setting that cannot be built
+chosen         the name of the variant that it became in the comparison, or empty
+front          whether it is on the Pareto front: no other is as good in every objective and better in one
+seeds          the number of seeds that were trained
+spread         standard deviation over them of the first objective that is a metric
+pruned_at      the step, or the number of seeds trained, at which it was pruned
+ids            of the records, in order of the seeds
+values         of the first objective, in the same order, NaN where a seed has none
+"""
+OUTCOMES = ("completed", "diverged")
+"""Statuses of settings that have a value."""
+STATES = {"completed": "COMPLETE", "diverged": "COMPLETE", "failed": "FAIL"}
+"""Optuna's states of settings by their statuses; all others are pruned."""
+DIGITS = 4
+"""Significant digits to which a float is used, so that the value reported is the value trained."""
+EXACT = 12
+"""Significant digits that any float can have."""
+TYPES: dict[str, type] = {"int": int, "float": float, "choice": str}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One searched path, and its values: numbers, or the labels of choices."""
+
+    path: str
+    kind: str
+    "float, int or choice."
+    low: float | None = None
+    high: float | None = None
+    log: bool = False
+    step: float | None = None
+    choices: list[str] = field(default_factory=list)
+    "Labels."
+    when: str = ""
+    "The condition under which it is searched; nothing: always."
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """The lowest and the highest number."""
+        if self.low is None or self.high is None:
+            raise TypeError(f"{self.path} is a choice, which has no bounds")
+        return self.low, self.high
+
+    def rounded(self, value: Any) -> Any:
+        """A float to `DIGITS` significant digits, inside the range; anything else as it is."""
+        if self.kind != "float":
+            return value
+        if self.step is not None:
+            return float(f"{value:.{EXACT}g}")
+        low, high = self.bounds
+        # A narrow range far from zero shares its leading digits; these do not count.
+        shared = math.log10(max(abs(low), abs(high)) / (high - low))
+        digits = min(EXACT, DIGITS + max(0, math.floor(shared)))
+        return min(max(float(f"{value:.{digits}g}"), low), high)
+
+    def num_values(self) -> int:
+        """The number of values; a float needs a step."""
+        if self.kind == "choice":
+            return len(self.choices)
+        low, high = self.bounds
+        return math.floor((high - low) / (self.step or 1) + 1e-9) + 1
+
+    def values(self) -> list[Any]:
+        """All values, in order; a float needs a step."""
+        if self.kind == "choice":
+            return self.choices
+        low, step = self.bounds[0], self.step or 1
+        return [self.rounded(low + i * step) for i in range(self.num_values())]
+
+    def ends(self) -> list[Any]:
+        """Every choice, or the lowest and the highest value."""
+        if self.kind == "choice":
+            return self.choices
+        low, high = self.bounds
+        return [low, high if self.step is None else self.rounded(low + (self.num_values() - 1) * self.step)]
+
+    def label(self, value: Any) -> str:
+        """A value in words, from which it can be read again."""
+        return f"{value:.{EXACT}g}" if self.kind == "float" else str(TYPES[self.kind](value))
+
+    def distribution(self, *more: Any) -> BaseDistribution:
+        """Optuna's, of all values; of `more`, which a search of before may have had, too."""
+        from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+        if self.kind == "choice":
+            return CategoricalDistribution(list(dict.fromkeys([*self.choices, *more])))
+        low, high = min([self.bounds[0], *more]), max([self.bounds[1], *more])
+        if self.kind == "int":
+            return IntDistribution(int(low), int(high), log=self.log)
+        return FloatDistribution(low, high, log=self.log)
+
+
+@dataclass(frozen=True)
+class Objective:
+    """One number that is searched for; also the name of a column."""
+
+    name: str
+    direction: str
+    "max or min."
+    source: str
+    "validation, own (a metric of a workload that measures none on validation data), cost or stability."
+    floor: float | None = None
+    "The value of a seed that diverged: that of guessing, where the metric declares it."
+
+    @property
+    def measured(self) -> bool:
+        """Whether it is a metric."""
+        return self.source in ("validation", "own")
+
+
+@dataclass(frozen=True)
+class SearchFacts:
+    """The space, objectives and budget of a search; the same for every variant that is tuned."""
+
+    parameters: list[Parameter]
+    objectives: list[Objective]
+    sampler: str
+    "Name and parameters, as a label."
+    pruner: str
+    trials: int
+    "Asked for, of each search."
+    seeds: list[int]
+    "The tuning seeds."
+    batch: int
+    versions: dict[str, str] = field(default_factory=dict)
+    "Of the packages on which it depends what was tried; none where they were not noted."
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> SearchFacts:
+        """The inverse of `dataclasses.asdict`; of older tables, what they still say."""
+        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
+        known["parameters"] = [Parameter(**item) for item in data["parameters"]]
+        known["objectives"] = [Objective(**item) for item in data["objectives"]]
+        return cls(**known)
+
+
+@dataclass(frozen=True)
+class SearchTable:
+    """One table of searches, with its facts."""
+
+    facts: SearchFacts
+    trials: pd.DataFrame
+
+    @property
+    def paths(self) -> list[str]:
+        """The searched paths."""
+        return [parameter.path for parameter in self.facts.parameters]
+
+    @property
+    def winners(self) -> pd.DataFrame:
+        """The settings that became variants: winner, winner-2, …"""
+        found = self.trials[self.trials["chosen"].fillna("") != ""]
+        return found.sort_values("chosen", key=lambda names: names.map(_place), kind="stable")
+
+    def of(self, variant: str, task: str) -> pd.DataFrame:
+        """The settings of one search, in the order in which they were asked for."""
+        mine = self.trials[(self.trials["variant"] == variant) & (self.trials["task"] == task)]
+        return mine.sort_values("number", kind="stable")
+
+    def point(self, place: int) -> dict[str, Any]:
+        """The searched path → number, or label, of the setting in one row."""
+        import pandas as pd
+
+        row = self.trials.loc[place]
+        return {p.path: TYPES[p.kind](row[p.path]) for p in self.facts.parameters if not pd.isna(row[p.path])}
+
+    def best(self, variant: str, task: str, count: int = 1) -> list[int]:
+        """The places of the best `count` settings of one search, by the first objective.
+
+        With several objectives they are all on the front, so that each is better than the one before in another
+        objective. They may be fewer. A setting that diverged on every seed has the value of guessing, and is not among
+        them.
+        """
+        objectives, mine = self.facts.objectives, with_values(self.of(variant, task), self.facts.objectives)
+        mine = mine[mine["diverged"] < mine["seeds"]]
+        ascending = [objective.direction == "min" for objective in objectives]
+        names = [*(o.name for o in objectives), "number"]
+        order = mine.sort_values(names, ascending=[*ascending, True], kind="stable")
+        if len(objectives) > 1:
+            order = order[order["front"].astype(bool)]
+        distinct = order[~order[self.paths].astype(str).duplicated()]
+        return [int(place) for place in distinct.index[:count]]
+
+    @quiet()
+    def rebuilt(self, variant: str, task: str, storage: str | None = None, name: str = "") -> Study:
+        """The study of Optuna's that one search was, for its figures and its dashboard.
+
+        In memory, or in a `storage` that Optuna takes, under a `name`. Paths are parameters, and objectives values; a
+        setting without a finite value has failed.
+        """
+        import optuna
+
+        objectives = self.facts.objectives
+        study = optuna.create_study(
+            storage=storage, study_name=name or None, directions=directions(objectives)
+        )
+        study.set_metric_names([o.name for o in objectives])
+        for place, row in self.of(variant, task).iterrows():
+            point, values = self.point(place), [float(row[o.name]) for o in objectives]
+            state = STATES.get(row["status"], "PRUNED")
+            if state == "COMPLETE" and not all(map(math.isfinite, values)):
+                state = "FAIL"
+            study.add_trial(
+                optuna.create_trial(
+                    state=optuna.trial.TrialState[state],
+                    values=values if state == "COMPLETE" else None,
+                    params=point,
+                    distributions={
+                        p.path: p.distribution(point[p.path])
+                        for p in self.facts.parameters
+                        if p.path in point
+                    },
+                    user_attrs={key: str(row[key]) for key in ("status", "reason", "chosen")},
+                )
+            )
+        return study
+
+
+def directions(objectives: list[Objective] | tuple[Objective, ...]) -> list[StudyDirection]:
+    """Of each objective, as Optuna has them."""
+    from optuna.study import StudyDirection
+
+    return [StudyDirection[f"{objective.direction}imize".upper()] for objective in objectives]
+
+
+def with_values(settings: pd.DataFrame, objectives: list[Objective]) -> pd.DataFrame:
+    """The settings that have a finite value of each objective, whether or not a seed diverged."""
+    import numpy as np
+    import pandas as pd
+
+    values = settings[[o.name for o in objectives]].apply(pd.to_numeric, errors="coerce")
+    finite = np.isfinite(values.to_numpy(float)).all(axis=1)
+    return settings[settings["status"].isin(OUTCOMES) & finite]
+
+
+def tabulated(facts: SearchFacts, searches: list[list[dict[str, Any]]]) -> SearchTable:
+    """One table of the rows of several searches; `chosen` is empty."""
+    import pandas as pd
+
+    rows = [
+        {"chosen": "", "diverged": 0, "values": [], "front": False, **row} for of in searches for row in of
+    ]
+    names = [*COLUMNS, *(p.path for p in facts.parameters), *(o.name for o in facts.objectives)]
+    frame = pd.DataFrame(rows, columns=list(dict.fromkeys(names)))
+    signs = [sign(objective) for objective in facts.objectives]
+    for _, mine in with_values(frame, facts.objectives).groupby(["variant", "task"], sort=False):
+        points = mine[[o.name for o in facts.objectives]].to_numpy(float) * signs
+        frame.loc[mine.index, "front"] = undominated(points)
+    return SearchTable(facts, frame)
+
+
+def table_of(evidence: Evidence) -> SearchTable | None:
+    """The settings that were tried, where a search chose the variants of the evidence."""
+    known = evidence.facts.features
+    # A file of before has the name of the kind of search.
+    for name in (NAME, evidence.facts.searched):
+        if name in evidence.frames and name in known:
+            return SearchTable(SearchFacts.from_dict(known[name]), evidence.frames[name])
+    return None
+
+
+def winner_names(count: int) -> list[str]:
+    """`winner`, `winner-2`, …"""
+    return [WINNER, *(f"{WINNER}-{index}" for index in range(2, count + 1))]
+
+
+def _place(name: str) -> int:
+    """2 for `winner-2`, 1 for `winner`."""
+    end = name.rpartition("-")[2]
+    return int(end) if end.isdigit() else 1
