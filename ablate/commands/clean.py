@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sys
-from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,9 +15,6 @@ from ablate.commands.options import RESULTS, warn
 
 if TYPE_CHECKING:
     from ablate.records.cleanup import Rubbish
-
-MAX_COMMANDS = 10
-"""Of the commands that made the trials, the most that are listed."""
 
 
 @click.command("clean")
@@ -71,23 +66,8 @@ def described(rubbish: Rubbish) -> str:
         owner = f"any study ({listed(rubbish.studies)})" if rubbish.studies else "any study"
         used = size(bytes_of(path for files in rubbish.trials.values() for path in files))
         lines = [f"{len(rubbish.trials)} of {rubbish.num_trials} trials do not belong to {owner}: {used}"]
-        lines += [f"  {line}" for line in _origins(rubbish.trials)]
     others = (("corrupt", rubbish.aside), ("incomplete", rubbish.unfinished))
     lines += [
         f"{counted(len(paths), f'{kind} file')}: {size(bytes_of(paths))}" for kind, paths in others if paths
     ]
     return "\n".join(lines)
-
-
-def _origins(trials: dict[str, list[Path]]) -> Iterator[str]:
-    """The commands that made the trials, those of most first."""
-    made = Counter[str]()
-    for files in trials.values():
-        try:
-            made[str(json.loads(files[0].read_text(encoding="utf-8"))["environment"]["command"])] += 1
-        except (OSError, ValueError, KeyError, TypeError):
-            made["an unknown command (record cannot be read)"] += 1
-    for command, number in made.most_common(MAX_COMMANDS):
-        yield f"{number} made by {command}"
-    if rest := made.total() - sum(number for _, number in made.most_common(MAX_COMMANDS)):
-        yield f"{rest} made by other commands"

@@ -16,14 +16,11 @@ from ablate.commands.options import REPORTED, RESULTS, safe, warn
 
 if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder
-    from ablate.report.paper import Paper
 
 WIDTHS = {"one": 3.25, "two": 6.75}
 """Inches of one column of a page, and of both."""
 UNITS = {"in": 1.0, "mm": 1 / 25.4, "cm": 1 / 2.54, "pt": 1 / 72.27, "": 1.0}
 NARROWEST, WIDEST = 2.5, 12.0
-HIGHEST = 9.0
-"""Inches of text on a page."""
 
 
 class Width(click.ParamType):
@@ -95,10 +92,14 @@ def command(
     out = out or folder.paper
     found = material(folder)
     made = for_paper(found, width, only, faults.append, out.as_posix())
-    write_files(out, made.files)
+    write_files(out, made)
     if not only and not faults:
-        _remove_old(out, found.facts.study, made.files)
-    click.echo(safe(_told(made, out)))
+        _remove_old(out, found.facts.study, made)
+    click.echo(
+        safe(f"Wrote {counted(len(made), 'file')} to {out}/; each begins with the packages that it needs:")
+    )
+    for name in (Path(name) for name in made if name.endswith(".tex")):
+        click.echo(safe(f"\\input{{{(out / name.stem).as_posix()}}}"))
     for fault in faults:
         warn(fault)
     return 1 if faults else 0
@@ -133,24 +134,3 @@ def _remove_old(out: Path, study: str, written: Collection[str]) -> None:
             for old in (path, path.with_suffix(".pdf"), path.with_suffix(".svg")):
                 if old.name not in written:
                     old.unlink(missing_ok=True)
-
-
-def _told(made: Paper, out: Path) -> str:
-    """What was written, and how a paper takes it in."""
-    from ablate.report.paper import METHODS
-
-    lines = [f"Wrote {counted(len(made.files), 'file')} to {out}/", ""]
-    packages = [*(["booktabs"] if made.tables else []), *(["graphicx"] if made.figures else [])]
-    lines += [f"Preamble: \\usepackage{{{','.join(packages)}}}"] if packages else []
-    for index, name in enumerate(made.tables):
-        lines.append(f"{'Tables:' if not index else '':9} \\input{{{(out / name).as_posix()}}}")
-    if made.methods:
-        cited = f"\\bibliography{{{(out / 'references').as_posix()}}}"
-        lines.append(f"Methods:  \\input{{{(out / METHODS).as_posix()}}} with {cited}")
-    for index, figure in enumerate(made.figures):
-        size = f"{figure.width:.2f} × {figure.height:.1f} in"
-        high = ", higher than a page" if figure.height > HIGHEST else ""
-        high += ": try --width two" if high and figure.width < WIDTHS["two"] else ""
-        call = f"\\input{{{(out / figure.name).as_posix()}}}"
-        lines.append(f"{'Figures:' if not index else '':9} {call}  % {size}{high}")
-    return "\n".join(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, field
 from functools import partial
 from importlib import resources
 
@@ -44,32 +43,6 @@ SIGNS = str.maketrans(
 """What LaTeX takes for a command, or does not know. After the end of a row, [ and * would be an argument."""
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A figure that was exported."""
-
-    name: str
-    width: float
-    height: float
-    "Inches."
-
-
-@dataclass(frozen=True)
-class Paper:
-    """What was made for a paper."""
-
-    files: dict[str, str | bytes] = field(default_factory=dict)
-    "Name → content."
-    tables: list[str] = field(default_factory=list)
-    "Names without their ending, as `\\input` takes them."
-    figures: list[Figure] = field(default_factory=list)
-
-    @property
-    def methods(self) -> bool:
-        """Whether there is a paragraph on methods, and the papers that it cites."""
-        return f"{METHODS}.tex" in self.files
-
-
 def mark(study: str) -> str:
     """Stands in every text file that is written for a paper, so that a later export knows it."""
     return f"Written by: ablate export {study}"
@@ -77,51 +50,47 @@ def mark(study: str) -> str:
 
 def for_paper(
     material: Material, width: float, only: Collection[str], warn: Callable[[str], None], folder: str = "."
-) -> Paper:
-    """Tables, figures and methods of a study, figures `width` inches wide; `only`: those of these names.
+) -> dict[str, str | bytes]:
+    """Tables, figures and methods of a study by the names of their files, figures `width` inches wide.
 
-    `folder`: where LaTeX finds the figures, unless the paper says otherwise.
+    `only`: those of these names. `folder`: where LaTeX finds the figures, unless the paper says otherwise.
 
     The same material gives the same bytes. What cannot be drawn is a warning. Raises `AblateError` for a name that is
     none, and where there is nothing.
     """
-    study, paragraph, made = material.facts.study, methods(material), Paper()
+    study, paragraph = material.facts.study, methods(material)
     tables, drawn = dict(_tables(material)), {picture.name: picture for picture in pictures(shown(material))}
-    if not tables and not drawn:
-        raise AblateError(f"{study}: has neither comparisons nor figures; run the study first")
     known = [*tables, *([METHODS] if paragraph else []), *drawn]
+    if not known:
+        raise AblateError(f"{study}: has neither comparisons nor figures; run the study first")
     if wrong := [name for name in only if name not in known]:
         rule = f"is no table or figure of {study}"
         problem = Problem(rule, (), wrong[0], listed(known, 40), nearest(wrong[0], known), source="--only")
         raise AblateError(str(problem))
-    commit = material.facts.environment.get("commit")
-    head, label = f"% {mark(study)}{f', commit {commit[:10]}' if commit else ''}\n", slug(study)
+    commit, label = material.facts.environment.get("commit"), slug(study)
+    head = f"% {mark(study)}{f', commit {commit[:10]}' if commit else ''}\n"
+    files: dict[str, str | bytes] = {}
     wanted = [name for name in known if not only or name in only]
     for name in (name for name in wanted if name in tables):
-        made.tables.append(name)
-        made.files[f"{name}.tex"] = (
-            head + "% Needs \\usepackage{booktabs}\n" + tabular(tables[name], f"tab:{label}-{name}")
-        )
+        table = tabular(tables[name], f"tab:{label}-{name}")
+        files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{booktabs}}\n{table}"
     if METHODS in wanted:
         papers = (resources.files("ablate.report") / "templates" / "references.bib").read_text("utf-8")
-        made.files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(paragraph)}"
-        made.files[f"{METHODS}.md"] = f"<!-- {mark(study)} -->\n\n{as_markdown(paragraph)}"
-        made.files["references.bib"] = f"{head}\n{papers}"
+        files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(paragraph)}"
+        files[f"{METHODS}.md"] = f"<!-- {mark(study)} -->\n\n{as_markdown(paragraph)}"
+        files["references.bib"] = f"{head}\n{papers}"
     with style.context(style.PAPER | {"figure.figsize": (width, width)}):
         for name in (name for name in wanted if name in drawn):
             try:
-                figure = drawn[name].draw()
-                made.files.update(
-                    {f"{name}.{end}": data for end, data in style.for_paper(figure, name).items()}
-                )
+                made = style.for_paper(drawn[name].draw(), name)
             except Exception as error:
                 warn(failed(f"The figure “{name}”", error).words)
                 continue
-            made.figures.append(Figure(name, *map(float, figure.get_size_inches())))
+            files.update({f"{name}.{end}": data for end, data in made.items()})
             provided = rf"\providecommand{{{FOLDER}}}{{{folder}}}"
             float_ = figure_float(name, drawn[name].caption, f"fig:{label}-{name}", width)
-            made.files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n{provided}\n{float_}"
-    return made
+            files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n{provided}\n{float_}"
+    return files
 
 
 def _tables(material: Material) -> Iterator[tuple[str, Table]]:

@@ -1,4 +1,4 @@
-"""The registered parts in words: what each computes, its parameters, abilities and cost, from its own docstrings."""
+"""The registered parts in words: what each computes, its parameters, shapes and cost, from its own docstrings."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ BOUNDS = {
     "exclusiveMaximum": "below",
     "maximum": "at most",
 }
-LENGTHS = {True: "any", False: "up to max_len, the longest in training"}
 
 
 def describe(slot: str | None, name: str | None) -> str:
@@ -72,16 +71,19 @@ def _unknown(kind: str, name: str, names: Sequence[str], slot: str) -> AblateErr
 
 
 def _sections(part: Any) -> list[tuple[str, Rows]]:
-    """Headings with their rows; of parts of a model also shapes, abilities, cost, and how their scale begins."""
+    """Headings with their rows; of parts of a model also shapes and cost."""
     parameters = _parameters(part.Config)
     sections: list[tuple[str, Rows]] = [
         ("in a study", [(f"{_path(part.slot)}:", _as_given(part))]),
         ("parameters" if parameters else "no parameters", parameters),
     ]
     if place := places().get(part.slot):
-        differs = getattr(part, "begins_unlike", "")
-        found = [("shapes", _shapes(part)), ("supports", _abilities(part)), ("cost", _cost(part))]
-        found += [(f"begins unlike {place.default}", [("", differs)] if differs else [])]
+        differs = [("", part.begins_unlike)] if getattr(part, "begins_unlike", "") else []
+        found = [
+            ("shapes", _shapes(part)),
+            ("cost", _cost(part)),
+            (f"begins unlike {place.default}", differs),
+        ]
         sections += [(heading, rows) for heading, rows in found if rows]
     return sections
 
@@ -137,25 +139,6 @@ def _methods(classes: Sequence[type]) -> list[str]:
     """The public methods that `classes` define, without repetitions."""
     names = [name for base in classes for name, item in vars(base).items() if inspect.isfunction(item)]
     return [name for name in dict.fromkeys(names) if not name.startswith("_") and name not in NO_SHAPES]
-
-
-def _abilities(part: Any) -> Rows:
-    """Where a mixer or a position can be used, as its class declares."""
-    if part.slot == "position":
-        mixers = [("mixers", listed(CATALOGUE.able("mixer", "attends"), 40))] if part.inside_attention else []
-        return [*mixers, ("lengths", LENGTHS[part.any_length])]
-    if part.slot != "mixer" or not hasattr(part, "attends"):
-        return []
-    causal = CATALOGUE.able("topology", "causal")
-    topologies = [name for name in CATALOGUE.names("topology") if part.causal or name not in causal]
-    masks = "padding, and one for each query" if part.attends else "padding" if part.padding else "none"
-    rows = [
-        ("topologies", listed(topologies, 40), "causal"),
-        ("masks", masks, "padding"),
-        ("lengths", LENGTHS[part.any_length], "any_length"),
-    ]
-    reasons: Any = getattr(part, "reasons", {})
-    return [(name, f"{text}: {reasons[key]}" if key in reasons else text) for name, text, key in rows]
 
 
 def _cost(part: Any) -> Rows:

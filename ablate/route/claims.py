@@ -68,16 +68,11 @@ def is_measured(claim: Claim) -> bool:
 
 def with_waiting(judged: pd.DataFrame, folder: StudyFolder) -> pd.DataFrame:
     """Judged claims, and those of the folder that this evidence cannot settle: their dates are kept."""
-    rows = waiting(folder, set(judged["hash"]))
+    kept, known = ("claim", "hash", "declared", "exploratory"), set(judged["hash"])
+    waiting = [row for row in folder.claims() if row["hash"] not in known]
+    rows = [{name: row[name] for name in kept} | {"reason": WAITING} for row in waiting]
     # As objects, so that a number that some lack stays whole.
     return pd.DataFrame([*judged.to_dict("records"), *rows], columns=judged.columns, dtype=object)
-
-
-def waiting(folder: StudyFolder, judged: Collection[str]) -> list[dict[str, str]]:
-    """The claims of the folder whose hash is not `judged`, without a verdict."""
-    kept = ("claim", "hash", "declared", "exploratory")
-    rows = [row for row in folder.claims() if row["hash"] not in judged]
-    return [{name: row[name] for name in kept} | {"reason": WAITING} for row in rows]
 
 
 def pass_gate(claims: Sequence[Mapping[str, str]], *, strict: bool) -> tuple[int, list[str]]:
@@ -90,10 +85,8 @@ def pass_gate(claims: Sequence[Mapping[str, str]], *, strict: bool) -> tuple[int
         return 0, ["note: the study makes no claim that could be refuted."]
     refuted = [row for row in claims if row["verdict"] == "refuted"]
     still_open = [row for row in claims if strict and row["verdict"] not in ("supported", "refuted")]
-    lines = [f"{_verdict(row)}: {row['claim']}" for row in (*refuted, *still_open)]
+    lines = [
+        f"{row['verdict'] or row['reason']}{' (exploratory)' * (row['exploratory'] == 'True')}: {row['claim']}"
+        for row in (*refuted, *still_open)
+    ]
     return REFUTED if refuted else OPEN if still_open else 0, lines
-
-
-def _verdict(row: Mapping[str, str]) -> str:
-    verdict = row["verdict"] or row["reason"] or "not judged yet"
-    return f"{verdict} (exploratory)" if row["exploratory"] == "True" else verdict

@@ -26,14 +26,12 @@ class SeedsType(click.ParamType):
         """The number, or the seeds; refuses what is neither."""
         if isinstance(value, (int, tuple)):
             return value
-        first, *others = [text.strip() for text in str(value).split(",")]
-        if others and not others[-1]:
-            others.pop()  # `7,` is the one seed 7
-        if not all(text.isdecimal() for text in (first, *others)) or value == "0":
+        numbers = value.removesuffix(",").split(",")  # `7,` is the one seed 7
+        if value == "0" or not all(number.strip().isdecimal() for number in numbers):
             self.fail(
                 f"{value!r} is neither a number of seeds, such as 5, nor a list of seeds, such as 0,3,7"
             )
-        return tuple(map(int, (first, *others))) if "," in value else int(first)
+        return tuple(map(int, numbers)) if "," in value else int(value)
 
 
 def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:

@@ -78,15 +78,10 @@ def material(folder: StudyFolder) -> Material:
 
 def print_results(folder: StudyFolder, console: Console) -> None:
     """The verdicts of a study, and where the report and MLflow are."""
-    print_table(folder, console)
-    print_places(folder, console)
-
-
-def print_table(folder: StudyFolder, console: Console) -> None:
-    """The verdicts of a study."""
     from ablate.report.terminal import print_verdicts
 
     print_verdicts(folder, console)
+    print_places(folder, console)
 
 
 def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None = None) -> None:

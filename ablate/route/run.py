@@ -8,12 +8,13 @@ from dataclasses import replace
 from ablate.base.errors import AblateError
 from ablate.core.feature import Measured, features
 from ablate.core.record import Record
+from ablate.report.terminal import print_verdicts
 from ablate.route.cautions import cautions
 from ablate.route.choose import settling
 from ablate.route.claims import date_claims
 from ablate.route.options import Outcome
 from ablate.route.place import remember
-from ablate.route.publish import print_places, print_table, publish
+from ablate.route.publish import print_places, publish
 from ablate.route.running import Run, Unfinished
 from ablate.route.trials import Trials
 from ablate.study.given import resolved_text
@@ -48,7 +49,7 @@ def follow(run: Run) -> Outcome:
         if run.listeners.display.done:
             run.say("Comparing, and writing the report …")
         trials.save_evidence(run, records, measured)
-        publish(run.folder, run.warn, lambda: print_table(run.folder, run.listeners.console))
+        publish(run.folder, run.warn, lambda: print_verdicts(run.folder, run.listeners.console))
         print_places(run.folder, run.listeners.console, run.options.tracking_uri)
         # The study keeps the variants that it gives.
         keep = run.folder.trial_list.add if run.options.partial else run.folder.trial_list.keep_only

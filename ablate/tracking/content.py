@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -175,11 +175,8 @@ def cut(text: str, limit: int) -> str:
 
 
 def milliseconds(moment: str) -> int:
-    """Turns an ISO 8601 time, in UTC if it has no zone, into milliseconds since 1970; 0 for an empty string."""
-    if not moment:
-        return 0
-    time = datetime.fromisoformat(moment)
-    return round((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1000)
+    """Turns an ISO 8601 time with its zone into milliseconds since 1970; 0 for an empty string."""
+    return round(datetime.fromisoformat(moment).timestamp() * 1000) if moment else 0
 
 
 def user() -> str:

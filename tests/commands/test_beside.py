@@ -16,7 +16,6 @@ from harness import TOY_STUDY, ablate_here, with_database
 from rich.console import Console
 from searching import PEAK_STUDY
 
-import ablate as package
 from ablate.base.errors import StudyError
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
@@ -194,13 +193,6 @@ def test_the_other_commands_take_the_name_of_such_a_report(run: Run, results: Pa
         assert done.returncode == 0, done.stderr
     assert "toy@seeds=2" in done.stdout
     assert len(records(toy_study.parent)) == 9
-
-
-def test_the_python_api_returns_what_it_wrote(ran: None, results: Path, toy_study: Path) -> None:
-    found = package.run(toy_study, results=results, jobs=0, seeds=2)
-    assert found.folder.name == "toy@seeds=2"
-    assert len(found.trials) == 6
-    assert len(package.load(results / "toy").trials) == 9
 
 
 def test_the_fast_path_finds_a_report_beside_without_torch(

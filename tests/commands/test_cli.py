@@ -89,18 +89,6 @@ def test_two_drivers_of_one_study_train_each_trial_once(write: Callable[..., Pat
     assert_tracked_once(study.parent)
 
 
-@pytest.mark.slow
-def test_plan_trains_nothing_and_says_what_is_cached(toy_study: Path) -> None:
-    folder = toy_study.parent
-    done = ablate("plan", toy_study, cwd=folder)
-    assert done.returncode == 0
-    assert "model.noise=0.3" in done.stdout
-    assert "9 trials to train" in done.stdout
-    assert not (folder / "results").exists()
-    ablate("run", toy_study, "--seeds", "2", cwd=folder)
-    assert "3 trials to train" in ablate("plan", toy_study, cwd=folder).stdout
-
-
 def test_a_wrong_call_ends_with_two(tmp_path: Path) -> None:
     assert ablate("run", cwd=tmp_path).returncode == 2
     assert ablate_here("run", "x.yaml", "--jobs", "-1", cwd=tmp_path).returncode == 2

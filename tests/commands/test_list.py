@@ -124,27 +124,10 @@ def test_a_score_says_what_it_costs() -> None:
     assert "  beside  " not in text.partition("cost")[0]
 
 
-def test_a_mixer_says_what_it_supports() -> None:
-    assert supports("attention") == {
-        "topologies": "decoder, encoder, encoder_decoder",
-        "masks": "padding, and one for each query",
-        "lengths": "any",
-    }
-    fourier = supports("fourier")
-    assert fourier["topologies"].startswith("encoder: ")
-    assert fourier["masks"].startswith("none: ")
-    assert supports("gmlp")["lengths"].startswith("up to max_len, the longest in training: ")
-
-
 def section(text: str, heading: str) -> str:
     """The lines under a heading, those of one row on one line."""
     lines = text.partition(f"\n{heading}\n")[2].partition("\n\n")[0]
     return re.sub(r"\n {3,}", " ", lines)
-
-
-def supports(mixer: str) -> dict[str, str]:
-    lines = section(describe("mixer", mixer), "supports").splitlines()
-    return dict(re.split(" {2,}", line.strip(), maxsplit=1) for line in lines)  # type: ignore[misc]
 
 
 def test_a_part_of_a_model_has_its_cost_with_a_value_for_each_required_parameter() -> None:

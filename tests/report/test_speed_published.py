@@ -20,9 +20,10 @@ from ablate.commands.results import load
 from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import scaling, speeds
 from ablate.records.folder import StudyFolder
+from ablate.report.terminal import print_verdicts
 from ablate.route.as_json import report_object, written
 from ablate.route.publish import material as published_material
-from ablate.route.publish import print_table, publish
+from ablate.route.publish import publish
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,7 @@ def test_a_study_that_was_only_timed_has_a_clean_page(folder: StudyFolder, evide
     written(found)
     assert {"speed.csv", "scaling.csv"} <= {path.name for path in folder.artifacts()}
     console = Console(file=io.StringIO(), width=80)
-    print_table(folder, console)
+    print_verdicts(folder, console)
     shown = console.file.getvalue()  # type: ignore[attr-defined]
     assert max(map(len, shown.splitlines())) <= 80
     assert "×1.900" in shown

@@ -154,31 +154,6 @@ def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(
 
 
 @pytest.mark.slow
-def test_what_is_not_done_at_the_limit_is_done_by_the_next(
-    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with FileLock(folder.results / "store" / ".mlflow.lock"), monkeypatch.context() as short:
-        short.setattr(track, "LIMIT", 0.5)
-        (warning,) = finished(folder)
-    assert "and the next run of the study, or `ablate ui`, brings MLflow up to date" in warning
-    assert finished(folder) == []
-    assert shown(folder.results) == DONE
-
-
-@pytest.mark.slow
-def test_a_database_that_cannot_be_opened_is_one_warning_and_made_good_later(folder: StudyFolder) -> None:
-    database = folder.results / "store" / "mlflow.db"
-    database.rename(folder.results / "elsewhere")
-    database.mkdir()
-    (warning,) = finished(folder)
-    assert "unable to open database file" in warning
-    database.rmdir()
-    (folder.results / "elsewhere").replace(database)
-    assert finished(folder) == []
-    assert shown(folder.results) == DONE
-
-
-@pytest.mark.slow
 def test_the_driver_passes_on_that_a_database_was_set_aside(folder: StudyFolder) -> None:
     (folder.results / "store" / "mlflow.db").write_text("text " * 100)
     warnings: list[str] = []

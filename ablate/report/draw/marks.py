@@ -24,9 +24,14 @@ from ablate.report.palette import DOTTED, MARKS, colour
 from ablate.report.tables import in_lines
 
 Limits = tuple[float, float]
-STEPS = [1, 2, 2.5, 5, 10]
+STEPS = [1, 2, 5, 10]
 DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
 "Ticks within each power of ten, from many to few."
+
+
+def plain(value: float, _: float) -> str:
+    """A tick as the text writes numbers: .05."""
+    return exact(round(value, 12))
 
 
 def verdicts(ax: Axes, data: pd.DataFrame, x: str, y: str) -> None:
@@ -140,7 +145,7 @@ def axes(
     ):
         ax.set(xlim=limits, ylim=(bottom, -0.6))
         ax.xaxis.set_major_locator(MaxNLocator(5 if len(views) == 1 else 3, steps=[1, 2, 2.5, 5, 10]))
-        ax.xaxis.set_major_formatter(lambda value, _: exact(round(value, 12)))
+        ax.xaxis.set_major_formatter(plain)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
         # The names of reference lines are written below it.

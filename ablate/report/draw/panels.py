@@ -16,6 +16,7 @@ from ablate.core.facts import BASELINE, Facts, VariantFacts
 from ablate.core.short_names import short_names
 from ablate.report import tables
 from ablate.report.draw import style
+from ablate.report.draw.marks import plain
 from ablate.report.palette import DASHES, LEVELS, colour
 from ablate.report.tables import in_lines, text
 from ablate.report.words import say
@@ -160,6 +161,8 @@ def multiples(
         ax.remove()
     for ax in grid[max(0, len(panels) - across) : len(panels)]:
         ax.xaxis.set_tick_params(labelbottom=True)
+    if grid[0].get_yscale() == "linear":
+        grid[0].yaxis.set_major_formatter(plain)
     if grid[0].get_xscale() == "linear":
         grid[0].set(xlim=(0, None))  # of all panels, which share the axis
     figure.supxlabel(x, size=style.SMALL)

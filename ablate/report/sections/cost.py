@@ -19,7 +19,7 @@ from ablate.core.facts import BASELINE, Evidence
 from ablate.core.feature import features
 from ablate.core.metric import Metric, undominated
 from ablate.report.draw import style
-from ablate.report.draw.marks import ticks, unit_label
+from ablate.report.draw.marks import plain, ticks, unit_label
 from ablate.report.draw.style import named, short, tell
 from ablate.report.palette import DOTTED, LEVELS, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
@@ -29,7 +29,7 @@ from ablate.report.words import say
 
 SHAPES = ("o", "s", "^", "D")
 "Of the points; each takes all colours before the next."
-MAX_NAMED, LABEL = 20, 26
+MAX_NAMED, LABEL = 24, 26
 "The most variants that are named, and the characters of a name; the others are grey."
 HEIGHT = 2.0
 "Inches of a panel."
@@ -131,6 +131,7 @@ def _axis(ax: Axes, data: pd.DataFrame, cost: str, known: Metric) -> None:
     at = ticks(*ax.get_xlim(), log=log)
     ax.set_xticks(at, [unit_label(value, costs()[cost][1]) for value in at])
     ax.xaxis.set_minor_locator(NullLocator())
+    ax.yaxis.set_major_formatter(plain)
     ax.axhline(data["mean"].iloc[0], color=colour("soft"), lw=0.7, ls=DOTTED)
     good = data["mean"] if known.direction == "max" else -data["mean"]
     front = data[undominated(np.column_stack([good, -data[cost]]))].sort_values(cost)

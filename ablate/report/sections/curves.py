@@ -12,7 +12,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from ablate.base.wording import exact
 from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Metric
 from ablate.report.draw import style
@@ -21,6 +20,7 @@ from ablate.report.draw.marks import (
     axes,
     padded,
     placed,
+    plain,
     references,
     views,
     write_right,
@@ -110,7 +110,7 @@ def draw_curves(
         ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
         if scale == "log":
-            ax.yaxis.set_major_formatter(lambda value, _: exact(value))
+            ax.yaxis.set_major_formatter(plain)
             ax.yaxis.set_minor_locator(NullLocator())
         if known:
             references(ax, known, "y")
