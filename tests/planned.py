@@ -4,8 +4,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from ablate.commands.options import saying
 from ablate.commands.plan import show_plan
+from ablate.route.console import saying
 from ablate.route.options import Options
 from ablate.route.plan import planned, study_of
 

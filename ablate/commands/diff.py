@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ablate.commands.options import RESULTS, safe, saying
+from ablate.route.console import RESULTS, safe, saying
 
 
 @click.command("diff")

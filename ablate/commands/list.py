@@ -1,4 +1,4 @@
-"""`ablate list`: the registered parts, each with its parameters, abilities and cost; or the reports that there are."""
+"""`ablate list`: the registered parts, each with its parameters, shapes and cost; or the reports that there are."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ablate.base.errors import AblateError
-from ablate.commands.options import PLUGINS, RESULTS
 from ablate.core.names import confirmed
+from ablate.route.console import PLUGINS, RESULTS
 
 if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.wording import brief, counted, percent
-from ablate.commands.options import (
+from ablate.report.tables import Column, Table, count, tabulated
+from ablate.report.words import say
+from ablate.route.console import (
     AS_JSON,
     CONFIRM,
     JOBS,
@@ -18,12 +20,9 @@ from ablate.commands.options import (
     SEEDS,
     SETS,
     STUDY,
-    Difference,
     printing,
     saying,
 )
-from ablate.report.tables import Column, Table, count, tabulated
-from ablate.report.words import say
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -43,7 +42,7 @@ WIDTH = 100
 @CONFIRM
 @click.option(
     "--detect",
-    type=Difference(),
+    type=click.FloatRange(0, 1e300, min_open=True),
     metavar="X",
     help="Say how many seeds detect a difference of X in the metric, and what they cost.",
 )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ablate.commands.options import AS_JSON, GATE, REPORTED, RESULTS, STRICT, gated, printing, saying
+from ablate.route.console import AS_JSON, GATE, REPORTED, RESULTS, STRICT, gated, printing, saying
 
 if TYPE_CHECKING:
     from rich.console import Console

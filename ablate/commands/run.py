@@ -11,7 +11,7 @@ import click
 
 from ablate.base.errors import AblateError
 from ablate.base.wording import joined
-from ablate.commands.options import (
+from ablate.route.console import (
     AS_JSON,
     CONFIRM,
     FAIL_FAST,

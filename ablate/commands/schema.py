@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from ablate.commands.options import PLUGINS
+from ablate.route.console import PLUGINS
 
 
 @click.command("schema")

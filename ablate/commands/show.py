@@ -13,7 +13,7 @@ import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.text import at_results
-from ablate.commands.options import RESULTS, safe, warn
+from ablate.route.console import RESULTS, safe, warn
 
 if TYPE_CHECKING:
     from ablate.core.record import Record

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from ablate.commands.options import RESULTS
+from ablate.route.console import RESULTS
 
 
 @click.command("ui")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -68,6 +69,23 @@ def _with_digests(value: Any, files: Mapping[str, str]) -> Any:
     if isinstance(value, str) and value in files:
         return {"file": files[value]}
     return value
+
+
+def merged(old: Any, new: Any) -> Any:
+    """`old` with `new` laid over it: parts merge while their name stays, mappings merge, the rest is replaced."""
+    whole = copy.deepcopy(new)
+    if isinstance(old, Mapping) and "name" in old:
+        new = new if isinstance(new, Mapping) else {"name": new}
+        if new.get("name", old["name"]) != old["name"]:
+            return whole
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return whole
+    return {
+        **old,
+        **{
+            key: merged(old[key], value) if key in old else copy.deepcopy(value) for key, value in new.items()
+        },
+    }
 
 
 # What a variant has at a path: a number, a word, on or off as a bool, nothing; a part by its label.

@@ -11,10 +11,10 @@ from pydantic import ValidationError
 
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, StrictModel
 from ablate.core.signature import Signature
+from ablate.core.trial import merged
 from ablate.models.build import build_model
 from ablate.models.flops import Flops, flops_of
 from ablate.models.section import ModelSection
-from ablate.study.patch import merged
 
 SECTION: Mapping[str, Any] = {"d_model": 64, "num_layers": 1}
 "The reference size; the other settings are the defaults of `model:`."

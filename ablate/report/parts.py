@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import shutil
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any, get_args
@@ -70,22 +70,16 @@ def _unknown(kind: str, name: str, names: Sequence[str], slot: str) -> AblateErr
     return AblateError(str(Problem(f"unknown {kind} {name!r}", allowed=listed(names, 40), hint=hint)))
 
 
-def _sections(part: Any) -> list[tuple[str, Rows]]:
+def _sections(part: Any) -> Iterator[tuple[str, Rows]]:
     """Headings with their rows; of parts of a model also shapes and cost."""
+    yield "in a study", [(f"{_path(part.slot)}:", _as_given(part))]
     parameters = _parameters(part.Config)
-    sections: list[tuple[str, Rows]] = [
-        ("in a study", [(f"{_path(part.slot)}:", _as_given(part))]),
-        ("parameters" if parameters else "no parameters", parameters),
-    ]
+    yield ("parameters" if parameters else "no parameters"), parameters
     if place := places().get(part.slot):
-        differs = [("", part.begins_unlike)] if getattr(part, "begins_unlike", "") else []
-        found = [
-            ("shapes", _shapes(part)),
-            ("cost", _cost(part)),
-            (f"begins unlike {place.default}", differs),
-        ]
-        sections += [(heading, rows) for heading, rows in found if rows]
-    return sections
+        yield "shapes", _shapes(part)
+        yield "cost", _cost(part)
+        if differs := getattr(part, "begins_unlike", ""):
+            yield f"begins unlike {place.default}", [("", differs)]
 
 
 def _path(slot: str) -> str:
@@ -125,14 +119,11 @@ def _shapes(part: type) -> Rows:
     """The methods that a part defines itself, with their docstrings, and the legend of its module."""
     family = [base for base in part.__mro__ if base.__module__.partition(".")[0] not in ("torch", "builtins")]
     own = _methods(family[:-1] or family)
-    rows = []
-    for name in [name for name in _methods(family[-1:]) or own if name in own]:
-        texts = [inspect.getdoc(vars(base)[name]) or "" for base in family if name in vars(base)]
-        text = next((text for text in texts if text and not text.startswith("See ")), "")
-        rows.append((name, " ".join(text.partition("\n\n")[0].split())))
+    found = [name for name in _methods(family[-1:]) or own if name in own]
+    rows = [(name, (inspect.getdoc(getattr(part, name)) or "").partition("\n\n")[0]) for name in found]
     paragraphs = (inspect.getdoc(inspect.getmodule(part)) or "").split("\n\n")
-    legend = [" ".join(text.split()) for text in paragraphs if text.startswith("Shapes:")]
-    return [*rows, *(("where", text.removeprefix("Shapes: ")) for text in legend)]
+    rows += [("where", text.removeprefix("Shapes: ")) for text in paragraphs if text.startswith("Shapes:")]
+    return [(name, " ".join(text.split())) for name, text in rows]
 
 
 def _methods(classes: Sequence[type]) -> list[str]:
@@ -152,23 +143,22 @@ def _cost(part: Any) -> Rows:
     size += [f"{key} {word(value)}" for key, value in cost.settings.items()]
     default = places()[part.slot].default
     base = None if default in (None, part.name) else cost_of(part.slot, str(default))
-    numbers = [_numbers(cost), *([] if base is None else [_numbers(base)])]
-    mine, *others = ([f"{number:,}" for number in each] for each in numbers)
-    beside = [f" ({number} with {default})" for other in others for number in other] or [""] * 3
+
+    def beside(number: Callable[[Cost], int]) -> str:
+        return f"{number(cost):,}" + (f" ({number(base):,} with {default})" if base else "")
+
     shapes = ", ".join(f"{path} {' × '.join(map(str, shape))}" for path, shape in cost.own.items())
     several = f", in {cost.places} places" if cost.places > 1 else ""
     rows = [
         ("parameters", f"{cost.own_parameters:,} of its own{several}"),
         ("which are", shapes if len(cost.own) <= MAX_SHAPES else ""),
-        *zip(("of the model", "FLOPs forward", "and backward"), map(str.__add__, mine, beside), strict=True),
+        ("of the model", beside(lambda of: of.parameters)),
+        ("FLOPs forward", beside(lambda of: of.flops.forward)),
+        ("and backward", beside(lambda of: of.flops.training)),
         ("beside them", listed(f"{count:,}\xa0{name}" for name, count in cost.flops.beside.items())),
         ("at", f"{listed(size)}; one sequence of {SIGNATURE.seq_len} tokens; FLOPs of matrix products only"),
     ]
     return [row for row in rows if row[1]]
-
-
-def _numbers(cost: Cost) -> tuple[int, int, int]:
-    return cost.parameters, cost.flops.forward, cost.flops.training
 
 
 def kind(node: dict[str, Any]) -> str:

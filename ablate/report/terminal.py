@@ -5,22 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rich.cells import cell_len
 from rich.console import Console
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table as RichTable
 from rich.text import Text
 
 from ablate.base.text import printable
 from ablate.records.folder import StudyFolder
-from ablate.report.palette import VERDICTS
 from ablate.report.summary import summary
-from ablate.report.tables import Column, Row, Table
+from ablate.report.tables import Column, Table
 
-COLOURS = {"blue": "blue", "orange": "red", "green": "green", "purple": "magenta", "soft": "dim"}
-"Of the palette → those of a terminal."
-GAP = 2
-"Columns of the terminal between those of a table."
+COLOURS = {
+    "better": "blue",
+    "worse": "red",
+    "equivalent": "green",
+    "inconclusive": "dim",
+    "supported": "blue",
+    "refuted": "red",
+}
 
 
 def print_verdicts(folder: StudyFolder, console: Console, *, measured: bool = False) -> None:
@@ -43,34 +46,28 @@ def print_table(table: Table, console: Console) -> None:
     Lines end between words.
     """
     columns = [column for column in table.columns if not column.below]
-    if sum(_room(column, table.rows) + GAP for column in columns) - GAP > console.width:
-        columns = [column for column in columns if not column.spare]
-    first = columns[0]
-    shown = RichTable(box=None, pad_edge=False, padding=(0, GAP, 0, 0))
-    for column in columns:
-        flexible = column is first or column.words
-        width = None if flexible else _room(column, table.rows)
-        side: Any = "right" if column.numeric else "left"
-        shown.add_column(column.heading, justify=side, width=width, overflow="fold")
-    for row in table.rows:
-        colours = [_colour(row[column.key]) if column.key == "verdict" else "" for column in columns]
-        cells = zip((row[column.key] for column in columns), colours, strict=True)
-        shown.add_row(*(_text(words, colour) for words, colour in cells))
+    shown = _laid_out(table, columns)
+    if Measurement.get(console, console.options.update(max_width=9999), shown).maximum > console.width:
+        shown = _laid_out(table, [column for column in columns if not column.spare])
     console.print()
     if table.caption:
         console.print(_text(table.caption, "bold"))
     console.print(shown)
-    below = [column for column in table.columns if column.below]
+    first, below = columns[0], [column for column in table.columns if column.below]
     for note in (f"{row[first.key]}: {row[c.key]}" for row in table.rows for c in below if row[c.key]):
-        console.print(Padding(_text(note, "dim"), (0, 0, 0, GAP), expand=False))
+        console.print(Padding(_text(note, "dim"), (0, 0, 0, 2), expand=False))
 
 
-def _room(column: Column, rows: Sequence[Row]) -> int:
-    return max(map(cell_len, (column.heading, *(row[column.key] for row in rows))))
-
-
-def _colour(verdict: str) -> str:
-    return COLOURS[VERDICTS[verdict].colour] if verdict in VERDICTS else ""
+def _laid_out(table: Table, columns: Sequence[Column]) -> RichTable:
+    shown = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for column in columns:
+        whole = column is not columns[0] and not column.words
+        side: Any = "right" if column.numeric else "left"
+        shown.add_column(column.heading, justify=side, no_wrap=whole, overflow="fold")
+    for row in table.rows:
+        colours = [COLOURS.get(row[c.key], "") if c.key == "verdict" else "" for c in columns]
+        shown.add_row(*(_text(row[c.key], colour) for c, colour in zip(columns, colours, strict=True)))
+    return shown
 
 
 def _text(words: str, style: str = "") -> Text:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -152,18 +151,15 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
 
 def _side(folder: StudyFolder) -> Side:
     """From the folder alone. Raises `AblateError` where it holds no report that can be read."""
-    evidence = folder.evidence()
+    claims = [row for row in folder.claims() if row["verdict"]]
+    side = Side(folder, folder.evidence(), folder.comparisons(), claims)
     try:
-        side = Side(
-            folder, evidence, folder.comparisons(), [row for row in folder.claims() if row["verdict"]]
-        )
-        if not (side.comparisons or evidence.only_measured) and len(evidence.facts.variants) > 1:
-            raise ValueError("there are none")
         for row in (*side.comparisons, *side.claims):
+            _cells(row)
             [value(row, name) for name in NUMBERS]
-        for row in side.comparisons:
-            [row[name] for name in (*PLACE, "verdict", "exploratory")]
-    except (ValueError, KeyError, csv.Error) as error:
+        if not side.comparisons and len(side.evidence.facts.variants) > 1 and not side.evidence.only_measured:
+            raise ValueError("there are none")
+    except (ValueError, KeyError) as error:
         raise AblateError(
             f"{folder.path}: its verdicts cannot be read ({error}); write them again with `ablate report`"
         ) from None

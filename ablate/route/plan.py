@@ -44,8 +44,7 @@ from ablate.route.confirm import confirming
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
 from ablate.route.running import Workers
-from ablate.study.experiment import Experiment
-from ablate.study.facts import facts_of
+from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import prepare
 from ablate.study.sections.seeds import PILOT_SEEDS_FROM
 
@@ -145,7 +144,7 @@ def power(experiment: Experiment, known: tuple[Evidence, str] | None, detect: fl
     facts, metric, seeds = facts_of(experiment), experiment.metric, experiment.study.seeds
     tasks = [task for task in facts.tasks if metric in task.metrics]
     spans = [task.metrics[metric].span or math.inf for task in tasks]
-    if detect is not None and detect > (most := max(spans, default=math.inf)):
+    if detect is not None and not detect <= (most := max(spans, default=math.inf)):
         rule, allowed = f"is more than {metric} can differ by", f"above 0, up to {exact(most)}"
         raise AblateError(str(Problem(rule, given=detect, allowed=allowed, source="--detect")))
     m = family_size(facts) + sum(feature.adds(experiment) for feature in features())

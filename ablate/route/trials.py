@@ -24,8 +24,7 @@ from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
 from ablate.route.place import source_of
 from ablate.route.running import Run
-from ablate.study.experiment import Experiment
-from ablate.study.facts import facts_of
+from ablate.study.experiment import Experiment, facts_of
 from ablate.study.sections.seeds import in_words
 
 

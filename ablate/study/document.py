@@ -106,12 +106,12 @@ class Document:
             self.report(replace(problem, path=(*path, *problem.path), **changes))
 
     @contextmanager
-    def reporting(self, *path: str | int, **changes: Any) -> Iterator[None]:
+    def reporting(self, *path: str | int) -> Iterator[None]:
         """Reports an `Invalid` raised inside, as `report_all` does, and goes on after the block."""
         try:
             yield
         except Invalid as error:
-            self.report_all(error.problems, path, **changes)
+            self.report_all(error.problems, path)
 
     def raise_problems(self) -> None:
         """Raises `StudyError` with all problems, if there are any."""

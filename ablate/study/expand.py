@@ -10,23 +10,14 @@ from ablate.base.errors import NOT_GIVEN, Invalid, Problem
 from ablate.core.facts import BASELINE
 from ablate.study.designs.design import Config, Design, Kind, Level, Resolve, Variant, labels_of
 from ablate.study.document import Document, PathKey
-from ablate.study.patch import apply_patches, is_empty, key_of, value_at
+from ablate.study.patch import apply_patches, key_of, value_at
 from ablate.study.schema import PLACEBO, StudyBase
 
 CHANGES_NOTHING = "Give it another value, or take it out"
-EMPTY_PATCH = "changes nothing: it is empty"
-MAX_LEVELS = 1_000
-"""Of all factors together, with the variants that are named."""
 
 
 def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
     """All variants of `study`; problems are reported to the document."""
-    count = sum(map(len, study.factors.values())) + len(study.variants)
-    if count > MAX_LEVELS:
-        where = "factors" if study.factors else "variants"
-        rule = "are too many, all levels and variants counted"
-        document.refuse((where,), rule, count, f"at most {MAX_LEVELS:,}")
-        return Design([Variant(BASELINE, baseline)], {}, [])
     before = len(document.problems)
     patched = _Patched(baseline, resolve, document)
     every = {path: _factor(path, values, patched) for path, values in study.factors.items()}
@@ -41,8 +32,6 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
     named = []
     for name, patches in study.variants.items():
         at: PathKey = ("variants", name)
-        for path in filter(lambda path: is_empty(patches[path]), patches):
-            document.refuse((*at, path), EMPTY_PATCH, patches[path], hint=CHANGES_NOTHING)
         configs = patched(patches, at)
         if configs == baseline:
             document.refuse(at, "changes nothing: its config is the baseline's", hint=CHANGES_NOTHING)
@@ -97,9 +86,6 @@ def _factor(path: str, values: list[Any], patched: _Patched) -> list[Level] | No
     levels: list[Level] = []
     before = len(document.problems)
     for index, value in enumerate(values):
-        if is_empty(value):
-            document.refuse((*at, index), EMPTY_PATCH, value, hint=CHANGES_NOTHING)
-            continue
         configs = patched({path: value}, (*at, index))
         if configs is not None and any(configs == level.configs for level in levels):
             document.refuse((*at, index), "is listed twice", value)

@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Problem, StudyError
+from ablate.core.feature import grammar
 from ablate.core.names import GIVEN
 from ablate.study.experiment import Experiment
 
@@ -72,9 +73,9 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     """The resolved study as a file in `folder`."""
     study = experiment.study
     data = study.model_dump()
-    for empty in ("task", "tasks", "search", "tune", "stress", "speed", "match"):
-        if empty in data and not data[empty]:
-            del data[empty]
+    for key in ("task", "tasks", "match", *grammar()):
+        if key in data and not data[key]:
+            del data[key]
     if data["plugins"] or experiment.reads_files:
         data["folder"] = os.path.relpath(study.base(experiment.path), folder.resolve())
     else:

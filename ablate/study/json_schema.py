@@ -38,9 +38,10 @@ class _Generator(GenerateJsonSchema):
 
 def study_schema(workload: Workload) -> Node:
     """The schema of the studies of a workload, whose parts have been loaded."""
+    study_of = study_model(workload)  # before the parts are listed: features bring some
     slots = [slot for slot in CATALOGUE.slots() if slot != "workload"]
     parts: list[Any] = [CATALOGUE.get(slot, name) for slot in slots for name in CATALOGUE.names(slot)]
-    models: list[Any] = [study_model(workload), *(part.Config for part in parts)]
+    models: list[Any] = [study_of, *(part.Config for part in parts)]
     places, whole = models_json_schema(
         [(model, "validation") for model in models], schema_generator=_Generator
     )

@@ -8,7 +8,8 @@ from typing import Any
 
 from ablate.base.datafile import DataFile
 from ablate.base.text import printable
-from ablate.study.patch import key_of
+from ablate.study.patch import key_of, value_at
+from ablate.study.suggestions import paths_of
 
 
 def level_labels(values: Iterable[Any]) -> dict[str, str]:
@@ -45,13 +46,7 @@ def _telling(value: Any, values: Iterable[Any]) -> str:
     return f"({','.join(f'{key}={short_label(flat[key])}' for key in differing)})" if differing else ""
 
 
-def _flat(value: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters by dotted path; a nested part counts by its name and by its own parameters."""
-    flat: dict[str, Any] = {}
-    for key, item in value.items():
-        if isinstance(item, Mapping):
-            flat[prefix + key] = item.get("name")
-            flat |= _flat({k: v for k, v in item.items() if k != "name"}, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = item
-    return flat
+    found = {path: value_at(value, path) for path in paths_of(value)}
+    return {path: item.get("name") if isinstance(item, Mapping) else item for path, item in found.items()}

@@ -27,17 +27,21 @@ GONE = (("metric", "also"), ("metric", "aggregate"), ("match", "seconds"))
 NAME_ALLOWED = "letters, digits, '.', '_' and '-', no folder"
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
 _RULES = {
-    "missing": "is required",
-    "int_type": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "string_type": "must be text",
-    "list_type": "must be a list",
-    "dict_type": "must be a mapping",
-    "too_short": "must not be empty",
-    "model_type": "must be a mapping",
-    "model_attributes_type": "must be a mapping",
+    "missing": ("is required", ""),
+    "int_type": ("must be a whole number", ""),
+    "int_from_float": ("must be a whole number", ""),
+    "float_type": ("must be a number", ""),
+    "string_type": ("must be text", ""),
+    "string_pattern_mismatch": ("must be a plain name", NAME_ALLOWED),
+    "bool_type": ("must be on or off", "on, off, true, false"),
+    "bool_parsing": ("must be on or off", "on, off, true, false"),
+    "list_type": ("must be a list", ""),
+    "dict_type": ("must be a mapping", ""),
+    "too_short": ("must not be empty", ""),
+    "model_type": ("must be a mapping", ""),
+    "model_attributes_type": ("must be a mapping", ""),
 }
+"""Kind of error of pydantic → the rule, and what is allowed."""
 
 
 def load(source: Path | Document, *, confirm: bool = False) -> tuple[Document, StudyBase, Workload]:
@@ -140,20 +144,17 @@ def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
         return Problem(rule, path, given, listed(context["names"], 40), part_hint(context["slot"], given))
     if kind == "rule":
         return Problem(details["msg"], path, given, context["allowed"])
-    if kind == "string_pattern_mismatch":
-        return Problem("must be a plain name", path, given, NAME_ALLOWED)
     if kind == "literal_error":
         allowed = str(context["expected"]).replace("'", "").replace(" or ", ", ")
         return Problem("is not a choice", path, given, allowed, nearest(given, allowed.split(", ")))
-    if kind in ("bool_type", "bool_parsing"):
-        return Problem("must be on or off", path, given, "on, off, true, false")
     length = context.get("max_length", context.get("min_length", 1))
     if kind == "too_long" and length > 2:
         return Problem(f"must have at most {length:,} entries", path, context["actual_length"])
     if kind in ("too_short", "too_long") and length != 1:
         return Problem(f"must have {length} entries", path, given)
-    rule = _RULES.get(kind) or details["msg"].replace("Input should", "must").replace("should", "must")
-    return Problem(rule, path, given if path and kind != "missing" else NOT_GIVEN)
+    message = details["msg"].replace("Input should", "must").replace("should", "must")
+    rule, allowed = _RULES.get(kind, (message, ""))
+    return Problem(rule, path, given if path and kind != "missing" else NOT_GIVEN, allowed)
 
 
 def _keys(model: type[BaseModel], data: Any, path: PathKey = ()) -> Iterator[PathKey]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ablate.base.errors import Invalid, Problem
@@ -13,7 +13,7 @@ from ablate.study.checks import Draft, attempt
 from ablate.study.designs.design import Config, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.expand import refuse_twins, report_at
-from ablate.study.patch import apply_patches, has_path, key_of, value_at
+from ablate.study.patch import apply_patches, key_of, value_at
 from ablate.study.schema import StudyBase
 from ablate.study.sections.match import MatchSection
 from ablate.study.solver import Number, Solver
@@ -30,16 +30,12 @@ class Matcher:
     """Changes the value at one path of a config so that its quantity meets the target."""
 
     def __init__(
-        self,
-        match: MatchSection,
-        workload: Workload,
-        baseline: Sequence[Config],
-        resolve: Resolve,
+        self, match: MatchSection, workload: Workload, baseline: Sequence[Config], resolve: Resolve
     ) -> None:
-        """`baseline` is resolved, one config a task."""
-        self.match, self.workload, self.baseline, self.resolve = match, workload, baseline, resolve
+        """`baseline` is resolved, one config a task; raises `Invalid` where its quantity is not known."""
+        self.match, self.workload, self.resolve = match, workload, resolve
         self.noun = NOUNS[match.quantity]
-        self._amounts: dict[str, float | None] = {}
+        self.targets = [self._amount(c) if match.target == "baseline" else match.target for c in baseline]
         self._matched: dict[tuple[str, int], tuple[Config, Matched]] = {}
 
     def __call__(self, config: Config, task_index: int = 0) -> tuple[Config, Matched]:
@@ -50,23 +46,25 @@ class Matcher:
         """
         key = (key_of(config), task_index)
         if key not in self._matched:
-            self._matched[key] = self._solved(config, self.target(task_index))
+            self._matched[key] = self._solved(config, self.targets[task_index])
         return self._matched[key]
 
     def given(self, config: Config, task_index: int = 0) -> Matched:
         """The value and quantity of a config that has been matched."""
-        return Matched(self.number(config), self.amount(config), self.target(task_index))
+        return Matched(self._number(config), self._amount(config), self.targets[task_index])
+
+    def check_effect(self, config: Config) -> None:
+        """Raises `Invalid` when the value at the path does not change the quantity at all."""
+        if not self._solver(config).has_effect():
+            raise self._no_effect(config)
 
     def _solved(self, config: Config, target: float) -> tuple[Config, Matched]:
         by, within = self.match.by, self.match.within
-        start, now = self.number(config), self.amount(config)
-        if now == target:
-            return config, Matched(start, now, target)
-        found = self._solver(config, start).closest(target)
+        self._amount(config)  # or its problems
+        found = self._solver(config).closest(target)
         if found is None:
-            raise self._no_effect(start)
-        matched = self.resolve(apply_patches(config, {by: found[0]}))
-        result = Matched(value_at(matched, by), found[1], target)
+            raise self._no_effect(config)
+        result = Matched(*found, target)
         if abs(result.residual) > within:
             of = "the baseline's " if self.match.target == "baseline" else ""
             percent = f"{100 * result.residual:+.2f} %".replace("-", "−")
@@ -74,18 +72,12 @@ class Matcher:
                 by,
                 f"cannot give {of}{target:,.0f} {self.noun} within {100 * within:.3g} %: the nearest is "
                 f"{by} = {result.value:.6g}, with {result.achieved:,.0f} ({percent})",
-                start,
+                self._number(config),
                 hint=f"{OTHER_PATH}, or allow more with `within`",
             )
-        return matched, result
+        return self.resolve(apply_patches(config, {by: result.value})), result
 
-    def target(self, task_index: int = 0) -> float:
-        """The quantity that every config is given; raises `Invalid` where the baseline's is not known."""
-        if self.match.target == "baseline":
-            return self.amount(self.baseline[task_index])
-        return self.match.target
-
-    def number(self, config: Config) -> Number:
+    def _number(self, config: Config) -> Number:
         """The value at the path; raises `Invalid` when it does not exist or is no number."""
         by = self.match.by
         try:
@@ -97,51 +89,46 @@ class Matcher:
             raise Invalid(by, "must be a number, which is changed to match", value, hint=OTHER_PATH)
         return value
 
-    def amount(self, config: Config) -> float:
+    def _amount(self, config: Config) -> float:
         """The quantity of a config; raises `Invalid` where the config cannot be built or the quantity is not known."""
-        amount, problems = attempt(self._amount, config)
+        amount, problems = attempt(self._quantity, config)
         if problems:
             raise Invalid.many(problems)
         if not amount:
-            rule = f"has no known {self.noun}: they cannot be counted"
-            raise Invalid("", rule, hint="Match another quantity")
-        return amount
+            raise Invalid(
+                "", f"has no known {self.noun}: they cannot be counted", hint="Match another quantity"
+            )
+        return float(amount)
 
-    def check_effect(self, config: Config) -> None:
-        """Raises `Invalid` when the value at the path does not change the quantity at all."""
-        start = self.number(config)
-        if not self._solver(config, start).has_effect():
-            raise self._no_effect(start)
+    def _quantity(self, config: Config) -> float | None:
+        if self.match.quantity == "parameters":
+            return self.workload.parameters(config)
+        found: float | None = getattr(self.workload.describe(config), self.match.quantity)
+        return found
 
-    def _no_effect(self, value: Number) -> Invalid:
-        return Invalid(self.match.by, f"has no effect on the {self.noun}", value, hint=OTHER_PATH)
+    def _no_effect(self, config: Config) -> Invalid:
+        return Invalid(
+            self.match.by, f"has no effect on the {self.noun}", self._number(config), hint=OTHER_PATH
+        )
 
-    def _solver(self, config: Config, start: Number) -> Solver:
+    def _solver(self, config: Config) -> Solver:
         """Solves for the value at the path, in whole numbers where the schema takes no others."""
+        start = self._number(config)
+
+        def changed(value: Number) -> Config | None:
+            try:
+                return self.resolve(apply_patches(config, {self.match.by: value}))
+            except Invalid:
+                return None
 
         def quantity(value: Number) -> float | None:
-            changed = self._with(config, value)
-            if changed is None or attempt(self.workload.check, changed)[1]:
+            found = changed(value)
+            if found is None or attempt(self.workload.check, found)[1]:
                 return None  # such a config cannot be built
-            return attempt(self._amount, changed)[0]
+            return attempt(self._quantity, found)[0]
 
-        whole = isinstance(start, int) and all(self._with(config, start + d) is None for d in (0.5, -0.5))
+        whole = isinstance(start, int) and all(changed(start + d) is None for d in (0.5, -0.5))
         return Solver(quantity, start, whole=whole)
-
-    def _with(self, config: Config, value: Number) -> Config | None:
-        try:
-            return self.resolve(apply_patches(config, {self.match.by: value}))
-        except Invalid:
-            return None
-
-    def _amount(self, config: Config) -> float | None:
-        key, quantity = key_of(config), self.match.quantity
-        if key not in self._amounts:
-            if quantity == "parameters":
-                self._amounts[key] = self.workload.parameters(config)
-            else:
-                self._amounts[key] = getattr(self.workload.describe(config), quantity)
-        return self._amounts[key]
 
 
 def check_match(match: MatchSection, draft: Draft) -> Matcher | None:
@@ -149,23 +136,21 @@ def check_match(match: MatchSection, draft: Draft) -> Matcher | None:
 
     None where there are problems, which are reported to the document.
     """
-    document = draft.document
+    document, baseline = draft.document, draft.design.variants[0].configs
     before = len(document.problems)
     _check_conflicts(match, draft.study, document)
     if len(document.problems) > before:
         return None
-    matcher = Matcher(match, draft.workload, draft.design.variants[0].configs, draft.resolve)
     try:
-        for index, config in enumerate(matcher.baseline):
-            matcher.number(config)
-            matcher.target(index)
+        matcher = Matcher(match, draft.workload, baseline, draft.resolve)
+        for config in baseline:
             matcher.check_effect(config)
+        return matcher
     except Invalid as error:
         for problem in error.problems:
             at = ("match", "by" if problem.path else match.quantity)
             document.report(replace(problem, rule=_of_baseline(problem, match.by), path=at))
         return None
-    return matcher
 
 
 def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) -> None:
@@ -184,7 +169,7 @@ def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) 
 
 
 def match_variants(
-    matcher: Matcher, variants: Sequence[Variant], document: Document
+    matcher: Matcher, variants: Iterable[Variant], document: Document
 ) -> tuple[list[Variant], dict[str, list[Matched]]]:
     """The variants as they are trained, under their own names, and by name what each was given, one a task.
 
@@ -192,37 +177,27 @@ def match_variants(
     """
     found: list[Variant] = []
     given: dict[str, list[Matched]] = {}
+    by = matcher.match.by
     for variant in variants:
         try:
             pairs = [matcher(config, index) for index, config in enumerate(variant.configs)]
         except Invalid as error:
-            _report(error.problems, variant, matcher, document)
+            for problem in error.problems:
+                if variant.name == BASELINE or variant.placebo:
+                    document.report(replace(problem, rule=_of_baseline(problem, by), path=("match", "by")))
+                else:
+                    own = replace(problem, rule=f"{by} {problem.rule}", path=()) if problem.path else problem
+                    report_at([own], variant.patches, variant.at, document)
             continue
         found.append(replace(variant, configs=[config for config, _ in pairs]))
         given[variant.name] = [matched for _, matched in pairs]
     refuse_twins(
         found,
-        f"has the same config as {{}} once the {matcher.noun} are matched by {matcher.match.by}, so that nothing is "
-        "compared",
+        f"has the same config as {{}} once the {matcher.noun} are matched by {by}, so that nothing is compared",
         f"{OTHER_PATH}, or take it out",
         document,
     )
     return found, given
-
-
-def _report(problems: Sequence[Problem], variant: Variant, matcher: Matcher, document: Document) -> None:
-    """Says at the variant's place why it cannot be matched."""
-    by = matcher.match.by
-    for problem in problems:
-        if variant.name == BASELINE or variant.placebo:
-            document.report(replace(problem, rule=_of_baseline(problem, by), path=("match", "by")))
-            continue
-        if not all(has_path(config, by) for config in variant.configs):
-            rule = f"has no {by}, by which its {matcher.noun} should be matched"
-            problem = Problem(rule, hint="Match by a path that every variant has")
-        elif problem.path:
-            problem = replace(problem, rule=f"{by} {problem.rule}", path=())
-        report_at([problem], variant.patches, variant.at, document)
 
 
 def _of_baseline(problem: Problem, by: str) -> str:

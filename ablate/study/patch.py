@@ -13,6 +13,7 @@ from typing import Any
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.core.feature import features
+from ablate.core.trial import merged
 from ablate.study.suggestions import elsewhere, paths_of
 
 
@@ -40,6 +41,8 @@ def apply_patches(
             if skip_removed and has_path(config, path) and not has_path(result, path):
                 continue
             with at():
+                if is_empty(patches[path]):
+                    raise Invalid(path, "changes nothing: it is empty", patches[path])
                 old = value_at(result, path)
                 outer, _, last = path.rpartition(".")
                 node = value_at(result, outer) if outer else result
@@ -74,31 +77,12 @@ def value_at(config: Mapping[str, Any], path: str) -> Any:
     return node
 
 
-def merged(old: Any, new: Any) -> Any:
-    """`old` with `new` laid over it: parts merge while their name stays, mappings merge, the rest is replaced."""
-    whole = copy.deepcopy(new)
-    if isinstance(old, Mapping) and "name" in old:
-        new = new if isinstance(new, Mapping) else {"name": new}
-        if new.get("name", old["name"]) != old["name"]:
-            return whole
-    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
-        return whole
-    return {
-        **old,
-        **{
-            key: merged(old[key], value) if key in old else copy.deepcopy(value) for key, value in new.items()
-        },
-    }
-
-
 def document_keys(path: str) -> tuple[str, ...]:
     """The keys that a dotted path means in a study file, where a path of a factor, variant or space is one key."""
-    own = [place for feature in features() for place in feature.by_path]
-    for place in ("factors", *own):
+    places = {place: place.count(".") + 1 for feature in features() for place in feature.by_path}
+    for place, steps in {**places, "factors": 1, "variants": 2}.items():  # variants.VARIANT.PATH
         if path.startswith(f"{place}."):
-            return tuple(path.split(".", place.count(".") + 1))
-    if path.startswith("variants."):  # VARIANT.PATH
-        return tuple(path.split(".", 2))
+            return tuple(path.split(".", steps))
     return tuple(path.split("."))
 
 

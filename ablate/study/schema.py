@@ -98,11 +98,13 @@ class StudyBase(StrictModel):
     "Python files that register parts, tasks or workloads."
     metric: MetricAsked = MetricSection()
     "The primary metric."
-    factors: dict[str, Annotated[list[Any], Field(min_length=1)]] = {}
+    factors: dict[str, Annotated[list[Any], Field(min_length=1, max_length=1_000)]] = {}
     "Path → levels; the baseline's own may be left out."
     design: Annotated[Any, Slot("design"), PlainSerializer(_short)] = "one_factor"
     "Which combinations of levels are trained; `ablate list design` lists them."
-    variants: dict[VariantName, Annotated[dict[str, Any], Field(min_length=1)]] = {}
+    variants: Annotated[
+        dict[VariantName, Annotated[dict[str, Any], Field(min_length=1)]], Field(max_length=1_000)
+    ] = {}
     "Variants named by hand: name → {path: value}."
     labels: dict[str, Annotated[str, Field(min_length=1, max_length=60)]] = {}
     "Names for readers: variant, or path=level → the words that stand for it in tables and figures."

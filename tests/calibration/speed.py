@@ -22,7 +22,7 @@ from ablate.features.speed.section import LEAST, SpeedFacts
 from ablate.features.speed.stage import Timing
 from ablate.records.store import Store
 from ablate.route.gather import gather
-from ablate.study.facts import facts_of
+from ablate.study.experiment import facts_of
 from ablate.study.prepare import prepare
 
 from .check import STUDIES, Check, Place, frequency

@@ -283,7 +283,7 @@ def test_the_settings_that_were_chosen_are_used_and_not_sought_again(
             frame.trials[frame.trials.variant == name][levels].drop_duplicates() for frame in (first, again)
         ]
         pd.testing.assert_frame_equal(*(found.reset_index(drop=True) for found in settings))
-    assert again.searched is None
+    assert len(again.searched) == 0
     assert "with the settings that it chose" in again.evidence.facts.cautions[0]
 
 

@@ -6,7 +6,6 @@ import io
 import itertools
 import re
 import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,16 +128,6 @@ def test_keyboard_and_landmarks(browser: Browser, report: Path) -> None:
     assert browser.evaluate(wide)
 
 
-def test_tables_too_wide_for_a_phone_scroll_by_themselves(browser: Browser, report: Path) -> None:
-    browser.open(report, width=400)
-    found = browser.evaluate(
-        "[...document.querySelectorAll('.scroll')].filter(e => e.offsetParent)"
-        ".map(e => [e.scrollWidth > e.clientWidth, e.getBoundingClientRect().right])"
-    )
-    assert any(overflows for overflows, _ in found)
-    assert all(right <= 400 for _, right in found)
-
-
 def test_nothing_is_clipped_on_paper(browser: Browser, report: Path) -> None:
     browser.open(report, width=1400, theme="dark")
     pdf = browser.pdf()
@@ -259,38 +248,3 @@ def test_ratios_times_and_counts_are_sorted_by_what_they_stand_for(browser: Brow
     expected = [1.905, 0.806, 923e-6, 3.6e-3, 12, 569e3, 1.86e6, 4.2e6, 812, 5]
     assert found == pytest.approx(expected)
     assert wording.seconds(923e-6) == cells[2], "the same micro sign"
-
-
-def test_a_point_tells_its_seed_and_value_to_who_points_at_it(browser: Browser, report: Path) -> None:
-    browser.open(report, width=1400)
-    browser.evaluate(UNFOLD)
-    browser.evaluate("document.getElementById('figure-seeds').scrollIntoView()")
-    told = browser.evaluate("""
-        [...document.querySelectorAll("#figure-seeds circle")].slice(0, 5).map(circle => {
-            const box = circle.getBoundingClientRect();
-            const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
-            return [hit.tagName, hit.querySelector("title").textContent];
-        })
-    """)
-    assert len(told) == 5
-    assert all(tag == "circle" and re.search(r"\nseed \d: accuracy \.\d+", words) for tag, words in told), (
-        told
-    )
-
-
-@pytest.mark.skipif(shutil.which("pdftotext") is None, reason="no pdftotext is installed")
-def test_headers_are_on_every_sheet_and_no_heading_ends_one(browser: Browser, report: Path) -> None:
-    browser.open(report, width=1400)
-    sheets = paper(browser.pdf())
-    texts = [[line.strip() for line in sheet.splitlines() if line.strip()] for sheet in sheets]
-    headings = set(
-        browser.evaluate("[...document.querySelectorAll('h2, h3, summary')].map(h => h.innerText.trim())")
-    )
-    assert not {lines[-1] for lines in texts if lines} & headings
-    assert sum("Level of the" in sheet for sheet in sheets) > 1, "a table that goes on has its header again"
-
-
-def paper(pdf: bytes) -> list[str]:
-    """The text of each sheet."""
-    found = subprocess.run(["pdftotext", "-layout", "-", "-"], input=pdf, capture_output=True, check=True)
-    return found.stdout.decode().split("\f")[:-1]

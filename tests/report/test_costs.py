@@ -4,8 +4,8 @@ import dataclasses
 
 import pytest
 
-from ablate.core.facts import Evidence, Facts, Matched, MatchFacts, VariantFacts
-from ablate.report.sections import compared as costs
+from ablate.core.facts import Evidence, Facts, Matched, MatchFacts
+from ablate.report.sections import runs as costs
 from ablate.report.words import say
 
 
@@ -43,13 +43,6 @@ def test_costs_by_part_with_their_differences(facts: Facts) -> None:
     assert larger[1:4] == ["9,350 (+10.0 %)", "240,000 (−4.0 %)", "780,000 (+4.0 %)"]
     assert larger[4:7] == ["500", "8,700 (+700)", "150"]
     assert placebo[-1] == "the baseline with other random streams"
-
-
-def test_evidence_from_before_the_backward_pass_was_counted(facts: Facts) -> None:
-    old = [dataclasses.replace(variant, training_flops={}) for variant in facts.variants]
-    table = costs.cost_table(dataclasses.replace(facts, variants=old))
-    assert [column.key for column in table.columns][1:3] == ["parameters", "flops"]
-    assert "training_flops" not in {column.key for column in table.columns}
 
 
 def test_what_the_variants_differ_by_is_said(facts: Facts) -> None:
@@ -105,23 +98,6 @@ def test_what_is_matched_is_said_with_the_largest_residual(facts: Facts) -> None
     assert rest == say("cost.not_matched", [("FLOPs", "−4.0 %", "0 %")])
     number = dataclasses.replace(fair, match=MatchFacts("flops", "model.d_model", "250000", 0.01))
     assert next(costs.equality(number)).startswith("FLOPs matched to 250,000 by model.d_model")
-
-
-def test_matched_settings_have_rows_a_task(facts: Facts) -> None:
-    two = [facts.tasks[0], dataclasses.replace(facts.tasks[0], name="copy")]
-    variants = [
-        VariantFacts(
-            v.name,
-            {},
-            {},
-            parameters={"recall": 100, "copy": 100},
-            matched={"recall": Matched(4, 100, 100), "copy": Matched(value, 100, 100)},
-        )
-        for v, value in zip(facts.variants, (4, 3, 4), strict=True)
-    ]
-    match = MatchFacts("parameters", "model.d_model", "baseline", 0.01)
-    table = costs.cost_table(dataclasses.replace(facts, tasks=two, variants=variants, match=match))
-    assert [row["value"] for row in table.rows] == ["4", "4", "4", "3", "4", "4"]
 
 
 def test_a_variant_named_by_hand_says_what_it_changes(facts: Facts) -> None:

@@ -22,7 +22,7 @@ def test_variants_stand_with_their_factor_and_placebos_last(evidence: Evidence) 
         ("position", "sincos positions"),
     ]
     assert found[-2].label == UGLY, "a variant named by hand keeps its name"
-    assert found[-1].placebo
+    assert found[-1].group == panels.PLACEBO_GROUP
     assert len(found) == len(evidence.facts.variants) - 1
 
 
@@ -50,12 +50,6 @@ def test_of_too_many_panels_those_furthest_from_the_baseline_are_shown() -> None
     assert (
         panels.left_out(found.facts, made) == "Of 41 variants, the 16 furthest from the baseline are shown."
     )
-
-
-def test_a_variant_that_changes_several_paths_has_a_group_of_its_own(evidence: Evidence) -> None:
-    both = dataclasses.replace(evidence.facts.variants[1], name="p=1,q=2", changes={"p": "1", "q": "2"})
-    facts = dataclasses.replace(evidence.facts, variants=[evidence.facts.variants[0], both])
-    assert panels.entries(facts) == [panels.Entry("p=1,q=2", "p + q", "p 1 + q 2")]
 
 
 def test_the_forest_holds_the_numbers_of_the_comparisons(evidence: Evidence) -> None:
@@ -126,12 +120,6 @@ def test_a_long_curve_is_averaged_over_windows() -> None:
     assert len(data) <= curves.MAX_POINTS
     assert data["step"].iloc[-1] == 1000
     assert data["value"].iloc[0] == np.mean(np.arange(1, data["step"].iloc[0] + 1))
-
-
-def test_which_curves_there_are(evidence: Evidence) -> None:
-    assert curves.curve_metrics(evidence) == ["validation_accuracy", "train_loss"]
-    renamed = evidence.curves.replace({"metric": {"validation_accuracy": "accuracy", "train_loss": "loss"}})
-    assert curves.curve_metrics(Evidence(evidence.facts, evidence.trials, renamed)) == ["accuracy"]
 
 
 def test_whether_the_baseline_learned(evidence: Evidence) -> None:

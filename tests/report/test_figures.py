@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
+from xml.etree import ElementTree
 
 import matplotlib
 import numpy as np
@@ -90,12 +92,6 @@ def test_a_single_seed_is_in_view_without_an_interval() -> None:
     assert data["value"].between(*full.get_xlim()).all()
 
 
-def test_a_placebo_alone_has_a_point_and_no_warning() -> None:
-    """Warnings are errors: the palette of filled marks is not asked for without one."""
-    alone = study(factors={}, named={}, claims=False, trouble=False, num_seeds=4)
-    assert len(figures(material(alone))["forest"].axes[0].collections) > 1
-
-
 def test_no_axis_goes_beyond_what_a_metric_can_be() -> None:
     perfect = study(factors={"a": {"x": 0.5, "y": 0.5}}, named={}, claims=False, num_seeds=2, trouble=False)
     perfect = Evidence(perfect.facts, perfect.trials.assign(accuracy=1.0), perfect.curves)
@@ -122,14 +118,6 @@ def test_every_seed_is_a_point_and_every_pair_a_line(drawn: Drawn, evidence: Evi
     assert {"1 diverged", "1 failed"} <= lost
 
 
-def test_the_baseline_alone_has_its_seeds() -> None:
-    alone = study(factors={}, named={}, claims=False, placebo=False, trouble=False, num_seeds=4)
-    found = figures(material(alone))
-    assert set(found) == {"seeds", "validation-accuracy", "train-loss"}
-    points, _ = found["seeds"].axes[0].collections
-    assert len(points.get_offsets()) == 4
-
-
 def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(
     drawn: Drawn, evidence: Evidence
 ) -> None:
@@ -146,12 +134,6 @@ def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(
         "sincos positions",
         "no positions",
     ]
-
-
-def test_one_evaluation_is_a_point(evidence: Evidence) -> None:
-    curves = evidence.curves.query("metric == 'train_loss' and step == 50")
-    ax = figures(material(Evidence(evidence.facts, evidence.trials, curves)))["train-loss"].axes[0]
-    assert sum(line.get_marker() == "o" for line in ax.lines) == 3
 
 
 @pytest.mark.slow
@@ -206,3 +188,45 @@ def test_text_stands_out_from_its_paper(theme: int) -> None:
     for name in ("ink", "soft", *palette.LEVELS):
         dim, bright = sorted([luminance(name), paper])
         assert (bright + 0.05) / (dim + 0.05) >= 4.5, name
+
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def told(path: Path) -> list[str]:
+    """The titles of the points of a drawing; those of one place are several."""
+    circles = ElementTree.parse(path).iter(f"{SVG}circle")
+    titles = [circle.findtext(f"{SVG}title") or "" for circle in circles]
+    return [words for title in titles for words in title.split(style.NEXT)]
+
+
+def test_a_title_lies_where_the_point_is_drawn_and_at_the_edge_for_one_outside() -> None:
+    with style.context():
+        figure = style.new_figure(2.0)
+        ax = figure.subplots()
+        ax.plot([1, 10], [0, 1], "s", ms=5)
+        ax.set(xscale="log", xlim=(0.5, 20), ylim=(-0.5, 1.5))
+        style.tell(
+            ax, [1, 10, 10, 10, float("nan")], [0, 1, 1, 99, 0], ["a < b & c", "d", "e", "far", "lost"]
+        )
+        _, source = style.saved(figure, "x")
+    drawing = ElementTree.fromstring(source)
+    circles = drawing.iter(f"{SVG}circle")
+    found = {c.findtext(f"{SVG}title"): (float(c.get("cx", "")), float(c.get("cy", ""))) for c in circles}
+    drawn = [(float(use.get("x", "")), float(use.get("y", ""))) for use in drawing.iter(f"{SVG}use")]
+    assert list(found) == ["a < b & c", "d\n\ne", "far"]
+    for words in ("a < b & c", "d\n\ne"):
+        assert any(found[words] == pytest.approx(place, abs=0.1) for place in drawn), words
+    top = min(y for _, y in found.values())
+    assert found["far"][1] == top > 0
+
+
+def test_every_run_tells_its_variant_seed_and_value(folder: Path, evidence: Evidence) -> None:
+    said = set(told(folder / "figures" / "seeds.svg"))
+    for row in evidence.trials.dropna(subset=["accuracy"]).itertuples():
+        name = {"model.position=none": "no positions (model.position=none)", "placebo": "placebo"}.get(
+            row.variant
+        )
+        if name:
+            assert f"{name}\nseed {row.seed}: accuracy {style.short(row.accuracy)}" in said
+    assert any(words.startswith("batch norm (model.norm=batch)\n") for words in said)

@@ -11,16 +11,16 @@ import pytest
 from made_evidence import LOSS, claim, study
 from made_searches import searched
 
+import ablate.report
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
 from ablate.core.metric import Sampling
+from ablate.features.export.paper import as_latex, as_markdown, methods
 from ablate.features.search.table import SearchTable
-from ablate.report import paper
-from ablate.report.paper import as_latex, as_markdown, methods
 from ablate.report.section import Material
 
-TEMPLATE = Path(paper.__file__).parent / "words" / "methods.j2"
+TEMPLATE = Path(ablate.report.__file__).parent / "words" / "methods.j2"
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
 TWO = {"baseline": BASE, "a": BASE + WOBBLE}

@@ -14,17 +14,14 @@ from matplotlib.image import imread
 from rich.console import Console
 from synthetic import UGLY, study
 
-from ablate.analysis.claims import judge_claims
-from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
-from ablate.report.page import figures
-from ablate.report.section import Material
-from ablate.report.sections.runs import Incidents
+from ablate.report.section import Items, Text
+from ablate.report.sections.runs import Incidents, prose
 from ablate.report.terminal import print_verdicts
-from ablate.report.words import because, say
+from ablate.report.words import because
 from ablate.route.publish import publish as publish_folder
 
 SMALL = {"model.norm": {"layer": 0.0, "batch": -0.03}}
@@ -110,13 +107,6 @@ def test_figures_and_tables_are_described(page: Page) -> None:
     assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.all("meta")
 
 
-def test_text_of_figures_is_text_in_the_font_of_the_page(source: str, page: Page) -> None:
-    assert "difference in accuracy, right is better" in page.text
-    figures = source[source.index("<figure") :]
-    assert "font-family" not in figures
-    assert "<style" not in figures
-
-
 def test_what_a_busy_reader_needs_is_open_and_the_rest_is_folded(source: str) -> None:
     folded = re.findall(r'<details>\n<summary><h2 id="([^"]*)"', source)
     opened = [name for name in re.findall(r'<h2 id="([^"]*)"', source) if name not in folded]
@@ -196,62 +186,10 @@ def test_pictures_of_an_earlier_report_go(publish: Publish) -> None:
     assert names == {*kept, "notes.txt"}
 
 
-def test_one_variant_without_claims_or_margin(publish: Publish) -> None:
-    evidence = study(factors=SMALL, named={}, claims=False, placebo=False, trouble=False, margin=None)
-    text = Page((publish(evidence) / "report.html").read_text()).text
-    assert "Claims" not in text
-    assert "Runs without a result" not in text
-    assert "none declared" in text
-
-
-def test_the_baseline_alone(publish: Publish) -> None:
-    evidence = study(factors={}, named={}, claims=False, placebo=False, trouble=False, num_seeds=2)
-    page = Page((publish(evidence) / "report.html").read_text())
-    assert "Every seed" in page.text
-    assert "Verdicts" not in page.text
-
-
-def test_several_tasks_have_figures_of_their_own(publish: Publish) -> None:
-    evidence = study(
-        factors=SMALL, named={}, claims=False, num_seeds=2, placebo=False, tasks=("recall", "a/<b>")
-    )
-    folder = publish(evidence)
-    names = sorted(path.name for path in (folder / "figures").glob("forest*.png"))
-    assert names == ["forest-1-recall.png", "forest-2-a-b.png"]
-    page = Page((folder / "report.html").read_text())
-    assert not page.all("b")
-    assert "Differences from the baseline on a/<b>" in page.text
-
-
-def test_a_study_whose_trials_all_failed(publish: Publish) -> None:
-    evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2)
-    trials = evidence.trials.assign(status="failed", reason="x", accuracy=float("nan"), loss=float("nan"))
-    folder = publish(Evidence(evidence.facts, trials, evidence.curves.iloc[:0]))
-    assert not list((folder / "figures").glob("*.png"))
-    text = Page((folder / "report.html").read_text()).text
-    assert "No baseline run has an outcome" in text
-    assert "6 failed" in text
-
-
 def test_a_study_without_trials(publish: Publish) -> None:
     evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2)
     folder = publish(Evidence(evidence.facts, evidence.trials.iloc[:0], evidence.curves.iloc[:0]))
     assert "No baseline run has an outcome" in (folder / "report.html").read_text()
-
-
-def test_a_baseline_that_did_not_learn_opens_the_page(publish: Publish) -> None:
-    evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2, placebo=False)
-    trials = evidence.trials.assign(accuracy=0.01)
-    page = Page((publish(Evidence(evidence.facts, trials, evidence.curves)) / "report.html").read_text())
-    headings = page.text.index("The baseline did not learn"), page.text.index("How to read a verdict")
-    assert headings[0] < headings[1]
-
-
-def test_a_metric_where_less_is_better(publish: Publish) -> None:
-    evidence = study(factors=SMALL, named={}, claims=False, num_seeds=3, placebo=False)
-    facts = dataclasses.replace(evidence.facts, metric="loss", column="loss", margin=None)
-    text = Page((publish(Evidence(facts, evidence.trials, evidence.curves)) / "report.html").read_text()).text
-    assert say("figures.seeds", "loss") in re.sub(r"\s+", " ", text)
 
 
 def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_terminal(publish: Publish) -> None:
@@ -317,17 +255,6 @@ def test_one_seed_one_trial_or_numbers_that_are_not_finite_are_drawn(publish: Pu
     publish(Evidence(one.facts, one.trials, one.curves.assign(value=float("nan"))), "d")
 
 
-def test_a_factor_whose_runs_have_no_curves_does_not_shorten_those_of_the_others() -> None:
-    evidence = study(factors=SMALL | {"z": {"a": 0.0, "b": 0.0}}, named={}, placebo=False, trouble=False)
-    kept = set(evidence.trials.loc[evidence.trials["variant"] == "z=b", "id"])
-    curves = evidence.curves[evidence.curves["id"].isin(kept)]
-    material = Material(
-        Evidence(evidence.facts, evidence.trials, curves), compare(evidence), judge_claims(evidence)
-    )
-    found = figures(material)["validation-accuracy"]
-    assert found.axes[0].get_xlim()[1] >= 600
-
-
 def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_path: Path) -> None:
     """No axis of matplotlib's reaches so far."""
     evidence = study(factors=SMALL, num_seeds=1, named={}, placebo=False)
@@ -366,3 +293,23 @@ def test_a_section_that_fails_is_a_line_of_the_page_and_a_warning(
     page = Page((folder.path / "report.html").read_text(encoding="utf-8"))
     assert page.text.count("ValueError: broken <b>") == 2
     assert "Differences from the baseline" in page.text
+
+
+def test_lines_of_a_paragraph_are_joined_and_blank_lines_part_paragraphs() -> None:
+    assert prose("one line\nand its end\n  \n\nanother\n") == [Text("one line and its end"), Text("another")]
+    assert prose(" \n") == []
+
+
+def test_a_sentence_that_ends_well_before_the_others_ends_its_paragraph() -> None:
+    long = "a line that goes on to the edge of the file,"
+    found = prose(f"{long}\nand ends.\n{long}\nno end\nhere.")
+    assert found == [Text(f"{long} and ends."), Text(f"{long} no end here.")]
+
+
+def test_lists_stay_lists_with_items_of_several_lines() -> None:
+    found = prose("First:\n- a\n  goes on\n* b\n\nThen\nall")
+    assert found == [
+        Text("First:"),
+        Items(["a goes on", "b"]),
+        Text("Then all"),
+    ]

@@ -17,8 +17,8 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
 from ablate.core.facts import Evidence
+from ablate.features.export.paper import for_paper, latex, tabular
 from ablate.report.draw import style
-from ablate.report.paper import for_paper, latex, tabular
 from ablate.report.section import Material, Picture, pictures, shown
 from ablate.report.tables import Column, Table
 from ablate.report.verdicts import names_of, verdict_tables
@@ -58,17 +58,6 @@ def content(made: dict[str, str | bytes], name: str) -> str:
     return found if isinstance(found, str) else found.decode("latin-1")
 
 
-def size(made: dict[str, str | bytes], name: str) -> tuple[float, float]:
-    """Points."""
-    found = re.search(
-        r'width="([\d.]+)pt" height="([\d.]+)pt"|height="([\d.]+)pt" .*?width="([\d.]+)pt"',
-        content(made, f"{name}.svg"),
-    )
-    assert found is not None
-    width, height = (found[1], found[2]) if found[1] else (found[4], found[3])
-    return float(width), float(height)
-
-
 def test_tables_and_every_figure_of_the_report(made: dict[str, str | bytes]) -> None:
     figures = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss"]
     ends = [f"{name}.{end}" for name in figures for end in ("pdf", "svg", "tex")]
@@ -100,12 +89,6 @@ def test_each_task_has_a_table_and_a_study_without_comparisons_none() -> None:
     alone = material(study(factors={}, named={}, claims=False, placebo=False, trouble=False))
     with pytest.raises(AblateError, match=r"is no table or figure.*given 'comparisons'; allowed: seeds"):
         for_paper(alone, WIDTH, ["comparisons"], pytest.fail)
-
-
-def test_figures_have_their_captions(made: dict[str, str | bytes]) -> None:
-    whole = content(made, "forest.tex")
-    assert r"\includegraphics{\ablatefolder/forest}" in whole
-    assert whole.index(r"\begin{figure}[t]") < whole.index(r"\caption{") < whole.index(r"\end{figure}")
 
 
 def test_figures_are_as_wide_as_asked_with_their_fonts_inside(made: dict[str, str | bytes]) -> None:
@@ -145,21 +128,6 @@ def test_words_that_can_be_read_inside_a_column(drawn: Picture) -> None:
             box = words.get_window_extent()
             assert not words.get_text() or box.x0 >= -1, words
             assert not words.get_text() or box.x1 <= figure.bbox.width + 1, words
-
-
-def test_a_wide_figure_has_more_panels_in_a_row_and_a_narrow_one_leaves_numbers_to_the_table(
-    made: dict[str, str | bytes], whole: Material
-) -> None:
-    wide = for_paper(whole, 6.75, ["train-loss", "forest"], pytest.fail)
-    (width, height), (_, narrow) = (size(found, "train-loss") for found in (wide, made))
-    assert width == 6.75 * 72
-    assert height < 0.75 * narrow
-    numbers = []
-    for width in (WIDTH, 6.75):
-        with style.context(style.PAPER | {"figure.figsize": (width, width)}):
-            figure = next(p for p in pictures(shown(whole)) if p.name == "forest").draw()
-        numbers.append([t.get_text() for t in figure.axes[-1].texts if "[" in t.get_text()])
-    assert [len(found) for found in numbers] == [0, len(whole.comparisons.query("metric == 'accuracy'"))]
 
 
 def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(

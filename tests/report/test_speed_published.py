@@ -47,7 +47,7 @@ def test_a_study_that_was_only_timed_has_a_clean_page(folder: StudyFolder, evide
         assert not re.search(rf"\b{wrong}\b", text, re.IGNORECASE), wrong
     assert folder.comparisons() == []
     assert not {path.name for path in folder.path.iterdir()} & {"noise.csv", "stability.csv"}
-    assert folder.answer()[0].startswith("A training step takes")
+    assert folder.answer()[0].startswith("Against the baseline, a training step takes")
     found = report_object(folder)
     assert len(found["speed"]) == len(speeds(only))
     assert found["speed"][1]["variant"] == "slow", "CSV and JSON know no display names"

@@ -13,11 +13,11 @@ from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
 
 from ablate.base import wording
 from ablate.core.metric import Metric
+from ablate.features.export.paper import for_paper as export
+from ablate.features.export.paper import methods
 from ablate.features.speed import timing
 from ablate.features.speed.sections.speed import Scaling, Speed, by_size, ratios
 from ablate.report.draw import style
-from ablate.report.paper import for_paper as export
-from ablate.report.paper import methods
 from ablate.report.section import Material, Picture, Table, unfolded
 from ablate.report.sections import cost
 from ablate.report.tables import rows_of
@@ -192,5 +192,5 @@ def test_methods_say_how_speed_was_measured(made: Material) -> None:
 
 def test_what_is_exported_has_names_of_its_own(made: Material) -> None:
     found = export(made, 3.25, ["speed", "speed-ratios"], pytest.fail)
-    assert (found.tables, [figure.name for figure in found.figures]) == (["speed"], ["speed-ratios"])
-    assert "tabular" in str(found.files["speed.tex"])
+    assert list(found) == ["speed.tex", *(f"speed-ratios.{end}" for end in ("pdf", "svg", "tex"))]
+    assert "tabular" in str(found["speed.tex"])

@@ -19,7 +19,7 @@ from ablate.records.folder import STABILITY, StudyFolder
 from ablate.report.draw import style
 from ablate.report.section import Folded, Material, Picture, Text
 from ablate.report.sections.headline import answers
-from ablate.report.sections.stability import Stability
+from ablate.report.sections.verdicts import Stability
 from ablate.report.tables import Table
 from ablate.report.words import say
 from ablate.route.publish import publish

@@ -17,12 +17,10 @@ from ablate.base.errors import StudyError
 from ablate.core.facts import VariantFacts
 from ablate.core.record import Record
 from ablate.features.path import Steps
-from ablate.report.draw import style
 from ablate.report.section import Material
 from ablate.report.sections import differences
 from ablate.route.gather import gather
-from ablate.study.experiment import Experiment
-from ablate.study.facts import facts_of
+from ablate.study.experiment import Experiment, facts_of
 
 # From .1, the learning rate gains 4; `wide` gains .1 beside one head and .2 beside three, which gain nothing without
 # it; x gains .09.
@@ -125,11 +123,9 @@ def test_the_steps_are_judged_on_the_seeds_of_the_study(write: Callable[..., Pat
     planned = compare(evidence)
     shown = Material(evidence, planned, judge_claims(evidence))
     assert differences.Path().applies(shown)
-    _, picture, printed = differences.Path().blocks(shown)
+    _, printed = differences.Path().blocks(shown)
     assert [row["label"] for row in printed.rows] == ["lr 0.001", "wide kind", "heads 3", "x 0.3"]
     assert printed.rows[1]["diff"].startswith("+")
-    with style.context():
-        assert picture.draw().axes[0].get_lines()
     evidence.facts.variants[1:] = []
     assert not differences.Path().applies(shown)
 

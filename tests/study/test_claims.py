@@ -12,16 +12,6 @@ from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
 METRICS = Claimable(dict.fromkeys(("accuracy", "loss"), Metric("max")))
-WRONG = """\
-metric: {name: acuracy}
-factors:
-  model.effect: [1]
-claims:
-  - model.effect=1 beets baseline on loss
-  - model.effect=1 beats basline on lss
-  - model.effect=1 beats baseline on loss by lots
-  - model.effect=2 matches noise=0.2 on accuracy within 0.1
-"""
 
 
 @pytest.fixture
@@ -200,63 +190,8 @@ def test_everything_that_is_wrong_with_a_claim_is_named(design: Design) -> None:
     ]
 
 
-def test_the_mistakes_of_all_claims_are_named_with_those_of_the_sections(write: Callable[..., Path]) -> None:
-    with pytest.raises(StudyError) as caught:
-        prepare(write(HEAD + WRONG))
-    assert [(p.line, p.path[-1], p.rule, p.hint) for p in caught.value.problems] == [
-        (5, "name", "no such metric", "Did you mean 'accuracy'?"),
-        (9, 0, "is not a claim", "Did you mean 'beats'?"),
-        (10, 1, "unknown metric 'lss'", "Did you mean 'loss'?"),
-        (10, 1, "unknown variant 'basline'", "Did you mean 'baseline'?"),
-        (11, 2, "has a margin that is no finite number: 'lots'", ""),
-        (12, 3, "model.effect has no level '2'", ""),
-        (12, 3, "unknown factor 'noise'", ""),
-    ]
-    # A claim about what the design lacks, since that is wrong itself, is no second mistake.
-    with pytest.raises(StudyError) as caught:
-        prepare(write(HEAD + WRONG.replace("[1]", "[1, high]").replace("acuracy", "accuracy")))
-    assert [(p.line, p.path[-1]) for p in caught.value.problems] == [(7, 1), (9, 0), (10, 1), (11, 2)]
-
-
-@pytest.mark.parametrize(
-    ("claim", "words"),
-    [
-        ("model.effect=1 beats baseline on lr_sensitivity", "takes a workload that has a learning rate"),
-        (
-            "model.effect=1 matches baseline on divergence_rate within 1.5",
-            "less than the range of divergence",
-        ),
-        ("model.effect=1 beats baseline on solvd_rate", "Did you mean 'solved_rate'?"),
-    ],
-)
-def test_derived_metrics_that_cannot_be_claimed(write: Callable[..., Path], claim: str, words: str) -> None:
-    study = write(HEAD + f"factors: {{model.effect: [1]}}\nclaims: [{claim}]\n")
-    with pytest.raises(StudyError) as caught:
-        prepare(study)
-    assert [problem.line for problem in caught.value.problems] == [6]
-    assert words in str(caught.value)
-
-
 def test_claims_may_be_about_derived_metrics(write: Callable[..., Path]) -> None:
     on = ("solved_rate", "divergence_rate", "seed_spread")
     claims = [f"model.effect=1 beats baseline on {metric}" for metric in on]
     study = write(HEAD + f"factors: {{model.effect: [1]}}\nclaims: [{', '.join(claims)}]\n")
     assert [claim.metric for claim in prepare(study).claims] == list(on)
-
-
-def test_a_metric_that_only_claims_may_use_is_not_judged(write: Callable[..., Path]) -> None:
-    study = write(HEAD + "metric: solved_rate\nfactors: {model.effect: [1]}\n")
-    with pytest.raises(StudyError, match="only claims may use"):
-        prepare(study)
-
-
-BUILT_IN = "name: x\ntask: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}\nmodel: {d_model: 16}\n"
-
-
-def test_learning_rate_sensitivity_says_what_it_takes(write: Callable[..., Path]) -> None:
-    claim = "claims: [model.norm=none beats baseline on lr_sensitivity]\nfactors: {model.norm: [none]}\n"
-    with pytest.raises(StudyError) as caught:
-        prepare(write(BUILT_IN + claim))
-    (problem,) = caught.value.problems
-    assert problem.line == 4
-    assert "stress: {training.lr: [1e-3, 3e-3, 1e-2]}" in problem.hint

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.base.errors import StudyError
-from ablate.study.experiment import Choice, Experiment
-from ablate.study.facts import facts_of
+from ablate.study.experiment import Choice, Experiment, facts_of
 from ablate.study.labels import level_labels
 from ablate.study.prepare import prepare
 

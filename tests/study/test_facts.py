@@ -8,7 +8,7 @@ import pytest
 from ablate.base.errors import StudyError
 from ablate.core.facts import Facts
 from ablate.core.short_names import short_names
-from ablate.study.facts import facts_of
+from ablate.study.experiment import facts_of
 from ablate.study.prepare import prepare
 
 STUDY = """\

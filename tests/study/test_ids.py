@@ -12,7 +12,7 @@ from harness import TOY_STUDY
 
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
-from ablate.study import sources
+from ablate.study.ids import _imported, definitions
 from ablate.study.prepare import prepare
 
 PLUGIN = '''
@@ -129,7 +129,7 @@ def test_the_sources_of_a_trial_leave_out_the_parts_that_it_does_not_use() -> No
     loop = importlib.import_module("ablate.training.loop")
     workload = CATALOGUE.get("workload", "sequence")
     roots = [*workload().sources(None), CATALOGUE.get("topology", "encoder")]  # type: ignore[attr-defined]
-    seen = sources.definitions(roots)
+    seen = definitions(roots)
     names = {name for _, name in seen}
     assert {"train", "build_model", "Block"} <= names, names
     assert loop.train.__name__ in names
@@ -180,7 +180,7 @@ def test_an_edit_that_no_plain_name_leads_to(reread: Callable[[str], dict[str, s
 def test_a_star_import_is_followed() -> None:
     statement = ast.parse("from ablate.components.norms import *").body[0]
     assert isinstance(statement, ast.ImportFrom)
-    assert dict(sources._imported(statement, "m")) == {"*": ("ablate.components.norms", "")}
+    assert dict(_imported(statement, "m")) == {"*": ("ablate.components.norms", "")}
 
 
 def test_a_module_beside_a_plugin_belongs_to_it(
@@ -315,7 +315,7 @@ def test_an_installed_workload_is_followed_through_its_own_package(
 def test_analysis_and_report_are_no_part_of_a_trial() -> None:
     CATALOGUE.load_builtin()
     workload: Any = CATALOGUE.get("workload", "sequence")()
-    modules = {module for module, _ in sources.definitions(workload.sources(None))}
+    modules = {module for module, _ in definitions(workload.sources(None))}
     assert not {
         m for m in modules if m.startswith(("ablate.analysis", "ablate.report", "ablate.route", "ablate.cli"))
     }

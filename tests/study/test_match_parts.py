@@ -61,7 +61,7 @@ def parameters(config: Any) -> int | None:
 def test_parameters_are_matched_or_the_nearest_is_named(slot: str, name: str, by: str) -> None:
     config = variant(slot, name)
     match = matcher(config["model"]["topology"]["name"], by)
-    target = match.target()
+    target = match.targets[0]
     try:
         matched, given = match(config)
     except Invalid as error:

@@ -24,8 +24,7 @@ from ablate.report.words import say
 from ablate.route.gather import gather
 from ablate.route.running import Run
 from ablate.study.designs.design import Variant
-from ablate.study.experiment import Choice, Experiment
-from ablate.study.facts import facts_of
+from ablate.study.experiment import Choice, Experiment, facts_of
 from ablate.study.schema import PLACEBO
 
 TRIED, UNTUNED = "tried", "untuned"

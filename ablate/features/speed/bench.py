@@ -24,8 +24,7 @@ from ablate.route.place import source_of
 from ablate.route.publish import publish
 from ablate.route.revisit import reread
 from ablate.route.running import reference
-from ablate.study.experiment import Experiment
-from ablate.study.facts import facts_of
+from ablate.study.experiment import Experiment, facts_of
 from ablate.study.given import resolved_text
 
 Say = Callable[[str], None]

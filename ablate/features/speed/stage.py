@@ -1,41 +1,51 @@
 """Times the variants of a study beside one another, in fresh processes, one after the other (METHODS §7).
 
-What a process has found is kept by what it measured; only what is missing is measured.
+What a process has found is kept; only what is missing is measured. One file a group of configs that were timed beside
+one another:
+
+    speed/<key>.json   what the key stands for, and what each process has found, in order
+
+The key stands for the configs with their sources, the calls, the machine and the versions: a measurement that was taken
+under others has another key, and the two are never mixed.
 """
 
 from __future__ import annotations
 
+import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from ablate.base.errors import AblateError
+from ablate.base.files import digest_of_data, write_text
 from ablate.base.locks import measuring
 from ablate.base.wording import counted, duration
 from ablate.core.facts import BASELINE
 from ablate.core.feature import Measured
-from ablate.features.speed import kept
 from ablate.features.speed.blocks import BUDGET
 from ablate.features.speed.measuring import CannotBeTimedError, Group, Request, measure_group, measured
 from ablate.features.speed.section import COLUMNS, SpeedFacts, SpeedSection
 from ablate.records.environment import here, machine
-from ablate.records.store import Store
+from ablate.records.record_file import CorruptRecordError
+from ablate.records.store import Store, read_bytes
 from ablate.report.words import say as words
 from ablate.route.choose import settling
 from ablate.route.place import reported
 from ablate.route.running import Run, reference
 from ablate.study.experiment import Experiment
-from ablate.study.ids import TrialIds
+from ablate.study.ids import TrialIds, source_digest
 from ablate.study.patch import apply_patches, value_at
-from ablate.study.sources import source_digest
 
 START = 4.0
 """Seconds in which a process imports and builds, about."""
+FORMAT = 1
+"""Of the files of measurements."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ class Timing:
     def __init__(self, experiment: Experiment, store: Store, section: SpeedSection) -> None:
         self.experiment, self.section, self.store = experiment, section, store
         self.places = {place.group.key: place for place in _places(experiment, section)}
-        self.found = {key: kept.load(store, key) for key in self.places}
+        self.found = {key: load(store, key) for key in self.places}
 
     @property
     def processes(self) -> int:
@@ -87,7 +97,7 @@ class Timing:
         facts = self.section.facts(self.experiment.workload.threads, machine())
         whole = self.processes == self.section.processes
         return Measured(
-            frame, asdict(facts), [kept.path(self.store, key) for key in self.places] if whole else None
+            frame, asdict(facts), [file_of(self.store, key) for key in self.places] if whole else None
         )
 
     def _rows(self, place: _Place, key: str) -> Iterator[dict[str, Any]]:
@@ -118,7 +128,7 @@ class Timing:
         """
         with measuring(self.store.root, say):
             # Another command may have measured meanwhile.
-            self.found = {key: [] if fresh else kept.load(self.store, key) for key in self.places}
+            self.found = {key: [] if fresh else load(self.store, key) for key in self.places}
             try:
                 self._measure(say)
             except KeyboardInterrupt:
@@ -142,7 +152,7 @@ class Timing:
                 with closing(measured(where, request)) as measurements:  # type: ignore[type-var]
                     for group, found in measurements:
                         self.found[group.key].append(found)
-                        kept.save(self.store, self.places[group.key].stands_for, self.found[group.key])
+                        save(self.store, self.places[group.key].stands_for, self.found[group.key])
             except CannotBeTimedError as error:
                 place = self.places[error.group.key]
                 raise CannotBeTimedError(error.group, error.config, place.advice(error)) from error
@@ -219,6 +229,40 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
             by_key = {keys[variant]: config for variant, config in reversed(configs.items())}
             order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
             stands_for = {"configs": order, **conditions}
-            group = Group(kept.key_of(stands_for), {key: by_key[key] for key in order})
+            group = Group(key_of(stands_for), {key: by_key[key] for key in order})
             where = experiment.on(task) + (f" at {path} = {size:g}" if path else "")
             yield _Place(task, float(size), configs is own, keys, group, stands_for, where)
+
+
+def key_of(stands_for: Mapping[str, Any]) -> str:
+    """The key of a group: 16 hexadecimal digits."""
+    return digest_of_data(stands_for)[:16]
+
+
+def file_of(store: Store, key: str) -> Path:
+    """The file of a group."""
+    return store.root / "speed" / f"{key}.json"
+
+
+def load(store: Store, key: str) -> list[dict[str, Any]]:
+    """What the processes of a group have found so far; a corrupt file is set aside. Raises `StoreError`."""
+    try:
+        content = read_bytes(file_of(store, key))
+        if content is None:
+            return []
+        data = json.loads(content)
+        digest = data.pop("digest")
+        if (digest, data["format"], key_of(data["stands_for"])) != (digest_of_data(data), FORMAT, key):
+            raise CorruptRecordError("it is not what was written")
+        processes: list[dict[str, Any]] = data["processes"]
+        return processes
+    except (CorruptRecordError, ValueError, KeyError, TypeError, AttributeError) as error:
+        store.spoilt(file_of(store, key), error, [file_of(store, key)], ", it will be measured again")
+        return []
+
+
+def save(store: Store, stands_for: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> None:
+    """Writes all processes of a group, whole or not at all. Raises `StoreError`."""
+    data = {"format": FORMAT, "stands_for": stands_for, "processes": processes}
+    text = json.dumps(data | {"digest": digest_of_data(data)}, indent=1, allow_nan=False)
+    write_text(file_of(store, key_of(stands_for)), text + "\n")

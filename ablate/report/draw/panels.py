@@ -12,7 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
-from ablate.core.facts import BASELINE, Facts, VariantFacts
+from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
 from ablate.report import tables
 from ablate.report.draw import style
@@ -25,42 +25,29 @@ MAX_CURVES = 8
 "Curves in one panel, the baseline's included."
 MAX_PANELS = 16
 "Panels of one figure: more take long to draw, and nobody looks through them."
-MAX_PATHS = 3
-"As many the title of a panel names."
 PLACEBO_GROUP = "placebo"
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One variant and its place in a figure."""
+    """One variant and its place in a figure: its name for readers; its panel is the end of the path that it changes,
+    or of several.
+    """
 
     variant: str
     group: str
-    "The end of the factor path that the variant changes, or of several; its panel."
     label: str
-    "Its name for readers."
-    placebo: bool = False
 
 
 def entries(facts: Facts) -> list[Entry]:
     """Every variant but the baseline, those that change the same paths together, placebos last."""
-    names = short_names(facts)
+    names, found = short_names(facts), []
     paths = tables.short(list(dict.fromkeys(path for v in facts.variants for path in v.changes)))
-    found = [
-        Entry(v.name, _group(v, paths), names[v.name], v.placebo)
-        for v in facts.variants
-        if v.name != BASELINE
-    ]
-    order = {group: i for i, group in enumerate(dict.fromkeys(e.group for e in found))}
-    return sorted(found, key=lambda e: (e.placebo, order[e.group]))
-
-
-def _group(variant: VariantFacts, paths: Mapping[str, str]) -> str:
-    if variant.placebo:
-        return PLACEBO_GROUP
-    if len(variant.changes) > MAX_PATHS:
-        return "several settings"
-    return " + ".join(paths[path].replace("_", " ") for path in variant.changes)
+    for variant in facts.variants[1:]:
+        group = " + ".join(paths[path].replace("_", " ") for path in variant.changes)
+        found.append(Entry(variant.name, PLACEBO_GROUP if variant.placebo else group, names[variant.name]))
+    order = list(dict.fromkeys(entry.group for entry in found))
+    return sorted(found, key=lambda entry: (entry.group == PLACEBO_GROUP, order.index(entry.group)))
 
 
 def panels(facts: Facts, comparisons: pd.DataFrame) -> dict[str, list[Entry]]:

@@ -29,8 +29,8 @@ from ablate.report.words import say
 
 SHAPES = ("o", "s", "^", "D")
 "Of the points; each takes all colours before the next."
-MAX_NAMED, LABEL = 24, 26
-"The most variants that are named, and the characters of a name; the others are grey."
+MAX_NAMED, LABEL = 24, 30
+"Of more variants none is named; characters of a name."
 HEIGHT = 2.0
 "Inches of a panel."
 
@@ -94,12 +94,10 @@ def varying(data: pd.DataFrame) -> list[str]:
 def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     """Mean of the primary metric against each cost that varies, one panel each. `data` is what `tradeoff` returns."""
     shown = varying(data)
-    far = (data["mean"] - data["mean"].iloc[0]).abs().sort_values(ascending=False, kind="stable").index
-    data = data.assign(name="others")
-    kept = sorted({data.index[0], *far[:MAX_NAMED]})
-    data.loc[kept, "name"] = [in_lines(label, LABEL, 1) for label in data.loc[kept, "label"]]
+    names = [in_lines(label, LABEL, 1) if len(data) <= MAX_NAMED else "variant" for label in data["label"]]
+    data = data.assign(name=[BASELINE, *names[1:]])
     shades = {name: colour(LEVELS[i % len(LEVELS)]) for i, name in enumerate(data["name"].unique())}
-    shades |= {BASELINE: colour("ink"), "others": colour("line")}
+    shades[BASELINE] = colour("ink")
     shapes = {name: SHAPES[i // len(LEVELS) % len(SHAPES)] for i, name in enumerate(shades)}
     result = style.new_figure(len(shown) * HEIGHT + 0.15 * len(shades) / 2 + 0.4)
     better = "" if known.direction == "max" else ", less is better"
@@ -116,8 +114,7 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
         ]
         tell(ax, here[cost], here["mean"], words)
     handles = [
-        Line2D([], [], ls="", marker=shapes[name], ms=5, color=shades[name], label=name)
-        for name in data["name"].unique()
+        Line2D([], [], ls="", marker=shapes[name], ms=5, color=shades[name], label=name) for name in shades
     ]
     style.legend(result, handles)
     return result

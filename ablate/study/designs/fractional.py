@@ -85,13 +85,12 @@ def cells(num_factors: int, resolution: int) -> list[tuple[bool, ...]]:
 @lru_cache(maxsize=32)
 def generators(num_factors: int, resolution: int) -> tuple[int, Words]:
     """The number of basic factors, and the basic factors, as bits, of which each of the others is the sum."""
-    basic = next(
-        q for q in range(1, num_factors + 1) if num_factors <= q or _best(num_factors, q, resolution)
-    )
-    return basic, _best(num_factors, basic, resolution)
+    for basic in range(1, num_factors):
+        if words := _best(num_factors, basic, resolution):
+            return basic, words
+    return num_factors, ()
 
 
-@lru_cache(maxsize=64)
 def _best(num_factors: int, basic: int, resolution: int) -> Words:
     """The generators of minimum aberration, by exhaustive search; none where no fraction has the resolution."""
     candidates = [word for word in range(1 << basic) if word.bit_count() >= resolution - 1]

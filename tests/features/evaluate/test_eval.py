@@ -1,21 +1,17 @@
 """`ablate eval`: from kept weights to numbers, maps and the report."""
 
 import io
-import shutil
-import threading
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from harness import TOY_STUDY, ablate_here, with_database
+from harness import TOY_STUDY, with_database
 from planned import print_plan
 from rich.console import Console
 
 from ablate.base.errors import AblateError, StudyError
-from ablate.base.locks import exclusive
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
 from ablate.commands.show import show
@@ -179,27 +175,6 @@ def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> N
     assert "1 trial without kept weights left out" in evaluated(tmp_path)
 
 
-@pytest.mark.slow
-def test_evaluation_waits_for_a_run_and_reports_what_that_has_written(folder: Path, tmp_path: Path) -> None:
-    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
-    results = tmp_path / "results"
-    (results / "tiny/trials.parquet").rename(tmp_path / "trials.parquet")
-    waiting = threading.Event()
-    said: list[str] = []
-
-    def say(message: str) -> None:
-        said.append(message)
-        if "waiting" in message:
-            waiting.set()
-
-    with ThreadPoolExecutor(1) as pool:
-        with exclusive(results / "store", "tiny", print):
-            done = pool.submit(evaluate, tmp_path / "study.yaml", Options(results=results), say, say)
-            assert waiting.wait(60), said
-            (tmp_path / "trials.parquet").rename(results / "tiny/trials.parquet")
-        assert done.result(60).path == results / "tiny"
-
-
 def test_what_is_kept_is_no_part_of_a_trials_id(write: Callable[..., Path]) -> None:
     plain = prepare(write(STUDY.replace("checkpoint: final\n", "")))
     keeping = prepare(write(STUDY + "save_every: 5\n", "other.yaml"))
@@ -273,13 +248,6 @@ def test_what_is_no_study_says_what_is_expected(folder: Path) -> None:
         evaluate(Path("tinny"), Options(results=folder / "results"), print, print)
     assert f"is neither a study file nor the name of a study under {folder / 'results'}" in str(caught.value)
     assert "Did you mean 'tiny'?" in str(caught.value)
-
-
-def test_the_command_line(toy_study: Path) -> None:
-    done = ablate_here("eval", toy_study, cwd=toy_study.parent)
-    assert done.returncode == 2
-    assert "workload toy keeps none" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 SEARCHED = """

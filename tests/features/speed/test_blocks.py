@@ -83,18 +83,6 @@ def test_a_machine_that_slows_down_within_blocks_takes_as_much_from_each() -> No
     assert found["same"].log_ratio == pytest.approx(0, abs=1e-3)
 
 
-def test_bursts_and_single_outliers_leave_a_copy_near_one() -> None:
-    def noise() -> Iterator[float]:
-        draws = np.random.default_rng(3)
-        while True:
-            # Some calls are disturbed, by a factor of up to twenty.
-            yield float(1 + 0.01 * draws.random() + (20 * draws.random() if draws.random() < 0.03 else 0))
-
-    found, _ = Machine({"base": 0.002, "copy": 0.002, "slow": 0.0021}, noise()).time()
-    assert abs(found["copy"].log_ratio) < 0.01
-    assert found["slow"].log_ratio == pytest.approx(math.log(1.05), abs=0.01)
-
-
 def test_time_in_which_others_had_the_core_is_not_counted() -> None:
     machine = Machine({"base": 0.004, "slow": 0.0042})
     draws = np.random.default_rng(0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ablate.features.speed import kept
+from ablate.features.speed import stage as kept
 from ablate.records.environment import here
 from ablate.records.store import Store
 
@@ -26,8 +26,8 @@ def test_what_is_kept_is_read_again_under_its_key_alone(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "speed").iterdir()] == [f"{KEY}.json"]
     assert other != KEY
     assert kept.load(store, other) == []
-    copy = kept.path(store, other)
-    copy.write_text(kept.path(store, KEY).read_text())
+    copy = kept.file_of(store, other)
+    copy.write_text(kept.file_of(store, KEY).read_text())
     assert kept.load(store, other) == []
     assert not copy.exists()
 
@@ -56,7 +56,7 @@ def _edited(data: dict[str, Any]) -> str:
 def test_a_spoilt_file_is_set_aside(tmp_path: Path, spoil: Callable[[dict[str, Any]], str]) -> None:
     said: list[str] = []
     store = Store(tmp_path, said.append)
-    path = kept.path(store, KEY)
+    path = kept.file_of(store, KEY)
     for number in (1, 2):
         kept.save(store, STANDS_FOR, PROCESSES)
         path.write_text(spoiled := spoil(json.loads(path.read_text())))

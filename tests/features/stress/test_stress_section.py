@@ -7,7 +7,7 @@ import pytest
 from harness import TOY_STUDY, problems
 
 from ablate.study.document import read_document
-from ablate.study.facts import facts_of
+from ablate.study.experiment import facts_of
 from ablate.study.given import resolved_text
 from ablate.study.prepare import prepare
 

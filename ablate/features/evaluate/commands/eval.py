@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ablate.commands.options import REPORTED, RESULTS, saying
+from ablate.route.console import REPORTED, RESULTS, saying
 
 
 @click.command("eval")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ablate.commands.options import (
+from ablate.route.console import (
     AS_JSON,
     FAIL_FAST,
     JOBS,

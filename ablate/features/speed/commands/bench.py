@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ablate.commands.options import AS_JSON, REPORTED, RESULTS, SETS, printing, saying
+from ablate.route.console import AS_JSON, REPORTED, RESULTS, SETS, printing, saying
 
 
 @click.command("bench")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
@@ -24,14 +23,14 @@ STUDY = click.argument("study", type=click.Path(path_type=Path))
 REPORTED = click.argument("study", type=click.Path(path_type=Path))
 
 
-def of(name: str) -> Callable[..., Any]:
+def _option(name: str) -> Callable[..., Any]:
     """The click option of a field of `Options`."""
     settings = next(field.metadata for field in fields(Options) if field.name == name)
     return click.option(settings["flag"], name, **settings["click"])
 
 
 RESULTS, JOBS, SEEDS, SETS, ONLY, SEED, TRACKING_URI, FRESH, FAIL_FAST, CONFIRM = map(
-    of,
+    _option,
     ("results", "jobs", "seeds", "sets", "only", "seed", "tracking_uri", "fresh", "fail_fast", "confirm"),
 )
 GATE = click.option("--gate", is_flag=True, help="Exit with 1 if a claim is refuted.")
@@ -44,22 +43,6 @@ AS_JSON = click.option(
     is_flag=True,
     help="Print one JSON object to standard output, and all else to standard error; see `ablate guide json`.",
 )
-
-
-class Difference(click.ParamType):
-    """A difference in a metric: a finite number above 0."""
-
-    name = "difference"
-
-    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> float:
-        """The number; refuses what is no difference."""
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not 0 < number < math.inf:
-            self.fail(f"{value!r} is not a difference: it must be a number above 0, such as 0.01")
-        return number
 
 
 PLUGINS = click.option(

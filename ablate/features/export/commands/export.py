@@ -1,0 +1,95 @@
+"""`ablate export`: tables, figures and the statistical methods for a paper."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import click
+
+from ablate.base.errors import AblateError, listed
+from ablate.base.wording import counted
+from ablate.route.console import REPORTED, RESULTS, safe, warn
+
+WIDTHS = {"one": "3.25in", "two": "6.75in"}
+"""Of one column of a page, and of both."""
+UNITS = {"in": 1.0, "mm": 1 / 25.4, "cm": 1 / 2.54, "pt": 1 / 72.27, "": 1.0}
+NARROWEST, WIDEST = 2.5, 12.0
+
+
+class Width(click.ParamType):
+    """A width in inches: `one`, `two`, or a number with a unit."""
+
+    name = "width"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Inches."""
+        found = re.fullmatch(r"(\d+\.?\d*|\.\d+) ?(in|mm|cm|pt|)", WIDTHS.get(value, value.strip()))
+        inches = float(found[1]) * UNITS[found[2]] if found else 0.0
+        if not NARROWEST <= inches <= WIDEST:
+            allowed = f"one, two, or a number with in, mm, cm or pt, from {NARROWEST} to {WIDEST} inches"
+            self.fail(f"{value!r} is no width; allowed: {allowed}.", param, ctx)
+        return inches
+
+
+@click.command("export")
+@REPORTED
+@RESULTS
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder to write to (default: paper/ in the study's results folder).",
+)
+@click.option(
+    "--width",
+    type=Width(),
+    default="one",
+    show_default=True,
+    metavar="WIDTH",
+    help="Width of the figures: one or two columns (3.25 and 6.75 inches), or a number with in, mm, cm or pt.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help="Write only this table or figure, for instance forest, or methods; may be repeated.",
+)
+@click.option(
+    "--optuna",
+    metavar="URL",
+    help="Write the searches of the study to an Optuna storage instead, for instance sqlite:///search.db.",
+)
+def command(
+    study: Path, results: Path, out: Path | None, width: float, only: tuple[str, ...], optuna: str | None
+) -> int:
+    """Write tables, figures and the statistical methods for a paper.
+
+    STUDY is a study file, the name of a study, or its results folder. The command reads only the
+    results folder, and trains nothing.
+    """
+    from ablate.base.files import write_files
+    from ablate.core.feature import features
+    from ablate.features.export.paper import for_paper
+    from ablate.route.choose import report_folder
+    from ablate.route.publish import material
+
+    folder, faults = report_folder(study, results), list[str]()
+    if optuna is not None:
+        names = [name for each in features() for name in each.export(folder.evidence(), optuna)]
+        if not names:
+            rule = "has no table of a search; run a study with `search:` or `tune:` first"
+            raise AblateError(f"{folder.path}: {rule}")
+        click.echo(safe(f"Wrote to {optuna}: {listed(names, 4)}"))
+        return 0
+    out = out or folder.paper
+    made = for_paper(material(folder), width, only, faults.append, out.as_posix())
+    write_files(out, made)
+    click.echo(
+        safe(f"Wrote {counted(len(made), 'file')} to {out}/; each begins with the packages that it needs:")
+    )
+    for name in (Path(name) for name in made if name.endswith(".tex")):
+        click.echo(safe(f"\\input{{{(out / name.stem).as_posix()}}}"))
+    for fault in faults:
+        warn(fault)
+    return 1 if faults else 0
