@@ -120,7 +120,7 @@ class Steps:
                 scores = {path: self._score(cells, records) for path, cells in self.open.items()}
                 if None in scores.values():
                     return []
-                self._take({path: score for path, score in scores.items() if score is not None})
+                self._take(scores)
             rest = [path for path in self.changes if path not in self.taken]
             self.open = {}
             if len(rest) < 2:
@@ -192,12 +192,11 @@ class Steps:
             values.append(value if record.status == "completed" and math.isfinite(value) else worst)
         return fmean(values)
 
-    def _take(self, scores: Mapping[str, float]) -> None:
+    def _take(self, scores: Mapping[str, Any]) -> None:
         from ablate.report.words import say
         from ablate.study.sections.seeds import in_words
 
-        best = max(scores, key=lambda path: scores[path])
+        best, *others = sorted(scores, key=lambda path: -scores[path])
         self.taken.append(best)
-        others = [path for path in scores if path != best]
         step, seeds = (len(self.taken), self.target.name, best, others), in_words(self.seeds)
         self.remarks.append(say("figures.path_step", *step, self.experiment.metric, seeds))

@@ -32,8 +32,8 @@ class SearchSpec:
     trials: int
     seeds: tuple[int, ...]
     batch: int
+    # `last`, or `best_validation`: the evaluation that counts.
     at: str
-    "`last`, or `best_validation`: the evaluation that counts."
     winners: int = 1
 
     def facts(self) -> SearchFacts:
