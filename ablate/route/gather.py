@@ -15,7 +15,7 @@ from ablate.core.facts import BASELINE, EXAMPLES, Evidence, Facts
 from ablate.core.record import FILE, Curve, Record
 from ablate.core.trial import Cell, Level
 from ablate.execution.worker import KEY
-from ablate.study.labels import short_label
+from ablate.study.patch import short_label
 
 
 def comparable(

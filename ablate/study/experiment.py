@@ -17,12 +17,11 @@ from ablate.core.metric import Description, size_of
 from ablate.core.trial import Cell, Level, Trial
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt, target_of
-from ablate.study.designs.design import Config, Design, Resolve, Variant
+from ablate.study.designs import Config, Design, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.ids import TrialIds
-from ablate.study.labels import short_label
 from ablate.study.match import Matcher
-from ablate.study.patch import apply_patches, has_path, value_at
+from ablate.study.patch import apply_patches, has_path, short_label, value_at
 from ablate.study.schema import PLACEBO, StudyBase
 
 

@@ -20,13 +20,17 @@ from ablate.base.registry import PartConfig, register
 from ablate.core.feature import Feature
 from ablate.core.metric import sign
 from ablate.core.record import Record, lost_to_its_variant, on_validation
+<<<<<<< HEAD
 from ablate.core.trial import Cell
 from ablate.study.designs.design import Kind, T
+=======
+from ablate.study.designs import Kind, T
+>>>>>>> main
 
 if TYPE_CHECKING:
     from ablate.core.events import Progress
     from ablate.route.running import Run
-    from ablate.study.designs.design import Variant
+    from ablate.study.designs import Variant
     from ablate.study.experiment import Experiment
 
 MAX_CHANGES = 20
@@ -99,7 +103,7 @@ class Steps:
     """A plan that asks for the changes left, adds the best, and asks again; see `core.plan.Plan`."""
 
     def __init__(self, experiment: Experiment) -> None:
-        from ablate.study.sections.seeds import TUNING_SEEDS_FROM
+        from ablate.study.sections import TUNING_SEEDS_FROM
 
         assert experiment.design.kind is not None
         config = experiment.design.kind.config
@@ -194,7 +198,7 @@ class Steps:
 
     def _take(self, scores: Mapping[str, Any]) -> None:
         from ablate.report.words import say
-        from ablate.study.sections.seeds import in_words
+        from ablate.study.sections import in_words
 
         best, *others = sorted(scores, key=lambda path: -scores[path])
         self.taken.append(best)

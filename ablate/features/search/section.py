@@ -19,7 +19,7 @@ from pydantic.json_schema import SkipJsonSchema
 from ablate.base.registry import OnOff, Slot, StrictModel
 from ablate.features.search.table import winner_names
 from ablate.search.parts import TPE, NoPruner, Random
-from ablate.study.sections.match import refusal
+from ablate.study.sections import refusal
 
 Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 Integers = Annotated[list[int], Field(min_length=2, max_length=2)]

@@ -15,9 +15,8 @@ from ablate.base.errors import NOT_GIVEN, Invalid, Problem, listed, nearest, sho
 from ablate.features.search.section import Choice, FloatRange, IntRange
 from ablate.features.search.table import Parameter
 from ablate.study.checks import Draft
-from ablate.study.designs.design import Config
-from ablate.study.labels import level_labels
-from ablate.study.patch import apply_patches, key_of, value_at
+from ablate.study.designs import Config
+from ablate.study.patch import apply_patches, key_of, level_labels, value_at
 
 Point = dict[str, Any]
 # Path of another parameter → its values of which one must hold; all conditions must.

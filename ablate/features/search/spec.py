@@ -14,7 +14,7 @@ from ablate.features.search.table import WINNER, Objective, SearchFacts
 from ablate.search.parts import check_pruner, check_sampler
 from ablate.study.checks import Draft
 from ablate.study.document import PathKey
-from ablate.study.sections.seeds import TUNING_SEEDS_FROM
+from ablate.study.sections import TUNING_SEEDS_FROM
 
 COSTS = ("parameters", "flops", "compute")
 STABILITY = ("divergence_rate", "seed_spread")

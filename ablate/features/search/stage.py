@@ -22,7 +22,7 @@ from ablate.features.search.table import NAME, SearchTable, table_of, tabulated,
 from ablate.report.words import say
 from ablate.route.gather import gather
 from ablate.route.running import Run
-from ablate.study.designs.design import Variant
+from ablate.study.designs import Variant
 from ablate.study.experiment import Choice, Experiment, facts_of
 from ablate.study.schema import PLACEBO
 
