@@ -20,12 +20,8 @@ from ablate.base.registry import PartConfig, register
 from ablate.core.feature import Feature
 from ablate.core.metric import sign
 from ablate.core.record import Record, lost_to_its_variant, on_validation
-<<<<<<< HEAD
 from ablate.core.trial import Cell
-from ablate.study.designs.design import Kind, T
-=======
 from ablate.study.designs import Kind, T
->>>>>>> main
 
 if TYPE_CHECKING:
     from ablate.core.events import Progress
