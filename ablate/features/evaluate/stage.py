@@ -26,11 +26,9 @@ from ablate.base.files import replacing
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
 from ablate.base.text import at_results, typed
-from ablate.core.cell import Cell
-from ablate.core.evidence import Evidence, no_rows
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence, no_rows
 from ablate.core.record import Record
-from ablate.core.trial import Checkpoint
+from ablate.core.trial import Cell, Checkpoint
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.tables import read_csv, write_csv

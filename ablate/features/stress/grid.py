@@ -25,13 +25,12 @@ from ablate.analysis.runs import Runs, Side
 from ablate.base.errors import NOT_GIVEN, nearest
 from ablate.base.text import printable
 from ablate.base.wording import brief
-from ablate.core.cell import Cell
 from ablate.core.derived import Derived, Offer
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts
+from ablate.core.facts import Evidence, Facts
 from ablate.core.metric import HELD_OUT, Metric
 from ablate.core.reason import Reason
 from ablate.core.record import Record, lost_to_its_variant
+from ablate.core.trial import Cell
 from ablate.report.words import say
 from ablate.study.checks import Draft, attempt, refuse_own
 from ablate.study.document import PathKey

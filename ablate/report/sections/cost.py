@@ -15,8 +15,7 @@ from matplotlib.ticker import NullLocator
 from ablate.analysis.paired import mean_interval
 from ablate.analysis.runs import Runs
 from ablate.base import wording
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.feature import features
 from ablate.core.metric import Metric, undominated
 from ablate.report.draw import style
