@@ -63,7 +63,7 @@ def html(chosen: list[str]) -> str:
     from markdown_it import MarkdownIt
     from markupsafe import Markup
 
-    from ablate.report.palette import css_variables
+    from ablate.report.draw.style import css_variables
 
     reader = MarkdownIt("commonmark").enable("table")
     reader.add_render_rule("image", _inline_image)

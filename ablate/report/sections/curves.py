@@ -27,8 +27,7 @@ from ablate.report.draw.marks import (
     write_right,
 )
 from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
-from ablate.report.draw.style import named, short, tell
-from ablate.report.palette import colour
+from ablate.report.draw.style import colour, named, short, tell
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
 from ablate.report.words import say
 

@@ -18,7 +18,7 @@ from ablate.core.metric import sign, undominated
 from ablate.features.search.shown import FILE, OfSearch, named, setting, space_table, table, value
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
-from ablate.report.palette import colour
+from ablate.report.draw.style import colour
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
 from ablate.report.tables import (
     NOTHING,
