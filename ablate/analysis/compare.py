@@ -1,11 +1,10 @@
-"""The table of comparisons: every pair on every metric, judged where it was planned; and the steps of a path."""
+"""The table of comparisons: every pair on every metric, judged where it was planned."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -19,7 +18,6 @@ from ablate.analysis.paired import NAN, mean_of, seeds_needed
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.runs import Runs
 from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts, VariantFacts
 from ablate.core.reason import Reason
 
 COLUMNS = (
@@ -158,50 +156,3 @@ def _of_pair(runs: Runs, pair: Pair, planned: bool) -> Iterator[Compared]:
 def confirmatory(comparisons: pd.DataFrame) -> pd.DataFrame:
     """The rows of `compare` that were planned."""
     return comparisons[~comparisons["exploratory"].astype(bool)]
-
-
-STEP_COLUMNS = (
-    *("task", "step", "variant", "path", "n", "mean", "diff", "ci_low", "ci_high"),
-    *("total", "total_low", "total_high"),
-)
-
-
-def path_of(facts: Facts) -> list[VariantFacts]:
-    """The baseline and the configurations of the path, in their order; none where the study has no path."""
-    if facts.design != "path":
-        return []
-    found = facts.variants[:1]
-    for variant in facts.variants[1:]:
-        before = found[-1]
-        one_more = len(added(variant, before)) == 1 and before.changes.items() <= variant.changes.items()
-        if variant.placebo or not one_more:
-            break
-        found.append(variant)
-    return found
-
-
-def steps(evidence: Evidence) -> pd.DataFrame:
-    """One row a task and step, with `STEP_COLUMNS`.
-
-    `path` is what the step changes. `mean` is in the metric's units. `diff` with its 95 % interval is against the
-    configuration before; `total` is against the baseline. Both oriented, and exploratory.
-    """
-    facts, runs, path = evidence.facts, Runs(evidence), path_of(evidence.facts)
-    rows: list[tuple[object, ...]] = []
-    for task in facts.tasks if path else ():
-        if facts.metric not in task.metrics:
-            continue
-        for number, (before, after) in enumerate(pairwise(path), start=1):
-            step, total = (
-                Measure(facts.metric, "mean", task).contrast(runs, [[after.name], [other.name]])
-                for other in (before, path[0])
-            )
-            d, whole = step.differences, total.differences
-            numbers = (mean_of(step.a[0]), d.mean, *d.interval(), whole.mean, *whole.interval())
-            rows.append((task.name, number, after.name, *added(after, before), step.n, *numbers))
-    return pd.DataFrame(rows, columns=list(STEP_COLUMNS))
-
-
-def added(variant: VariantFacts, before: VariantFacts) -> list[str]:
-    """The paths that it changes and the one before does not."""
-    return [path for path in variant.changes if path not in before.changes]

@@ -11,7 +11,6 @@ import click
 
 from ablate.base.wording import brief, counted, percent
 from ablate.report.tables import Column, Table, count, tabulated
-from ablate.report.words import say
 from ablate.route.console import (
     AS_JSON,
     CONFIRM,
@@ -126,6 +125,7 @@ def show_plan(plan: Planned, console: Console) -> None:
 def parts(plan: Planned, width: int) -> Iterator[str | Table]:
     """What a plan says, in lines and tables; the items of its lists in lines of at most `width`."""
     from ablate.report.prospects import power_parts
+    from ablate.report.words import say
 
     experiment, total = plan.experiment, plan.at_most
     yield from _variants(plan)
@@ -147,6 +147,8 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
 
 def _variants(plan: Planned) -> Iterator[Table]:
     """Sizes and trials, matched settings, and parameters by part; a row for each variant and task."""
+    from ablate.report.words import say
+
     experiment, match = plan.experiment, plan.experiment.study.match
     described = {variant.name: experiment.describe(variant) for variant in experiment.variants}
     longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described.values(), strict=True))

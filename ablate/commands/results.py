@@ -99,7 +99,7 @@ def run(
     from rich.console import Console
 
     from ablate.commands.run import execute
-    from ablate.study.given import as_file, as_sets
+    from ablate.study.prepare import as_file, as_sets
 
     seeds = getattr(seeds, "tolist", lambda: seeds)()  # of numpy, pandas or torch
     options = Options(

@@ -17,7 +17,7 @@ from ablate.base.text import word
 from ablate.core.feature import grammar
 from ablate.models.reference import SECTION, SIGNATURE, Cost, cost_of, places, settings_for
 from ablate.study.json_schema import fields, summary
-from ablate.study.suggestions import part_hint
+from ablate.study.patch import part_hint
 from ablate.training.section import TrainingSection
 
 Rows = Sequence[tuple[str, str]]

@@ -11,7 +11,7 @@ from ablate.base.errors import AblateError, Problem, StudyError, listed, nearest
 from ablate.core.feature import Feature, features
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Options
-from ablate.study.designs.design import Variant
+from ablate.study.designs import Variant
 from ablate.study.document import read_document
 from ablate.study.experiment import Choice, Experiment
 from ablate.study.load import load

@@ -19,7 +19,7 @@ from ablate.report.verdicts import planned_rows
 from ablate.route.choose import as_reported
 from ablate.route.claims import is_measured
 from ablate.study.experiment import Choice, Experiment
-from ablate.study.sections.seeds import TUNING_SEEDS_FROM, Asked, SeedsSection, asked_for, in_words
+from ablate.study.sections import TUNING_SEEDS_FROM, Asked, SeedsSection, asked_for, in_words
 
 SETTLED = ("supported", "refuted")
 

@@ -19,7 +19,7 @@ from ablate.report.tables import NOTHING, Column, Row, Table, decimals, differen
 from ablate.report.verdicts import Names, planned_rows
 from ablate.report.words import say
 from ablate.study.document import read_document
-from ablate.study.labels import short_label
+from ablate.study.patch import short_label
 
 NUMBERS = ("mean_variant", "mean_baseline", "diff", "ci_low", "ci_high")
 """The columns that a comparison is compared by, where a row has them."""

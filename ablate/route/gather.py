@@ -16,7 +16,7 @@ from ablate.core.evidence import EXAMPLES, Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.record import FILE, Curve, Record
 from ablate.execution.worker import KEY
-from ablate.study.labels import short_label
+from ablate.study.patch import short_label
 
 
 def comparable(

@@ -12,7 +12,7 @@ import click
 from ablate.base.text import DEFAULT_RESULTS
 
 if TYPE_CHECKING:
-    from ablate.study.sections.seeds import Asked
+    from ablate.study.sections import Asked
 
 
 class SeedsType(click.ParamType):

@@ -25,8 +25,8 @@ from ablate.records.store import Store
 from ablate.records.trial_list import digest_with_files
 from ablate.route.options import Options
 from ablate.study.document import Document, PathKey, read_document
-from ablate.study.labels import short_label
-from ablate.study.sections.seeds import Seeds
+from ablate.study.patch import short_label
+from ablate.study.sections import Seeds
 
 if TYPE_CHECKING:
     from ablate.route.running import Run

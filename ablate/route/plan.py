@@ -47,7 +47,7 @@ from ablate.route.options import Options
 from ablate.route.running import Workers
 from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import prepare
-from ablate.study.sections.seeds import PILOT_SEEDS_FROM
+from ablate.study.sections import PILOT_SEEDS_FROM
 
 Place = tuple[str, str]
 """A variant and a task."""

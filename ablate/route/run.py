@@ -17,7 +17,7 @@ from ablate.route.place import remember
 from ablate.route.publish import print_places, publish
 from ablate.route.running import Run, Unfinished
 from ablate.route.trials import Trials
-from ablate.study.given import resolved_text
+from ablate.study.prepare import resolved_text
 
 
 def follow(run: Run) -> Outcome:

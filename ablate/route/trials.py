@@ -26,7 +26,7 @@ from ablate.route.options import Options
 from ablate.route.place import source_of
 from ablate.route.running import Run
 from ablate.study.experiment import Experiment, facts_of
-from ablate.study.sections.seeds import in_words
+from ablate.study.sections import in_words
 
 
 class Trials:

@@ -21,7 +21,7 @@ from ablate.core.feature import derived, features, grammar
 from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
 from ablate.study.claims import Claimable, check_margin, parse_claim
-from ablate.study.designs.design import Config, Design, Resolve
+from ablate.study.designs import Config, Design, Resolve
 from ablate.study.document import Document, PathKey
 from ablate.study.expand import CHANGES_NOTHING, report_at
 from ablate.study.load import translated

@@ -25,9 +25,9 @@ from ablate.core.facts import INTERACTION, Claim
 from ablate.core.feature import derived
 from ablate.core.metric import Metric
 from ablate.core.short_names import levels_in
-from ablate.study.designs.design import Design
+from ablate.study.designs import Design
 from ablate.study.document import parse_value
-from ablate.study.suggestions import did_you_mean, elsewhere
+from ablate.study.patch import did_you_mean, elsewhere
 
 GRAMMAR = (
     "`A beats B on METRIC [by X]`, `A matches B on METRIC within X`, `A does not lose to B on METRIC within X`, "

@@ -24,7 +24,7 @@ from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
 from ablate.base.files import unreadable
 from ablate.base.text import masked, masked_inside
 from ablate.study.patch import document_keys, is_empty, set_in_document
-from ablate.study.sections.seeds import Asked, asked_for
+from ablate.study.sections import Asked, asked_for
 
 PathKey = tuple[str | int, ...]
 

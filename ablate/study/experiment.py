@@ -18,12 +18,11 @@ from ablate.core.metric import Description, size_of
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt, target_of
-from ablate.study.designs.design import Config, Design, Resolve, Variant
+from ablate.study.designs import Config, Design, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.ids import TrialIds
-from ablate.study.labels import short_label
 from ablate.study.match import Matcher
-from ablate.study.patch import apply_patches, has_path, value_at
+from ablate.study.patch import apply_patches, has_path, short_label, value_at
 from ablate.study.schema import PLACEBO, StudyBase
 
 
@@ -31,12 +30,12 @@ from ablate.study.schema import PLACEBO, StudyBase
 class Choice:
     """How the variants of a study were chosen, where trainings have chosen them."""
 
+    # `path`, `sweep` or `tuning`; `report`: those of another report; empty where the design alone has.
     by: str = ""
-    "`path`, `sweep` or `tuning`; `report`: those of another report; empty where the design alone has."
+    # The trainings that chose them.
     cells: Sequence[Cell] = ()
-    "The trainings that chose them."
+    # What the feature keeps of these.
     found: Any = None
-    "What the feature keeps of these."
 
 
 @dataclass(frozen=True)
@@ -44,31 +43,31 @@ class Experiment:
     """Everything that a run, a plan or a report needs to know of a study."""
 
     path: Path
+    # The file, with the line of every key.
     document: Document
-    "The file, with the line of every key."
     study: StudyBase
     workload: Workload
     design: Design
+    # Labels of the tasks; one empty label when the workload has none.
     tasks: list[str]
-    "Labels of the tasks; one empty label when the workload has none."
     claims: list[Claim]
     resolve: Resolve
+    # As they are trained, the baseline first: those of the design, with `match:` as it matches them.
     variants: list[Variant]
-    "As they are trained, the baseline first: those of the design, with `match:` as it matches them."
+    # Matches a config; None where nothing is matched.
     matcher: Matcher | None = None
-    "Matches a config; None where nothing is matched."
+    # Variant → what it was given, one a task; empty where nothing is matched.
     matched: Mapping[str, Sequence[Matched]] = dataclasses.field(default_factory=dict)
-    "Variant → what it was given, one a task; empty where nothing is matched."
+    # Name of a feature → what it has read of its sections.
     read: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    "Name of a feature → what it has read of its sections."
+    # How its variants were chosen.
     choice: Choice = dataclasses.field(default_factory=lambda: Choice())
-    "How its variants were chosen."
+    # What its report says of it beside its verdicts: that it confirms another, and how far.
     remarks: Sequence[str] = ()
-    "What its report says of it beside its verdicts: that it confirms another, and how far."
+    # What the options of its run change of the study as written.
     differs: Sequence[str] = ()
-    "What the options of its run change of the study as written."
+    # Variants that are not judged, since the run did not search for them.
     left_out: list[str] = dataclasses.field(default_factory=list)
-    "Variants that are not judged, since the run did not search for them."
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
 
     @cached_property

@@ -33,7 +33,7 @@ from ablate.base.plugins import is_of_plugin
 from ablate.base.registry import PartConfig
 from ablate.core.trial import identified
 from ablate.core.workload import Workload
-from ablate.study.designs.design import Config
+from ablate.study.designs import Config
 from ablate.study.patch import key_of
 from ablate.study.schema import config_model
 

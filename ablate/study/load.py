@@ -19,8 +19,8 @@ from ablate.base.registry import CATALOGUE, Slot
 from ablate.core import names
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, read_document
+from ablate.study.patch import did_you_mean, elsewhere, meanings, part_hint
 from ablate.study.schema import StudyBase, base_of, study_model
-from ablate.study.suggestions import did_you_mean, elsewhere, meanings, part_hint
 
 GONE = (("metric", "also"), ("metric", "aggregate"), ("match", "seconds"))
 """Keys that the resolved studies of older reports have, and that mean nothing where they are empty."""

@@ -10,12 +10,12 @@ from ablate.core.facts import BASELINE, Matched
 from ablate.core.feature import features
 from ablate.core.workload import Workload
 from ablate.study.checks import Draft, attempt
-from ablate.study.designs.design import Config, Resolve, Variant
+from ablate.study.designs import Config, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.expand import refuse_twins, report_at
 from ablate.study.patch import apply_patches, key_of, value_at
 from ablate.study.schema import StudyBase
-from ablate.study.sections.match import MatchSection
+from ablate.study.sections import MatchSection
 from ablate.study.solver import Number, Solver
 
 NOUNS = {

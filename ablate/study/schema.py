@@ -16,20 +16,18 @@ from pydantic import (
     create_model,
 )
 
-from ablate.base.registry import CATALOGUE, OnOff, Slot, StrictModel
+from ablate.base.registry import OnOff, Slot, StrictModel
 from ablate.core import names
 from ablate.core.facts import BASELINE
 from ablate.core.feature import grammar
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
-from ablate.study.sections.match import MatchSection, refusal
-from ablate.study.sections.seeds import Seeds, SeedsSection
+from ablate.study import designs as designs  # A study has a design whatever its workload
+from ablate.study.sections import MatchSection, Seeds, SeedsSection, refusal
 
 MAX_NAME = 100
 """Characters of the name of a study."""
 PLACEBO = "placebo"
-# A study has a design whatever its workload.
-CATALOGUE.load_package("study.designs")
 
 
 def _study_name(name: str) -> str:

@@ -10,8 +10,7 @@ import pytest
 from harness import ablate
 
 from ablate.base.errors import StudyError
-from ablate.study.given import resolved_text
-from ablate.study.prepare import prepare
+from ablate.study.prepare import prepare, resolved_text
 
 READER = Path(__file__).parents[1] / "reader.py"
 STUDY = """

@@ -45,14 +45,14 @@ def test_a_command_is_imported_only_when_it_is_asked_for() -> None:
     code += "print(*(name for name in sys.modules if name.startswith('ablate.commands.')))\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     loaded = {name.rpartition(".")[2] for name in done.stdout.splitlines()[-1].split()}
-    assert loaded == {"run", "options"}
+    assert loaded == {"run"}
 
 
 def test_a_command_is_called_as_its_file_is() -> None:
     (root,) = ablate.__path__
     folders = [Path(root, "commands"), *Path(root).glob("features/*/commands")]
     files = {path.stem for folder in folders for path in folder.glob("*.py")}
-    files -= {"__init__", "options", "own", "results"}
+    files -= {"__init__", "results"}
     assert {command.name for command in main.commands.values()} == set(main.commands) == files
 
 

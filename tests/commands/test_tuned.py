@@ -20,7 +20,7 @@ from ablate.commands.run import execute
 from ablate.features.search.table import SearchTable, table_of
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Options, Outcome
-from ablate.study.sections.seeds import TUNING_SEEDS_FROM
+from ablate.study.sections import TUNING_SEEDS_FROM
 
 Run = Callable[..., tuple[Outcome, str]]
 

@@ -8,7 +8,7 @@ from ablate.base.registry import CATALOGUE
 from ablate.components.feedforward import MLP, hidden_width
 from ablate.components.sizes import Sizes
 from ablate.models.build import initialise
-from ablate.study.labels import level_labels
+from ablate.study.patch import level_labels
 
 CATALOGUE.load_builtin()
 SIZES = Sizes(d_model=6, max_len=5)

@@ -158,9 +158,8 @@ def test_a_difference_that_tuning_moved_is_named() -> None:
     assert "not shown to have moved" in findings(searched(TWO), norms(placebo=False))[-1]
 
 
-@pytest.mark.parametrize("sampler", ["random", "tpe"])
-def test_the_lines_are_the_curves(sampler: str) -> None:
-    (picture,) = drawings(by_learning_rate(BEST, sampler=sampler), norms())
+def test_the_lines_are_the_curves() -> None:
+    (picture,) = drawings(by_learning_rate(BEST), norms())
     with style.context():
         (ax,) = picture.draw().axes
     lines = [line for line in ax.lines if len(line.get_xdata()) == 12]  # type: ignore[arg-type]
@@ -169,8 +168,7 @@ def test_the_lines_are_the_curves(sampler: str) -> None:
         mine = picture.data[picture.data["variant"] == name]
         np.testing.assert_array_equal(line.get_xdata(), mine["n"])
         np.testing.assert_array_equal(line.get_ydata(), mine["best"])
-        assert line.get_drawstyle() == ("default" if sampler == "random" else "steps-post")
-    assert len([band for band in ax.collections if band.get_paths()]) == (3 if sampler == "random" else 0)
+    assert len([band for band in ax.collections if band.get_paths()]) == 3
 
 
 @pytest.mark.parametrize("many", [False, True])

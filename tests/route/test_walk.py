@@ -12,13 +12,14 @@ from made_evidence import study
 from searching import PEAK_STUDY, prepared, train
 
 from ablate.analysis.claims import judge_claims
-from ablate.analysis.compare import compare, path_of, steps
+from ablate.analysis.compare import compare
 from ablate.base.errors import StudyError
 from ablate.core.facts import VariantFacts
 from ablate.core.record import Record
 from ablate.features.path import Steps
+from ablate.features.path.sections.path import Path as PathSection
+from ablate.features.path.sections.path import path_of, steps
 from ablate.report.section import Material
-from ablate.report.sections import differences
 from ablate.route.gather import gather
 from ablate.study.experiment import Experiment, facts_of
 
@@ -109,25 +110,23 @@ def test_the_steps_are_judged_on_the_seeds_of_the_study(write: Callable[..., Pat
     cells = found.cells()
     records = {cell.id: train(found, cell.trial) for cell in cells}
     evidence = gather(facts_of(found), cells, records)
-    table = steps(evidence)
-    assert list(table["path"]) == ["training.lr", "model.kind", "model.heads", "model.x"]
+    rows = steps(evidence)
     runs = evidence.trials.pivot(index="seed", columns="variant", values="score")
     assert sorted(runs.index) == [0, 1, 2]
-    d = runs["model.kind=wide,training.lr=0.001"] - runs["training.lr=0.001"]
-    row = table.iloc[1]
-    assert row["diff"] == pytest.approx(d.mean())
-    assert row["ci_low"] > 0
-    assert row["total"] == pytest.approx(
-        (runs["model.kind=wide,training.lr=0.001"] - runs["baseline"]).mean()
+    one, two, base = (
+        runs[name] for name in ("training.lr=0.001", "model.kind=wide,training.lr=0.001", "baseline")
     )
+    assert rows[1]["step_diff"][0] == pytest.approx((two - one).mean())
+    assert rows[1]["step_diff"][1] > 0
+    assert rows[1]["total"][0] == pytest.approx((two - base).mean())
     planned = compare(evidence)
     shown = Material(evidence, planned, judge_claims(evidence))
-    assert differences.Path().applies(shown)
-    _, printed = differences.Path().blocks(shown)
-    assert [row["label"] for row in printed.rows] == ["lr 0.001", "wide kind", "heads 3", "x 0.3"]
-    assert printed.rows[1]["diff"].startswith("+")
+    assert PathSection().applies(shown)
+    _, printed = PathSection().blocks(shown)
+    assert [row["adds"] for row in printed.rows] == ["lr 0.001", "wide kind", "heads 3", "x 0.3"]
+    assert printed.rows[1]["step_diff"].startswith("+")
     evidence.facts.variants[1:] = []
-    assert not differences.Path().applies(shown)
+    assert not PathSection().applies(shown)
 
 
 @pytest.mark.slow
@@ -140,7 +139,7 @@ def test_a_run_trains_and_reports_the_path(write: Callable[..., Path], tmp_path:
         assert len(list((tmp_path / "results/store/trials").glob("*.json"))) == 36
         assert f"{trained} trials to train" in done.stdout or not trained
     text = (tmp_path / "results/peaks/report.md").read_text()
-    assert f"## {differences.Path.title}\n" in text
+    assert f"## {PathSection.title}\n" in text
     assert "step 2 of the path to top takes model.kind" in text
 
 

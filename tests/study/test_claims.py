@@ -7,7 +7,7 @@ from harness import TOY
 from ablate.base.errors import Invalid, StudyError
 from ablate.core.metric import Metric
 from ablate.study.claims import Claimable, parse_claim
-from ablate.study.designs.design import Design
+from ablate.study.designs import Design
 from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ablate.base.errors import StudyError
 from ablate.study.experiment import Choice, Experiment, facts_of
-from ablate.study.labels import level_labels
+from ablate.study.patch import level_labels
 from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\nmodel: {{effect: 0.5}}\n"

@@ -10,7 +10,7 @@ from harness import TOY
 
 from ablate.base.errors import StudyError
 from ablate.route.cautions import cautions
-from ablate.study.designs.fractional import cells, generators
+from ablate.study.designs import cells, generators
 from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"

@@ -14,9 +14,8 @@ from ablate.base.registry import CATALOGUE
 from ablate.commands.guide import text_of
 from ablate.commands.templates.fill import create_part, create_task, study_text
 from ablate.study.document import read_document
-from ablate.study.given import resolved_text
 from ablate.study.json_schema import study_schema
-from ablate.study.prepare import prepare
+from ablate.study.prepare import prepare, resolved_text
 
 ROOT = Path(__file__).parents[2]
 

@@ -13,7 +13,7 @@ from ablate.base.registry import CATALOGUE
 from ablate.models.reference import places, section_with
 from ablate.study.match import Matcher
 from ablate.study.patch import apply_patches, value_at
-from ablate.study.sections.match import MatchSection
+from ablate.study.sections import MatchSection
 from ablate.training.trial import parse
 from ablate.training.workload import SequenceWorkload
 

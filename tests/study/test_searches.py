@@ -7,7 +7,7 @@ import pytest
 from searching import GRID, PEAK_STUDY, SWEEP, prepared
 
 from ablate.features.search.spec import DEFAULT_TRIALS, SearchSpec
-from ablate.study.sections.seeds import TUNING_SEEDS_FROM
+from ablate.study.sections import TUNING_SEEDS_FROM
 
 OVER = "over: {model.x: {float: [0, 1]}}"
 

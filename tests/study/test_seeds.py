@@ -8,8 +8,7 @@ from harness import TOY_STUDY
 
 from ablate.base.errors import StudyError
 from ablate.study.experiment import facts_of
-from ablate.study.given import resolved_text
-from ablate.study.prepare import prepare
+from ablate.study.prepare import prepare, resolved_text
 
 FROM_100 = TOY_STUDY.replace("seeds: 3", "seeds: {from: 100, count: 2}")
 LISTED = TOY_STUDY.replace("seeds: 3", "seeds: [7, 0, 3]")

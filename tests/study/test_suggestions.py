@@ -2,8 +2,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from ablate.base.registry import CATALOGUE
+from ablate.study.patch import OTHER_WORDS, paths_of
 from ablate.study.prepare import prepare
-from ablate.study.suggestions import OTHER_WORDS, paths_of
 
 STUDY = """\
 name: x

@@ -21,12 +21,12 @@ from ablate.core.cell import Cell
 from ablate.core.feature import Feature
 from ablate.core.metric import sign
 from ablate.core.record import Record, lost_to_its_variant, on_validation
-from ablate.study.designs.design import Kind, T
+from ablate.study.designs import Kind, T
 
 if TYPE_CHECKING:
     from ablate.core.events import Progress
     from ablate.route.running import Run
-    from ablate.study.designs.design import Variant
+    from ablate.study.designs import Variant
     from ablate.study.experiment import Experiment
 
 MAX_CHANGES = 20
@@ -99,7 +99,7 @@ class Steps:
     """A plan that asks for the changes left, adds the best, and asks again; see `core.plan.Plan`."""
 
     def __init__(self, experiment: Experiment) -> None:
-        from ablate.study.sections.seeds import TUNING_SEEDS_FROM
+        from ablate.study.sections import TUNING_SEEDS_FROM
 
         assert experiment.design.kind is not None
         config = experiment.design.kind.config
@@ -120,7 +120,7 @@ class Steps:
                 scores = {path: self._score(cells, records) for path, cells in self.open.items()}
                 if None in scores.values():
                     return []
-                self._take({path: score for path, score in scores.items() if score is not None})
+                self._take(scores)
             rest = [path for path in self.changes if path not in self.taken]
             self.open = {}
             if len(rest) < 2:
@@ -192,12 +192,11 @@ class Steps:
             values.append(value if record.status == "completed" and math.isfinite(value) else worst)
         return fmean(values)
 
-    def _take(self, scores: Mapping[str, float]) -> None:
+    def _take(self, scores: Mapping[str, Any]) -> None:
         from ablate.report.words import say
-        from ablate.study.sections.seeds import in_words
+        from ablate.study.sections import in_words
 
-        best = max(scores, key=lambda path: scores[path])
+        best, *others = sorted(scores, key=lambda path: -scores[path])
         self.taken.append(best)
-        others = [path for path in scores if path != best]
         step, seeds = (len(self.taken), self.target.name, best, others), in_words(self.seeds)
         self.remarks.append(say("figures.path_step", *step, self.experiment.metric, seeds))

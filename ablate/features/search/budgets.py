@@ -16,12 +16,12 @@ from ablate.core.facts import Facts
 from ablate.core.metric import sign
 from ablate.features.search.table import Parameter, SearchTable, with_values
 
+# Share of a range, on its scale, that counts as its edge.
 EDGE = 0.05
-"""Share of a range, on its scale, that counts as its edge."""
+# Share of the budget over which the best must have stopped rising.
 LAST = 1 / 3
-"""Share of the budget over which the best must have stopped rising."""
+# Statuses of a setting that was not trained to its end on every seed: its value, if it has one, does not count.
 UNFINISHED = ("pruned", "failed", "invalid")
-"""Statuses of a setting that was not trained to its end on every seed: its value, if it has one, does not count."""
 CURVE_COLUMNS = ("variant", "task", "n", "best", "low", "high")
 BUDGET_COLUMNS = (
     *("variant", "task", "settings", "seeds", "trainings", "diverged", "pruned", "failed", "invalid"),
@@ -37,36 +37,30 @@ def sampled_by(searched: SearchTable, sampler: str) -> bool:
 
 
 def budget_curves(searched: SearchTable, facts: Facts) -> pd.DataFrame:
-    """One row per variant, task and n = 1 … N: the best of n settings on the first objective, in its own units.
+    """One row per variant, task and n = 1 … N: the expected best of n random settings on the first objective.
 
-    Columns: variant, task, n, best, low, high. Of a random search `best` is the expected best of n settings (Tang et
-    al. 2020), and low and high are one standard deviation of it away (Dodge et al. 2019), within the values found.
-    The settings of other samplers depend on each other, in their order: `best` is then the best of the first n, and
-    low and high are NaN.
+    Columns: variant, task, n, best (Tang et al. 2020), low and high: one standard deviation away (Dodge et al. 2019),
+    within the values found, in the objective's own units. No rows for other samplers, whose settings depend on one
+    another, nor for a search without any value.
 
     Every setting counts. One that was pruned, failed or could not be built, or that diverged and has no value for
     that, is a draw that found nothing better: it counts as the objective's floor or, where that is lower or there is
-    no floor, as the worst value found on the task. For a pruned one that is a lower bound. A search without any
-    value has no rows.
+    no floor, as the worst value found on the task. For a pruned one that is a lower bound.
     """
     target = searched.facts.objectives[0]
-    up = sign(target)
-    frames = [pd.DataFrame(columns=list(CURVE_COLUMNS))]
-    for task in (t.name for t in facts.tasks):
-        found = {v.name: up * _values(searched, v.name, task) for v in facts.variants}
+    up, frames = sign(target), [pd.DataFrame(columns=list(CURVE_COLUMNS))]
+    for task in facts.tasks if sampled_by(searched, "random") else ():
+        found = {v.name: up * _values(searched, v.name, task.name) for v in facts.variants}
         known = [x for values in found.values() for x in values[~np.isnan(values)]]
         worst = min([*known, *([] if target.floor is None else [up * target.floor])], default=NAN)
         for name, values in found.items():
-            if np.isnan(values).all():
-                continue
-            values = np.where(np.isnan(values), worst, values)
-            best, bounds = np.maximum.accumulate(values), np.full((2, len(values)), NAN)
-            if sampled_by(searched, "random"):
+            if not np.isnan(values).all():
+                values = np.where(np.isnan(values), worst, values)
                 best, sd = expected_best(values)
-                bounds = np.clip([best - sd, best + sd], values.min(), values.max())
-            low, high = np.sort(up * bounds, axis=0)
-            columns = {"n": np.arange(1, len(values) + 1), "best": up * best, "low": low, "high": high}
-            frames.append(pd.DataFrame({"variant": name, "task": task, **columns}))
+                bounds = up * np.clip([best - sd, best + sd], values.min(), values.max())
+                low, high = np.sort(bounds, axis=0)
+                columns = {"n": np.arange(1, len(best) + 1), "best": up * best, "low": low, "high": high}
+                frames.append(pd.DataFrame({"variant": name, "task": task.name, **columns}))
     return pd.concat(frames[1:] or frames, ignore_index=True)
 
 
@@ -85,7 +79,7 @@ def budgets(searched: SearchTable, facts: Facts, curves: pd.DataFrame) -> pd.Dat
         curve = curves[(curves["variant"] == variant) & (curves["task"] == task)]
         best = sign(target) * curve["best"].to_numpy(float)
         before = math.ceil(len(best) * LAST) + 1
-        grows = len(best) > 2 and facts.margin is not None and not sampled_by(searched, "grid")
+        grows = len(best) > 2 and facts.margin is not None
         chosen = rows[rows["chosen"] == variant].head(1)
         values = dict.fromkeys(searched.paths) | dict(
             *chosen[searched.paths].dropna(axis=1).to_dict("records")

@@ -12,8 +12,8 @@ from ablate.core.metric import Description, sign
 from ablate.core.record import Record, on_validation
 from ablate.features.search.table import Objective
 
+# Statuses of a training that ended without a value, for a reason of its setting.
 LOST = ("diverged", "failed")
-"""Statuses of a training that ended without a value, for a reason of its setting."""
 
 
 def worst(objective: Objective) -> float:

@@ -27,9 +27,9 @@ from ablate.search.parts import quiet
 if TYPE_CHECKING:
     import optuna
 
+# From a number and a point to the cells of a setting, one for each tuning seed, and what is known of it without
+# training; raises `Invalid` where it cannot be built.
 Prepare = Callable[[int, Point], tuple[list[Cell], Description]]
-"""From a number and a point to the cells of a setting, one for each tuning seed, and what is known of it without
-training; raises `Invalid` where it cannot be built."""
 
 
 @dataclass
@@ -38,13 +38,13 @@ class Setting:
 
     asked: optuna.Trial
     point: Point
+    # One for each tuning seed.
     cells: list[Cell] = field(default_factory=list)
-    "One for each tuning seed."
     description: Description | None = None
+    # Why it cannot be built.
     invalid: str = ""
-    "Why it cannot be built."
+    # What the pruner has seen, by step or by place of the seed.
     shown: dict[int, float] = field(default_factory=dict)
-    "What the pruner has seen, by step or by place of the seed."
     pruned_at: int | None = None
 
 

@@ -19,7 +19,7 @@ from pydantic.json_schema import SkipJsonSchema
 from ablate.base.registry import OnOff, Slot, StrictModel
 from ablate.features.search.table import winner_names
 from ablate.search.parts import TPE, NoPruner, Random
-from ablate.study.sections.match import refusal
+from ablate.study.sections import refusal
 
 Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 Integers = Annotated[list[int], Field(min_length=2, max_length=2)]
@@ -38,18 +38,16 @@ class _Range(StrictModel):
 
     @model_validator(mode="after")
     def _rises(self) -> _Range:
-        low, high = self.bounds
-        if low == high:
-            raise refusal("is empty: it holds one value", "[low, high] with low < high")
-        if low > high:
-            raise refusal("is inverted", "[low, high] with low < high")
-        if self.log and low <= 0:
-            raise refusal(f"has no logarithm at {low:g}", "with log: true, low > 0")
-        step = getattr(self, "step", None) or 0
-        if step > high - low:
-            raise refusal(f"holds no step of {step:g}", f"a step of at most {high - low:g}")
-        if step and self.log:
-            raise refusal("cannot have both log and step", "one of them")
+        (low, high), step = self.bounds, getattr(self, "step", None) or 0
+        rules = (
+            (low < high, "is empty or inverted", "[low, high] with low < high"),
+            (not self.log or low > 0, f"has no logarithm at {low:g}", "with log: true, low > 0"),
+            (step <= high - low, f"holds no step of {step:g}", f"a step of at most {high - low:g}"),
+            (not (step and self.log), "cannot have both log and step", "one of them"),
+        )
+        for holds, rule, allowed in rules:
+            if not holds:
+                raise refusal(rule, allowed)
         return self
 
     @property
@@ -108,8 +106,8 @@ Values = Annotated[
     BeforeValidator(_one_kind),
     PlainSerializer(lambda value: value.model_dump(exclude_defaults=True)),
 ]
+# Path → the values that are searched.
 Space = Annotated[dict[str, Values], Field(min_length=1)]
-"""Path → the values that are searched."""
 
 
 def _no_storage(value: Any) -> None:

@@ -14,18 +14,15 @@ from typing import Any
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, listed, nearest, shown
 from ablate.features.search.section import Choice, FloatRange, IntRange
 from ablate.features.search.table import Parameter
-from ablate.study.checks import Draft, attempt
-from ablate.study.designs.design import Config
-from ablate.study.labels import level_labels
-from ablate.study.patch import apply_patches, has_path, key_of, value_at
+from ablate.study.checks import Draft
+from ablate.study.designs import Config
+from ablate.study.patch import apply_patches, key_of, level_labels, value_at
 
 Point = dict[str, Any]
+# Path of another parameter → its values of which one must hold; all conditions must.
 Conditions = Mapping[str, tuple[Any, ...]]
-"""Path of another parameter → its values of which one must hold; all conditions must."""
+# Points of a grid.
 MAX_POINTS = 100_000
-"""Points of a grid."""
-MAX_BUILT = 64
-"""Whole numbers that are all built; of a longer range the ends are."""
 TAKE_OUT = "Take one of them out"
 
 
@@ -34,23 +31,15 @@ class Space:
     """Parameters, each after those that its conditions name."""
 
     parameters: tuple[Parameter, ...]
+    # Path → label → value, of parameters that are choices.
     choices: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    "Path → label → value, of parameters that are choices."
+    # By path, of parameters that are not always searched.
     conditions: Mapping[str, Conditions] = field(default_factory=dict)
-    "By path, of parameters that are not always searched."
 
     def active(self, parameter: Parameter, point: Mapping[str, Any]) -> bool:
         """Whether the conditions of a parameter hold at a point, as far as that is known."""
         conditions = self.conditions.get(parameter.path, {})
         return all(path in point and point[path] in values for path, values in conditions.items())
-
-    def consistent(self, point: Mapping[str, Any]) -> Point:
-        """A point without the paths whose conditions do not hold."""
-        found: Point = {}
-        for parameter in self.parameters:
-            if parameter.path in point and self.active(parameter, found):
-                found[parameter.path] = point[parameter.path]
-        return found
 
     def patches(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Path → value, as a variant changes them."""
@@ -108,10 +97,10 @@ class SpaceReader:
     """Reads the space of one search; problems are reported to the document."""
 
     draft: Draft
+    # search or tune.
     kind: str
-    "search or tune."
+    # The configs that the search will change, by the name of their variant.
     bases: Sequence[tuple[str, Config]]
-    "The configs that the search will change, by the name of their variant."
 
     def read(self, over: Mapping[str, Choice | FloatRange | IntRange]) -> Space | None:
         """The space; None where something is wrong with it."""
@@ -169,79 +158,48 @@ class SpaceReader:
         self, path: str, when: str | list[str], parameters: Mapping[str, Parameter]
     ) -> Conditions:
         """The conditions of the `when` of a path."""
-        conditions: dict[str, tuple[Any, ...]] = {}
+        found: dict[str, tuple[Any, ...]] = {}
         others = {other: p for other, p in parameters.items() if other != path}
         for text in [when] if isinstance(when, str) else when:
             with self.draft.document.reporting(self.kind, "over", path, "when"):
-                other, values = _condition(text, path, others)
-                both = tuple(value for value in values if value in conditions.get(other, values))
-                if not both:
+                other, values = _condition(text, others)
+                found[other] = tuple(value for value in values if value in found.get(other, values))
+                if not found[other]:
                     raise Invalid("", "can never hold together with the other conditions", text)
-                conditions[other] = both
-        return conditions
+        return found
 
     def _check(self, space: Space, parameter: Parameter, name: str, base: Config) -> None:
-        """Raises `Invalid` for a parameter that does not fit one base."""
-        path, needed = parameter.path, space.satisfying(parameter)
-        context = self._patched(base, space.patches(needed))
+        """Raises `Invalid` for a path that one base does not have, or a value that it cannot have there.
+
+        Whether all values together can be built shows in the search: a setting that cannot is listed as invalid.
+        """
+        context = self._patched(base, space.patches(space.satisfying(parameter)))
         if context is None:
             return  # The parameters that its conditions name are at fault, and are reported there.
         try:
-            value_at(context, path)
+            value_at(context, parameter.path)
         except Invalid as error:
             where = "" if name == "baseline" else f" in {name}"
             problems = (replace(p, rule=p.rule + where, given=NOT_GIVEN) for p in error.problems)
             raise Invalid.many(problems) from None
-        for outer in space.parameters:
-            for label in outer.choices if path.startswith(f"{outer.path}.") else ():
-                point = space.consistent(space.satisfying(outer) | needed | {outer.path: label})
-                config = self._patched(base, space.patches(point)) if space.active(parameter, point) else None
-                if config is not None and not has_path(config, path):
-                    hint = f"Say when it is searched, with `when: {outer.path}=…`, or take one of them out"
-                    raise Invalid("", f"does not exist with {outer.path}={label}", hint=hint)
-        self._check_values(space, parameter, context)
-
-    def _check_values(self, space: Space, parameter: Parameter, context: Config) -> None:
-        """Every choice, or both ends of a range, must be a value that the path can have, and one of all a config that
-        can be built.
-        """
-        path, values, refused = parameter.path, parameter.ends(), False
-        for index, value in enumerate(values):
+        for index, value in enumerate(parameter.ends()):
             try:
-                self.draft.resolve(apply_patches(context, {path: space.value(parameter, value)}))
+                self.draft.resolve(apply_patches(context, {parameter.path: space.value(parameter, value)}))
             except Invalid as error:
-                at = (self.kind, "over", path, parameter.kind, index)
-                refused = True
+                at = (self.kind, "over", parameter.path, parameter.kind, index)
                 for problem in error.problems:
                     self.draft.document.report(replace(problem, path=at))
-        if parameter.kind == "int" and parameter.num_values() <= MAX_BUILT:
-            values = parameter.values()
-        problems: list[Problem] = []
-        for value in () if refused else values:
-            config = self.draft.resolve(apply_patches(context, {path: space.value(parameter, value)}))
-            found = attempt(self.draft.workload.check, config)[1]
-            if not found:
-                return
-            problems += [replace(found[0], rule=f"{found[0].rule}, whatever its value", path=(), given=value)]
-        if problems:
-            raise Invalid.many(problems[:1])
 
 
-def _condition(text: str, path: str, others: Mapping[str, Parameter]) -> tuple[str, list[Any]]:
+def _condition(text: str, others: Mapping[str, Parameter]) -> tuple[str, list[Any]]:
     """The path and the values that a `PATH=LEVEL` names, of one of the other parameters; raises `Invalid`."""
-    named, equals, level = (part.strip() for part in text.partition("="))
-    if not equals or named not in others:
-        rule = "must be PATH=LEVEL, of another path that is searched"
-        if equals and named != path:
-            rule = f"names {named}, which is not searched: search it too, or leave the condition out"
-        raise Invalid("", rule, text, listed(others) or "none", nearest(named, others))
-    other = others[named]
-    if other.kind == "float":
-        rule = f"names {named}, a float, which seldom takes one exact value"
-        raise Invalid("", rule, text, "a choice or a whole number")
-    known = other.values() if other.num_values() <= MAX_POINTS else []
-    values = [v for v in known if level in _names(v)]
-    if not values:
+    named, _, level = (part.strip() for part in text.partition("="))
+    able = [path for path, other in others.items() if other.kind != "float"]
+    if named not in able:
+        rule = "must be PATH=LEVEL, of another path that is searched, over choices or whole numbers"
+        raise Invalid("", rule, text, listed(able) or "none", nearest(named, able))
+    known = others[named].values() if others[named].num_values() <= MAX_POINTS else []
+    if not (values := [value for value in known if level in _names(value)]):
         near = nearest(level, itertools.chain.from_iterable(map(_names, known)))
         raise Invalid("", f"names a level that {named} does not take", text, listed(known), near)
     return named, values

@@ -14,7 +14,7 @@ from ablate.features.search.table import WINNER, Objective, SearchFacts
 from ablate.search.parts import check_pruner, check_sampler
 from ablate.study.checks import Draft
 from ablate.study.document import PathKey
-from ablate.study.sections.seeds import TUNING_SEEDS_FROM
+from ablate.study.sections import TUNING_SEEDS_FROM
 
 COSTS = ("parameters", "flops", "compute")
 STABILITY = ("divergence_rate", "seed_spread")
@@ -32,8 +32,8 @@ class SearchSpec:
     trials: int
     seeds: tuple[int, ...]
     batch: int
+    # `last`, or `best_validation`: the evaluation that counts.
     at: str
-    "`last`, or `best_validation`: the evaluation that counts."
     winners: int = 1
 
     def facts(self) -> SearchFacts:

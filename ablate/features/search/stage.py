@@ -20,18 +20,17 @@ from ablate.features.search.search import Search, SearchPlan
 from ablate.features.search.space import Point
 from ablate.features.search.spec import SearchSpec
 from ablate.features.search.table import NAME, SearchTable, table_of, tabulated, winner_names
-from ablate.records.store import Store
 from ablate.report.words import say
 from ablate.route.gather import gather
 from ablate.route.running import Run
-from ablate.study.designs.design import Variant
+from ablate.study.designs import Variant
 from ablate.study.experiment import Choice, Experiment, facts_of
 from ablate.study.schema import PLACEBO
 
+# Roles of the trainings of a search, and of variants as the study gives them.
 TRIED, UNTUNED = "tried", "untuned"
-"""Roles of the trainings of a search, and of variants as the study gives them."""
+# On whose versions it depends what a sampler suggests.
 PACKAGES = ("optuna", "numpy", "scipy")
-"""On whose versions it depends what a sampler suggests."""
 
 
 def settles(experiment: Experiment, options: Any = None) -> bool:
@@ -55,7 +54,7 @@ def settle(run: Run) -> Experiment:
         for index in range(len(experiment.tasks))
     ]
     plan = SearchPlan(every, run.folder.trial_list.add)
-    _compare_versions(run, spec, _missing(plan, run.store))
+    _compare_versions(run, spec, plan.left)
     judged = 1 + spec.winners + experiment.study.placebo if sweeps else len(searched)
     records = run.drive(plan, later=_judging(experiment, judged))
     cells = list(plan.cells.values())
@@ -89,18 +88,6 @@ def _search(experiment: Experiment, spec: SearchSpec, variant: Variant, index: i
     return Search(spec, prepare, variant.name, task, stream)
 
 
-def _missing(plan: SearchPlan, store: Store) -> int:
-    """The most trainings that are left, once the store has answered the searches as far as it goes."""
-    known: dict[str, Record] = {}
-    while True:
-        asked = {cell.id: cell.trial for cell in plan.ask(known) if cell.id not in known}
-        found = {trial_id: store.load(trial) for trial_id, trial in asked.items()}
-        new = {i: r for i, r in found.items() if r and store.is_finished(r, pruned=asked[i].prunable)}
-        if not new:
-            return len(asked) + plan.left
-        known |= new
-
-
 def _versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in PACKAGES}
 
@@ -113,7 +100,7 @@ def _compare_versions(run: Run, spec: SearchSpec, most: int) -> None:
     changed = [
         f"{name} {then.get(name, 'of another version')}" for name in now if then.get(name) != now[name]
     ]
-    if most and before and changed and before["parameters"] == [asdict(p) for p in spec.space.parameters]:
+    if before and changed and before["parameters"] == [asdict(p) for p in spec.space.parameters]:
         run.say(say("search.versions", changed, [f"{n} {version}" for n, version in now.items()], most))
 
 

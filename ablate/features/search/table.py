@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
     from optuna.study import StudyDirection
 
+# Of the file and of the facts.
 NAME = "search"
-"""Of the file and of the facts."""
+# The variant that is the best setting of a sweep; the next is `winner-2`.
 WINNER = "winner"
-"The variant that is the best setting of a sweep; the next is `winner-2`."
 COLUMNS = (
     *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
     *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values"),
@@ -41,14 +41,14 @@ pruned_at      the step, or the number of seeds trained, at which it was pruned
 ids            of the records, in order of the seeds
 values         of the first objective, in the same order, NaN where a seed has none
 """
+# Statuses of settings that have a value.
 OUTCOMES = ("completed", "diverged")
-"""Statuses of settings that have a value."""
+# Optuna's states of settings by their statuses; all others are pruned.
 STATES = {"completed": "COMPLETE", "diverged": "COMPLETE", "failed": "FAIL"}
-"""Optuna's states of settings by their statuses; all others are pruned."""
+# Significant digits to which a float is used, so that the value reported is the value trained.
 DIGITS = 4
-"""Significant digits to which a float is used, so that the value reported is the value trained."""
+# Significant digits that any float can have.
 EXACT = 12
-"""Significant digits that any float can have."""
 TYPES: dict[str, type] = {"int": int, "float": float, "choice": str}
 
 
@@ -57,16 +57,16 @@ class Parameter:
     """One searched path, and its values: numbers, or the labels of choices."""
 
     path: str
+    # float, int or choice.
     kind: str
-    "float, int or choice."
     low: float | None = None
     high: float | None = None
     log: bool = False
     step: float | None = None
+    # Labels.
     choices: list[str] = field(default_factory=list)
-    "Labels."
+    # The condition under which it is searched; nothing: always.
     when: str = ""
-    "The condition under which it is searched; nothing: always."
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -129,12 +129,12 @@ class Objective:
     """One number that is searched for; also the name of a column."""
 
     name: str
+    # max or min.
     direction: str
-    "max or min."
+    # validation, own (a metric of a workload that measures none on validation data), cost or stability.
     source: str
-    "validation, own (a metric of a workload that measures none on validation data), cost or stability."
+    # The value of a seed that diverged: that of guessing, where the metric declares it.
     floor: float | None = None
-    "The value of a seed that diverged: that of guessing, where the metric declares it."
 
     @property
     def measured(self) -> bool:
@@ -148,16 +148,16 @@ class SearchFacts:
 
     parameters: list[Parameter]
     objectives: list[Objective]
+    # Name and parameters, as a label.
     sampler: str
-    "Name and parameters, as a label."
     pruner: str
+    # Asked for, of each search.
     trials: int
-    "Asked for, of each search."
+    # The tuning seeds.
     seeds: list[int]
-    "The tuning seeds."
     batch: int
+    # Of the packages on which it depends what was tried; none where they were not noted.
     versions: dict[str, str] = field(default_factory=dict)
-    "Of the packages on which it depends what was tried; none where they were not noted."
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> SearchFacts:

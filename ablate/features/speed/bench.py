@@ -26,7 +26,7 @@ from ablate.route.publish import publish
 from ablate.route.revisit import reread
 from ablate.route.running import reference
 from ablate.study.experiment import Experiment, facts_of
-from ablate.study.given import resolved_text
+from ablate.study.prepare import resolved_text
 
 Say = Callable[[str], None]
 

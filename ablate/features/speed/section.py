@@ -10,8 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from ablate.base.registry import OnOff, StrictModel
 from ablate.core.facts import Facts
 from ablate.core.speed import CALLS, TimedCall
-from ablate.study.sections.grid import Number, one_path, rising
-from ablate.study.sections.match import refusal
+from ablate.study.sections import Number, one_path, refusal, rising
 
 LEAST = 0.02
 """The share of time below which no variant is called faster or slower."""

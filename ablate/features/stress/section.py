@@ -8,8 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
-from ablate.study.sections.grid import Number, one_path, rising
-from ablate.study.sections.match import refusal
+from ablate.study.sections import Number, one_path, refusal, rising
 
 UNEVEN = 2 - 1e-9
 """A step of a grid is shorter than so many of another: 1, 2, 5, 10 and 1, 3, 10 count as even."""

@@ -1,9 +1,9 @@
-"""Differences from the baseline (a forest plot, along a path, over training steps), and the metric against cost."""
+"""Differences from the baseline (a forest plot, and over training steps), and the metric against cost."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -13,7 +13,6 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from ablate.analysis.compare import path_of, steps
 from ablate.analysis.learning import trajectory
 from ablate.analysis.paired import mean_interval
 from ablate.analysis.runs import Runs
@@ -22,22 +21,16 @@ from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.feature import features
 from ablate.core.metric import Metric, undominated
-from ablate.core.short_names import level_name
 from ablate.report.draw import marks, style
 from ablate.report.draw.marks import Limits, plain, ticks, unit_label, views
 from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
 from ablate.report.draw.style import DOTTED, EXPLORATORY, LEVELS, colour, named, short, tell
-from ablate.report.section import Block, Material, Picture, Section, Text, by_task
+from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import (
-    Column,
-    Row,
-    Table,
     difference,
     in_lines,
     is_true,
     rows_of,
-    significant,
-    tabulated,
 )
 from ablate.report.verdicts import level_of, names_of, planned_rows
 from ablate.report.words import say
@@ -104,47 +97,6 @@ def _views(data: pd.DataFrame, margin: float | None, span: float | None) -> list
     lows, highs = data["low"].fillna(data["value"]), data["high"].fillna(data["value"])
     reach = math.inf if span is None else max(span, data["value"].abs().max())
     return views(lows.clip(-reach), highs.clip(upper=reach), (-margin, margin) if margin else (0.0, 0.0))
-
-
-class Path(Section):
-    """A table a task."""
-
-    place = 55
-    title = "The path"
-    open = True
-
-    def applies(self, material: Material) -> bool:
-        return len(path_of(material.facts)) > 1
-
-    def blocks(self, material: Material) -> Iterator[Block]:
-        facts, found = material.facts, steps(material.evidence)
-        yield Text(say("figures.path_guide"), aside=True)
-        for task in facts.tasks:
-            if len(rows := found[found["task"] == task.name]):
-                yield _path_table(facts, rows_of(rows), task.name)
-
-
-def _path_table(facts: Facts, rows: Sequence[Row], task: str) -> Table:
-    variants = {variant.name: variant for variant in facts.variants}
-
-    def adds(row: Row) -> str:
-        level = variants[row["variant"]].changes[row["path"]]
-        return facts.labels.get(f"{row['path']}={level}") or level_name(row["path"], level)
-
-    def change(*keys: str) -> Callable[[Row], str]:
-        return lambda row: difference(*(row[key] for key in keys))
-
-    columns = [
-        Column("step", "Step"),
-        Column("label", "Adds", words=True, show=adds),
-        Column("mean", facts.metric, True, show=lambda row: significant(row["mean"])),
-        Column("diff", "From the step before [95 %]", True, show=change("diff", "ci_low", "ci_high")),
-        Column("total", "From the baseline [95 %]", True, show=change("total", "total_low", "total_high")),
-        Column("n", "Seeds", True),
-    ]
-    return tabulated(
-        columns, rows, say("cost.path_table", task if len(facts.tasks) > 1 else ""), "trials.parquet"
-    )
 
 
 class OverSteps(Section):

@@ -8,8 +8,7 @@ from harness import TOY_STUDY, problems
 
 from ablate.study.document import read_document
 from ablate.study.experiment import facts_of
-from ablate.study.given import resolved_text
-from ablate.study.prepare import prepare
+from ablate.study.prepare import prepare, resolved_text
 
 STUDY = """\
 name: stress

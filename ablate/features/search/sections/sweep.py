@@ -1,24 +1,24 @@
-"""What a sweep found: its winners on fresh seeds, the Pareto front, the best settings, and all that was tried."""
+"""What a sweep found: its winners on fresh seeds, the best settings, all that was tried, and Optuna's own figures."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
+from typing import Any
 
+import matplotlib
 import numpy as np
 import pandas as pd
-import seaborn
+from matplotlib import pyplot
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter
 
 from ablate.base import wording
 from ablate.core.evidence import Evidence
 from ablate.core.facts import BASELINE
-from ablate.core.metric import sign, undominated
 from ablate.features.search.shown import FILE, OfSearch, named, setting, space_table, table, value
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
-from ablate.report.draw.style import colour
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
 from ablate.report.tables import (
     NOTHING,
@@ -33,13 +33,25 @@ from ablate.report.tables import (
     text,
 )
 from ablate.report.words import say
+from ablate.search.parts import quiet
 
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
-TOP, MAX_REASONS, MAX_NUMBERS = 20, 20, 8
+TOP, MAX_NUMBERS = 20, 8
+# Optuna's name of a figure → the end of the name of its file, and its title.
+FIGURES = {
+    "pareto_front": ("front", "Pareto front"),
+    "optimization_history": ("history", "History"),
+    "param_importances": ("importances", "Importances"),
+    "slice": ("slices", "Slices"),
+    "parallel_coordinate": ("parallel", "Parallel coordinates"),
+    "contour": ("contour", "Contour"),
+}
+# Settings with a value below which nothing but their history is drawn.
+LEAST = 8
 
 
 class Sweep(OfSearch, Section):
-    """The winners with the baseline, which was not searched; the front; the best settings; how every setting ended."""
+    """The winners with the baseline, which was not searched; the best settings; how every setting ended."""
 
     kind = "sweep"
     place = 60
@@ -50,7 +62,6 @@ class Sweep(OfSearch, Section):
         searched = table(material)
         if winners := winner_table(searched, material.evidence):
             yield from (winners, Text(say("search.winners_guide"), aside=True))
-        yield from _fronts(searched)
         if best := best_table(searched):
             yield Folded(say("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
         tried: list[Block] = [status_table(searched), space_table(searched), Terms(how_searched(searched))]
@@ -82,21 +93,20 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
     rows = []
     for metric in metrics:
         for row in [*searched.winners.to_dict("records"), {"chosen": BASELINE}]:
-            seen, chosen = number(row.get(metric.name)), row["chosen"]
-            mean, spread, _ = fresh(evidence, metric, chosen, metric.source)
-            test = fresh(evidence, metric, chosen, "test")
+            seen, trials = number(row.get(metric.name)), fresh(evidence, metric, row["chosen"])
+            mean, spread = number(trials["validation"].mean()), number(trials["validation"].std())
             change = None if seen is None or mean is None else mean - seen
             rows.append(
                 {
-                    "variant": chosen,
+                    "variant": row["chosen"],
                     "metric": metric.name,
                     "tuning": plus_minus(seen, number(row.get("spread")) if metric is metrics[0] else None),
                     "fresh": plus_minus(mean, spread),
                     "change": NOTHING
                     if change is None
                     else wording.plus(change, wording.decimals(spread or 0)),
-                    "test": plus_minus(*test[:2]),
-                    "n": test[2],
+                    "test": plus_minus(number(trials["test"].mean()), number(trials["test"].std())),
+                    "n": trials["test"].count(),
                     "setting": setting(searched, row) if metric.name in row else "",
                 }
             )
@@ -118,91 +128,33 @@ def judged_as(evidence: Evidence, winner: str) -> str:
     return winner if winner in [variant.name for variant in evidence.facts.variants] else BASELINE
 
 
-def fresh(
-    evidence: Evidence, metric: Objective, winner: str, of: str
-) -> tuple[float | None, float | None, int]:
-    """Mean, standard deviation and number of the values of a metric on the study's own seeds.
+def fresh(evidence: Evidence, metric: Objective, winner: str) -> pd.DataFrame:
+    """A metric on the study's own seeds: `test`, and `validation` at the last step, where the workload has it.
 
-    `of`: `test`, or the source of the objective. Validation data count at the last step, and a seed that diverged as
-    guessing where the metric says what that is.
+    A seed that diverged counts as guessing on validation data where the metric says what that is.
     """
     trials = evidence.trials[evidence.trials["variant"] == judged_as(evidence, winner)]
-    values = trials[evidence.facts.column_of(metric.name)].astype(float)
-    if of == "validation":
+    test = validation = trials[evidence.facts.column_of(metric.name)].astype(float)
+    if metric.source == "validation":
         name = f"validation_{metric.name}"
         curves = evidence.curves[evidence.curves["metric"] == name].sort_values("step")
         ends = trials["id"].map(curves.drop_duplicates("id", keep="last").set_index("id")["value"])
-        values = trials[name].fillna(ends) if name in trials else ends
-    if of != "test" and metric.floor is not None:
-        values = values.mask(trials["status"] == "diverged", metric.floor)
-    known = values[np.isfinite(values)]
-    spread = float(known.std()) if len(known) > 1 else None
-    return (float(known.mean()) if len(known) else None), spread, len(known)
-
-
-def _fronts(searched: SearchTable) -> Iterator[Picture]:
-    """The first objective against each other one or, where it is alone, against the number of parameters."""
-    upright, *others = searched.facts.objectives
-    if not others and upright.name not in COSTS:
-        others = [Objective("parameters", "min", "cost")]
-    for i, across in enumerate(others):
-        data = pareto(searched, upright, across)
-        if data["x"].nunique() > 1:
-            name, against, front = named(upright), named(across), int(data["front"].sum())
-            yield Picture(
-                f"sweep-front{f'-{i + 1}' if i else ''}",
-                say("search.front_title", name, against),
-                say("search.front", front),
-                say("search.front_alt", name, len(data), against, front),
-                data,
-                draw_front,
-                (upright, across),
-            )
-
-
-def pareto(searched: SearchTable, upright: Objective, across: Objective) -> pd.DataFrame:
-    """One row per setting with both values: number, status, chosen, x, y, front (of these two alone)."""
-    found = with_values(searched.trials, [upright, across])
-    x, y = (found[one.name].to_numpy(float) for one in (across, upright))
-    front = undominated(np.column_stack([sign(across) * x, sign(upright) * y]))
-    return found[["number", "status", "chosen"]].assign(x=x, y=y, front=front).reset_index(drop=True)
-
-
-def draw_front(data: pd.DataFrame, upright: Objective, across: Objective) -> Figure:
-    """`data` is `pareto`. Between two points of the front, no more is reached than by the cheaper one."""
-    fig = style.new_figure(3.0)
-    ax = fig.subplots()
-    front = data[data["front"]].sort_values(["x", "y"], ascending=across.direction == "min")
-    ax.step(front["x"], front["y"], where="post", color=colour("green"), label="front", zorder=2)
-    palette = {"completed": colour("blue"), "diverged": colour("purple")}
-    seaborn.scatterplot(
-        data, x="x", y="y", hue="status", style="status", palette=palette, s=20, ax=ax, zorder=3
-    )
-    for row in data[data["chosen"] != ""].to_dict("records"):
-        ax.annotate(
-            row["chosen"], (row["x"], row["y"]), (4, -8), textcoords="offset points", size=style.SMALL
-        )
-    if 0 < 20 * data["x"].min() < data["x"].max():
-        ax.set_xscale("log")
-        ax.xaxis.set_major_formatter(FuncFormatter(lambda number, _: wording.compact(number)))
-    x, y = (f"{named(o)}{'' if o.direction == 'max' else ', less is better'}" for o in (across, upright))
-    ax.set(xlabel=x, ylabel=y)
-    ax.legend(title=None)
-    return fig
+        validation = trials[name].fillna(ends) if name in trials else ends
+    if metric.floor is not None:
+        validation = validation.mask(trials["status"] == "diverged", metric.floor)
+    return pd.DataFrame({"validation": validation, "test": test}).replace([np.inf, -np.inf], np.nan)
 
 
 def best_table(searched: SearchTable) -> Table | None:
     """The Pareto front of several objectives, or the best for one; None where no setting has a value."""
     first, *others = searched.facts.objectives
     found = with_values(searched.trials, [first])
-    if others:
-        found = found[found["front"].astype(bool)]
-    found = found.sort_values(first.name, ascending=first.direction == "min", kind="stable").head(TOP)
+    found = found[found["front"].astype(bool)] if others else found
     if not len(found):
         return None
+    found = found.sort_values(first.name, ascending=first.direction == "min", kind="stable").head(TOP)
     objectives = [o for o in searched.facts.objectives if o.name not in COSTS]
-    measured = next((o for o in objectives if o.measured), None)
-    ends = short(searched.paths)
+    measured, ends = next((o for o in objectives if o.measured), None), short(searched.paths)
 
     def of_objective(one: Objective, row: Row) -> str:
         return plus_minus(number(row[one.name]), number(row["spread"]) if one is measured else None)
@@ -213,14 +165,11 @@ def best_table(searched: SearchTable) -> Table | None:
     def of_path(path: str, row: Row) -> str:
         return value(row[path]) or NOTHING
 
-    def setting_of(row: Row) -> str:
-        return f"{row['number']}, {row['chosen']}".removesuffix(", ")
-
     columns = [
-        Column("number", "Setting", show=setting_of),
+        Column("number", "Setting", show=lambda row: f"{row['number']}, {row['chosen']}".removesuffix(", ")),
         *(
-            Column(f"objective {o.name}", named(o).capitalize(), True, show=partial(of_objective, o))
-            for o in objectives
+            Column(f"objective {one.name}", named(one).capitalize(), True, show=partial(of_objective, one))
+            for one in objectives
         ),
         *(Column(cost, words, True, show=partial(counted, cost)) for cost, words in COSTS.items()),
         *(
@@ -234,15 +183,16 @@ def best_table(searched: SearchTable) -> Table | None:
 
 def status_table(searched: SearchTable) -> Table:
     """How every setting ended: a row per status and reason, so that no point of the space is left out in silence."""
-    rows = []
     trials = searched.trials.assign(reason=searched.trials["reason"].fillna("").map(text))
-    for (status, reason), found in trials.groupby(["status", "reason"], sort=False)["number"]:
-        numbers = [str(int(n)) for n in sorted(found)]
-        more = [f"{len(numbers) - MAX_NUMBERS} more"] if len(numbers) > MAX_NUMBERS else []
-        which = "" if status == "completed" else ", ".join([*numbers[:MAX_NUMBERS], *more])
-        rows.append({"status": status, "n": len(found), "numbers": which, "reason": reason})
-    if left := rows[MAX_REASONS:]:
-        rows[MAX_REASONS:] = [{"status": say("search.others", len(left)), "n": sum(r["n"] for r in left)}]
+    rows = [
+        {
+            "status": status,
+            "n": len(found),
+            "numbers": say("search.which", [] if status == "completed" else [*map(int, found)], MAX_NUMBERS),
+            "reason": reason,
+        }
+        for (status, reason), found in trials.groupby(["status", "reason"], sort=False)["number"]
+    ]
     columns = [
         Column("status", "How it ended"),
         Column("n", "Settings", True),
@@ -255,9 +205,11 @@ def status_table(searched: SearchTable) -> Table:
 def how_searched(searched: SearchTable) -> list[tuple[str, str]]:
     """How the search was done, as pairs of a term and its description."""
     facts = searched.facts
-    objectives = [(named(one), one.direction == "max") for one in facts.objectives]
     pairs = [
-        ("Objectives" if len(objectives) > 1 else "Objective", say("search.objectives", objectives)),
+        (
+            "Objectives",
+            say("search.objectives", [(named(o), o.direction == "max") for o in facts.objectives]),
+        ),
         ("Settings", say("search.settings", len(searched.trials), facts.trials, facts.batch)),
         ("Tuning seeds", say("search.seeds", facts.seeds)),
         ("Sampler", facts.sampler),
@@ -266,3 +218,62 @@ def how_searched(searched: SearchTable) -> list[tuple[str, str]]:
         ("Suggested by", ", ".join(f"{name} {version}" for name, version in facts.versions.items())),
     ]
     return [(term, text(description)) for term, description in pairs if text(description)]
+
+
+class SweepFigures(OfSearch, Section):
+    """Figures of Optuna's, on the study that the sweep was: its front, and the rest for the first metric."""
+
+    kind = "sweep"
+    place = 520
+    title = "How the search went"
+    inside = "history, importances, slices, parallel coordinates and contours"
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        searched = table(material)
+        every = searched.facts.objectives
+        objective = next((o for o in every if o.source != "cost"), every[0])
+        data, words = with_values(searched.trials, [objective]), named(objective)
+        alone = SearchTable(replace(searched.facts, objectives=[objective]), searched.trials)
+        numbers = [p.path for p in searched.facts.parameters if p.kind != "choice"]
+        numbers = [path for path in numbers if searched.trials.loc[data.index, path].nunique() > 1]
+        apt = dict.fromkeys(FIGURES, len(data) >= LEAST and data[objective.name].nunique() > 1)
+        apt["pareto_front"] &= len(every) in (2, 3)
+        apt["contour"] &= len(numbers) > 1
+        apt["optimization_history"] = len(data) > 0
+        for name, (end, title) in FIGURES.items():
+            given: dict[str, Any] = {"params": numbers[:2]} if name == "contour" else {}
+            given |= {} if name == "pareto_front" else {"target_name": words}
+            options = (searched if name == "pareto_front" else alone), name, given
+            caption, alt = (
+                say("search.optuna", name, words),
+                say("search.optuna_alt", title, len(data), words),
+            )
+            if apt[name]:
+                yield Picture(f"sweep-{end}", title, caption, alt, data, draw, options)
+
+
+def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, Any]) -> Figure:
+    """Optuna's figure `name` of the one search of a sweep; `data` are its settings."""
+    import optuna.visualization.matplotlib as drawn
+
+    ends, row = short(searched.paths), data.iloc[0]
+    parameters = [replace(p, path=ends[p.path]) for p in searched.facts.parameters]
+    renamed = SearchTable(
+        replace(searched.facts, parameters=parameters), searched.trials.rename(columns=ends)
+    )
+    if "params" in given:
+        given = given | {"params": [ends[path] for path in given["params"]]}
+    with matplotlib.rc_context(), quiet():
+        made = getattr(drawn, f"plot_{name}")(renamed.rebuilt(row["variant"], row["task"]), **given)
+        fig: Figure = np.ravel(made)[0].figure
+        pyplot.close(fig)
+    for ax in fig.axes:
+        ax.set_title("")
+        for label in (ax.xaxis.label, ax.yaxis.label, *ax.texts):
+            label.set_fontsize(style.SMALL)
+        if name == "slice":
+            ax.tick_params("x", rotation=90)
+    fig.suptitle("")
+    many = len(searched.paths) / 3 if name in ("slice", "parallel_coordinate") else 1
+    fig.set_size_inches(style.width() * max(1.0, many), style.width() * 0.7)
+    return fig

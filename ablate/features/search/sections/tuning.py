@@ -35,8 +35,8 @@ from ablate.report.tables import (
 )
 from ablate.report.words import say
 
+# Trainings and settings that may have been lost: a column each where any was.
 LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid": "Not built"}
-"Trainings and settings that may have been lost: a column each where any was."
 
 
 class Tuning(OfSearch, Section):
@@ -55,8 +55,7 @@ class Tuning(OfSearch, Section):
         if len(changed := moved(material)):
             yield change_table(changed, material.facts.metric)
             yield Text(say("search.moved"), aside=True)
-        if not budgets.sampled_by(searched, "grid"):
-            yield from _curves(material, searched)
+        yield from _curves(material, searched)
 
     def findings(self, material: Material) -> list[str]:
         given = spent(material)
@@ -156,16 +155,14 @@ def change_table(changed: pd.DataFrame, metric: str) -> Table:
 def _curves(material: Material, searched: SearchTable) -> Iterator[Picture]:
     """The best setting of each variant against the number of settings tried."""
     facts, target = material.facts, searched.facts.objectives[0]
-    label, random = named(target), budgets.sampled_by(searched, "random")
-    caption = say("search.expected" if random else "search.so_far", label)
-    curves = budgets.budget_curves(searched, facts)
+    label, curves = named(target), budgets.budget_curves(searched, facts)
     for task, end, of in by_task(facts):
         data = curves[curves["task"] == task.name]
         variants = set(data["variant"])
         # A level keeps the colour that it has in the learning curves.
         every = panels(facts, material.comparisons).items()
         shown = {title: rows for title, rows in every if {e.variant for e in rows} & variants}
-        alt = say("search.budget_alt", label, of, len(variants))
+        caption, alt = say("search.expected", label), say("search.budget_alt", label, of, len(variants))
         options = shown or {BASELINE: []}, label, task.metrics.get(target.name)
         if len(data):
             yield Picture(
@@ -180,7 +177,7 @@ def draw_budget(
     limits = padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None), known=known)
 
     def draw(ax: Axes, of: dict[str, Look]) -> None:
-        lines(ax, data, of, "n", "best", drawstyle="steps-post" if data["low"].isna().all() else "default")
+        lines(ax, data, of, "n", "best")
         ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         if known:

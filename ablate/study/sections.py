@@ -1,14 +1,71 @@
-"""`seeds:` the blocks of a study: how many, and from which number on; or each of them."""
+"""Sections of a study: `match:`, the quantity that is made equal; `seeds:`, its blocks; a path and its numbers."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
+from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import StrictModel
-from ablate.study.sections.match import refusal
+from ablate.core.facts import MatchFacts
+
+MAX_TARGET = 1e24
+QUANTITIES = ("parameters", "flops", "compute")
+
+
+def refusal(rule: str, allowed: str) -> PydanticCustomError:
+    """An error that says what must hold and what is allowed."""
+    return PydanticCustomError("rule", rule, {"allowed": allowed})
+
+
+def _target(value: Any) -> Any:
+    if value == "baseline" or (type(value) in (int, float) and 0 < value <= MAX_TARGET):
+        return value
+    raise refusal("must be a quantity", f"baseline, or a number above 0, at most {MAX_TARGET:g}")
+
+
+Target = Annotated[Literal["baseline"] | float, BeforeValidator(_target)]
+
+
+class MatchSection(StrictModel):
+    """One quantity that is equal for all variants, and the path that is changed for it."""
+
+    parameters: Target | None = None
+    "Trainable parameters: those of the baseline, or a number."
+    flops: Target | None = None
+    "FLOPs of a forward pass on one example."
+    compute: Target | None = None
+    "FLOPs of the whole training, forward and backward."
+    by: str
+    "The path of the number that is changed."
+    within: Annotated[float, Field(gt=0, lt=1)] = 0.01
+    "The largest allowed error, as a share of the target."
+
+    @model_validator(mode="after")
+    def _one_quantity(self) -> MatchSection:
+        if sum(getattr(self, name) is not None for name in QUANTITIES) != 1:
+            raise refusal(
+                "must match one quantity", f"one of {', '.join(QUANTITIES)}, each `baseline` or a number"
+            )
+        return self
+
+    @property
+    def quantity(self) -> str:
+        """Which of `QUANTITIES` is matched."""
+        return next(name for name in QUANTITIES if getattr(self, name) is not None)
+
+    @property
+    def target(self) -> Literal["baseline"] | float:
+        """The value of that quantity."""
+        return getattr(self, self.quantity)
+
+    def facts(self) -> MatchFacts:
+        """The facts that tables and figures show."""
+        target = self.target if self.target == "baseline" else f"{self.target:.12g}"
+        return MatchFacts(self.quantity, self.by, target, self.within)
+
 
 TUNING_SEEDS_FROM = 10_000
 """Seeds from here on tune; those below judge."""
@@ -123,3 +180,32 @@ Seeds = Annotated[
     BeforeValidator(_read, json_schema_input_type=_Number | _Listed | SeedsSection | _Looks),
     PlainSerializer(lambda seeds: seeds.plain, return_type=int | dict | list),
 ]
+
+
+LEAST = 3
+"""Numbers, at least: fewer show no slope and no curve."""
+
+
+def _above_zero(given: Any) -> Any:
+    if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
+        raise refusal("must be a number above 0", "for instance 64, 128 and 256")
+    return given
+
+
+Number = Annotated[int | float, BeforeValidator(_above_zero)]
+
+
+def rising(numbers: list[int | float]) -> list[int | float]:
+    """The numbers in order; refuses too few, and one that is there twice."""
+    if twice := sorted({number for number in numbers if numbers.count(number) > 1}):
+        raise refusal(f"lists {twice[0]:g} twice", "each value once")
+    if len(numbers) < LEAST:
+        raise refusal("has too few values", f"at least {LEAST}")
+    return sorted(numbers)
+
+
+def one_path(given: dict[str, Any]) -> dict[str, Any]:
+    """Refuses more than one."""
+    if len(given) > 1:
+        raise refusal("has more than one path", "one path with its values")
+    return given

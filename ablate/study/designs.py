@@ -1,0 +1,293 @@
+"""Designs: which combinations are trained, the variants that they make, and what stands at a level."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from abc import ABC, abstractmethod
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from itertools import combinations
+from typing import Any, ClassVar, Literal, TypeVar
+
+from ablate.base.errors import Invalid, Problem
+from ablate.base.registry import PartConfig, register
+from ablate.study.document import PathKey
+from ablate.study.patch import has_path, key_of, level_labels, short_label, value_at
+
+T = TypeVar("T")
+Effect = tuple[str, ...]
+"""The path of a factor, or of two that interact."""
+Config = dict[str, Any]
+Resolve = Callable[[Mapping[str, Any]], Config]
+"""Validates a config and fills in its defaults; raises `Invalid` with paths from the config's root."""
+
+
+class Kind(ABC):
+    """Base of designs, parts of the slot `design`."""
+
+    name: ClassVar[str]
+    crosses: ClassVar[bool] = False
+    "Whether it varies several factors at once, so that a level in a claim is the mean over the other factors."
+    collapses: ClassVar[bool] = False
+    "Whether combinations that are one config, since a level removes the path of another, are one variant."
+
+    def __init__(self, config: Any = None) -> None:
+        self.config: Any = PartConfig() if config is None else config
+
+    def check(self, levels: Mapping[str, int], study: Any) -> None:  # noqa: B027
+        """Raises `Invalid`, with paths from the root of the study, for what it cannot take.
+
+        `levels`: path of a factor → number of its levels beside the baseline's.
+        """
+
+    @abstractmethod
+    def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
+        """The combinations that are trained beside the baseline: of each factor a level, or None for the baseline's."""
+
+    def aliases(self, levels: Mapping[str, int]) -> list[list[Effect]]:
+        """Sets of two effects and more that it cannot tell apart, of factors with so many levels."""
+        return []
+
+    def words(self, study: Any) -> str:
+        """What a reader of the plan should know of its trainings; nothing where the variants say all."""
+        return ""
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One configuration of the study, for each of its tasks."""
+
+    name: str
+    configs: list[Config]
+    "Resolved, one a task."
+    patches: Mapping[str, Any] = field(default_factory=dict)
+    "Path → value: what it changes in the baseline."
+    at: PathKey = ()
+    "Where the study file asks for it."
+    placebo: bool = False
+    tuned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    "Task → path → label of the value that a search has chosen."
+    given: list[Config] | None = None
+    "Its configs before a search has chosen; None where none has."
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of a factor that is not the baseline's."""
+
+    value: Any
+    configs: list[Config]
+    at: PathKey
+
+
+@dataclass(frozen=True)
+class Design:
+    """The variants of a study, the baseline first, and the labels of their levels."""
+
+    variants: list[Variant]
+    factors: Mapping[str, list[Level]]
+    "Path → the levels that change something."
+    paths: list[str]
+    "Every path that some variant changes."
+    kind: Kind | None = None
+    "None where it could not be read."
+    _labels: dict[str, dict[str, str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    @property
+    def crosses(self) -> bool:
+        """Whether a level stands for the mean over the other factors."""
+        return self.kind is not None and self.kind.crosses
+
+    def labels(self, path: str) -> dict[str, str]:
+        """Variant → label of its level at `path`; empty where the variant has no such path."""
+        if path not in self._labels:
+            found = labels_of(self.variants, path, self.factors.get(path, ()))
+            self._labels[path] = dict(zip((v.name for v in self.variants), found, strict=True))
+        return self._labels[path]
+
+    def having(self, levels: Mapping[str, str]) -> list[Variant]:
+        """The variants that have some levels, by label."""
+        labels = {path: self.labels(path) for path in levels}
+        return [
+            v for v in self.variants if not v.placebo and all(labels[p][v.name] == levels[p] for p in levels)
+        ]
+
+    def at(self, levels: Mapping[str, str], *, cell: bool) -> list[str]:
+        """The variants at some levels, by label: a `cell` is the one that changes nothing else.
+
+        Otherwise, where the design crosses its factors, all of them: their mean is that over the other factors.
+        """
+        having = self.having(levels)
+        if self.crosses and not cell:
+            return [v.name for v in having if v.at[:1] != ("variants",)]
+        return [v.name for v in having if v.patches.keys() <= levels.keys()][:1]
+
+    @cached_property
+    def aliases(self) -> list[list[Effect]]:
+        """Sets of effects that its cells cannot tell apart."""
+        return [] if self.kind is None else self.kind.aliases({p: len(of) for p, of in self.factors.items()})
+
+
+def labels_of(variants: list[Variant], path: str, levels: Iterable[Level]) -> list[str]:
+    """The label of each variant's level at `path`.
+
+    A level of a factor is what its patch makes of the baseline alone: another factor further down changes no label.
+    """
+    alone = {key_of(level.value): value_at(level.configs[0], path) for level in levels}
+
+    def changed(variant: Variant) -> Any:
+        own = value_at(variant.configs[0], path)
+        # One that is named by hand, or was found by a search, may change more of a part on paths further down.
+        return alone.get(key_of(variant.patches[path]), own) if variant.at[:1] == ("factors",) else own
+
+    baseline = value_at(variants[0].configs[0], path)
+    patched = {i: changed(variant) for i, variant in enumerate(variants) if path in variant.patches}
+    labels = level_labels([baseline, *alone.values(), *patched.values()])
+
+    def label(index: int, variant: Variant) -> str:
+        if index in patched:
+            return labels[key_of(patched[index])]
+        if not has_path(variant.configs[0], path):
+            return ""
+        inside = any(path.startswith(f"{outer}.") for outer in variant.patches)
+        value = value_at(variant.configs[0], path) if inside else baseline
+        return labels.get(key_of(value)) or short_label(value)
+
+    return [label(index, variant) for index, variant in enumerate(variants)]
+
+
+@register("design", "one_factor")
+class OneFactor(Kind):
+    """One change at a time: each level of each factor beside the baseline."""
+
+    def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
+        """See `Kind`."""
+        for index, of in enumerate(levels):
+            for level in of:
+                yield tuple(level if other == index else None for other in range(len(levels)))
+
+
+MAX_VARIANTS = 100_000
+
+
+@register("design", "factorial")
+class Factorial(Kind):
+    """Every combination of the levels of all factors. Where a level removes the path of another, they are one."""
+
+    crosses = True
+    collapses = True
+
+    def check(self, levels: Mapping[str, int], study: Any) -> None:
+        """See `Kind`: not more than anyone trains."""
+        count = math.prod(number + 1 for number in levels.values())
+        if count > MAX_VARIANTS:
+            rule = f"make {count:,} combinations; a factorial can have {MAX_VARIANTS:,}"
+            raise Invalid("factors", rule, hint="Use `design: one_factor`, or fewer levels")
+
+    def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
+        """See `Kind`."""
+        every = itertools.product(*((None, *of) for of in levels))
+        next(every)
+        yield from every
+
+
+MAX_FACTORS = 11
+"""Above this the search for the best fraction takes more than a second."""
+Words = tuple[int, ...]
+"""Generators: each the sum of some basic factors, as bits."""
+
+
+@register("design", "fractional")
+class Fractional(Kind):
+    """The fewest combinations of two levels a factor that keep a resolution: a regular 2^(k−p) fraction.
+
+    At resolution 3 no two main effects are seen as one, at 4 no main effect and interaction of two, at 5 no two
+    interactions of two. Of the fractions with the fewest combinations that hold the baseline it is the one of minimum
+    aberration (Fries and Hunter 1980, Technometrics 22, 601–608).
+    """
+
+    crosses = True
+
+    class Config(PartConfig):
+        """How little the fraction may tell apart."""
+
+        resolution: Literal[3, 4, 5] = 4
+        "The least number of factors in a product that is the same in every combination."
+
+    def check(self, levels: Mapping[str, int], study: Any) -> None:
+        """See `Kind`: two levels a factor, and at least as many factors as the resolution."""
+        rule = "has several levels, and a fraction takes two of each factor: the baseline's and one other"
+        several = [
+            Problem(rule, ("factors", path), number + 1) for path, number in levels.items() if number > 1
+        ]
+        if several:
+            raise Invalid.many(several)
+        count, resolution = len(levels), self.config.resolution
+        if count < resolution:
+            rule = f"does not exist: a fraction of resolution {resolution} takes {resolution} factors or more"
+            raise Invalid(
+                "design.resolution", rule, resolution, hint="Use `design: factorial`, or a lower one"
+            )
+        if count > MAX_FACTORS:
+            raise Invalid("factors", "are too many for a fraction", count, f"at most {MAX_FACTORS}")
+
+    def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
+        """See `Kind`."""
+        for cell in cells(len(levels), self.config.resolution)[1:]:
+            yield tuple(of[0] if on else None for of, on in zip(levels, cell, strict=True))
+
+    def aliases(self, levels: Mapping[str, int]) -> list[list[Effect]]:
+        """See `Kind`."""
+        chosen, found = cells(len(levels), self.config.resolution), defaultdict(list)
+        for effect in (*combinations(range(len(levels)), 1), *combinations(range(len(levels)), 2)):
+            # Its contrast over the cells, up to its sign: that of an interaction is the product of two factors'.
+            contrast = tuple(sum(cell[i] for i in effect) % 2 for cell in chosen)
+            found[contrast].append(tuple(list(levels)[i] for i in effect))
+        return [together for together in found.values() if len(together) > 1]
+
+
+def cells(num_factors: int, resolution: int) -> list[tuple[bool, ...]]:
+    """Which factors have their other level in each of 2^(k−p) cells, the baseline's first, where none has.
+
+    The first k − p factors take every combination; each of the others is the sum, modulo 2, of some of these.
+    """
+    basic, words = generators(num_factors, resolution)
+    return [
+        tuple(
+            bool(cell >> i & 1) if i < basic else bool((cell & words[i - basic]).bit_count() % 2)
+            for i in range(num_factors)
+        )
+        for cell in range(1 << basic)
+    ]
+
+
+@lru_cache(maxsize=32)
+def generators(num_factors: int, resolution: int) -> tuple[int, Words]:
+    """The number of basic factors, and the basic factors, as bits, of which each of the others is the sum."""
+    for basic in range(1, num_factors):
+        if words := _best(num_factors, basic, resolution):
+            return basic, words
+    return num_factors, ()
+
+
+def _best(num_factors: int, basic: int, resolution: int) -> Words:
+    """The generators of minimum aberration, by exhaustive search; none where no fraction has the resolution."""
+    candidates = [word for word in range(1 << basic) if word.bit_count() >= resolution - 1]
+
+    def fractions(
+        words: Words, group: list[tuple[int, int]], start: int
+    ) -> Iterator[tuple[list[int], Words]]:
+        """Each after its pattern; `group`: products of some of `words`, as the basic factors and the others in each."""
+        if len(words) == num_factors - basic:
+            lengths = Counter(word.bit_count() + others for word, others in group[1:])
+            yield [lengths[length] for length in range(resolution, num_factors + 1)], words
+            return
+        for index in range(start, len(candidates)):
+            new = [(word ^ candidates[index], others + 1) for word, others in group]
+            if all(word.bit_count() + others >= resolution for word, others in new):
+                yield from fractions((*words, candidates[index]), group + new, index + 1)
+
+    return min(fractions((), [(0, 0)], 0), default=([], ()))[1]

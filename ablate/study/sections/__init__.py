@@ -1,1 +1,0 @@
-"""The sections of a study file, one torch-free file each."""
