@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ablate.core.evidence import Evidence
+    from ablate.core.facts import Evidence
     from ablate.records.folder import StudyFolder
 
 

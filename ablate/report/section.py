@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.base.text import DEFAULT_RESULTS
-from ablate.core.evidence import Evidence, no_rows
+from ablate.core.facts import Evidence, no_rows
 from ablate.core.feature import features
 from ablate.report.tables import Table
 from ablate.report.words import say

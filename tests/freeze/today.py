@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 
 
 def folder_of(path: Path) -> Any:

@@ -18,7 +18,7 @@ import timings
 from made_evidence import claim, crossed, study
 from markupsafe import Markup
 
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.metric import Metric, Sampling
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown_line, written

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.metric import undominated
 from ablate.features.search.sections.sweep import FIGURES, Sweep, best_table, status_table, winner_table
 from ablate.features.search.shown import space_table

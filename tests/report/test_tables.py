@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from synthetic import UGLY
 
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.report import page as markdown
 from ablate.report import tables
 from ablate.report.tables import Column

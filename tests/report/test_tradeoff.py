@@ -6,8 +6,7 @@ import pytest
 from scipy import stats
 
 from ablate.base import wording
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.sections import differences as cost

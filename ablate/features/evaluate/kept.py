@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ablate.base.errors import AblateError
 from ablate.base.files import replacing
-from ablate.core.evidence import Evidence, no_rows
+from ablate.core.facts import Evidence, no_rows
 from ablate.records.folder import StudyFolder
 from ablate.records.tables import read_csv, write_csv
 from ablate.study.document import read_document

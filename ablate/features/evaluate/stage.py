@@ -17,10 +17,9 @@ from ablate.base.errors import AblateError, Problem, StudyError, listed
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
 from ablate.base.text import at_results, typed
-from ablate.core.cell import Cell
 from ablate.core.facts import BASELINE
 from ablate.core.record import Record
-from ablate.core.trial import Checkpoint
+from ablate.core.trial import Cell, Checkpoint
 from ablate.features.evaluate.kept import COLUMNS, TEST, AttentionMap, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store

@@ -9,8 +9,7 @@ from pathlib import Path
 from ablate.base.errors import Problem, StudyError, listed
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible, now
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Claim
+from ablate.core.facts import Claim, Evidence
 from ablate.features.speed.checks import lacks_operations
 from ablate.features.speed.ratios import METRICS
 from ablate.features.speed.section import SpeedSection

@@ -11,10 +11,10 @@ import pandas as pd
 from ablate.base.errors import NOT_GIVEN, nearest
 from ablate.base.text import printable
 from ablate.base.wording import brief
-from ablate.core.cell import Cell
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.metric import HELD_OUT
 from ablate.core.record import Record
+from ablate.core.trial import Cell
 from ablate.report.words import say
 from ablate.study.checks import Draft, attempt, refuse_own
 from ablate.study.document import PathKey

@@ -20,8 +20,7 @@ from ablate.analysis.measures import Measure, few
 from ablate.analysis.paired import Flags, Floats, mean_interval
 from ablate.analysis.runs import Runs, Side
 from ablate.core.derived import Derived, Offer
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts
+from ablate.core.facts import Evidence, Facts
 from ablate.core.metric import Metric
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.draw.marks import (

@@ -17,8 +17,7 @@ from ablate.analysis.learning import trajectory
 from ablate.analysis.paired import mean_interval
 from ablate.analysis.runs import Runs
 from ablate.base import wording
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, Facts
+from ablate.core.facts import BASELINE, Evidence, Facts
 from ablate.core.feature import features
 from ablate.core.metric import Metric, undominated
 from ablate.report.draw import marks, style
