@@ -10,9 +10,8 @@ from ablate.base.errors import Problem, StudyError, listed
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible, now
 from ablate.core.facts import Claim, Evidence
-from ablate.features.speed.checks import lacks_operations
 from ablate.features.speed.ratios import METRICS
-from ablate.features.speed.section import SpeedSection
+from ablate.features.speed.section import SpeedSection, lacks_operations
 from ablate.features.speed.stage import Timing, was_timed
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
