@@ -11,8 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Claim, Facts, TaskFacts, VariantFacts
+from ablate.core.facts import Claim, Evidence, Facts, TaskFacts, VariantFacts
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.features.stress.grid import COLUMNS
 

@@ -12,7 +12,7 @@ import pandas as pd
 from made_evidence import study
 from numpy.typing import ArrayLike
 
-from ablate.core.evidence import Evidence, no_rows
+from ablate.core.facts import Evidence, no_rows
 from ablate.core.speed import TimedCall
 from ablate.features.speed.section import COLUMNS, SpeedFacts
 

@@ -8,8 +8,7 @@ import math
 import numpy as np
 import pandas as pd
 
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, Facts, TaskFacts, VariantFacts
+from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts, VariantFacts
 from ablate.core.metric import Metric
 from ablate.features.search.table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 

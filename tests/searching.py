@@ -9,10 +9,9 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.record import Record
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Trial
 from ablate.features.search.search import Search, SearchPlan
 from ablate.study.experiment import Experiment
 from ablate.study.prepare import prepare

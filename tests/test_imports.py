@@ -89,8 +89,8 @@ def test_there_are_no_circles() -> None:
     [
         (
             "base/wording.py",
-            "from ablate.core.cell import Cell",
-            "ablate.base.wording imports ablate.core.cell",
+            "from ablate.core.trial import Cell",
+            "ablate.base.wording imports ablate.core.trial",
         ),
         (
             "study/claims.py",

@@ -1,13 +1,16 @@
-"""Same study, same numbers, bit for bit: whatever the number of jobs, on the real workload."""
+"""Same study, same numbers, bit for bit: whatever the number of workers, on the real workload."""
 
-from pathlib import Path
-
-import pandas as pd
 import pytest
-from harness import FREE, run_here
+from harness import content
 
-import ablate
+from ablate.core.events import FixedPlan
+from ablate.execution.driver import drive
+from ablate.execution.in_process import InProcess
+from ablate.execution.local_pool import LocalPool
+from ablate.execution.supervisor import Supervised
+from ablate.execution.trial import WorkloadRef
 from ablate.records.store import Store
+from ablate.study.prepare import prepare
 
 STUDY = """
 name: tiny
@@ -22,35 +25,33 @@ placebo: on
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Path]:
-    """Results of the study with two seeds under --jobs 2, 1 and 0."""
+def found(tmp_path_factory):
+    """Number of workers → what each trial gave, by seed and variant, read again from a store; two seeds."""
+    folder = tmp_path_factory.mktemp("repeatable")
+    (folder / "study.yaml").write_text(STUDY)
+    cells, workload = (
+        prepare(folder / "study.yaml", seeds=2).cells(),
+        WorkloadRef("sequence", command="a test"),
+    )
     found = {}
     for jobs in (2, 1, 0):
-        study = tmp_path_factory.mktemp(f"jobs{jobs}") / "study.yaml"
-        study.write_text(STUDY)
-        outcome, _ = run_here(study, jobs=jobs, seeds=2)
-        assert outcome.trained == len(list((study.parent / "results/store/trials").glob("*.json"))) == 8
-        found[jobs] = outcome.folder
+        engine = Supervised(LocalPool(workload, jobs) if jobs else InProcess(workload))
+        store = Store(folder / str(jobs))
+        drive(FixedPlan(cells), engine, store, lambda event: None)
+        engine.close()
+        found[jobs] = {(cell.seed, cell.variant): store.load(cell.id) for cell in cells}
     return found
 
 
-def comparable(frame: pd.DataFrame) -> pd.DataFrame:
-    return frame[[column for column in frame.columns if not column.endswith(FREE)]]
-
-
 @pytest.mark.parametrize("jobs", [1, 0])
-def test_the_number_of_jobs_changes_no_bit(folders, jobs):
-    two, other = (ablate.load(folders[each]) for each in (2, jobs))
-    for one, again in ((two.trials, other.trials), (two.curves, other.curves)):
-        pd.testing.assert_frame_equal(comparable(one), comparable(again), check_exact=True)
-    assert two.trials.loss.nunique() == len(two.trials) == 8
-    assert set(two.trials.status) == {"completed"}
+def test_the_number_of_workers_changes_no_bit(found, jobs):
+    two, other = ({at: content(record) for at, record in found[each].items()} for each in (2, jobs))
+    assert two == other
+    assert {record.status for record in found[jobs].values()} == {"completed"}
+    assert len({record.metrics["loss"] for record in found[jobs].values()}) == 8
 
 
-def test_all_variants_of_a_seed_see_the_same_data(folders):
-    store, trials = Store(folders[0].parent / "store"), ablate.load(folders[0]).trials
-    digests = {seed: [store.load(i).data for i in group.id] for seed, group in trials.groupby("seed")}
-    for seed, of_seed in digests.items():
-        assert of_seed[0], seed
-        assert all(data == of_seed[0] for data in of_seed)
-    assert digests[0][0] != digests[1][0]
+def test_all_variants_of_a_seed_see_the_same_data(found):
+    data = {seed: [r.data for at, r in found[0].items() if at[0] == seed] for seed in (0, 1)}
+    assert all(each == of_seed[0] != {} for of_seed in data.values() for each in of_seed)
+    assert data[0][0] != data[1][0]

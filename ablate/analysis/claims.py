@@ -22,8 +22,7 @@ from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN
 from ablate.analysis.runs import Runs
-from ablate.core.evidence import Evidence
-from ablate.core.facts import INTERACTION, Claim
+from ablate.core.facts import INTERACTION, Claim, Evidence
 from ablate.core.reason import Reason
 
 LIKENESS = ("matches", "does_not_lose")

@@ -17,7 +17,7 @@ from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, mean_of, seeds_needed
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.runs import Runs
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.reason import Reason
 
 COLUMNS = (

@@ -17,7 +17,7 @@ from ablate.analysis.contrast import Contrast, overlap
 from ablate.analysis.paired import NAN, Differences, MeanSquares
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, Side, solving_metric
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.metric import Metric, sign
 
 TRAJECTORY_COLUMNS = ("variant", "task", "step", "n", "diff", "low", "high")

@@ -18,8 +18,7 @@ from ablate.analysis.estimates import detectable_failure_rate, seeds_for_failure
 from ablate.analysis.paired import ROUNDING, Differences
 from ablate.analysis.power import MAX_SEEDS, POWER, detectable_effect, equivalence_power, smallest
 from ablate.analysis.runs import Runs, solving_metric
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, TaskFacts
+from ablate.core.facts import BASELINE, Evidence, TaskFacts
 from ablate.core.reason import Reason
 
 

@@ -14,8 +14,7 @@ from numpy.typing import NDArray
 
 from ablate.analysis.paired import Flags, Floats
 from ablate.base.errors import AblateError
-from ablate.core.evidence import Evidence
-from ablate.core.facts import TaskFacts
+from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Metric, sign
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant

@@ -15,8 +15,7 @@ from ablate.analysis.measures import Measure, measure_of
 from ablate.analysis.paired import NAN, Interval, mean_interval
 from ablate.analysis.power import ALPHA, sd_interval
 from ablate.analysis.runs import Runs
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts, TaskFacts
+from ablate.core.facts import Evidence, Facts, TaskFacts
 from ablate.core.feature import derived
 
 COLUMNS = (

@@ -70,8 +70,8 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """The temporary files in `folder` that have not changed for an hour; none where the folder is a link."""
-    return [] if folder.is_symlink() else sorted(filter(_is_left, folder.glob(".*.ablate-*")))
+    """The temporary files below `folder` that have not changed for an hour; none where the folder is a link."""
+    return [] if folder.is_symlink() else sorted(filter(_is_left, folder.rglob(".*.ablate-*")))
 
 
 def _is_left(path: Path) -> bool:
@@ -143,3 +143,6 @@ def _umask() -> int:
     mask = os.umask(0)
     os.umask(mask)
     return mask
+
+
+# The key of the validation context that holds the folder to which paths are relative.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ablate.core.evidence import Evidence
+    from ablate.core.facts import Evidence
     from ablate.records.folder import StudyFolder
 
 
@@ -60,7 +60,7 @@ class Results:
         return "\n".join([f"Results of {self.folder}", *_study(self.folder).answer()])
 
     def _repr_html_(self) -> str:
-        from ablate.report.summary import html
+        from ablate.report.terminal import html
 
         return html(_study(self.folder))
 

@@ -15,8 +15,8 @@ from ablate.base.text import at_results
 from ablate.route.console import RESULTS, safe, warn
 
 if TYPE_CHECKING:
-    from ablate.core.cell import Cell
     from ablate.core.record import Record
+    from ablate.core.trial import Cell
     from ablate.records.folder import StudyFolder
 
 

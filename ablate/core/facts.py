@@ -1,4 +1,4 @@
-"""The facts of a study beside its frames: variants, tasks, factors, claims."""
+"""All that tables, verdicts and figures need: frames, and the facts beside them: variants, tasks, factors, claims."""
 
 from __future__ import annotations
 
@@ -6,14 +6,17 @@ import dataclasses
 import functools
 import hashlib
 import itertools
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from ablate.core.cell import Level
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
+from ablate.core.trial import Level
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 INTERACTION = "interaction"  # The kind of `A beats B on METRIC by more at PATH=y than at PATH=x`.
 
@@ -192,3 +195,43 @@ class Facts:
 @functools.cache
 def _adapter() -> TypeAdapter[Facts]:
     return TypeAdapter(Facts)
+
+
+EXAMPLES = ("id", "metric", "values")
+
+
+def no_rows(columns: Sequence[str]) -> pd.DataFrame:
+    """A frame with these columns."""
+    import pandas as pd
+
+    return pd.DataFrame(columns=list(columns))
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The records of one study as frames, with the facts."""
+
+    facts: Facts
+    # One row a trial: id, variant, task, seed, a column a factor path, status, reason, metrics.
+    trials: pd.DataFrame
+    curves: pd.DataFrame  # id, step, metric, value.
+    # id, metric, values: the metric of each test example, in the order of the test split; of completed trials on
+    # tasks whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at
+    # the last.
+    examples: pd.DataFrame = field(default_factory=functools.partial(no_rows, EXAMPLES))
+    # Name → what a feature has measured or trained beside that; those without rows may be missing.
+    frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+    def frame(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
+        """What a feature keeps under `name`; without rows, but with `columns`, where there is nothing."""
+        return self.frames[name] if name in self.frames else no_rows(columns)
+
+    def having(self, name: str, frame: pd.DataFrame, facts: Mapping[str, Any]) -> Evidence:
+        """With what a feature has measured."""
+        known = replace(self.facts, features={**self.facts.features, name: dict(facts)})
+        return replace(self, facts=known, frames={**self.frames, name: frame})
+
+    @property
+    def only_measured(self) -> bool:
+        """Whether the study was measured, as by `ablate bench`, and never trained."""
+        return self.trials.empty and any(len(frame) for frame in self.frames.values())

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ablate.core.cell import Cell
     from ablate.core.derived import Derived
-    from ablate.core.evidence import Evidence
+    from ablate.core.facts import Evidence
     from ablate.core.record import Record
+    from ablate.core.trial import Cell
 
 PACKAGE = "ablate.features"
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from ablate.core.cell import Cell
 from ablate.core.events import (
     Asked,
     Ended,
@@ -20,6 +19,7 @@ from ablate.core.events import (
     Started,
 )
 from ablate.core.record import Record
+from ablate.core.trial import Cell
 from ablate.records.store import Store
 
 

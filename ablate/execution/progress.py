@@ -10,9 +10,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from ablate.base import wording
 from ablate.base.text import printable
-from ablate.core.cell import Cell
 from ablate.core.events import Asked, Event, Finished, Found, Started
 from ablate.core.record import Record, outcome
+from ablate.core.trial import Cell
 
 MOST_LINES = 20
 """Of a run where there is no terminal, beside those of trials without a result."""

@@ -46,7 +46,7 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
         if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
             raise StoreError(f"{path}: may be a study's folder, and cannot be read; {_UNCHANGED}")
     here = {folder.name: folder for folder in StudyFolder.all(results)}
-    known = {folder.name: folder for folder in StudyFolder.remembered(results)}
+    known = {path.stem: StudyFolder(results, path.stem) for path in (root / "studies").glob("*.json")}
     folders = known | here
     kept = {trial for folder in folders.values() for trial in folder.ids()}
     for name in sorted(here.keys() - known.keys()):
@@ -58,8 +58,6 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
     for name in sorted(known.keys() - here.keys()):
         gone = known[name]
         warn(f"{gone.path} is missing; to give up its trials, remove {gone.trial_list.path} as well")
-    written = [path for folder in folders.values() for path in folder.written_folders()]
-    places = {root / "trials", root / "speed", *written}
     return Rubbish(
         results,
         {trial: files for trial, files in trials.items() if trial not in kept},
@@ -68,7 +66,7 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
             *sorted(root.glob("mlflow.db.corrupt-[0-9]*")),
             *sorted((root / "speed").glob("*.corrupt-[0-9]*")),
         ],
-        sorted(path for place in places for path in leftovers(place)),
+        leftovers(results),
         len(trials),
         sorted(folders),
     )

@@ -23,9 +23,8 @@ from typing import TYPE_CHECKING, Any
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
 from ablate.core import names
-from ablate.core.cell import Cell
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts
+from ablate.core.facts import Evidence, Facts
+from ablate.core.trial import Cell
 from ablate.records.tables import (
     CURVES,
     TRIALS,
@@ -81,11 +80,6 @@ class StudyFolder:
         found = {path.parent.name for name in (TRIALS, _STUDY) for path in results.glob(f"*/{name}")}
         return [cls(results, name) for name in sorted(found - {*names.RESERVED})]
 
-    @classmethod
-    def remembered(cls, results: Path) -> list[StudyFolder]:
-        """The studies that the store has a list of trials of, including those whose folder is gone."""
-        return [cls(results, path.stem) for path in sorted((results / "store" / "studies").glob("*.json"))]
-
     @property
     def has_report(self) -> bool:
         """Whether there is evidence, of a completed run or of its speed alone."""
@@ -109,15 +103,10 @@ class StudyFolder:
         """The files that every report has, by name; those that are there."""
         return {name: path for name in _REPORTED if (path := self.path / name).is_file()}
 
-    def written_folders(self) -> list[Path]:
-        """The folders in which a run replaces files."""
-        trials = self.results / "store" / "trials"
-        return [self.path, self.path / _FIGURES, self.trial_list.path.parent, trials]
-
     def begin(self, resolved: str, cells: Iterable[Cell]) -> None:
         """Before the first trial: writes the resolved study, and adds the planned trials to the list of trials."""
-        for folder in self.written_folders():
-            remove_leftovers(folder)
+        remove_leftovers(self.path)
+        remove_leftovers(self.results / "store")
         if not self.study_file.is_file() or self.study_file.read_bytes() != resolved.encode():
             write_text(self.study_file, resolved)
         self.trial_list.add(cells)

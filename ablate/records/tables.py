@@ -16,10 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data, replacing, write_text
-from ablate.core.cell import JUDGED, Cell
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts
-from ablate.core.trial import Trial
+from ablate.core.facts import Evidence, Facts
+from ablate.core.trial import JUDGED, Cell, Trial
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,8 +14,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of, digest_of_file, write_text
-from ablate.core.cell import Cell
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Trial
 
 FORMAT = 1
 _PLACE = ("variant", "task", "seed", "name", "role")

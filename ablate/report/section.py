@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.base.text import DEFAULT_RESULTS
-from ablate.core.evidence import Evidence, no_rows
+from ablate.core.facts import Evidence, no_rows
 from ablate.core.feature import features
 from ablate.report.tables import Table
 from ablate.report.words import say
@@ -142,7 +142,7 @@ class Section:
         return True
 
     def accent(self, material: Material) -> str:
-        """The colour of `palette.PALETTE` that makes it stand out from the others; none by default."""
+        """The colour of `draw.style.PALETTE` that makes it stand out from the others; none by default."""
         return ""
 
     def blocks(self, material: Material) -> Iterable[Block]:

@@ -12,7 +12,7 @@ import pandas as pd
 from ablate.base import wording
 from ablate.base.errors import AblateError, shown
 from ablate.base.text import masked
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.short_names import short_claim, short_names
 from ablate.records.folder import StudyFolder
 from ablate.report.tables import NOTHING, Column, Row, Table, decimals, difference, fixed, text

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 
 from ablate.base.errors import listed
 from ablate.base.text import printable
-from ablate.core.cell import Cell, Level
-from ablate.core.evidence import EXAMPLES, Evidence
-from ablate.core.facts import BASELINE, Facts
+from ablate.core.facts import BASELINE, EXAMPLES, Evidence, Facts
 from ablate.core.record import FILE, Curve, Record
+from ablate.core.trial import Cell, Level
 from ablate.execution.worker import KEY
 from ablate.study.patch import short_label
 

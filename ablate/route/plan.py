@@ -28,12 +28,11 @@ from ablate.analysis.prospects import Asked, Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import counted, exact
 from ablate.core import names
-from ablate.core.cell import Cell
 from ablate.core.events import FixedPlan
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.feature import Feature, features
 from ablate.core.record import Record
+from ablate.core.trial import Cell
 from ablate.execution.driver import drive
 from ablate.execution.local_pool import default_jobs
 from ablate.execution.progress import Display

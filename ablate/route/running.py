@@ -12,9 +12,9 @@ from rich.console import Console
 
 from ablate.base.locks import training
 from ablate.base.plugins import load_plugin
-from ablate.core.cell import Cell
 from ablate.core.events import Event, Plan
 from ablate.core.record import Record
+from ablate.core.trial import Cell
 from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool, default_jobs

@@ -12,12 +12,11 @@ from dataclasses import replace
 from ablate.analysis.claims import Place, unsettled
 from ablate.base.errors import Problem, StudyError, listed, nearest
 from ablate.base.process import now
-from ablate.core.cell import Cell
 from ablate.core.events import Progress
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, Claim, Facts
+from ablate.core.facts import BASELINE, Claim, Evidence, Facts
 from ablate.core.feature import Measured, features
 from ablate.core.record import Record
+from ablate.core.trial import Cell
 from ablate.route.cautions import cautions
 from ablate.route.choose import as_judged
 from ablate.route.claims import is_measured

@@ -11,11 +11,10 @@ from typing import Any
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
-from ablate.core.cell import Cell, Level
 from ablate.core.facts import Claim, Facts, Matched, TaskFacts, VariantFacts
 from ablate.core.feature import features
 from ablate.core.metric import Description, size_of
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Level, Trial
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt, target_of
 from ablate.study.designs import Config, Design, Resolve, Variant

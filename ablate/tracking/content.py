@@ -22,8 +22,8 @@ import numpy as np
 
 from ablate.base.files import digest_of_data
 from ablate.base.text import printable
-from ablate.core.cell import Cell
 from ablate.core.record import Record
+from ablate.core.trial import Cell
 from ablate.records.folder import StudyFolder
 from ablate.study.document import read_document
 

@@ -13,7 +13,7 @@ from scipy import stats
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.runs import Arrivals, Runs
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 
 # Reports after 0, 100, … 400 steps; accuracy is at .9 from the second, third, … on.
 RISES = {1: [0.1, 0.9, 0.95, 0.95, 0.95], 2: [0.1, 0.5, 0.9, 0.8, 0.95], 3: [0.1, 0.2, 0.5, 0.9, 0.9]}

@@ -17,7 +17,7 @@ from ablate.analysis.compare import compare
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.family import p_sequential, weights
 from ablate.analysis.runs import Runs
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.report.sections.curves import seeds
 from ablate.report.sections.runs import incidents
 
@@ -115,7 +115,7 @@ def test_nothing_is_asked_for_where_a_trial_failed() -> None:
 def test_runs_of_seeds_that_a_variant_was_not_asked_for_are_not_its_own() -> None:
     """Neither missing, nor drawn, nor diverged where the baseline of such a seed diverged."""
     evidence = looked_at(statuses={("baseline", 10): "diverged"})
-    assert incidents(evidence)["status"].tolist() == ["diverged"]
+    assert [row["status"] for row in incidents(evidence)] == ["diverged"]
     drawn = seeds(evidence, "recall")
     assert drawn.groupby("variant")["baseline"].size().to_dict() == {"clear": 4, "open": 12}
     runs = Runs(evidence)

@@ -14,8 +14,7 @@ from ablate.analysis.estimates import detectable_failure_rate, rate_p, seeds_for
 from ablate.analysis.paired import MeanSquares
 from ablate.analysis.power import ALPHA
 from ablate.analysis.prospects import Outlook, Prospect, Terms, outlook
-from ablate.core.evidence import Evidence
-from ablate.core.facts import TaskFacts
+from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Sampling
 
 OF_ONE = np.array([-1.5, -0.5, 0.5, 1.5]) / np.sqrt(5 / 3)

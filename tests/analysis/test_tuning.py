@@ -10,7 +10,7 @@ from made_evidence import study
 from made_searches import LR, by_learning_rate, searched
 from scipy import stats
 
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.features.search.budgets import budget_curves, budgets, changes, edge
 from ablate.features.search.table import Objective, Parameter, SearchTable
 

@@ -41,15 +41,17 @@ def test_names_that_we_do_not_make_are_left_alone(tmp_path: Path, name: str) -> 
 
 
 def test_links_are_not_followed(tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    kept = aged(tmp_path / "elsewhere" / NAME, 240 * HOUR)
-    (tmp_path / "folder").symlink_to("elsewhere")
-    (tmp_path / NAME).symlink_to(kept)
-    (tmp_path / ".x.ablate-abcdefgh.part").mkdir()
-    for folder in (tmp_path, tmp_path / "folder"):
+    here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
+    here.mkdir()
+    elsewhere.mkdir()
+    kept = aged(elsewhere / NAME, 240 * HOUR)
+    (here / "folder").symlink_to(elsewhere)
+    (here / NAME).symlink_to(kept)
+    (here / ".x.ablate-abcdefgh.part").mkdir()
+    for folder in (here, here / "folder"):
         remove_leftovers(folder)
     assert kept.exists()
-    assert (tmp_path / NAME).is_symlink()
+    assert (here / NAME).is_symlink()
 
 
 def test_names_as_long_as_the_system_allows_are_written(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 
 import numpy as np
@@ -10,28 +9,20 @@ import numpy as np
 from .check import OWN, Check, Place, frequency
 from .judging import verdicts
 from .rules import PACKAGE, PERCENTILE, UNCORRECTED, Rules
-from .simulations import falsely_rejected, family
+from .simulations import family
 from .single import sides
 
 VARIANTS = 10
 
 
 def families(rng: np.random.Generator, place: Place) -> Iterator[Check]:
-    """Without a difference; and with both kinds of null together, judged in full and by the tests alone."""
+    """Without a difference; and with both kinds of null together."""
     for n in (5, 10):
         yield alike(rng, place.studies, n, PACKAGE)
     for rules in (UNCORRECTED, PERCENTILE):
         yield alike(rng, place.studies, 5, rules)
     for n, nulls, margin in ((5, 5, 4.0), (10, 5, 1.0), (20, 5, 1.0), (20, 0, 1.0)):
         yield judged(rng, place.studies, n, nulls, margin)
-    what = "Ten variants, both tests: any true null rejected"
-    for n, margin, nulls, shared in itertools.product(
-        (5, 10, 20), (0.8, 1.0, 2.0, 4.0), (0, 5, 10), (0.0, 0.5)
-    ):
-        shifts = _shifts(nulls, margin)
-        d = family(rng, place.studies, shifts, n, shared)
-        setting = {"n": n, "margin": margin, "nulls": nulls, "shared": shared}
-        yield frequency(what, falsely_rejected(d, shifts, margin), setting)
 
 
 def _shifts(nulls: int, margin: float) -> list[float]:

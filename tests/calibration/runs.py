@@ -16,8 +16,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, VariantFacts
+from ablate.core.facts import BASELINE, Evidence, VariantFacts
 
 from .check import Check, Place, frequency
 

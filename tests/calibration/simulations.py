@@ -1,7 +1,6 @@
-"""Many simulated studies at once, judged by the rules of the package and by the rules that they replaced.
+"""Many simulated studies at once. Arrays have shape (num_studies, n), paired by seed.
 
-The shortcuts over arrays repeat what `ablate.analysis` does one study at a time; tests hold the two together. Arrays of
-differences have shape (num_studies, n), oriented and paired by seed.
+Intervals over seeds and examples are found by a shortcut over arrays, which tests hold together with the package's own.
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 from scipy import special
-
-from ablate.analysis.estimates import rate_p
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -30,32 +27,6 @@ GRID = (
 )
 """Standard deviations of differences between seeds, between examples and of the rest: of answers to one question, which
 are right or wrong, they make up about .5; the last but one has no effect of examples, the last none of seeds."""
-
-
-def p_two_sided(d: Floats) -> Floats:
-    """Two-sided p of the paired t-test, (num_studies,)."""
-    return 2 * special.stdtr(d.shape[-1] - 1, -_t(d))
-
-
-def p_alike(d: Floats, margin: float) -> Floats:
-    """The p at which a mean is judged equivalent, twice that of the paired equivalence test, (num_studies,)."""
-    return np.minimum(1.0, 2 * special.stdtr(d.shape[-1] - 1, _t(d, margin)))
-
-
-def _t(d: Floats, margin: float = 0.0) -> Floats:
-    """(|mean| − `margin`)/standard error, (num_studies,)."""
-    spread = np.maximum(d.std(axis=-1, ddof=1), RESOLUTION)
-    return (np.abs(d.mean(axis=-1)) - margin) * np.sqrt(d.shape[-1]) / spread
-
-
-def p_rates(solved_a: Flags, solved_b: Flags) -> Floats:
-    """The p of the rates of two sides, (num_studies,); `solved_*` have the shape of differences."""
-    n = solved_a.shape[-1]
-    table = np.ones((n + 1, n + 1))
-    for b in range(n + 1):
-        for c in range(n + 1 - b):
-            table[b, c] = rate_p(b, c, n)
-    return table[(solved_a & ~solved_b).sum(axis=-1), (solved_b & ~solved_a).sum(axis=-1)]
 
 
 def size_of_rates(n: int, p: Callable[[int, int], float]) -> float:
@@ -80,11 +51,6 @@ def band(studies: int, rate: float = 0.05) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def upper_edge(studies: int, rate: float = 0.05) -> float:
-    """Of the binomial 99 % band of a frequency of `rate`."""
-    return band(studies, rate)[1]
-
-
 @dataclass(frozen=True)
 class Mixture:
     """Runs that either find the solution or stay at .56; of the variant, and of a baseline that always finds it."""
@@ -102,11 +68,6 @@ class Mixture:
         b = 0.97 + noise[0]
         return cls(np.where(failed, b - 0.44 + noise[1], b - shift + noise[1]), b)
 
-    @property
-    def solved(self) -> tuple[Flags, Flags]:
-        """At .9 or more."""
-        return self.a >= 0.9, self.b >= 0.9
-
 
 def family(rng: np.random.Generator, studies: int, shifts: Sequence[float], n: int, shared: float) -> Floats:
     """Differences (num_studies, num_variants, n) with unit spread, whose true means are `shifts`.
@@ -115,16 +76,6 @@ def family(rng: np.random.Generator, studies: int, shifts: Sequence[float], n: i
     """
     own = rng.normal(0, np.sqrt(1 - shared), (studies, len(shifts), n))
     return own + rng.normal(0, np.sqrt(shared), (studies, 1, n)) + np.array(shifts)[:, None]
-
-
-def falsely_rejected(d: Floats, shifts: Sequence[float], margin: float) -> Flags:
-    """(num_studies,): whether a family of m, each judged at .05/m, rejects what is true: no difference, or the margin.
-
-    A verdict of equivalence hides a significant difference: false verdicts are at most as many.
-    """
-    p = np.where(np.array(shifts) == 0, p_two_sided(d), p_alike(d, margin))
-    found: Flags = (p * len(shifts) <= 0.05).any(axis=1)
-    return found
 
 
 @dataclass(frozen=True)
@@ -149,27 +100,6 @@ class Diverging:
         """Both lose a `rate` of their runs, whichever."""
         a, b = 0.6 + rng.normal(0, spread, (2, studies, n))
         return cls(a, b, (rng.random(a.shape) < rate, rng.random(a.shape) < rate))
-
-    @property
-    def scored(self) -> Floats:
-        """Differences (num_studies, n) with the floor in place of what diverged."""
-        a, b = (np.where(lost, FLOOR, x) for lost, x in zip(self.lost, (self.a, self.b), strict=True))
-        return a - b
-
-    @property
-    def rejected(self) -> Flags:
-        """Whether the scores differ at .05, two-sided."""
-        return p_two_sided(self.scored) <= 0.05
-
-    def rejected_where_converged(self) -> Floats:
-        """−1, 0 or 1 by study: whether B, neither or A is better on the pairs that converged alone."""
-        kept = ~(self.lost[0] | self.lost[1])
-        d, n = np.where(kept, self.a - self.b, 0.0), kept.sum(axis=1)
-        known = np.maximum(n, 2)
-        mean = d.sum(axis=1) / known
-        spread = np.sqrt((kept * (d - mean[:, None]) ** 2).sum(axis=1) / (known - 1))
-        p = 2 * special.stdtr(known - 1, -np.abs(mean) * np.sqrt(known) / np.maximum(spread, RESOLUTION))
-        return np.where((p <= 0.05) & (n > 1), np.sign(mean), 0.0)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ import pandas as pd
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.estimates import Mean
 from ablate.analysis.judge import ALPHA, Kind, judge
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, Claim
+from ablate.core.facts import BASELINE, Claim, Evidence
 from ablate.features.speed.ratios import log_ratios, speeds
 from ablate.features.speed.section import LEAST, SpeedFacts
 from ablate.features.speed.stage import Timing

@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from made_evidence import claim, study
 
 from ablate.cli import main
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.records.folder import StudyFolder
 from ablate.route.diff import Pair, Row, seeds_in_words
 from ablate.route.publish import publish

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from searching import GRID, PEAK_STUDY, SWEEP, prepared, search_of, train
 
-from ablate.core.cell import Cell
 from ablate.core.events import FixedPlan, Plan, Progress
 from ablate.core.record import Record
+from ablate.core.trial import Cell
 from ablate.features.path import Steps
 from ablate.features.search.search import SearchPlan
 from ablate.study.experiment import Experiment

@@ -7,10 +7,9 @@ from pathlib import Path
 from harness import TOY, TOY_STUDY
 
 from ablate.base.plugins import load_plugin
-from ablate.core.cell import Cell
 from ablate.core.events import Ended, Engine, EngineEvent, Progress
 from ablate.core.record import Record
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Trial
 from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised

@@ -11,10 +11,9 @@ import pytest
 from engines import ENGINES, TOY_REF, children, run, toy_cells
 from harness import content
 
-from ablate.core.cell import Cell
 from ablate.core.events import Asked, EngineEvent, Event, Finished, FixedPlan, Found, Progress, Saved
 from ablate.core.record import Record
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Trial
 from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool

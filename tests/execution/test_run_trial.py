@@ -7,10 +7,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from ablate.core.cell import Cell
 from ablate.core.events import Asked, Finished
 from ablate.core.record import Record
-from ablate.core.trial import Emit, Trial
+from ablate.core.trial import Cell, Emit, Trial
 from ablate.core.workload import Workload
 from ablate.execution.progress import MOST_LINES, Display
 from ablate.execution.trial import run_trial

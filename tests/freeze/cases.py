@@ -8,7 +8,7 @@ import numpy as np
 from made_evidence import ACCURACY, LOSS, claim, crossed, study
 from made_speed import speed_frame, timed
 
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.metric import Metric, Sampling
 
 BASE = np.array([0.850, 0.855, 0.848, 0.851, 0.853])

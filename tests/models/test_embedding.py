@@ -38,9 +38,8 @@ def test_the_gradient_of_a_tied_embedding_is_that_of_both_uses():
     free.load_state_dict(model.state_dict())
     for each in (model, free):
         each(BATCH).logsumexp(-1).sum().backward()
-    torch.testing.assert_close(
-        model.embedding.weight.grad, free.embedding.weight.grad + free.output.weight.grad
-    )
+    both = free.embedding.weight.grad + free.output.weight.grad
+    torch.testing.assert_close(model.embedding.weight.grad, both)
 
 
 @pytest.mark.parametrize("signature", [TOKENS, Signature(6, 5, num_features=5)])
@@ -53,8 +52,7 @@ def test_tying_what_differs_is_refused(signature):
 @pytest.mark.parametrize("position", ["sincos", "learned", "none", "rope"])
 def test_embeddings_are_scaled_when_asked_whatever_the_position(position, embedding):
     """FOUNDATIONS §1: √D times the token, before positions are added; √D times smaller at first."""
-    model = built(position=position, embedding=embedding)
-    plain = built(position=position)
+    model, plain = built(position=position, embedding=embedding), built(position=position)
     factor = 4 if embedding.get("scaled") == "on" else 1
     tokens_btd = factor * model.embedding.weight[BATCH]
     torch.testing.assert_close(model.embed(BATCH), model.position.embed(tokens_btd))

@@ -51,10 +51,7 @@ class Counting(TorchDispatchMode):
 
 
 def compare(section: ModelSection, signature: Signature) -> dict[str, int]:
-    """What is declared of one example, which is what a pass without fused kernels computes.
-
-    Torch's fused kernel for an LSTM on CPU takes no float64.
-    """
+    """What is declared of one example, which is what a pass without fused kernels computes."""
     model = build_model(section, signature).double().eval()
     for module in model.modules():
         if isinstance(module, Weighting):
@@ -75,12 +72,10 @@ def compare(section: ModelSection, signature: Signature) -> dict[str, int]:
 def count_inside_attention(position, found) -> None:
     rotate, bias = position.rotate, position.bias
 
-    def counting_rotate(q, k):
-        turned = rotate(q, k)
+    def counting_rotate(*given):
+        turned = rotate(*given)
         # A position that turns nothing returns what it was given.
-        found["rotation"] += sum(
-            new.numel() for new, old in zip(turned, (q, k), strict=True) if new is not old
-        )
+        found["rotation"] += sum(y.numel() for y, x in zip(turned, given, strict=True) if y is not x)
         return turned
 
     def counting_bias(*args):

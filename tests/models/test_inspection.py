@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import jensenshannon
 from scipy.stats import entropy as scipy_entropy
-from torch import Tensor, nn
+from torch import Tensor
 
 from ablate.base.registry import CATALOGUE
 from ablate.models.build import build_model
@@ -152,8 +152,7 @@ def test_one_head_has_no_similarity():
 def test_the_largest_logit_is_that_of_no_masked_pair(position):
     model, batch = reverse(position=position)
     model.eval()
-    stack: Any = model.stack
-    block = stack.encoder.blocks[0]
+    block = model.stack.encoder.blocks[0]
     seen = []
     handle = block.mixer.register_forward_pre_hook(lambda module, args: seen.append(args))
     found = layer_metrics(model, [batch])
@@ -178,22 +177,16 @@ def test_the_largest_logit_is_that_of_no_masked_pair(position):
 @torch.no_grad()
 def test_a_unit_that_only_padding_wakes_is_dead():
     """Units 0 … 4 of the encoder's first layer never fire; unit 5 fires where the source is padding alone."""
-    model, batch = reverse(d_model=12, feedforward={"expansion": 1})
-    stack: Any = model.stack
-    feedforward = stack.encoder.blocks[0].feedforward
-    feedforward.up.weight.zero_()
-    feedforward.up.bias.copy_(torch.tensor([-1.0] * 5 + [0.0] + [1.0] * 6))
-    real = batch.source_mask[:, 0, 0]
+    model, batch = reverse(feedforward={"expansion": 1})
+    feedforward, real = model.stack.encoder.blocks[0].feedforward, batch.source_mask[:, 0, 0]
+    assert not real.all()
 
-    def wake(module: nn.Module, args: Any, output: torch.Tensor) -> torch.Tensor:
-        output = output.clone()
-        output[..., 5] = torch.where(real, -1.0, 1.0)
-        return output
+    def wake(*_):
+        return torch.where(torch.arange(12) == 5, 1 - 2 * real[..., None].float(), torch.arange(12) - 5.0)
 
     handle = feedforward.up.register_forward_hook(wake)
     found = layer_metrics(model, [batch])
     handle.remove()
-    assert not real.all()
     assert found["dead_units/stack.encoder.blocks.0.feedforward"] == 0.5
     layers = [value for name, value in found.items() if name.startswith("dead_units/")]
     assert len(layers) == 4
@@ -226,9 +219,6 @@ def test_a_model_lacks_what_it_has_no_part_for(section, names):
     model, task = made(**section)
     batch = task.split(0, "test", "cpu")[:16]
     assert {name for name in layer_metrics(model, [batch]) if "/" not in name} == names
-    assert (
-        bool(attention_maps(model, batch))
-        == bool(attention_metrics(model, [batch]))
-        == ("attention_entropy" in names)
-    )
+    attends = "attention_entropy" in names
+    assert bool(attention_maps(model, batch)) == bool(attention_metrics(model, [batch])) == attends
     assert measurable(model) == names - {"attention_entropy"}

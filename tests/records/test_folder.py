@@ -11,7 +11,7 @@ import pytest
 from made_evidence import study
 
 from ablate.base.errors import AblateError
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.records import tables
 from ablate.records.folder import StudyFolder
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import synthetic
 
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.records.folder import StudyFolder
 from ablate.route.publish import publish as publish_folder
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, Claim, Facts, TaskFacts, VariantFacts
+from ablate.core.facts import BASELINE, Claim, Evidence, Facts, TaskFacts, VariantFacts
 from ablate.core.metric import Metric
 
 UGLY = "<script>alert('x')</script>|`a`*b*"

@@ -13,8 +13,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 from ablate.core.facts import BASELINE
-from ablate.features.evaluate.kept import AttentionMap, Evaluated
 from ablate.features.evaluate.sections.kept_weights import COLOUR_MAP, MAX_FIGURES, Attention, layer_name
+from ablate.features.evaluate.stage import AttentionMap, Evaluated
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Text
 

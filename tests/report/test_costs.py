@@ -4,8 +4,7 @@ import dataclasses
 
 import pytest
 
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts, Matched, MatchFacts
+from ablate.core.facts import Evidence, Facts, Matched, MatchFacts
 from ablate.report.sections import runs as costs
 from ablate.report.words import say
 

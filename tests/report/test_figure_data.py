@@ -8,8 +8,7 @@ import pytest
 from synthetic import UGLY, study
 
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.report.draw import panels
 from ablate.report.section import Material
 from ablate.report.sections import curves, differences, headline, runs

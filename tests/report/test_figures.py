@@ -14,9 +14,9 @@ from synthetic import ACCURACY, study
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
-from ablate.report import palette
+from ablate.core.facts import Evidence
 from ablate.report.draw import marks, style
+from ablate.report.draw import style as palette
 from ablate.report.page import figures
 from ablate.report.section import Material
 from ablate.report.sections import curves, differences

@@ -12,8 +12,8 @@ import synthetic
 
 from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
-from ablate.features.evaluate.kept import COLUMNS, AttentionMap, Evaluated
 from ablate.features.evaluate.sections.kept_weights import KeptWeights, evaluation_table
+from ablate.features.evaluate.stage import COLUMNS, AttentionMap, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.report.section import Material, Text
 from ablate.report.words import say

@@ -14,7 +14,7 @@ from made_searches import searched
 import ablate.report
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.metric import Sampling
 from ablate.features.export.paper import as_latex, as_markdown, methods
 from ablate.features.search.table import SearchTable

@@ -14,8 +14,7 @@ from matplotlib.image import imread
 from rich.console import Console
 from synthetic import UGLY, study
 
-from ablate.core.evidence import Evidence
-from ablate.core.facts import TaskFacts
+from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style

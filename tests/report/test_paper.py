@@ -16,7 +16,7 @@ from tex import rows
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.features.export.paper import for_paper, latex, tabular
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, pictures, shown

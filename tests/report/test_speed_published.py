@@ -17,7 +17,7 @@ from rich.console import Console
 from timings import AT_OWN
 
 from ablate.commands.results import load
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import scaling, speeds
 from ablate.records.folder import StudyFolder
 from ablate.report.terminal import print_verdicts

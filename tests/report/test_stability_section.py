@@ -12,7 +12,7 @@ from made_evidence import claim, study
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.stability import stability
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
 from ablate.features.stress.sections.rates import Rates
 from ablate.records.folder import STABILITY, StudyFolder

@@ -15,14 +15,14 @@ from hypothesis import strategies as st
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.core.metric import undominated
 from ablate.features.search.sections.sweep import FIGURES, Sweep, best_table, status_table, winner_table
 from ablate.features.search.shown import space_table
 from ablate.features.search.table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
-from ablate.report.markdown import markdown_table
+from ablate.report.page import markdown_table
 from ablate.report.section import Material, Picture, sections
 from ablate.report.tables import Table
 from ablate.report.words import say

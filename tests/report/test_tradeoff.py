@@ -6,11 +6,10 @@ import pytest
 from scipy import stats
 
 from ablate.base import wording
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Metric
 from ablate.report.draw import style
-from ablate.report.sections import cost
+from ablate.report.sections import differences as cost
 
 KNOWN = Metric("max", 0.001, 0.1, 1.0, 0.95)
 

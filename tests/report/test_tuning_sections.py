@@ -16,7 +16,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from synthetic import UGLY, study
 
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.features.search.budgets import budget_curves, budgets, changes
 from ablate.features.search.sections.tuning import Tuning, budget_table, change_table
 from ablate.features.search.table import SearchTable

@@ -9,7 +9,7 @@ from made_speed import speed_frame, timed
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import scaling, speeds
 from ablate.report.section import Material
 

@@ -10,9 +10,8 @@ import numpy as np
 import pytest
 from made_evidence import ACCURACY, LOSS, study
 
-from ablate.core.cell import Cell, Level
 from ablate.core.record import Record
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Level, Trial
 from ablate.records.folder import StudyFolder
 from ablate.route.gather import comparable, gather
 

@@ -11,8 +11,7 @@ from made_evidence import study as made
 
 from ablate.base.errors import AblateError
 from ablate.commands.list import overview
-from ablate.core.cell import Cell
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Trial
 from ablate.records.folder import StudyFolder
 from ablate.route.publish import publish
 

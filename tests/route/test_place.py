@@ -11,7 +11,7 @@ from harness import TOY_STUDY
 from made_evidence import study as made
 
 from ablate.base.errors import StudyError
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Options
 from ablate.route.place import place, source_of

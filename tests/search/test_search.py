@@ -9,8 +9,8 @@ import pytest
 from scipy.stats import wilcoxon
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, drive, prepared, search_of, train
 
-from ablate.core.cell import Cell
 from ablate.core.record import Record
+from ablate.core.trial import Cell
 from ablate.features.search.search import Search
 from ablate.features.search.table import SearchTable, tabulated
 from ablate.study.experiment import Experiment

@@ -23,7 +23,7 @@ from .crowds import crowds
 from .damage import damage
 from .disks import disks
 from .kills import kills
-from .mutations import mutations, thought_out
+from .mutations import mutations
 from .process import ROOT, warm_up
 from .sets import sets
 
@@ -31,7 +31,6 @@ KINDS = {
     kind.name: kind
     for kind in (
         Kind("mutations", mutations, 950),
-        Kind("thought_out", thought_out, 50),
         Kind("sets", sets, 200),
         Kind("kills", kills, 50),  # of two kills each
         Kind("damage", damage, 200),

@@ -13,7 +13,7 @@ from random import Random
 from .case import Place, Shared
 from .process import Done
 from .studies import STUDIES, Study, Watched
-from .tables import VERDICTS, differences, finished, tables, tracked
+from .tables import VERDICTS, differences, finished, tables
 
 ADVICE = 3
 """Refusals, one after another, whose advice is followed: the file that they name is moved away."""
@@ -46,8 +46,7 @@ def damage(rng: Random, place: Place) -> str:
     watched.forgive()
     # Without their dates nobody knows that claims came before the results.
     lost = any("claims.csv" in each for each in harmed)
-    watched.complete(mlflow=False, without=("exploratory", "reason", "p_holm") if lost else ())
-    _mend_mlflow(place, study)
+    watched.complete(mlflow=False, without=("exploratory", "reason") if lost else ())
     place.violations[before:] = [
         f"{violation} [{'; '.join(harmed)}]" for violation in place.violations[before:]
     ]
@@ -128,30 +127,6 @@ def _until_done(place: Place, study: Study, watched: Watched) -> bool:
             return True
         shutil.move(named, place.path / f"moved-{attempt}-{named.name}")
     return True
-
-
-def _mend_mlflow(place: Place, study: Study) -> None:
-    """The next run that reports brings MLflow up to date, or says what is wrong with its database."""
-    file, store = place.path / f"{study.name}.yaml", place.path / "results" / "store"
-    for attempt in range(3):
-        if not (fault := tracked(store, study.name)):
-            return
-        # The notes change nothing but the page, which is then written again.
-        file.write_text(
-            re.sub("^notes:.*\n", "", file.read_text(), flags=re.MULTILINE) + f"notes: attempt {attempt}\n"
-        )
-        done = place.ablate(study.command, file.name, "--jobs", 0)
-        if done.code and (named := _named(done, place.path / "results")):
-            shutil.move(named, place.path / f"mended-{attempt}-{named.name}")
-            done = place.ablate(study.command, file.name, "--jobs", 0)
-        if not (fault := tracked(store, study.name)):
-            return
-        if "mlflow.db" not in done and "the database in" not in done:
-            place.violation(f"MLflow: {fault}, and nothing was said: {done.output[-300:]!r}")
-            return
-        if os.path.lexists(store / "mlflow.db"):
-            shutil.move(store / "mlflow.db", place.path / f"moved-{attempt}.db")
-    place.violation(f"MLflow: {fault}, also when its database was moved away: {done.output[-400:]!r}")
 
 
 def _named(done: Done, results: Path) -> Path | None:

@@ -1,4 +1,4 @@
-"""Disks that are full, files that may not grow, folders that may only be read, output that nobody can take."""
+"""Disks that are full, and files that may not grow."""
 
 from __future__ import annotations
 
@@ -7,14 +7,10 @@ import os
 import resource
 import shutil
 import subprocess
-from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 
 from .case import Place, Skipped
 from .studies import STUDIES, Watched
-
-TRACEBACKS = ("Traceback", "Exception ignored")
 
 
 @functools.cache
@@ -64,51 +60,12 @@ def full_disk(rng: Random, place: Place) -> str:
     return _then_whole(place, watched, place.hold(started.wait()).code)
 
 
-def read_only(rng: Random, place: Place) -> str:
-    """Every command on results that are mounted read-only, and may have something to do."""
-    study = STUDIES[rng.choice(("run", "states", "tune", "sweep"))]
-    shutil.copytree(study.pristine(place.shared), place.path, dirs_exist_ok=True)
-    watched = Watched(place, study)
-    records = sorted((place.path / "results/store/trials").glob("*.json"))
-    known = rng.choice(records)
-    if work := rng.random() < 0.5:
-        rng.choice([path for path in records if path != known]).unlink()
-    watched.forgive()
-    mount = 'mount --bind results results && mount -o remount,ro,bind results && "$@"'
-    prefix, file = [*inside("--mount"), "sh", "-c", mount, "sh"], f"{study.name}.yaml"
-    commands: Sequence[tuple[str, ...]] = (
-        *((study.command, file), ("report", study.name), ("show", known.stem)),
-        *(("list",), ("clean",), ("plan", file)),
-    )
-    for command in rng.sample(commands, 3):
-        done = place.ablate(*command, inside=prefix)
-        expected = 0 if command[0] in ("show", "list", "plan") else 1
-        if command[0] in (study.command, "clean") and not work:
-            continue
-        if done.code != expected:
-            place.violation(
-                f"`{command[0]}` on a read-only disk ended with {done.code}: {done.output[-300:]!r}"
-            )
-    return _then_whole(place, watched, 1)
-
-
-def no_output(rng: Random, place: Place) -> str:
-    """Standard output goes to a full disk, or to a program that has ended: the work is done and kept."""
-    watched = Watched(place, STUDIES["run"])
-    done = watched.start(0, output=Path("/dev/full")).wait(60)
-    if any(word in done for word in TRACEBACKS):
-        place.violation(f"output to a full disk: traceback: {done.output.strip().splitlines()[-1][:200]!r}")
-    elif done.code is None or done.code < 0:
-        place.violation(f"output to a full disk: ended with {done.code}")
-    return _then_whole(place, watched, done.code)
-
-
-WAYS = (small_files, full_disk, read_only, no_output)
+WAYS = (small_files, full_disk)
 
 
 def disks(rng: Random, place: Place) -> str:
     """One of the ways, in turn."""
-    way = WAYS[rng.choices(range(4), [3, 3, 3, 1])[0]]
+    way = rng.choice(WAYS)
     place.counts[way.__name__] += 1
     return way(rng, place)
 

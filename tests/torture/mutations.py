@@ -1,4 +1,4 @@
-"""Mutated studies: their text, their tree, what their fields mean; and some that were thought out.
+"""Mutated studies: their text, their tree, what their fields mean.
 
 `ablate plan` reads most of them, which checks a study as `run` does and trains nothing; small ones that are still valid
 are run.
@@ -7,13 +7,9 @@ are run.
 from __future__ import annotations
 
 import io
-import os
 import shutil
-from collections.abc import Callable
 from functools import cache
-from pathlib import Path
 from random import Random
-from typing import Any
 
 from .case import Place
 from .studies import PLUGIN, SHIPPED, STUDIES, TUNED_SEQUENCE
@@ -131,89 +127,3 @@ def names() -> list[str]:
 
     CATALOGUE.load_builtin()
     return sorted({name for slot in CATALOGUE.slots() for name in (slot, *CATALOGUE.names(slot))})
-
-
-def thought_out(rng: Random, place: Place) -> str:
-    """Studies that were made to break: bombs, sizes, files that are none, plugins that do not behave."""
-    shutil.copy(PLUGIN, place.path)
-    number = int(place.path.parent.name.split("-")[1])
-    list(THOUGHT_OUT.values())[number % len(THOUGHT_OUT)](place.path)
-    done = place.ablate("plan", "study.yaml", limit=30)
-    return "refused" if done.code != 0 else "accepted"
-
-
-RUN = STUDIES["run"].text
-SEQUENCE = STUDIES["sequence"].text
-
-
-def _study(text: str) -> Callable[[Path], Any]:
-    return lambda folder: (folder / "study.yaml").write_text(text)
-
-
-def _sized(**sizes: Any) -> Callable[[Path], Any]:
-    """The sequence study with other sizes of its model or training."""
-    text = SEQUENCE
-    for name, value in sizes.items():
-        old = next(part for part in text.replace("{", " ").replace("}", ",").split(",") if f"{name}:" in part)
-        text = text.replace(old.split("\n")[-1].strip(), f"{name}: {value}", 1)
-    return _study(text)
-
-
-def _plugin(code: str, name: str = "own.py") -> Callable[[Path], Any]:
-    def write(folder: Path) -> None:
-        (folder / "own.py").write_text(code)
-        (folder / "study.yaml").write_text(RUN.replace("[ledger.py]", f'[ledger.py, "{name}"]'))
-
-    return write
-
-
-def _bomb(levels: int, wide: int) -> str:
-    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x]"]
-    lines += [f"a{i}: &a{i} [{', '.join([f'*a{i - 1}'] * wide)}]" for i in range(1, levels)]
-    return "\n".join(lines) + "\n"
-
-
-def _chain(links: int) -> str:
-    lines = ["a0: &a0 {x: 1}", *(f"a{i}: &a{i} {{x: *a{i - 1}}}" for i in range(1, links))]
-    return "\n".join(lines) + "\n"
-
-
-THOUGHT_OUT: dict[str, Callable[[Path], Any]] = {
-    "billion laughs": _study(RUN + _bomb(10, 9)),
-    "billion laughs in a level": _study(_bomb(10, 9) + RUN.replace("[0.2]", "[*a9]")),
-    "chained aliases": _study(RUN + _chain(400)),
-    "20,000 unknown keys": _study(RUN + "".join(f"key{i}: {i}\n" for i in range(20_000))),
-    "20,000 factors": _study(
-        RUN.replace("seeds: 3", "x: 1").replace("[0.2]", str([i / 1000 for i in range(20_000)]))
-    ),
-    "200,000 levels of nesting": _study("name: " + "[" * 200_000),
-    "a million layers": _sized(num_layers=1_000_000),
-    "a wide model": _sized(d_model=100_000),
-    "many heads": _sized(num_heads=10**9),
-    "a billion steps": _sized(steps=10**9),
-    "a billion seeds": _study(SEQUENCE.replace("seeds: 2", "seeds: 1000000000")),
-    "a huge batch": _sized(batch_size=10**9),
-    "a long sequence": _sized(seq_len=10**6),
-    "a large test set": _sized(test_size=10**10),
-    "a fifo": lambda folder: os.mkfifo(folder / "study.yaml"),
-    "a loop of links": lambda folder: (folder / "study.yaml").symlink_to("study.yaml"),
-    "a device without end": lambda folder: (folder / "study.yaml").symlink_to("/dev/zero"),
-    "50 MB of text": _study("# " + "x" * 50_000_000),
-    "tags": _study(RUN.replace("name: run", "name: !!python/object/apply:os.system [id]")),
-    "a bool that is none": _study(RUN + "placebo: !!bool maybe\n"),
-    "a long name": _study(RUN.replace("name: run", f"name: {'n' * 300}")),
-    "a plugin with NUL": _study(RUN.replace("ledger.py", '"a\\0b.py"')),
-    "a plugin that recurses": _plugin("def f(): f()\nf()\n"),
-    "a plugin that is nested": _plugin("x = " + "(" * 5000 + ")" * 5000 + "\n"),
-    "a plugin of bytes": _plugin("\0\0\0"),
-    "a plugin that is not there": _plugin("", "gone.py"),
-    "a plugin that is a fifo": lambda folder: (
-        os.mkfifo(folder / "own.py"),
-        _study(RUN.replace("[ledger.py]", "[ledger.py, own.py]"))(folder),
-    ),
-    "a margin beyond the range": _study(SEQUENCE + "metric: {name: accuracy, margin: 5}\n"),
-    "a variant that changes nothing": _study(
-        SEQUENCE.replace("factors: {model.norm: [batch]}", "variants: {a: {}}")
-    ),
-}
-"""By what they are."""

@@ -12,12 +12,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from ablate.core.cell import Cell
 from ablate.core.events import Finished
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts, VariantFacts
+from ablate.core.facts import Evidence, Facts, VariantFacts
 from ablate.core.record import Curve, Record
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Trial
 from ablate.records.folder import CLAIM_COLUMNS, StudyFolder
 from ablate.records.store import Store
 from ablate.tracking.database import opened

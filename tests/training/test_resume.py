@@ -9,10 +9,9 @@ import torch
 from drivers import start, wait_for, workers_of
 from harness import ablate, content
 
-from ablate.core.cell import Cell
 from ablate.core.events import FixedPlan
 from ablate.core.record import Record
-from ablate.core.trial import Trial
+from ablate.core.trial import Cell, Trial
 from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
 from ablate.execution.supervisor import Supervised

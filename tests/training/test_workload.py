@@ -193,32 +193,22 @@ SWAPS = [
     *({"feedforward": {"activation": "gelu"}}, {"feedforward": {"expansion": 2}}),
     *({"dropout": {f"attention_{place}": 0.1}} for place in ("weights", "output")),
     *({"dropout": {f"feedforward_{place}": 0.1}} for place in ("hidden", "output")),
-    *({"dropout": {place: 0.1}} for place in ("embedding", "residual")),
-    {"dropout": {"residual": 0.2}},
+    *(
+        {"dropout": {place: rate}}
+        for place, rate in (("embedding", 0.1), ("residual", 0.1), ("residual", 0.2))
+    ),
 ]
 
 
-@pytest.fixture
-def of(resolved):
-    def fingerprint(model=None):
-        return SequenceWorkload().fingerprint(resolved(model={"num_layers": 2, **(model or {})}))
+def test_a_fingerprint_is_that_of_the_model_alone(resolved):
+    def fingerprint(lr=0.1, **model):
+        config = resolved(model={"num_layers": 2, **model}, training={"lr": lr})
+        return SequenceWorkload().fingerprint(config)
 
-    return fingerprint
-
-
-def test_the_same_model_has_the_same_fingerprint(of):
-    assert of() == of() == of({"norm": {"name": "layer", "eps": 1e-5}, "dropout": {"residual": 0.0}})
+    before = torch.get_rng_state()
+    same = {"norm": {"name": "layer", "eps": 1e-5}, "dropout": {"residual": 0.0}}
+    assert fingerprint() == fingerprint(lr=1.0) == fingerprint(**same)
     dropped = {"dropout": {"residual": 0.1, "attention_weights": 0.2}}
-    assert of(dropped) == of(dropped)
-
-
-def test_every_swap_changes_it(of):
-    assert len({of(), *map(of, SWAPS)}) == len(SWAPS) + 1
-
-
-def test_neither_training_settings_nor_the_global_generator_have_a_part_in_it(resolved):
-    workload, before = SequenceWorkload(), torch.get_rng_state()
-    model = {"dropout": {"residual": 0.2}}
-    prints = {workload.fingerprint(resolved(model=model, training={"lr": lr})) for lr in (0.1, 1.0)}
-    assert len(prints) == 1
+    assert fingerprint(**dropped) == fingerprint(**dropped)
+    assert len({fingerprint(), *(fingerprint(**swap) for swap in SWAPS)}) == len(SWAPS) + 1
     assert torch.equal(torch.get_rng_state(), before)

@@ -5,5 +5,5 @@ from __future__ import annotations
 from ablate.core.feature import Feature
 
 
-class EvaluateFeature(Feature, kept="kept:of_report"):
+class EvaluateFeature(Feature, kept="stage:of_report"):
     """Numbers and attention maps in the study's folder, which its report shows."""

@@ -1,29 +1,37 @@
 """Evaluates kept weights, without training.
 
 The slice `test` is the test split of the study's own task; any other is named by the settings that it changes. Each
-call adds its slice to those in the files, and removes the rows of trials that the study no longer has.
+call adds its slice to those in the files of the study's folder, and removes the rows of trials that the study no
+longer has:
+
+evaluation.csv   id, variant, task, seed, weights (final or best), slice, metric, value
+attention.npz    attention weights of one seed on a few examples, with an index
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+import json
+import zipfile
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from ablate.base.errors import AblateError, Problem, StudyError, listed
+from ablate.base.files import replacing
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
 from ablate.base.text import at_results, typed
-from ablate.core.cell import Cell
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence, no_rows
 from ablate.core.record import Record
-from ablate.core.trial import Checkpoint
-from ablate.features.evaluate.kept import COLUMNS, TEST, AttentionMap, Evaluated
+from ablate.core.trial import Cell, Checkpoint
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
+from ablate.records.tables import read_csv, write_csv
 from ablate.report.words import say as words
 from ablate.route.choose import as_reported
 from ablate.route.options import Options
@@ -31,7 +39,7 @@ from ablate.route.publish import publish
 from ablate.route.revisit import reread
 from ablate.route.trials import select
 from ablate.study.checks import in_variants
-from ablate.study.document import parse_set
+from ablate.study.document import parse_set, read_document
 from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches, has_path
 
@@ -165,3 +173,88 @@ def _evaluated(
                 made_by.setdefault(cell.task, found.attention)
                 maps += [AttentionMap(*place, path, w, kind) for path, w in found.maps.items()]
     return Evaluated(pd.DataFrame(rows, columns=list(COLUMNS)), maps)
+
+
+TABLE, MAPS = "evaluation.csv", "attention.npz"
+COLUMNS = ("id", "variant", "task", "seed", "weights", "slice", "metric", "value")
+TEST = "test"
+"""The slice that is the test split of the study's own task."""
+
+
+@dataclass(frozen=True)
+class AttentionMap:
+    """Attention weights of one layer of one trial."""
+
+    id: str
+    variant: str
+    task: str
+    seed: int
+    path: str
+    "Of the layer, in the model."
+    weights: NDArray[np.float32]
+    "(examples, H, T_q, T_k); NaN in the rows and columns of padding."
+    kept: str = ""
+    "The weights of the trial that were evaluated: `final` or `best`; empty where that is not known."
+
+
+@dataclass(frozen=True)
+class Evaluated:
+    """Numbers, one row each with the columns of `COLUMNS`, and maps."""
+
+    rows: pd.DataFrame = field(default_factory=lambda: no_rows(COLUMNS))
+    maps: Sequence[AttentionMap] = ()
+    left_out: int = 0
+    "Trials whose evaluations are not those of the study."
+
+    @classmethod
+    def load(cls, folder: StudyFolder) -> Evaluated:
+        """All that is in the folder; empty where nothing was evaluated. Raises `AblateError`."""
+        path, maps_file = folder.path / TABLE, folder.path / MAPS
+        if not path.is_file():
+            return cls()
+        maps = []
+        try:
+            rows = pd.DataFrame(read_csv(path), columns=list(COLUMNS)).fillna({"weights": ""})
+            rows = rows.astype({"seed": int, "value": float})
+            if maps_file.is_file():
+                path = maps_file
+                with np.load(path, allow_pickle=False) as arrays:
+                    index = json.loads(str(arrays["index"]))
+                    maps = [AttentionMap(**{**entry, "weights": arrays[entry["weights"]]}) for entry in index]
+        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+            hint = f"remove it, and evaluate again with `ablate eval {folder.name}`"
+            raise AblateError(f"{path}: cannot be read ({error}); {hint}") from error
+        return cls(rows, maps)
+
+    def current(self, ids: Collection[str], kind: str) -> Evaluated:
+        """Those of these trials and of a kind of their weights; with the kind `none`, of any."""
+        kinds = {"", kind} if kind != "none" else {"", "final", "best"}
+        rows = self.rows[self.rows["id"].isin([*ids]) & self.rows["weights"].isin([*kinds])]
+        maps = [found for found in self.maps if found.id in ids and found.kept in kinds]
+        return Evaluated(rows, maps, self.rows["id"].nunique() - rows["id"].nunique())
+
+    def updated(self, new: Evaluated) -> Evaluated:
+        """These evaluations, with those of the same trials and slices replaced by `new`."""
+        rows = pd.concat([self.rows, new.rows], ignore_index=True)
+        again = {*new.rows["id"]}
+        return Evaluated(
+            rows.drop_duplicates(["id", "slice", "metric"], keep="last"),
+            [*(found for found in self.maps if found.id not in again), *new.maps],
+        )
+
+    def save(self, folder: StudyFolder) -> None:
+        """Writes both files, each whole or not at all."""
+        write_csv(folder.path / TABLE, COLUMNS, self.rows.to_dict("records"))
+        index = [{**vars(found), "weights": f"weights{i}"} for i, found in enumerate(self.maps)]
+        arrays: Mapping[str, Any] = {f"weights{i}": found.weights for i, found in enumerate(self.maps)}
+        with replacing(folder.path / MAPS) as path, path.open("wb") as file:
+            np.savez_compressed(file, allow_pickle=False, index=np.array(json.dumps(index)), **arrays)
+
+
+def of_report(folder: StudyFolder, evidence: Evidence) -> Evaluated:
+    """The evaluations of the trials that are reported, of the weights that the study keeps."""
+    found = Evaluated.load(folder)
+    if found.rows.empty:
+        return found
+    document = read_document(folder.study_file).data if folder.study_file.is_file() else {}
+    return found.current({*evidence.trials["id"]}, str(document.get("checkpoint", "none")))

@@ -17,10 +17,10 @@ from pydantic import Field
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.registry import PartConfig, register
-from ablate.core.cell import Cell
 from ablate.core.feature import Feature
 from ablate.core.metric import sign
 from ablate.core.record import Record, lost_to_its_variant, on_validation
+from ablate.core.trial import Cell
 from ablate.study.designs import Kind, T
 
 if TYPE_CHECKING:

@@ -11,8 +11,7 @@ from numpy.typing import ArrayLike
 from ablate.analysis.contrast import overlap
 from ablate.analysis.paired import NAN, Differences, Floats
 from ablate.analysis.runs import Runs
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts
+from ablate.core.facts import Evidence, Facts
 from ablate.core.metric import sign
 from ablate.features.search.table import Parameter, SearchTable, with_values
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ablate.base.errors import AblateError
 from ablate.base.text import masked
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.features.search.table import table_of
 
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
-from ablate.core.cell import Cell
 from ablate.core.events import Progress
 from ablate.core.metric import Description
 from ablate.core.record import Record, lost_to_its_variant
+from ablate.core.trial import Cell
 from ablate.features.search.objectives import LOST, intermediate, reported, seed_value, summarised
 from ablate.features.search.space import Point
 from ablate.features.search.spec import SearchSpec

@@ -11,11 +11,10 @@ from typing import Any
 import pandas as pd
 
 from ablate.base.errors import Problem, StudyError
-from ablate.core.cell import Cell
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
+from ablate.core.trial import Cell
 from ablate.features.search.search import Search, SearchPlan
 from ablate.features.search.space import Point
 from ablate.features.search.spec import SearchSpec

@@ -13,7 +13,7 @@ class SpeedFeature(
     Feature,
     metrics="ratios:METRICS",
     grammar="section:GRAMMAR",
-    check="checks:check_speed",
+    check="section:check_speed",
     begun="stage:begun",
     measure="stage:measure",
     plan="stage:plan",

@@ -9,11 +9,9 @@ from pathlib import Path
 from ablate.base.errors import Problem, StudyError, listed
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible, now
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Claim
-from ablate.features.speed.checks import lacks_operations
+from ablate.core.facts import Claim, Evidence
 from ablate.features.speed.ratios import METRICS
-from ablate.features.speed.section import SpeedSection
+from ablate.features.speed.section import SpeedSection, lacks_operations
 from ablate.features.speed.stage import Timing, was_timed
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store

@@ -23,8 +23,7 @@ from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, Differences, Floats, mean_interval
 from ablate.analysis.runs import Runs
 from ablate.core.derived import Derived, Offer
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
 from ablate.core.speed import CALLS, TimedCall

@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from ablate.base import wording
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, Facts
+from ablate.core.facts import BASELINE, Evidence, Facts
 from ablate.features.speed.section import BUSY, COLUMNS, SpeedFacts
 from ablate.report.tables import (
     NOTHING,

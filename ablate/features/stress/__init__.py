@@ -10,8 +10,8 @@ from ablate.core.feature import Feature
 
 class StressFeature(
     Feature,
-    metrics="sensitivity:SENSITIVITY",
-    grammar="section:GRAMMAR",
+    metrics="grid:SENSITIVITY",
+    grammar="grid:GRAMMAR",
     check="grid:check_stress",
     companions="grid:stressed",
     frames="grid:stress_frames",

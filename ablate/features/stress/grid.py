@@ -1,26 +1,43 @@
-"""The stress grid: every variant trained at each value of one path, whatever its own value there."""
+"""`stress:` every variant trained at each learning rate of a grid, and how much a wrong one costs it.
+
+Its sensitivity is the mean over learning rates η of min(ℓ(η), ℓ₀) − ℓ*, with ℓ* = min_η ℓ(η) (Wortsman et al. 2023,
+arXiv:2309.14322). ℓ is the held-out loss, ℓ₀ that at initialisation, which a diverged run counts with. ℓ* is at most ℓ₀
+as well. The grid is a sample too: a verdict must hold on every grid that lacks one of its rates.
+"""
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
+from pydantic import AfterValidator, Field
 
+from ablate.analysis.estimates import Mean
+from ablate.analysis.measures import Measure, few
+from ablate.analysis.paired import Flags, Floats, mean_interval
+from ablate.analysis.runs import Runs, Side
 from ablate.base.errors import NOT_GIVEN, nearest
 from ablate.base.text import printable
 from ablate.base.wording import brief
-from ablate.core.cell import Cell
-from ablate.core.evidence import Evidence
-from ablate.core.metric import HELD_OUT
-from ablate.core.record import Record
+from ablate.core.derived import Derived, Offer
+from ablate.core.facts import Evidence, Facts
+from ablate.core.metric import HELD_OUT, Metric
+from ablate.core.reason import Reason
+from ablate.core.record import Record, lost_to_its_variant
+from ablate.core.trial import Cell
 from ablate.report.words import say
 from ablate.study.checks import Draft, attempt, refuse_own
 from ablate.study.document import PathKey
 from ablate.study.expand import report_at
 from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches
+from ablate.study.sections import Number, one_path, refusal, rising
 
 COLUMNS = ("id", "name", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
 """One row a trial of the grid: value is the float at the path; the losses are NaN where the run has none."""
@@ -87,7 +104,7 @@ def stress_frames(
     return {"stress": frame.astype({"test_loss": float, "initial_loss": float}) if rows else frame}
 
 
-def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
+def plan(experiment: Experiment, store: object) -> tuple[list[str], None]:
     """The size of the grid."""
     runs = sum(cell.role == "stress" for cell in experiment.companions(experiment.cells()))
     grid = experiment.study.section("stress").items()
@@ -98,3 +115,165 @@ def account(evidence: Evidence) -> str:
     """The grid."""
     grids = evidence.facts.features.get("stress", {}).items()
     return " ".join(say("methods.stress", path, [*map(brief, rates)]) for path, rates in grids)
+
+
+UNEVEN = 2 - 1e-9
+"""A step of a grid is shorter than so many of another: 1, 2, 5, 10 and 1, 3, 10 count as even."""
+
+
+def _even(levels: list[int | float]) -> list[float]:
+    rates = [*map(float, rising(levels))]
+    steps = [
+        (math.log(above / below), f"from {below:g} to {above:g}")
+        for below, above in itertools.pairwise(rates)
+    ]
+    (least, near), (most, far) = min(steps), max(steps)
+    if most > UNEVEN * least:
+        rule = (
+            f"is uneven on a log scale, {far} at least twice as far as {near}, though each value counts alike"
+        )
+        raise refusal(rule, "each step less than twice any other")
+    return rates
+
+
+Stress = Annotated[
+    dict[str, Annotated[list[Number], AfterValidator(_even), Field(max_length=100)]],
+    AfterValidator(one_path),
+    Field(
+        max_length=1,
+        description="training.lr → learning rates, evenly apart on a log scale: every variant is trained at each of "
+        "them too, whatever its own, for `lr_sensitivity`.",
+        examples=[{"training.lr": [1e-3, 1e-2, 1e-1]}],
+    ),
+]
+"""Path → its values in rising order."""
+GRAMMAR: dict[str, tuple[Any, Any]] = {"stress": (Stress, {})}
+
+
+LEAST_RATES = 5
+"""Learning rates below which their grid is no sample."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Of one variant on one task."""
+
+    reached: Floats
+    """The held-out loss of each run, shape (num_seeds, num_rates): infinite where it diverged or was lost to its
+    variant, NaN where it has no outcome."""
+    initial: Floats
+    "The loss before the first step, which is the same at every learning rate; shape (num_seeds, 1), NaN where unknown."
+
+    @property
+    def losses(self) -> Floats:
+        """`reached`, at most the initial loss, with which a run that diverged counts."""
+        return np.minimum(self.reached, self.initial)
+
+    @property
+    def untrained(self) -> Flags:
+        """Whether every run of a seed has an outcome, and none a loss below the initial one; shape (num_seeds,)."""
+        return np.asarray((self.reached >= np.nan_to_num(self.initial, nan=np.inf)).all(axis=1))
+
+
+def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
+    """Variant and task → its runs, seeds in the order of the plan and learning rates in that of the study."""
+    facts, rates = evidence.facts, rates_of(evidence.facts)
+    frame = evidence.frame("stress", ("variant", "task", "seed", "value", "status", "reason"))
+    lost = [
+        lost_to_its_variant(*map(str, of)) for of in frame.reindex(columns=["status", "reason"]).to_numpy()
+    ]
+    completed, diverged = (
+        frame["status"] == "completed",
+        (frame["status"] == "diverged") | np.array(lost, bool),
+    )
+    loss = frame.get("test_loss", pd.Series(dtype=float)).astype(float).fillna(np.inf)
+    frame = frame.assign(
+        reached=loss.where(completed).mask(diverged, np.inf),
+        initial=frame.get("initial_loss", pd.Series(dtype=float)).astype(float).replace(np.inf, np.nan),
+    )
+    found = {}
+    for variant in facts.variants:
+        for task in facts.tasks:
+            mine = frame[(frame["variant"] == variant.name) & (frame["task"] == task.name)]
+            table = mine.pivot(index="seed", columns="value", values=["reached", "initial"])
+            reached, initial = (
+                table.get(name, pd.DataFrame()).reindex(index=facts.seeds, columns=rates).to_numpy(float)
+                for name in ("reached", "initial")
+            )
+            found[variant.name, task.name] = Grid(
+                reached, np.fmax.reduce(initial, axis=1, initial=np.nan)[:, None]
+            )
+    return found
+
+
+def rate_curves(evidence: Evidence) -> pd.DataFrame:
+    """One row a variant, task and learning rate at which a run has an outcome, in the order of the study.
+
+    Columns: variant, task, value (the learning rate), loss (the mean over seeds, as `Grid.losses`), low, high (its 95 %
+    interval; NaN below two seeds), n, diverged (the number of runs that did).
+    """
+    rows = []
+    for (variant, task), grid in grids(evidence).items():
+        for rate, losses, reached in zip(
+            rates_of(evidence.facts), grid.losses.T, grid.reached.T, strict=True
+        ):
+            known = losses[~np.isnan(losses)]
+            if len(known):
+                mean, ends = mean_interval(known)
+                rows.append((variant, task, rate, mean, *ends, len(known), int(np.isinf(reached).sum())))
+    columns = ["variant", "task", "value", "loss", "low", "high", "n", "diverged"]
+    return pd.DataFrame(rows, columns=columns).sort_values(
+        ["task", "value"], kind="stable", ignore_index=True
+    )
+
+
+def rates_of(facts: Facts) -> Sequence[float]:
+    """The learning rates of the grid, rising; none where there is no grid."""
+    return next(iter(facts.features.get("stress", {}).values()), [])
+
+
+def _grid(side: Side) -> Grid:
+    found: Grid = side.runs.memo("stress", grids)[side.variant, side.task.name]
+    return found
+
+
+def _by_seed(side: Side, without: int | None = None) -> Floats:
+    losses = _grid(side).losses[: len(side.runs.seeds)]
+    losses = losses if without is None else np.delete(losses, without, axis=1)
+    return np.asarray((losses - losses.min(axis=1, keepdims=True)).mean(axis=1))
+
+
+def _untrained(side: Side) -> Reason | None:
+    # By the formula such a variant would be the least sensitive of all.
+    found = _grid(side).untrained[: len(side.runs.seeds)]
+    return Reason("untrained", {"seeds": int(found.sum()), "of": len(found)}) if found.any() else None
+
+
+def _lacks(offer: Offer) -> str:
+    if offer.asked.get("stress"):
+        return ""
+    if offer.rate_path is None:
+        return "It takes a workload that has a learning rate"
+    return (
+        f"Train every variant on a grid of learning rates: stress: {{{offer.rate_path}: [1e-3, 3e-3, 1e-2]}}"
+    )
+
+
+def _estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean:
+    """The paired mean, with those on the grids that lack one rate, which must agree."""
+
+    def on(without: int | None) -> Mean:
+        derived = replace(SENSITIVITY[measure.name], by_seed=partial(_by_seed, without=without))
+        found: Any = replace(measure, derived=derived).contrast(runs, groups).estimate()
+        return found
+
+    rates, whole = rates_of(runs.facts), on(None)
+    also = [(Reason("rate", {"rate": rate}), on(i)) for i, rate in enumerate(rates) if len(rates) > 1]
+    return replace(whole, blocks=few(whole.blocks, "rates", len(rates), LEAST_RATES), also=also)
+
+
+SENSITIVITY = {
+    "lr_sensitivity": Derived(
+        Metric("min"), "mean", _by_seed, _lacks, _untrained, estimate=_estimate, described=True
+    )
+}

@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from ablate.base.wording import exact
 from ablate.core.metric import Metric
 from ablate.report.draw import style
-from ablate.report.draw.style import SMALL, named, tell
-from ablate.report.palette import DOTTED, MARKS, colour
+from ablate.report.draw.style import DOTTED, MARKS, SMALL, colour, named, tell
 from ablate.report.tables import in_lines
 
 Limits = tuple[float, float]

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, NullLocator
 
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.draw.marks import (
@@ -27,8 +26,7 @@ from ablate.report.draw.marks import (
     write_right,
 )
 from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
-from ablate.report.draw.style import named, short, tell
-from ablate.report.palette import colour
+from ablate.report.draw.style import colour, named, short, tell
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
 from ablate.report.words import say
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator, Sequence
 from ablate.analysis.learning import Learned, baseline_learned, convergence, noise
 from ablate.analysis.runs import Runs
 from ablate.base import wording
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE, TaskFacts
+from ablate.core.facts import BASELINE, Evidence, TaskFacts
 from ablate.core.metric import Metric
 from ablate.report.section import Block, Folded, Items, Material, Section, Text, applying, failed
 from ablate.report.tables import Row, number, rows_of, text

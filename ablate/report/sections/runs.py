@@ -9,8 +9,7 @@ from typing import Any
 import pandas as pd
 
 from ablate.base.wording import MINUS, brief, percent
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts, VariantFacts
+from ablate.core.facts import Evidence, Facts, VariantFacts
 from ablate.core.feature import features
 from ablate.core.record import why
 from ablate.core.short_names import by_design, in_short_names

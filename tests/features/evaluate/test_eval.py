@@ -15,8 +15,7 @@ from ablate.base.errors import AblateError, StudyError
 from ablate.commands.report import rebuild
 from ablate.commands.run import execute
 from ablate.commands.show import show
-from ablate.features.evaluate.kept import Evaluated
-from ablate.features.evaluate.stage import evaluate
+from ablate.features.evaluate.stage import Evaluated, evaluate
 from ablate.records.folder import StudyFolder
 from ablate.report.words import say
 from ablate.route.options import Options, Outcome
@@ -200,10 +199,12 @@ def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path: Path) -> None:
 def test_a_study_that_was_edited_is_evaluated_by_its_name(tmp_path: Path) -> None:
     run_in(tmp_path, STUDY.replace("seeds: 2", "seeds: 1"))
     (tmp_path / "study.yaml").write_text(STUDY.replace("d_model: 8", "d_model: 16"))
-    with pytest.raises(AblateError, match="has no kept weights of tiny as it is written") as caught:
+    with pytest.raises(AblateError, match=r"differs from the study that .* reports, in model") as caught:
         evaluated(tmp_path)
-    where = tmp_path / "results"
-    assert f"`ablate eval tiny --results {where}` evaluates it as it was run" in str(caught.value)
+    folder = tmp_path / "results/tiny"
+    assert f"give the study as it was run: {folder / 'study.yaml'}" in str(caught.value)
+    written = evaluate(Path("tiny"), Options(results=tmp_path / "results"), print, print)
+    assert Evaluated.load(written).rows["id"].nunique() == 4
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import pytest
 from made_speed import speed_frame, timed
 from scipy import stats
 
-from ablate.core.evidence import Evidence
+from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import SLOPES, scaling
 
 SIZES = (64, 128, 256, 512)

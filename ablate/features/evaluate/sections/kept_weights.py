@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from ablate.core.facts import Facts
-from ablate.features.evaluate.kept import TEST, AttentionMap, Evaluated
+from ablate.features.evaluate.stage import TEST, AttentionMap, Evaluated
 from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section, Text
 from ablate.report.tables import NOTHING, Column, Table, number, plus_minus, rows_of, tabulated

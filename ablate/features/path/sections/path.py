@@ -10,8 +10,7 @@ from typing import Any
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import mean_of
 from ablate.analysis.runs import Runs
-from ablate.core.evidence import Evidence
-from ablate.core.facts import Facts, VariantFacts
+from ablate.core.facts import Evidence, Facts, VariantFacts
 from ablate.core.short_names import level_name
 from ablate.report.section import Block, Material, Section, Text
 from ablate.report.tables import Column, Row, difference, significant, tabulated

@@ -14,8 +14,7 @@ from matplotlib import pyplot
 from matplotlib.figure import Figure
 
 from ablate.base import wording
-from ablate.core.evidence import Evidence
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, Evidence
 from ablate.features.search.shown import FILE, OfSearch, named, setting, space_table, table, value
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from ablate.base.wording import brief, share
-from ablate.features.stress.sensitivity import rate_curves
+from ablate.features.stress.grid import rate_curves
 from ablate.report.draw import style
 from ablate.report.draw.panels import Entry, Look, left_out, lines, multiples, panels
 from ablate.report.draw.style import named, tell
