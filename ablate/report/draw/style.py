@@ -1,25 +1,19 @@
-"""The colours of page and figures, and the look of figures: one width, the files, what a reader who points is told."""
+"""The colours of page and figures, and the look of figures: one width, and the files."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 import matplotlib
-import numpy as np
 import seaborn
-from markupsafe import escape
 from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 from PIL import Image
 
-from ablate.base.wording import exact
 from ablate.core.facts import BASELINE
 
 PALETTE = {
@@ -185,7 +179,7 @@ def saved(figure: Figure, name: str) -> tuple[bytes, str]:
     `name` makes the identifiers of the SVG differ from those of other figures in a page.
     """
     _lay_out(figure)
-    drawing = _written(figure, "svg", name).decode().replace("</svg>", f"{titles(figure)}\n</svg>")
+    drawing = _written(figure, "svg", name).decode()
     # In as many colours as a figure needs: a third of the size of true colour.
     pixels = Image.open(io.BytesIO(_written(figure, "png", name))).convert("RGB")
     pixels = pixels.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
@@ -219,45 +213,3 @@ def inlined(source: str) -> str:
     source = re.sub(r'<g id="[^"]*"', "<g", source[source.index("<svg") :])
     source = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", source, flags=re.DOTALL)
     return re.sub(r'font-family: [^;]*; | xmlns(:\w+)?="[^"]*"', "", source).replace("xlink:href", "href")
-
-
-RADIUS = 4
-"Points: more than most marks have, so that they are easily hit."
-NEXT = "\n\n"
-"Between the words of points that lie on one another."
-_TOLD: WeakKeyDictionary[Axes, list[tuple[float, float, str]]] = WeakKeyDictionary()
-
-
-def tell(ax: Axes, x: ArrayLike, y: ArrayLike, words: Iterable[str]) -> None:
-    """Says `words`, in lines, of each point (x, y); one outside the axes is told at its edge."""
-    points = zip(np.asarray(x, float), np.asarray(y, float), words, strict=True)
-    _TOLD.setdefault(ax, []).extend(points)
-
-
-def titles(figure: Figure) -> str:
-    """The elements to add to the SVG of a figure whose layout is final; matplotlib knows none of the kind."""
-    scale, height = 72 / figure.dpi, figure.bbox.height
-    found: dict[str, list[str]] = {}
-    for ax in figure.axes:
-        for x, y, words in _TOLD.get(ax, []):
-            place: Any = ax.transData.transform((x, y))
-            if np.isfinite(place).all():
-                left, up = np.clip(place, ax.bbox.min, ax.bbox.max)
-                # Points that lie on one another are told together.
-                found.setdefault(f'cx="{left * scale:.1f}" cy="{(height - up) * scale:.1f}"', []).append(
-                    words
-                )
-    return "\n".join(
-        f'<circle {at} r="{RADIUS}" fill-opacity="0"><title>{escape(NEXT.join(words))}</title></circle>'
-        for at, words in found.items()
-    )
-
-
-def short(value: float) -> str:
-    """A value with four significant digits."""
-    return exact(float(f"{value:.4g}"))
-
-
-def named(label: str, variant: str) -> str:
-    """A variant by its name for readers, with the one that it has in the files."""
-    return label if label == variant else f"{label} ({variant})"

@@ -23,7 +23,7 @@ from ablate.core.metric import Metric, undominated
 from ablate.report.draw import marks, style
 from ablate.report.draw.marks import Limits, plain, ticks, unit_label, views
 from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
-from ablate.report.draw.style import DOTTED, EXPLORATORY, LEVELS, colour, named, short, tell
+from ablate.report.draw.style import DOTTED, EXPLORATORY, LEVELS, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.tables import (
     difference,
@@ -226,11 +226,6 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
         seaborn.scatterplot(here, x=cost, y="mean", s=28, zorder=4, ax=ax, **look)
         _axis(ax, here, cost, known)
         ax.set(xlabel=costs()[cost][0], ylabel=f"{metric}{better}")
-        words = [
-            f"{named(row.label, row.variant)}\n{metric} {short(row.mean)}\n{costs()[cost][1](value)}"
-            for row, value in zip(here.itertuples(), here[cost], strict=True)
-        ]
-        tell(ax, here[cost], here["mean"], words)
     handles = [
         Line2D([], [], ls="", marker=shapes[name], ms=5, color=shades[name], label=name) for name in shades
     ]
