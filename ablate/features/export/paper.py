@@ -16,7 +16,7 @@ from ablate.base.text import printable
 from ablate.core.feature import derived, features
 from ablate.core.short_names import short_claim
 from ablate.report.draw import style
-from ablate.report.markdown import markdown
+from ablate.report.page import markdown
 from ablate.report.section import Material, failed, pictures, shown, slug
 from ablate.report.tables import Table, rows_of, text
 from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, verdict_tables

@@ -18,7 +18,7 @@ from ablate.features.speed.section import SpeedFacts
 from ablate.report.draw import style
 from ablate.report.draw.marks import forest, padded, ticks, unit_label
 from ablate.report.draw.panels import MAX_CURVES, entries, lines, looks
-from ablate.report.palette import EXPLORATORY
+from ablate.report.draw.style import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
 from ablate.report.tables import (
     NOTHING,
