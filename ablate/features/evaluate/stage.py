@@ -138,9 +138,8 @@ def _kept(
     how = words("evaluate.how", typed(command, experiment.path, *keeping, *where), not keeping)
     if not kept:
         raise AblateError(f"{store.trials}: has no kept weights of {study.name}; {how}")
-    lacking = {cell.id for cell in cells} - {record.id for _, record in kept}
-    lacking -= {record.id for _, record in found if record.status != "completed"}
-    if lost := [cell.name for cell in cells if cell.id in lacking]:
+    known = {record.id for _, record in kept} | {r.id for _, r in found if r.status != "completed"}
+    if lost := [cell.name for cell in cells if cell.id not in known]:
         store.warn(words("evaluate.left_out", len(lost), listed(lost, 3), how))
     return kind, kept
 

@@ -129,7 +129,12 @@ def check_speed(draft: Draft) -> None:
                 f"is what `speed` times every variant over, so that no variant can have a {path} of its own"
             )
             refuse_own(path, rule, f"Take it out, or compare {path} without `speed`", draft)
-            _check_sizes(path, draft)
+            variants = [(v.name, c) for v in draft.design.variants if not v.placebo for c in v.configs]
+            # As the document lists them: the section has them in rising order.
+            for index, size in enumerate(draft.document.data["speed"]["over"][path]):
+                resized = [(name, apply_patches(config, {path: size})) for name, config in variants]
+                problems = in_variants(lambda config: draft.workload.check(draft.resolve(config)), resized)
+                report_at(problems, {path: size}, ("speed", "over", path, index), draft.document)
 
 
 def lacks_operations(workload: Workload, study: StudyBase) -> str:
@@ -163,13 +168,3 @@ def _check_path(path: str, draft: Draft) -> None:
         if any(f"{path}.".startswith(f"{p}.") or f"{p}.".startswith(f"{path}.") for p in paths):
             rule = f"is what `{section}` sets for each variant, so that they have no size in common"
             document.refuse(at, rule, hint="Name another path")
-
-
-def _check_sizes(path: str, draft: Draft) -> None:
-    """Refuses the sizes that some variant cannot have, each at its own line."""
-    variants = [(v.name, config) for v in draft.design.variants if not v.placebo for config in v.configs]
-    # As the document lists them: the section has them in rising order.
-    for index, size in enumerate(draft.document.data["speed"]["over"][path]):
-        resized = [(name, apply_patches(config, {path: size})) for name, config in variants]
-        problems = in_variants(lambda config: draft.workload.check(draft.resolve(config)), resized)
-        report_at(problems, {path: size}, ("speed", "over", path, index), draft.document)

@@ -169,11 +169,6 @@ class Grid:
         """`reached`, at most the initial loss, with which a run that diverged counts."""
         return np.minimum(self.reached, self.initial)
 
-    @property
-    def untrained(self) -> Flags:
-        """Whether every run of a seed has an outcome, and none a loss below the initial one; shape (num_seeds,)."""
-        return np.asarray((self.reached >= np.nan_to_num(self.initial, nan=np.inf)).all(axis=1))
-
 
 def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
     """Variant and task → its runs, seeds in the order of the plan and learning rates in that of the study."""
@@ -244,8 +239,11 @@ def _by_seed(side: Side, without: int | None = None) -> Floats:
 
 
 def _untrained(side: Side) -> Reason | None:
-    # By the formula such a variant would be the least sensitive of all.
-    found = _grid(side).untrained[: len(side.runs.seeds)]
+    # Seeds of which every run has an outcome, and none a loss below the initial one: by the formula such a variant
+    # would be the least sensitive of all.
+    grid = _grid(side)
+    above: Flags = grid.reached >= np.nan_to_num(grid.initial, nan=np.inf)
+    found = np.atleast_1d(above[: len(side.runs.seeds)].all(axis=1))
     return Reason("untrained", {"seeds": int(found.sum()), "of": len(found)}) if found.any() else None
 
 

@@ -201,13 +201,8 @@ def scaling_figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
 STEP = "step_seconds"
 CALLS = {STEP: "a training step", "forward_seconds": "a forward pass", "generation_seconds": "generation"}
 """What was timed, what matters first, as a sentence names it."""
-MEASURES = {**CALLS, MEMORY: "the peak memory of a step"}
-HEADS = {
-    STEP: "Step",
-    "forward_seconds": "Forward pass",
-    "generation_seconds": "Generation",
-    MEMORY: "Memory",
-}
+MEASURES = CALLS | {MEMORY: "the peak memory of a step"}
+HEADS = dict(zip(MEASURES, ("Step", "Forward pass", "Generation", "Memory"), strict=True))
 
 
 def with_interval(found: Any, low: Any, high: Any, mark: str = "") -> str:
