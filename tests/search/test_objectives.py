@@ -8,7 +8,7 @@ import pytest
 
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record, on_validation
-from ablate.features.search.objectives import intermediate, reported, summarised, worst
+from ablate.features.search.spec import intermediate, reported, summarised, worst
 from ablate.features.search.table import Objective
 
 SCORE = Objective("score", "max", "validation", floor=0.1)

@@ -18,9 +18,8 @@ from ablate.core.events import Progress
 from ablate.core.metric import Description
 from ablate.core.record import Record, lost_to_its_variant
 from ablate.core.trial import Cell
-from ablate.features.search.objectives import LOST, intermediate, reported, seed_value, summarised
 from ablate.features.search.space import Point
-from ablate.features.search.spec import SearchSpec
+from ablate.features.search.spec import LOST, SearchSpec, intermediate, reported, seed_value, summarised
 from ablate.features.search.table import Parameter, directions
 from ablate.search.parts import quiet
 

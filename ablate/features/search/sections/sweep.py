@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence
-from ablate.features.search.shown import FILE, OfSearch, named, setting, space_table, table, value
+from ablate.features.search.sections.tuning import FILE, OfSearch, named, setting, space_table, table, value
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
