@@ -81,7 +81,14 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
     trials = section.trials or DEFAULT_TRIALS
     sampler = section.sampler.build()
     if sampler.exhaustive and space:
-        trials = _grid_trials(draft, kind, space)
+        trials = 0
+        with document.reporting(kind, "over"):
+            trials = space.grid_size()
+        given = section.trials or trials
+        rule = f"would leave {trials - given} of the {trials} points of the grid out"
+        hint = "Leave it out, use coarser steps, or another sampler"
+        if given < trials:
+            document.refuse((kind, "trials"), rule, given, f"{trials}", hint)
     with document.reporting(kind, "sampler"):
         check_sampler(sampler, section.sampler.name, len(objectives), space.numbers if space else None)
     with document.reporting(kind, "pruner"):
@@ -155,18 +162,6 @@ def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objectiv
     return found
 
 
-def _grid_trials(draft: Draft, kind: str, space: Space) -> int:
-    points = 0
-    with draft.document.reporting(kind, "over"):
-        points = space.grid_size()
-    given = draft.study.section(kind).trials or points
-    if given < points:
-        rule = f"would leave {points - given} of the {points} points of the grid out"
-        hint = "Leave it out, use coarser steps, or another sampler"
-        draft.document.refuse((kind, "trials"), rule, given, f"{points}", hint)
-    return points
-
-
 # Statuses of a training that ended without a value, for a reason of its setting.
 LOST = ("diverged", "failed")
 
@@ -184,11 +179,6 @@ def seed_value(record: Record, objective: Objective, at: str) -> float:
     if record.status in LOST and objective.floor is not None:
         return objective.floor
     return on_validation(record, objective.name, at)[0]
-
-
-def reported(metrics: Mapping[str, float], metric: str) -> float:
-    """Returns a metric of one report, on validation data if it has it; NaN if the report lacks the metric."""
-    return float(metrics.get(f"validation_{metric}", metrics.get(metric, math.nan)))
 
 
 def intermediate(record: Record, metric: str) -> dict[int, float]:

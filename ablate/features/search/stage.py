@@ -32,8 +32,6 @@ from ablate.study.schema import PLACEBO
 
 # Roles of the trainings of a search, and of variants as the study gives them.
 TRIED, UNTUNED = "tried", "untuned"
-# On whose versions it depends what a sampler suggests.
-PACKAGES = ("optuna", "numpy", "scipy")
 
 
 def settles(experiment: Experiment, options: Any = None) -> bool:
@@ -92,7 +90,8 @@ def _search(experiment: Experiment, spec: SearchSpec, variant: Variant, index: i
 
 
 def _versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in PACKAGES}
+    """Of the packages on which it depends what a sampler suggests."""
+    return {name: importlib.metadata.version(name) for name in ("optuna", "numpy", "scipy")}
 
 
 def _compare_versions(run: Run, spec: SearchSpec, most: int) -> None:

@@ -6,7 +6,6 @@ Before that, what the sections of searches share: objectives, settings and value
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -19,7 +18,7 @@ from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.core.short_names import short_names
 from ablate.features.search import budgets
-from ablate.features.search.table import Objective, SearchFacts, SearchTable, table_of
+from ablate.features.search.table import Objective, SearchTable, table_of
 from ablate.report.draw.marks import padded, references
 from ablate.report.draw.panels import Entry, Look, lines, multiples, panels
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
@@ -65,11 +64,6 @@ def named(objective: Objective) -> str:
     """An objective in words: `validation accuracy`."""
     words = objective.name.replace("_", " ").replace("flops", "FLOPs")
     return f"validation {words}" if objective.source == "validation" else words
-
-
-def setting(searched: SearchTable, row: Row) -> str:
-    """The values of a setting in a line, `training.lr=.0031, model.mixer=lstm`; paths that it lacks are left out."""
-    return ", ".join(f"{path}={value(row[path])}" for path in searched.paths if not pd.isna(row[path]))
 
 
 def value(found: Any) -> str:
@@ -129,8 +123,23 @@ class Tuning(OfSearch, Section):
         yield from _curves(material, searched)
 
     def findings(self, material: Material) -> list[str]:
-        given = spent(material)
-        found = [parity(table(material).facts, given)]
+        given, search = spent(material), table(material).facts
+        groups = [(int(n), list(dict.fromkeys(rows["variant"]))) for n, rows in given.groupby("settings")]
+        parity = say(
+            "search.parity",
+            settings=search.trials,
+            seeds=len(search.seeds),
+            tasks=given["task"].nunique(),
+            paths=[parameter.path for parameter in search.parameters],
+            sampler=search.sampler,
+            pruner="" if search.pruner == "none" else search.pruner,
+            trainings=int(given["trainings"].sum()),
+            least=int(given["trainings"].min()),
+            most=int(given["trainings"].max()),
+            lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
+            groups=groups if len(groups) > 1 else [],
+        )
+        found = [parity]
         for code, rows in (("no_value", given[given["best"].isna()]), ("rising", given[given["rising"]])):
             found += [say(f"search.{code}", places(rows, given))] if len(rows) else []
         edges: dict[tuple[str, str], list[str]] = {}
@@ -160,67 +169,48 @@ def moved(material: Material) -> pd.DataFrame:
 def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
     """`given` is `budgets.budgets`."""
     target, ends = searched.facts.objectives[0], short(searched.paths)
-
-    def counted(key: str, row: Row) -> str:
-        return count(row[key])
-
-    def chosen(path: str, row: Row) -> str:
-        return value(row[path]) or NOTHING
-
-    def note(row: Row) -> str:
-        return say(
-            "search.note", number(row["best"]) is None, list(row["edges"].items()), is_true(row["rising"])
-        )
-
     counts = {"settings": "Settings", "seeds": "Tuning seeds", "trainings": "Trainings"}
     counts |= {key: name for key, name in LOST.items() if given[key].any()} | {"seconds": "Training seconds"}
     best = f"{target.name.replace('_', ' ').capitalize()}, tuning seeds"
     columns = [
         Column("variant", "Variant"),
         Column("task", "Task", varying=True),
-        *(Column(key, name, True, show=partial(counted, key)) for key, name in counts.items()),
-        *(Column(path, ends[path], True, show=partial(chosen, path)) for path in searched.paths),
-        Column("best", best, True, show=lambda row: fixed(row["best"], 3)),
-        Column("note", "Note", below=True, show=note),
+        *(Column(key, name, True) for key, name in counts.items()),
+        *(Column(path, ends[path], True) for path in searched.paths),
+        Column("best", best, True),
+        Column("note", "Note", below=True),
     ]
-    return tabulated(columns, rows_of(given), say("search.budgets", named(target)), FILE)
-
-
-def parity(search: SearchFacts, given: pd.DataFrame) -> str:
-    """Whether every variant was given the same."""
-    groups = [(int(n), list(dict.fromkeys(rows["variant"]))) for n, rows in given.groupby("settings")]
-    return say(
-        "search.parity",
-        settings=search.trials,
-        seeds=len(search.seeds),
-        tasks=given["task"].nunique(),
-        paths=[parameter.path for parameter in search.parameters],
-        sampler=search.sampler,
-        pruner="" if search.pruner == "none" else search.pruner,
-        trainings=int(given["trainings"].sum()),
-        least=int(given["trainings"].min()),
-        most=int(given["trainings"].max()),
-        lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
-        groups=groups if len(groups) > 1 else [],
-    )
+    rows = [
+        row
+        | {key: count(row[key]) for key in counts}
+        | {path: value(row[path]) or NOTHING for path in searched.paths}
+        | {"best": fixed(row["best"], 3)}
+        | {
+            "note": say(
+                "search.note",
+                number(row["best"]) is None,
+                list(row["edges"].items()),
+                is_true(row["rising"]),
+            )
+        }
+        for row in rows_of(given)
+    ]
+    return tabulated(columns, rows, say("search.budgets", named(target)), FILE)
 
 
 def change_table(changed: pd.DataFrame, metric: str) -> Table:
     """`changed` is `budgets.changes`."""
-
-    def shown(side: str, row: Row) -> str:
-        return difference(row[side], row[f"{side}_low"], row[f"{side}_high"])
-
     headings = ("As given [95 %]", "Tuned [95 %]", "Moved by [95 %]")
     columns = [
         Column("variant", "Variant"),
         Column("task", "Task", varying=True),
-        *(
-            Column(side, heading, True, show=partial(shown, side))
-            for side, heading in zip(budgets.SIDES, headings, strict=True)
-        ),
+        *(Column(side, heading, True) for side, heading in zip(budgets.SIDES, headings, strict=True)),
     ]
-    return tabulated(columns, rows_of(changed), say("search.changes", metric), "untuned.parquet")
+    rows = [
+        row | {s: difference(row[s], row[f"{s}_low"], row[f"{s}_high"]) for s in budgets.SIDES}
+        for row in rows_of(changed)
+    ]
+    return tabulated(columns, rows, say("search.changes", metric), "untuned.parquet")
 
 
 def _curves(material: Material, searched: SearchTable) -> Iterator[Picture]:
