@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from ablate.base.errors import AblateError
 from ablate.base.text import typed
 from ablate.base.wording import joined
 from ablate.commands.templates import PARTS
@@ -41,7 +40,6 @@ def command(name: Path | None, task: str | None, slot: str | None, data: Path | 
     """
     from ablate.base.registry import CATALOGUE
     from ablate.commands.templates.fill import create, create_part, create_task
-    from ablate.study.prepare import prepare
 
     CATALOGUE.load_builtin()
     if slot is None and name is not None and data is None:
@@ -55,11 +53,5 @@ def command(name: Path | None, task: str | None, slot: str | None, data: Path | 
     else:
         raise click.UsageError("Give NAME, or --part SLOT NAME, or --task NAME [--from FILE].")
     study, files = written[-1], joined([*map(str, written)])
-    try:
-        if data is not None:
-            prepare(study)
-    except AblateError as error:
-        click.echo(f"Wrote {files}, which do not fit {data} yet:\n{error}")
-        click.echo(f"Edit them, or prepare the data; then: {typed('plan', study)}")
-    else:
-        click.echo(f"Wrote {files}; they work as they are.\nNext: {typed('run', study)}")
+    says = "which read your data" if data else "which work as they are"
+    click.echo(f"Wrote {files}, {says}.\nNext: {typed('plan' if data else 'run', study)}")

@@ -60,7 +60,7 @@ class Results:
         return "\n".join([f"Results of {self.folder}", *_study(self.folder).answer()])
 
     def _repr_html_(self) -> str:
-        from ablate.report.summary import html
+        from ablate.report.terminal import html
 
         return html(_study(self.folder))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -42,16 +41,12 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     store, folders = Store(results / "store", warn, read_only=True), StudyFolder.all(results)
     trial = _the_id(given, results, store.trials, folders)
     where = [(folder, *found) for folder in folders for found in folder.find(trial)]
-    record, lines = store.load(trial), []
+    record = store.load(trial)
     if record is None:
-        rows = [(folder.path / file, cell, row) for folder, file, cell, row in where if row]
-        if not rows:
-            raise AblateError(f"{store.trials / trial}.json: cannot be read; run its study again")
-        lines = [
-            f"The record of this trial is not in {store.root}: it was trained elsewhere, or the record was removed.",
-            f"This is its row of {rows[0][0]}:",
-        ]
-        record = _from_row(*rows[0][1:])
+        file = store.trials / f"{trial}.json"
+        raise AblateError(
+            f"{file}: is not there or cannot be read: trained elsewhere, or removed; run its study again"
+        )
     weights = store.trials / f"{record.id}.safetensors"
     facts = {
         "id": record.id,
@@ -78,6 +73,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
             _repeat(folder, cell, record) for folder, _, cell, _ in where
         ),
     }
+    lines: list[str] = []
     for title, text in sections.items():
         if text.strip():
             lines += ["", title, *(f"  {line}".rstrip() for line in text.rstrip().splitlines())]
@@ -103,15 +99,6 @@ def _the_id(given: str, results: Path, trials: Path, folders: Sequence[StudyFold
         rule, allowed = "matches no trial", f"an id of the {len(ids)} trials in {results}, or its start"
         hint = nearest(wanted, ids) or f"The ids are the names of the files in {trials}"
     raise AblateError(str(Problem(rule, (), given, allowed, hint, source="ID")))
-
-
-def _from_row(cell: Cell, row: Mapping[str, Any]) -> Record:
-    """A record from a row of a study's table, with the numbers of the row that are no levels as metrics."""
-    from ablate.core.record import Record
-
-    numbers = {name: n for name, n in row.items() if isinstance(n, float) and name not in cell.levels}
-    metrics = {name: None if math.isnan(number) else number for name, number in numbers.items()}
-    return Record(row["id"], {}, row["seed"], row["status"], metrics=metrics, reason=row.get("reason") or "")
 
 
 def _repeat(folder: StudyFolder, cell: Cell, record: Record) -> str:

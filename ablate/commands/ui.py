@@ -25,6 +25,6 @@ def command(results: Path, port: int) -> int:
     Updates MLflow's database from the results folder, then starts the MLflow server until you press Ctrl-C. Only
     this machine can connect to it.
     """
-    from ablate.tracking.server import serve
+    from ablate.tracking.tracker import serve
 
     return serve(results, port)

@@ -42,9 +42,6 @@ class Workload(ABC):
     # Metrics of every config, the primary one first. Where they depend on the config, override `describe`.
     metrics: ClassVar[Mapping[str, Metric]] = {}
     threads: ClassVar[int] = 1  # Threads on which a trial trains.
-    # Names of modules or packages, beside the workload's own, that its results depend on: an edit of a definition
-    # that a trial uses changes the trial's id. A part may declare the same attribute.
-    source_packages: ClassVar[tuple[str, ...]] = ()
     # Whether it honours `Trial.checkpoint`; it then has `evaluate` and, where needed, `check_evaluation`.
     keeps_weights: ClassVar[bool] = False
     resumes: ClassVar[bool] = False  # Whether it honours `Trial.save_every` and `Trial.state`.

@@ -1,4 +1,4 @@
-"""A small model around each part: its place in the model, and its cost there."""
+"""A small model around each part: its place in the model."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from pydantic import ValidationError
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, StrictModel
 from ablate.core.signature import Signature
 from ablate.core.trial import merged
-from ablate.models.build import build_model
-from ablate.models.flops import Flops, flops_of
 from ablate.models.section import ModelSection
 
 SECTION: Mapping[str, Any] = {"d_model": 64, "num_layers": 1}
@@ -33,23 +31,6 @@ class Place:
     "The parts that the path leads through, one before each further step; None for a plain section."
     default: str | None
     "The part that a model has there unless the study names another."
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The cost of a part in the model of the reference size."""
-
-    settings: Mapping[str, Any]
-    "Values of the parameters that have no default."
-    own: Mapping[str, tuple[int, ...]]
-    "Shapes of the part's own parameters, by their path from the first module of the part."
-    own_parameters: int
-    "Of all modules of the part in the model."
-    places: int
-    "Number of those modules."
-    parameters: int
-    "Of the model."
-    flops: Flops
 
 
 def places() -> dict[str, Place]:
@@ -106,21 +87,3 @@ def section_with(slot: str, name: str, **model: Any) -> ModelSection:
 def signature_for(section: ModelSection, signature: Signature = SIGNATURE) -> Signature:
     """`signature`, with a source of the same kind where the model reads one."""
     return replace(signature, source=signature) if section.topology.part.reads_source else signature
-
-
-def cost_of(slot: str, name: str) -> Cost:
-    """The cost of a part; raises the part's own error when it cannot be built at the reference size."""
-    part: Any = CATALOGUE.get(slot, name)
-    section = section_with(slot, name)
-    signature = signature_for(section)
-    model = build_model(section, signature, device="meta")
-    instances = [module for module in model.modules() if type(module) is part]
-    owned = {id(p): p.numel() for module in instances for p in module.parameters()}
-    return Cost(
-        settings_for(part.Config),
-        {path: tuple(p.shape) for path, p in instances[0].named_parameters()} if instances else {},
-        sum(owned.values()),
-        len(instances),
-        sum(p.numel() for p in model.parameters()),
-        flops_of(model, signature),
-    )

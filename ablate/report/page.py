@@ -1,4 +1,4 @@
-"""`report.html`, `report.md` and the figures: renders the blocks of sections, whatever is in them."""
+"""`report.html`, `report.md` and the figures: renders the blocks of sections; names and tables in markdown."""
 
 from __future__ import annotations
 
@@ -10,11 +10,9 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from ablate.base.text import printable
-from ablate.report import palette
 from ablate.report.draw import style
-from ablate.report.markdown import markdown, markdown_line, markdown_table
 from ablate.report.section import Material, Picture, Shown, Text, failed, pictures, shown, unfolded
-from ablate.report.tables import text
+from ablate.report.tables import Table, text
 
 FIGURES = "figures"
 "The folder of the figures, beside the page."
@@ -85,9 +83,9 @@ def written(name: str, material: Material, sections: list[Shown], inline: Mappin
         sections=sections,
         inline=inline,
         folder=FIGURES,
-        marks=palette.VERDICTS,
-        light=Markup(palette.css_variables(dark=False)),
-        dark=Markup(palette.css_variables(dark=True)),
+        marks=style.VERDICTS,
+        light=Markup(style.css_variables(dark=False)),
+        dark=Markup(style.css_variables(dark=True)),
     )
     return printable(page)
 
@@ -106,3 +104,29 @@ def _glued(sentence: str) -> str:
     """A sentence that no line breaks inside `[−.01, .02]` or before a percent sign."""
     sentence = re.sub(r"\[[^\[\] ]*, [^\[\] ]*\]", lambda match: match[0].replace(" ", "\u00a0"), sentence)
     return re.sub(r"(?<=\d) %", "\u00a0%", sentence)
+
+
+def markdown(value: str) -> str:
+    """`value` as literal text inside a line of markdown, for instance in a table cell."""
+    value = re.sub(r"([\\`*\[\]~#])", r"\\\1", value)
+    # An underscore inside a word is literal already, and low_rank reads better than low\_rank.
+    value = re.sub(r"(?<![^\W_])_|_(?![^\W_])", r"\\_", value)
+    return value.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("|", "&#124;")
+
+
+def markdown_line(value: str) -> str:
+    """`value` as literal text at the start of a line, where it must not begin a list or a rule either."""
+    return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", markdown(value.strip()))
+
+
+def markdown_table(table: Table) -> str:
+    """A pipe table; every cell is escaped, and a verdict has its mark in front."""
+    head = [markdown(column.heading) for column in table.columns]
+    rule = "|".join("---:" if column.numeric else ":---" for column in table.columns)
+    body = [[markdown(_cell(row[c.key], c.key)) for c in table.columns] for row in table.rows]
+    first, *others = [f"| {' | '.join(cells)} |" for cells in (head, *body)]
+    return "\n".join([first, f"|{rule}|", *others])
+
+
+def _cell(words: str, key: str) -> str:
+    return f"{style.VERDICTS[words].sign} {words}" if key == "verdict" and words in style.VERDICTS else words

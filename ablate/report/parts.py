@@ -1,21 +1,20 @@
-"""The registered parts in words: what each computes, its parameters, shapes and cost, from its own docstrings."""
+"""The registered parts in words: what each computes, its parameters and shapes, from its own docstrings."""
 
 from __future__ import annotations
 
 import inspect
 import shutil
 import textwrap
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any, get_args
 
-from ablate.base.errors import AblateError, Problem, described, listed
-from ablate.base.plugins import raised_by_plugin
+from ablate.base.errors import AblateError, Problem, listed
 from ablate.base.registry import CATALOGUE, SLOT_MARK, Slot, UnknownPart
 from ablate.base.text import word
 from ablate.core.feature import grammar
-from ablate.models.reference import SECTION, SIGNATURE, Cost, cost_of, places, settings_for
+from ablate.models.reference import places, settings_for
 from ablate.study.json_schema import fields, summary
 from ablate.study.patch import part_hint
 from ablate.training.section import TrainingSection
@@ -23,8 +22,6 @@ from ablate.training.section import TrainingSection
 Rows = Sequence[tuple[str, str]]
 MAX_WIDTH = 100
 """Columns that are used at most, in a terminal that has them."""
-MAX_SHAPES = 8
-"""Parts with more parameter tensors of their own are shown without their shapes."""
 NO_SHAPES = ("initialise", "step", "beside", "extra_repr")
 """Methods of parts whose docstrings give no shapes."""
 TYPES = {
@@ -71,13 +68,12 @@ def _unknown(kind: str, name: str, names: Sequence[str], slot: str) -> AblateErr
 
 
 def _sections(part: Any) -> Iterator[tuple[str, Rows]]:
-    """Headings with their rows; of parts of a model also shapes and cost."""
+    """Headings with their rows; of parts of a model also shapes."""
     yield "in a study", [(f"{_path(part.slot)}:", _as_given(part))]
     parameters = _parameters(part.Config)
     yield ("parameters" if parameters else "no parameters"), parameters
     if place := places().get(part.slot):
         yield "shapes", _shapes(part)
-        yield "cost", _cost(part)
         if differs := getattr(part, "begins_unlike", ""):
             yield f"begins unlike {place.default}", [("", differs)]
 
@@ -130,35 +126,6 @@ def _methods(classes: Sequence[type]) -> list[str]:
     """The public methods that `classes` define, without repetitions."""
     names = [name for base in classes for name, item in vars(base).items() if inspect.isfunction(item)]
     return [name for name in dict.fromkeys(names) if not name.startswith("_") and name not in NO_SHAPES]
-
-
-def _cost(part: Any) -> Rows:
-    """The part's cost at the reference size, beside that of the slot's default."""
-    size = [f"{key} {word(value)}" for key, value in SECTION.items()]
-    try:
-        cost = cost_of(part.slot, part.name)
-    except Exception as error:
-        fault = raised_by_plugin(error) or described(error)[0]
-        return [("unknown", f"cannot be built at {listed(size)}: {fault}")]
-    size += [f"{key} {word(value)}" for key, value in cost.settings.items()]
-    default = places()[part.slot].default
-    base = None if default in (None, part.name) else cost_of(part.slot, str(default))
-
-    def beside(number: Callable[[Cost], int]) -> str:
-        return f"{number(cost):,}" + (f" ({number(base):,} with {default})" if base else "")
-
-    shapes = ", ".join(f"{path} {' × '.join(map(str, shape))}" for path, shape in cost.own.items())
-    several = f", in {cost.places} places" if cost.places > 1 else ""
-    rows = [
-        ("parameters", f"{cost.own_parameters:,} of its own{several}"),
-        ("which are", shapes if len(cost.own) <= MAX_SHAPES else ""),
-        ("of the model", beside(lambda of: of.parameters)),
-        ("FLOPs forward", beside(lambda of: of.flops.forward)),
-        ("and backward", beside(lambda of: of.flops.training)),
-        ("beside them", listed(f"{count:,}\xa0{name}" for name, count in cost.flops.beside.items())),
-        ("at", f"{listed(size)}; one sequence of {SIGNATURE.seq_len} tokens; FLOPs of matrix products only"),
-    ]
-    return [row for row in rows if row[1]]
 
 
 def kind(node: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.prospects import Outlook, Power
 from ablate.base import wording
 from ablate.base.text import typed
-from ablate.report.tables import NOTHING, Column, Row, Table, tabulated
+from ablate.report.tables import NOTHING, Column, Table, tabulated
 from ablate.report.words import because, say
 
 
@@ -56,7 +56,12 @@ def prospect_table(outlook: Outlook, power: Power, what: str) -> Table:
         Column("pairs", "pairs", True),
         Column("spread", "spread", True, show=lambda row: _size(row["spread"])),
         Column("detectable", "detects", True, show=lambda row: _size(row["detectable"])),
-        Column("equivalent", "equivalent", True, show=_chance),
+        Column(
+            "equivalent",
+            "equivalent",
+            True,
+            show=lambda row: NOTHING if row["equivalent"] is None else f"{100 * row['equivalent']:.0f} %",
+        ),
         Column("equivalent_seeds", "takes", True, show=lambda row: _seeds(row["equivalent_seeds"])),
         Column("seeds", asked, True, show=lambda row: _seeds(row["seeds"])),
         Column("why", "", below=True, show=lambda row: because(row["why"])),
@@ -64,10 +69,6 @@ def prospect_table(outlook: Outlook, power: Power, what: str) -> Table:
     return tabulated(
         columns, [vars(one) for one in outlook.prospects], say("plan.caption", what, outlook, power)
     )
-
-
-def _chance(row: Row) -> str:
-    return NOTHING if row["equivalent"] is None else f"{100 * row['equivalent']:.0f} %"
 
 
 def _seeds(seeds: float | None) -> str:

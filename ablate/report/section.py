@@ -142,7 +142,7 @@ class Section:
         return True
 
     def accent(self, material: Material) -> str:
-        """The colour of `palette.PALETTE` that makes it stand out from the others; none by default."""
+        """The colour of `draw.style.PALETTE` that makes it stand out from the others; none by default."""
         return ""
 
     def blocks(self, material: Material) -> Iterable[Block]:

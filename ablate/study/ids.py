@@ -2,9 +2,8 @@
 
 That source is found statically. Starting from some functions and classes, the definitions that they name are followed
 and hashed as syntax trees without docstrings: a comment or a new part beside an old one changes nothing, an edit of
-something that a trial uses changes its id. They are followed through the modules of `ablate`, the plugins, the packages
-in which parts and workloads are registered, and those that they declare as `source_packages`; other installed packages
-are known by their version alone.
+something that a trial uses changes its id. They are followed through the modules of `ablate`, the plugins and the
+packages in which parts and workloads are registered; other installed packages are known by their version alone.
 """
 
 from __future__ import annotations
@@ -136,12 +135,9 @@ def source_digest(roots: Iterable[Any], owners: Iterable[type] = ()) -> str:
 def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol]:
     """Every definition that the functions and classes `roots` use, themselves included.
 
-    `owners` are the registered classes whose packages are followed beside `ablate` and the plugins. Raises
-    `AblateError` when one declares a package that does not exist.
+    `owners` are the registered classes whose packages are followed beside `ablate` and the plugins.
     """
-    packages = {"ablate"}
-    for owner in owners:
-        packages |= {owner.__module__.split(".")[0], *_declared(owner)}
+    packages = {"ablate", *(owner.__module__.split(".")[0] for owner in owners)}
     todo: list[Symbol] = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
     seen: set[Symbol] = set()
     while todo:
@@ -154,15 +150,6 @@ def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol
                     inner = f"{module}.{name}"
                     todo.append((inner, "") if name and _file(inner) else (module, name))
     return seen
-
-
-def _declared(owner: type) -> Sequence[str]:
-    names = getattr(owner, "source_packages", ())
-    for name in names:
-        if name not in sys.modules and not _spec(name):
-            where = f"{owner.__module__}.{owner.__qualname__}.source_packages"
-            raise AblateError(f"{where}: there is no module {name!r}; name one that can be imported")
-    return names
 
 
 def _module(name: str) -> _Module:

@@ -25,7 +25,7 @@ from ablate.records.store import Store
 from ablate.report.words import say
 from ablate.route.confirm import NothingDecided
 from ablate.route.options import Options, Outcome
-from ablate.tracking.server import bring_up_to_date
+from ablate.tracking.tracker import bring_up_to_date
 
 Run = Callable[..., tuple[Outcome, str]]
 

@@ -1,7 +1,6 @@
-"""`ablate guide`: pages that ship with the package, in the terminal and as HTML."""
+"""`ablate guide`: pages that ship with the package, in the terminal."""
 
 import re
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -10,24 +9,7 @@ from harness import ablate
 
 from ablate.cli import main
 from ablate.commands import guide
-from ablate.commands.guide import about, html, topics
-
-
-class Links(HTMLParser):
-    """What a page refers to, and which identifiers it has."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.targets: list[str] = []
-        self.ids: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name in ("href", "src"):
-                self.targets.append(str(value))
-            if name == "id":
-                self.ids.append(str(value))
+from ablate.commands.guide import about, topics
 
 
 def test_topics_are_listed_with_a_line_each(tmp_path: Path) -> None:
@@ -56,7 +38,6 @@ def test_a_new_page_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(guide, "PAGES", tmp_path)
     assert topics() == ["mine"]
     assert about("mine") == "A page of mine."
-    assert '<a href="https://example.org">this</a>' in html(["mine"])
 
 
 def test_a_page_is_shown_without_escape_sequences_where_nobody_reads(tmp_path: Path) -> None:
@@ -68,41 +49,11 @@ def test_a_page_is_shown_without_escape_sequences_where_nobody_reads(tmp_path: P
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [(["verdict"], "'verdict' is not one of "), (["cite", "--html", "no/page.html"], "no/page.html")],
-)
-def test_what_cannot_be_is_refused(tmp_path: Path, call: list[str], message: str) -> None:
-    done = ablate("guide", *call, cwd=tmp_path)
+def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
+    done = ablate("guide", "verdict", cwd=tmp_path)
     assert done.returncode == 2
-    assert message in done.stderr
+    assert "'verdict' is not one of " in done.stderr
     assert not list(tmp_path.iterdir())
-
-
-def test_html_needs_no_other_file(tmp_path: Path) -> None:
-    done = ablate("guide", "--html", "all.html", cwd=tmp_path)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "Wrote all.html\n", "")
-    text = (tmp_path / "all.html").read_text()
-    links = Links(text)
-    assert [link.removeprefix("#") for link in links.targets if link.startswith("#")] == topics()
-    assert links.ids == topics()
-    assert all(link.startswith(("#", "https://", "data:")) for link in links.targets)
-    assert any(link.startswith("data:image/svg+xml;base64,") for link in links.targets)
-    assert "<table>" in text
-    assert "```" not in text
-
-
-def test_a_page_is_opened_in_a_browser(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The browser is a script that keeps the address."""
-    browser = tmp_path / "browser"
-    browser.write_text(f'#!/bin/sh\necho "$1" > {tmp_path}/address\n')
-    browser.chmod(0o755)
-    monkeypatch.setenv("BROWSER", f"{browser} %s")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    done = ablate("guide", "cite", "--open", cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
-    page = Path((tmp_path / "address").read_text().strip().removeprefix("file://"))
-    assert "How to cite" in page.read_text()
 
 
 def test_topics_complete() -> None:

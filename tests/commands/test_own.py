@@ -102,15 +102,6 @@ def test_a_task_from_a_text_of_ones_own(tmp_path: Path) -> None:
     assert torch.equal(batch.inputs[1:, 0], batch.targets[:-1, -1])
 
 
-def test_data_that_do_not_fit_are_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("few.csv").write_text("colour,price\nred,1\nblue,2\n")
-    done = CliRunner().invoke(main, ["new", "--task", "mine", "--from", "few.csv"])
-    assert done.exit_code == 0
-    assert "which do not fit few.csv yet:" in done.output
-    assert "mine.yaml:9: task.data: must have 50 different texts or more; given 2" in done.output
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("call", "variant"),

@@ -135,18 +135,6 @@ def test_what_is_no_id_is_refused_with_the_nearest(folder: Path) -> None:
         assert not hint or f"Did you mean '{hint}'" in str(caught.value)
 
 
-def test_without_its_record_a_trial_is_shown_from_the_studys_table(folder: Path, tmp_path: Path) -> None:
-    record = the_record(folder, "completed", width=5)
-    published = tmp_path / "results" / "toy"
-    published.mkdir(parents=True)
-    for name in ("trials.parquet", "study.yaml"):
-        (published / name).write_bytes((folder / "results/toy" / name).read_bytes())
-    shown = text(str(record["id"])[:12], tmp_path / "results")
-    assert shown.startswith(f"The record of this trial is not in {tmp_path / 'results/store'}")
-    assert repr(record["metrics"]["accuracy"]) in shown  # type: ignore[index]
-    assert f"--results {tmp_path / 'results'}" in shown
-
-
 def test_a_trial_that_no_study_refers_to(tmp_path: Path) -> None:
     Store(tmp_path / "store").save(
         Record("ab12ab12ab12ab12", {"a": {}}, 3, "completed", metrics={"loss": None})

@@ -21,10 +21,9 @@ from markupsafe import Markup
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric, Sampling
 from ablate.records.folder import StudyFolder
-from ablate.report.markdown import markdown_line
-from ablate.report.page import written
+from ablate.report.page import markdown_line, written
 from ablate.report.section import Text, pictures, shown, unfolded
-from ablate.report.summary import summary
+from ablate.report.terminal import summary
 from ablate.route.publish import material
 
 GOLDEN = Path(__file__).parent / "golden"

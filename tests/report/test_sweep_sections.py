@@ -22,7 +22,7 @@ from ablate.features.search.sections.tuning import space_table
 from ablate.features.search.table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
-from ablate.report.markdown import markdown_table
+from ablate.report.page import markdown_table
 from ablate.report.section import Material, Picture, sections
 from ablate.report.tables import Table
 from ablate.report.words import say

@@ -14,7 +14,8 @@ from synthetic import UGLY
 
 from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
-from ablate.report import markdown, tables
+from ablate.report import page as markdown
+from ablate.report import tables
 from ablate.report.tables import Column
 from ablate.report.verdicts import names_of, verdict_tables
 from ablate.report.words import because

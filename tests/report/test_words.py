@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import ablate
-from ablate.report import words
 from ablate.report.words import because, codes, level, say, some
 
 ROOT = Path(ablate.__file__).parent
@@ -53,5 +52,4 @@ def test_lists_and_levels() -> None:
     assert some(["a"]) == "a"
     assert some("abcd", 2) == "a, b and 2 more"
     assert [level(alpha) for alpha in (0.05, 0.05 / 7, 0.05 / 100)] == ["95 %", "99.3 %", "99.95 %"]
-    assert words.sentence("so it is") == "So it is."
     assert say("limits.missing", 1, 20) == "1 of 20 planned runs failed or have not run."

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from harness import TOY_STUDY
 
-from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
 from ablate.study.ids import _imported, definitions
 from ablate.study.prepare import prepare
@@ -238,35 +237,6 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     yield folder
     for name in [name for name in sys.modules if name.startswith(folder.name)]:
         del sys.modules[name]
-
-
-def using(package: Path, declared: str) -> str:
-    """The plugin, whose `Mine` uses a constant of the package."""
-    source = PLUGIN.replace("import torch\n", f"import torch\nfrom {package.name} import SCALE as S\n")
-    source = source.replace("return helper(x)", "return x * S")
-    return source.replace("    class Config", f"    source_packages = ({declared})\n\n    class Config", 1)
-
-
-def test_an_edit_of_a_package_that_a_part_declares_changes_its_trials_and_no_others(
-    package: Path, reread: Callable[[str], dict[str, str]]
-) -> None:
-    silent, declared = using(package, ""), using(package, f"{package.name!r},")
-    before = reread(declared)
-    unseen = reread(silent)
-    (package / "unused.py").write_text("OTHER = 2\n")
-    assert reread(declared) == before
-    (package / "inner" / "deep.py").write_text("DEEP = 4\n")
-    after = reread(declared)
-    assert {name for name in before if before[name] != after[name]} == {n for n in before if "mine" in n}
-    # Without the declaration, the package is one that others install: its version stands for its source.
-    assert reread(silent) == unseen
-
-
-def test_a_declared_package_that_does_not_exist_is_an_error(
-    package: Path, reread: Callable[[str], dict[str, str]]
-) -> None:
-    with pytest.raises(AblateError, match=r"Mine.source_packages: there is no module 'ablate_tset_package'"):
-        reread(using(package, "'ablate_tset_package',"))
 
 
 INSTALLED = """

@@ -171,7 +171,7 @@ def test_a_database_that_is_locked_is_left_for_later(results, journal):
 
 def test_a_driver_imports_no_mlflow():
     code = """
-import sys, ablate.tracking.tracker, ablate.tracking.server
+import sys, ablate.tracking.tracker, ablate.tracking.tracker
 print([name for name in ("mlflow", "pandas", "torch", "sqlalchemy") if name in sys.modules])
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

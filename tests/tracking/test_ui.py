@@ -18,7 +18,7 @@ from mlflow_helpers import (
 
 from ablate.base.errors import AblateError
 from ablate.records.folder import StudyFolder
-from ablate.tracking.server import bring_up_to_date, serve
+from ablate.tracking.tracker import bring_up_to_date, serve
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 
@@ -27,7 +27,7 @@ SERVE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from ablate.tracking.server import serve
+from ablate.tracking.tracker import serve
 sys.exit(serve(Path(sys.argv[2]), int(sys.argv[3])))
 """
 RUNS = [tracked("baseline", 0), tracked("model.norm=batch", 0)]

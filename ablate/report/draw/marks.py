@@ -19,8 +19,7 @@ from numpy.typing import ArrayLike
 from ablate.base.wording import exact
 from ablate.core.metric import Metric
 from ablate.report.draw import style
-from ablate.report.draw.style import SMALL, named, tell
-from ablate.report.palette import DOTTED, MARKS, colour
+from ablate.report.draw.style import DOTTED, MARKS, SMALL, colour
 from ablate.report.tables import in_lines
 
 Limits = tuple[float, float]
@@ -166,13 +165,12 @@ def forest(
 ) -> tuple[Figure, list[Axes]]:
     """A row a variant: its value with its interval, over a named band and named dotted lines.
 
-    `data` has variant, label, verdict, value, low, high, and told: what is written beside a row, and said of its mark.
+    `data` has variant, label, verdict, value, low, high, and told: what is written beside a row.
     """
     heights, labels = placed(data)
     data = data.assign(y=data["variant"].map(heights))
     figure, found = axes(labels, views, measured)
     soft = colour("soft")
-    words = [f"{named(row.label, row.variant)}\n{row.told}" for row in data.itertuples()]
     for ax, limits in zip(found, views, strict=True):
         if band is not None:
             ax.axvspan(*band[0], color=colour("band"), lw=0, zorder=0)
@@ -181,7 +179,6 @@ def forest(
             ax.axvline(edge, color=soft, lw=0.9, ls=DOTTED, zorder=1)
         verdicts(ax, data, "value", "y")
         ax.set(xlim=limits)
-        tell(ax, data["value"], data["y"], words)
     # A narrow figure, in a column of a paper, leaves them to the table.
     if style.width() >= style.WIDTH:
         write_right(found[-1], dict(zip(data["y"], data["told"], strict=True)), colour("ink"))

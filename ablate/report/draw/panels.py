@@ -17,7 +17,7 @@ from ablate.core.short_names import short_names
 from ablate.report import tables
 from ablate.report.draw import style
 from ablate.report.draw.marks import plain
-from ablate.report.palette import DASHES, LEVELS, colour
+from ablate.report.draw.style import DASHES, LEVELS, colour
 from ablate.report.tables import in_lines, text
 from ablate.report.words import say
 

@@ -1,26 +1,88 @@
-"""The look of figures: the theme of seaborn, one width, the files, and what a reader who points at a mark is told."""
+"""The colours of page and figures, and the look of figures: one width, and the files."""
 
 from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, NamedTuple
 
 import matplotlib
-import numpy as np
 import seaborn
-from markupsafe import escape
 from matplotlib.artist import Artist
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from numpy.typing import ArrayLike
 from PIL import Image
 
-from ablate.base.wording import exact
-from ablate.report.palette import colour
+from ablate.core.facts import BASELINE
+
+PALETTE = {
+    "paper": ("#fffffe", "#15181c"),
+    "ink": ("#1b1f24", "#e8ebef"),
+    "soft": ("#5b636d", "#a3abb6"),
+    "line": ("#bcc3cc", "#4a525d"),
+    "band": ("#e6eaf0", "#2b323b"),
+    "blue": ("#0b62b0", "#6cb4ff"),
+    "orange": ("#b8430a", "#ff9a5c"),
+    "green": ("#00705a", "#3fc7a2"),
+    "purple": ("#8e3a86", "#e08bd6"),
+    "ochre": ("#8a6500", "#e3b341"),
+    "sky": ("#177a94", "#9bdcf8"),
+    "brown": ("#7a4b2a", "#d0a57f"),
+}
+"""Name → the colour on light paper, with which figures are drawn, and on dark paper.
+
+Every colour of text has a contrast of at least 4.5 : 1 on its paper; blue and orange differ for every eye.
+"""
+
+LEVELS = ("blue", "orange", "green", "purple", "ochre", "sky", "brown")
+"Colours of a factor's levels, in order; the baseline is always ink."
+DASHES: tuple[Any, ...] = (
+    "",
+    (5, 1.4),
+    (1.6, 1.2),
+    (6, 1.4, 1.4, 1.4),
+    (3, 1.2),
+    (8, 2),
+    (1, 1),
+)
+"Dashes of the levels, none for a solid line: colour is never the only difference."
+DOTTED = (0, (1, 1.6))
+"The style of reference lines."
+
+
+class Mark(NamedTuple):
+    """How a verdict is drawn: by shape and by colour, and in text."""
+
+    marker: str
+    colour: str
+    sign: str
+
+
+VERDICTS = {
+    "better": Mark("^", "blue", "▲"),
+    "worse": Mark("v", "orange", "▼"),
+    "equivalent": Mark("s", "green", "■"),
+    "inconclusive": Mark("o", "soft", "○"),
+    "supported": Mark("^", "blue", "▲"),
+    "refuted": Mark("v", "orange", "▼"),
+}
+"Of each verdict on a comparison or a claim."
+EXPLORATORY = "exploratory"
+"The mark of every comparison outside the families that the study planned, whatever it shows."
+MARKS = VERDICTS | {BASELINE: Mark("P", "ink", "✚"), EXPLORATORY: Mark("d", "soft", "◌")}
+"Of every row of a figure."
+
+
+def colour(name: str) -> str:
+    """The colour that figures are drawn with: that of light paper."""
+    return PALETTE[name][0]
+
+
+def css_variables(dark: bool) -> str:
+    """The palette as CSS custom properties."""
+    return " ".join(f"--{name}: {shades[dark]};" for name, shades in PALETTE.items())
+
 
 WIDTH = 4.8
 "Inches: text of 8 points can be read on a phone, and in a column of a paper."
@@ -117,7 +179,7 @@ def saved(figure: Figure, name: str) -> tuple[bytes, str]:
     `name` makes the identifiers of the SVG differ from those of other figures in a page.
     """
     _lay_out(figure)
-    drawing = _written(figure, "svg", name).decode().replace("</svg>", f"{titles(figure)}\n</svg>")
+    drawing = _written(figure, "svg", name).decode()
     # In as many colours as a figure needs: a third of the size of true colour.
     pixels = Image.open(io.BytesIO(_written(figure, "png", name))).convert("RGB")
     pixels = pixels.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
@@ -151,45 +213,3 @@ def inlined(source: str) -> str:
     source = re.sub(r'<g id="[^"]*"', "<g", source[source.index("<svg") :])
     source = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", source, flags=re.DOTALL)
     return re.sub(r'font-family: [^;]*; | xmlns(:\w+)?="[^"]*"', "", source).replace("xlink:href", "href")
-
-
-RADIUS = 4
-"Points: more than most marks have, so that they are easily hit."
-NEXT = "\n\n"
-"Between the words of points that lie on one another."
-_TOLD: WeakKeyDictionary[Axes, list[tuple[float, float, str]]] = WeakKeyDictionary()
-
-
-def tell(ax: Axes, x: ArrayLike, y: ArrayLike, words: Iterable[str]) -> None:
-    """Says `words`, in lines, of each point (x, y); one outside the axes is told at its edge."""
-    points = zip(np.asarray(x, float), np.asarray(y, float), words, strict=True)
-    _TOLD.setdefault(ax, []).extend(points)
-
-
-def titles(figure: Figure) -> str:
-    """The elements to add to the SVG of a figure whose layout is final; matplotlib knows none of the kind."""
-    scale, height = 72 / figure.dpi, figure.bbox.height
-    found: dict[str, list[str]] = {}
-    for ax in figure.axes:
-        for x, y, words in _TOLD.get(ax, []):
-            place: Any = ax.transData.transform((x, y))
-            if np.isfinite(place).all():
-                left, up = np.clip(place, ax.bbox.min, ax.bbox.max)
-                # Points that lie on one another are told together.
-                found.setdefault(f'cx="{left * scale:.1f}" cy="{(height - up) * scale:.1f}"', []).append(
-                    words
-                )
-    return "\n".join(
-        f'<circle {at} r="{RADIUS}" fill-opacity="0"><title>{escape(NEXT.join(words))}</title></circle>'
-        for at, words in found.items()
-    )
-
-
-def short(value: float) -> str:
-    """A value with four significant digits."""
-    return exact(float(f"{value:.4g}"))
-
-
-def named(label: str, variant: str) -> str:
-    """A variant by its name for readers, with the one that it has in the files."""
-    return label if label == variant else f"{label} ({variant})"

@@ -26,8 +26,7 @@ from ablate.report.draw.marks import (
     write_right,
 )
 from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
-from ablate.report.draw.style import named, short, tell
-from ablate.report.palette import colour
+from ablate.report.draw.style import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
 from ablate.report.words import say
 
@@ -190,13 +189,9 @@ def draw_seeds(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
         handles.append(Line2D([], [], ls="", marker="o", ms=4, color=colour(shade), label=name))
         runs = data[data[run].notna()].assign(at=data["y"] + offset)
         means = runs.groupby("at")[run].mean()
-        names = [name] * len(runs) if run == "baseline" else map(named, runs["label"], runs["variant"])
-        told = zip(names, runs["seed"], runs[run], strict=True)
-        words = [f"{whose}\nseed {seed}: {metric} {short(value)}" for whose, seed, value in told]
         for ax in found:
             ax.scatter(runs[run], runs["at"], s=14, color=colour(shade), ec="white", lw=0.4, zorder=3)
             ax.plot(means, means.index, "|", ms=8, mew=1.6, color=colour("ink"), zorder=4)
-            tell(ax, runs[run], runs["at"], words)
     pairs = np.stack([data[["baseline", "y"]] - [0, OFFSET], data[["value", "y"]] + [0, OFFSET]], axis=1)
     for ax, view in zip(found, limits, strict=True):
         joined = LineCollection(list(pairs), colors=colour("line"), linewidths=0.7, zorder=1)

@@ -194,20 +194,22 @@ def cost_table(facts: Facts) -> Table:
     columns = [
         variant_column(names_of(facts)),
         Column("task", "Task", varying=True),
-        Column("value", facts.match.by if facts.match else "", True, show=_value),
-        Column("residual", "Residual", True, show=_residual),
+        Column(
+            "value",
+            facts.match.by if facts.match else "",
+            True,
+            show=lambda row: brief(row["matched"].value) if row["matched"] else NOTHING,
+        ),
+        Column(
+            "residual",
+            "Residual",
+            True,
+            show=lambda row: percent(row["matched"].residual, 2) if row["matched"] else NOTHING,
+        ),
         *map(_column, shown_costs),
         Column("changes", "Changes", below=True),
     ]
     return tabulated(columns, rows, say("cost.caption"), "trials.parquet")
-
-
-def _value(row: Row) -> str:
-    return brief(row["matched"].value) if row["matched"] else NOTHING
-
-
-def _residual(row: Row) -> str:
-    return percent(row["matched"].residual, 2) if row["matched"] else NOTHING
 
 
 def _column(cost: str) -> Column:

@@ -180,16 +180,19 @@ def stability_table(rows: Sequence[Row], every: Sequence[Row], names: Names) -> 
         Column("metric", "Metric"),
         Column("mean_variant", "Variant [95 %]", True, show=lambda row: side_words(row, "variant")),
         Column("mean_baseline", "Baseline [95 %]", True, show=lambda row: side_words(row, "baseline")),
-        Column("difference", "Difference [95 %]", True, show=_difference),
+        Column(
+            "difference",
+            "Difference [95 %]",
+            True,
+            show=lambda row: (
+                NOTHING if row["kind"] == "rate" else difference(row["diff"], row["ci_low"], row["ci_high"])
+            ),
+        ),
         reason_column(names),
     ]
     tested = sum(number(row["p"]) is not None for row in every)
     caption = say("stability.caption", tested, wording.exact(round(0.05 * tested, 1)))
     return tabulated(columns, rows, caption, "stability.csv")
-
-
-def _difference(row: Row) -> str:
-    return difference(row["diff"], row["ci_low"], row["ci_high"]) if row["kind"] != "rate" else NOTHING
 
 
 def side_words(row: Row, side: str) -> str:

@@ -54,11 +54,6 @@ def some(words: Iterable[str], most: int = MAX_NAMES) -> str:
     return wording.joined([*every[:most], *rest])
 
 
-def sentence(words: str) -> str:
-    """With a capital and a full stop."""
-    return f"{words[:1].upper()}{words[1:]}{'' if words.endswith(('.', ':', '?')) else '.'}"
-
-
 @cache
 def _module(file: str) -> ModuleType:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined

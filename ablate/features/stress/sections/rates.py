@@ -14,7 +14,6 @@ from ablate.base.wording import brief, share
 from ablate.features.stress.grid import rate_curves
 from ablate.report.draw import style
 from ablate.report.draw.panels import Entry, Look, left_out, lines, multiples, panels
-from ablate.report.draw.style import named, tell
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.words import say
 
@@ -57,7 +56,6 @@ def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) 
             ax.plot(*place, "X", ms=5.5, color=look.colour, mec="white", mew=0.4, zorder=4)
             words: dict[str, Any] = {"ha": "center", "size": style.SMALL - 1, "color": look.colour}
             ax.annotate(lost, place, (0, 5), textcoords="offset points", **words)
-            tell(ax, [place[0]], [place[1]], [f"{named(look.label, row['variant'])}\n{lost} runs diverged"])
         ax.xaxis.set_major_formatter(lambda value, _: brief(value))
         ax.xaxis.set_major_locator(FixedLocator(grid[:: -(-len(grid) // MAX_TICKS)]))
         ax.xaxis.set_minor_locator(NullLocator())
