@@ -9,7 +9,7 @@ import pandas as pd
 from ablate.base.wording import brief
 from ablate.features.search.table import Objective, SearchTable, table_of
 from ablate.report.section import Material
-from ablate.report.tables import NOTHING, Column, Row, Table, rows_of, tabulated, text
+from ablate.report.words import NOTHING, Column, Row, Table, rows_of, tabulated, text
 
 FILE = "search.parquet"
 

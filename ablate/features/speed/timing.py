@@ -8,7 +8,8 @@ from typing import Any
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence, Facts
 from ablate.features.speed.section import BUSY, COLUMNS, SpeedFacts
-from ablate.report.tables import (
+from ablate.report.verdicts import Names, variant_column
+from ablate.report.words import (
     NOTHING,
     Column,
     Row,
@@ -19,12 +20,11 @@ from ablate.report.tables import (
     interval,
     is_true,
     number,
+    say,
     shown,
     tabulated,
     text,
 )
-from ablate.report.verdicts import Names, variant_column
-from ablate.report.words import say
 
 STEP, MEMORY = "step_seconds", "step_memory"
 CALLS = {STEP: "a training step", "forward_seconds": "a forward pass", "generation_seconds": "generation"}

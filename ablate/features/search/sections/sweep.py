@@ -19,7 +19,7 @@ from ablate.features.search.shown import FILE, OfSearch, named, setting, space_t
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
-from ablate.report.tables import (
+from ablate.report.words import (
     NOTHING,
     Column,
     Row,
@@ -27,11 +27,11 @@ from ablate.report.tables import (
     count,
     number,
     plus_minus,
+    say,
     short,
     tabulated,
     text,
 )
-from ablate.report.words import say
 from ablate.search.parts import quiet
 
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}

@@ -19,7 +19,7 @@ from ablate.features.search.table import SearchFacts, SearchTable
 from ablate.report.draw.marks import padded, references
 from ablate.report.draw.panels import Entry, Look, lines, multiples, panels
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
-from ablate.report.tables import (
+from ablate.report.words import (
     NOTHING,
     Column,
     Row,
@@ -30,10 +30,10 @@ from ablate.report.tables import (
     is_true,
     number,
     rows_of,
+    say,
     short,
     tabulated,
 )
-from ablate.report.words import say
 
 # Trainings and settings that may have been lost: a column each where any was.
 LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid": "Not built"}

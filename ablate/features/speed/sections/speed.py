@@ -20,9 +20,8 @@ from ablate.report.draw.marks import forest, padded, ticks, unit_label
 from ablate.report.draw.panels import MAX_CURVES, entries, lines, looks
 from ablate.report.draw.style import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
-from ablate.report.tables import NOTHING, Column, Row, Table, fixed, rows_of, tabulated
 from ablate.report.verdicts import Names, names_of, variant_column
-from ablate.report.words import say
+from ablate.report.words import NOTHING, Column, Row, Table, fixed, rows_of, say, tabulated
 
 COPIES = "baseline, second copy"
 HEIGHT = 1.7
