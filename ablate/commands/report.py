@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ablate.route.console import AS_JSON, GATE, REPORTED, RESULTS, STRICT, gated, printing, saying
+from ablate.route.console import AS_JSON, GATE, REPORTED, RESULTS, STRICT, printing, saying
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,14 +30,11 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: there is no such report; 3: with --strict, no claim is
     refuted, and one is inconclusive, incomplete or not judged. Exploratory claims count too.
     """
+    from ablate.commands.run import ended
+
     with printing(as_json) as console:
         folder = rebuild(study, results, console)
-    code = gated(folder, gate, strict)
-    if as_json:
-        from ablate.route.as_json import report_object, written
-
-        click.echo(written(report_object(folder, code=code)))
-    return code
+    return ended(folder.path, None, as_json, gate, strict)
 
 
 def rebuild(study: Path, results: Path, console: Console) -> StudyFolder:

@@ -71,16 +71,17 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
 
     with printing(as_json) as console:
         outcome = execute(study, Options(**options), console)
-    return ended(outcome, as_json, gate, strict)
+    return ended(outcome.folder, outcome, as_json, gate, strict)
 
 
-def ended(outcome: Outcome, as_json: bool, gate: bool = False, strict: bool = False) -> int:
-    """The exit code of a run, of which it prints the object that `--json` asks for."""
+def ended(
+    path: Path, outcome: Outcome | None, as_json: bool, gate: bool = False, strict: bool = False
+) -> int:
+    """The exit code of a report, or of the run that made it; prints the object that `--json` asks for."""
     from ablate.records.folder import StudyFolder
 
-    folder = StudyFolder.at(outcome.folder)
-    code = gated(folder, gate, strict)
-    code = 1 if outcome.failed else code
+    folder = StudyFolder.at(path)
+    code = 1 if outcome and outcome.failed else gated(folder, gate, strict)
     if as_json:
         from ablate.route.as_json import report_object, written
 
@@ -89,12 +90,9 @@ def ended(outcome: Outcome, as_json: bool, gate: bool = False, strict: bool = Fa
 
 
 class InterruptedRunError(AblateError):
-    """Ctrl-C or SIGTERM; says what is kept in the store."""
+    """Ctrl-C or SIGTERM."""
 
     exit_code = 130
-
-    def __init__(self, kept: str, root: Path) -> None:
-        super().__init__(f"Interrupted. {kept} are kept in {root}; run the same command to continue.")
 
 
 def execute(path: Path, options: Options, console: Console) -> Outcome:
@@ -160,4 +158,5 @@ def telling_what_is_kept(
         # By the files: an interruption can come between a trial's record and the event that tells of it.
         kept = f"{sum(map(store.has, ids))}{'' if planned is None else f' of {len(ids)}'} trials"
         kept = joined([kept, *filter(None, [str(error)])])  # with the processes that have timed its variants
-        raise InterruptedRunError(kept, store.root) from None
+        says = f"Interrupted. {kept} are kept in {store.root}; run the same command to continue."
+        raise InterruptedRunError(says) from None

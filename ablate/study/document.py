@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import math
+import operator
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -82,7 +83,9 @@ class Document:
         Passwords in what was given are masked here, before an error cuts it.
         """
         path = problem.path
-        options = [text for node, text in self.origins.items() if path and _overlap(node, path)]
+        # Of two nodes, one is the other or contains it.
+        above = [text for node, text in self.origins.items() if all(map(operator.eq, node, path))]
+        options = above if path else []
         place = {"source": options[0]} if options else {"line": self.line(path), "source": self.source}
         if path not in self.unread:
             self.note(replace(problem, given=masked_inside(problem.given), **place))
@@ -140,12 +143,6 @@ class Document:
         self.written = self.written or copy.deepcopy(self.data)
         set_in_document(self.data, keys, value)
         self.given[keys], self.origins[keys] = value, option
-
-
-def _overlap(a: PathKey, b: PathKey) -> bool:
-    """Whether one of two nodes is the other, or contains it."""
-    length = min(len(a), len(b))
-    return a[:length] == b[:length]
 
 
 def read_document(path: Path) -> Document:
@@ -209,8 +206,6 @@ def _text(path: Path) -> str:
         line = error.object[: error.start].count(b"\n") + 1
         byte = f"byte {error.object[error.start]:#04x}"
         raise StudyError([Problem("must be UTF-8 text", given=byte, line=line)]) from None
-    except OSError as error:
-        raise StudyError([Problem(f"cannot be read: {error.strerror}")]) from None
 
 
 def _composed(yaml: YAML, text: str) -> Node | None:

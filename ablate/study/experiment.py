@@ -73,11 +73,6 @@ class Experiment:
     def _ids(self) -> TrialIds:
         return TrialIds(self.workload)
 
-    @property
-    def reads_files(self) -> bool:
-        """Whether some variant is trained on files of data."""
-        return any(self._ids.identity(config).files for v in self.variants for config in v.configs)
-
     def describe(self, variant: Variant) -> list[Description]:
         """Parameters, FLOPs and metrics, one description a task."""
         if variant.name not in self._described:

@@ -140,12 +140,8 @@ def _plain(value: Any) -> Any:
     """What JSON has in place of a value that it does not know; raises `TypeError`."""
     if isinstance(value, os.PathLike):
         return os.fspath(value)
-    if isinstance(value, Mapping):
-        return dict(value)
     if hasattr(value, "tolist"):  # of numpy, pandas or torch
         return value.tolist()
-    if isinstance(value, range):
-        return list(value)
     raise TypeError(f"{value!r} of type {type(value).__name__}")
 
 
@@ -156,7 +152,7 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     for key in ("task", "tasks", "match", *grammar()):
         if key in data and not data[key]:
             del data[key]
-    if data["plugins"] or experiment.reads_files:
+    if data["plugins"] or any(cell.trial.files for cell in experiment.cells(study.seeds.values[:1])):
         data["folder"] = os.path.relpath(study.base(experiment.path), folder.resolve())
     else:
         del data["folder"]

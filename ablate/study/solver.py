@@ -5,6 +5,7 @@ The quantity is monotone in the number, and may be a staircase. Some numbers may
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator
 
@@ -31,9 +32,8 @@ class Solver:
     """
 
     def __init__(self, quantity: Quantity, start: Number, *, whole: bool) -> None:
-        self.quantity, self.start, self.whole = quantity, start, whole
+        self.quantity, self.start, self.whole = functools.cache(quantity), start, whole
         self.known: dict[Number, float] = {}
-        self.without: set[Number] = set()
 
     def has_effect(self) -> bool:
         """Whether some number gives another quantity than the start does."""
@@ -57,12 +57,8 @@ class Solver:
 
     def _has(self, x: Number) -> bool:
         """Whether a number has a quantity, which is then known."""
-        if x not in self.known and x not in self.without:
-            value = self.quantity(x)
-            if value is None:
-                self.without.add(x)
-            else:
-                self.known[x] = value
+        if (value := self.quantity(x)) is not None:
+            self.known[x] = value
         return x in self.known
 
     def _passes(self, sign: int, target: float) -> bool:

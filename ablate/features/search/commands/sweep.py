@@ -47,4 +47,4 @@ def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> i
     options["sets"] = (*options["sets"], *([f"search.trials={trials}"] if trials else []))
     with printing(as_json) as console:
         outcome = execute(study, Options(**options, sweep=True), console)
-    return ended(outcome, as_json)
+    return ended(outcome.folder, outcome, as_json)
