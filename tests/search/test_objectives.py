@@ -8,7 +8,7 @@ import pytest
 
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record, on_validation
-from ablate.features.search.objectives import intermediate, reported, summarised, worst
+from ablate.features.search.spec import intermediate, summarised, worst
 from ablate.features.search.table import Objective
 
 SCORE = Objective("score", "max", "validation", floor=0.1)
@@ -43,9 +43,6 @@ def test_validation_comes_before_what_is_judged() -> None:
 
 
 def test_what_a_trial_reports_on_its_way() -> None:
-    assert reported({"validation_score": 0.2, "score": 0.9}, "score") == 0.2
-    assert reported({"score": 0.9}, "score") == 0.9
-    assert math.isnan(reported({"loss": 1.0}, "score"))
     assert intermediate(record(curve=[0.1, 0.4]), "score") == {10: 0.1, 20: 0.4}
     assert intermediate(record(), "score") == {}
 

@@ -137,8 +137,7 @@ def _kept(
     command = "sweep" if experiment.choice.by == "sweep" else "run"
     how = words("evaluate.how", typed(command, experiment.path, *keeping, *where), not keeping)
     if not kept:
-        again = typed("eval", study.name, *where)
-        raise AblateError(f"{store.trials}: {words('evaluate.nothing', study.name, how, again)}")
+        raise AblateError(f"{store.trials}: has no kept weights of {study.name}; {how}")
     lacking = {cell.id for cell in cells} - {record.id for _, record in kept}
     lacking -= {record.id for _, record in found if record.status != "completed"}
     if lost := [cell.name for cell in cells if cell.id in lacking]:

@@ -43,11 +43,6 @@ SIGNS = str.maketrans(
 """What LaTeX takes for a command, or does not know. After the end of a row, [ and * would be an argument."""
 
 
-def mark(study: str) -> str:
-    """Stands in every text file that is written for a paper, so that a later export knows it."""
-    return f"Written by: ablate export {study}"
-
-
 def for_paper(
     material: Material, width: float, only: Collection[str], warn: Callable[[str], None], folder: str = "."
 ) -> dict[str, str | bytes]:
@@ -67,8 +62,12 @@ def for_paper(
         rule = f"is no table or figure of {study}"
         problem = Problem(rule, (), wrong[0], listed(known, 40), nearest(wrong[0], known), source="--only")
         raise AblateError(str(problem))
-    commit, label = material.facts.environment.get("commit"), slug(study)
-    head = f"% {mark(study)}{f', commit {commit[:10]}' if commit else ''}\n"
+    commit, label, mark = (
+        material.facts.environment.get("commit"),
+        slug(study),
+        f"Written by: ablate export {study}",
+    )
+    head = f"% {mark}{f', commit {commit[:10]}' if commit else ''}\n"
     files: dict[str, str | bytes] = {}
     wanted = [name for name in known if not only or name in only]
     for name in (name for name in wanted if name in tables):
@@ -77,7 +76,7 @@ def for_paper(
     if METHODS in wanted:
         papers = (resources.files("ablate.report") / "templates" / "references.bib").read_text("utf-8")
         files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(paragraph)}"
-        files[f"{METHODS}.md"] = f"<!-- {mark(study)} -->\n\n{as_markdown(paragraph)}"
+        files[f"{METHODS}.md"] = f"<!-- {mark} -->\n\n{as_markdown(paragraph)}"
         files["references.bib"] = f"{head}\n{papers}"
     with style.context(style.PAPER | {"figure.figsize": (width, width)}):
         for name in (name for name in wanted if name in drawn):

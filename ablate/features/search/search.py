@@ -18,9 +18,8 @@ from ablate.core.events import Progress
 from ablate.core.metric import Description
 from ablate.core.record import Record, lost_to_its_variant
 from ablate.core.trial import Cell
-from ablate.features.search.objectives import LOST, intermediate, reported, seed_value, summarised
 from ablate.features.search.space import Point
-from ablate.features.search.spec import SearchSpec
+from ablate.features.search.spec import LOST, SearchSpec, intermediate, seed_value, summarised
 from ablate.features.search.table import Parameter, directions
 from ablate.search.parts import quiet
 
@@ -117,7 +116,9 @@ class Search:
             if setting.cells and setting.cells[0].id == report.trial_id:
                 # One that begins again after its process was lost reports its steps again.
                 setting.shown = {step: v for step, v in setting.shown.items() if step < report.step}
-                return self._ends(setting, report.step, reported(report.metrics, self._metric))
+                given = report.metrics
+                value = given.get(f"validation_{self._metric}", given.get(self._metric, math.nan))
+                return self._ends(setting, report.step, float(value))
         return False
 
     def _setting(self, number: int) -> Setting:

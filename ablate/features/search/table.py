@@ -184,7 +184,8 @@ class SearchTable:
     def winners(self) -> pd.DataFrame:
         """The settings that became variants: winner, winner-2, …"""
         found = self.trials[self.trials["chosen"].fillna("") != ""]
-        return found.sort_values("chosen", key=lambda names: names.map(_place), kind="stable")
+        # Padded, `winner` is before `winner-2`, and that before `winner-10`.
+        return found.sort_values("chosen", key=lambda names: names.str.zfill(80), kind="stable")
 
     def of(self, variant: str, task: str) -> pd.DataFrame:
         """The settings of one search, in the order in which they were asked for."""
@@ -296,9 +297,3 @@ def table_of(evidence: Evidence) -> SearchTable | None:
 def winner_names(count: int) -> list[str]:
     """`winner`, `winner-2`, …"""
     return [WINNER, *(f"{WINNER}-{index}" for index in range(2, count + 1))]
-
-
-def _place(name: str) -> int:
-    """2 for `winner-2`, 1 for `winner`."""
-    end = name.rpartition("-")[2]
-    return int(end) if end.isdigit() else 1

@@ -18,8 +18,8 @@ class SpeedFeature(
     measure="stage:measure",
     plan="stage:plan",
     tables="ratios:tables",
-    account="timing:account",
-    brief="timing:brief_tables",
+    account="ratios:account",
+    brief="sections.speed:brief_tables",
 ):
     """Measured after training; claims may be about `step_seconds` and the like."""
 

@@ -23,12 +23,14 @@ from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, Differences, Floats, mean_interval
 from ablate.analysis.runs import Runs
 from ablate.core.derived import Derived, Offer
-from ablate.core.facts import BASELINE, Evidence
+from ablate.core.facts import BASELINE, Evidence, Facts
 from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
 from ablate.core.speed import CALLS, TimedCall
+from ablate.features.speed.section import BUSY, LEAST, SpeedFacts
 from ablate.features.speed.section import COLUMNS as FRAME
-from ablate.features.speed.section import LEAST, SpeedFacts
+from ablate.report.tables import text
+from ablate.report.words import say
 
 MEMORY = "step_memory"
 CALL_OF: dict[str, TimedCall] = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
@@ -208,3 +210,18 @@ def scaling(evidence: Evidence) -> pd.DataFrame:
 def tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """Ratios to the baseline, and slopes over sizes."""
     return {"speed": speeds(evidence), "scaling": scaling(evidence)}
+
+
+def account(evidence: Evidence) -> str:
+    """In how many processes and blocks, on what, beside what, and what is made of it; empty: nothing was timed."""
+    speed, timed = SpeedFacts.of(evidence.facts), evidence.frame("speed", FRAME)
+    if speed is None or timed.empty:
+        return ""
+    blocks, busy = round(timed["blocks"].astype(float).median()), timed["busy"].astype(float).mean()
+    numbers = timed["process"].nunique(), blocks, speed.threads, text(speed.machine)
+    return say("methods.speed", say("speed.measured", *numbers, busy if busy >= BUSY else 0.0))
+
+
+def size_name(facts: Facts) -> str:
+    """The end of the path whose values are the sizes."""
+    return text(speed.over.rpartition(".")[2]) if (speed := SpeedFacts.of(facts)) else "size"

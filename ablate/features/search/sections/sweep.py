@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import matplotlib
@@ -15,14 +14,13 @@ from matplotlib.figure import Figure
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence
-from ablate.features.search.shown import FILE, OfSearch, named, setting, space_table, table, value
+from ablate.features.search.sections.tuning import FILE, OfSearch, named, space_table, table, value
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
 from ablate.report.tables import (
     NOTHING,
     Column,
-    Row,
     Table,
     count,
     number,
@@ -106,7 +104,9 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
                     else wording.plus(change, wording.decimals(spread or 0)),
                     "test": plus_minus(number(trials["test"].mean()), number(trials["test"].std())),
                     "n": trials["test"].count(),
-                    "setting": setting(searched, row) if metric.name in row else "",
+                    "setting": ", ".join(
+                        f"{p}={value(row[p])}" for p in searched.paths if not pd.isna(row.get(p))
+                    ),
                 }
             )
     columns = [
@@ -155,29 +155,26 @@ def best_table(searched: SearchTable) -> Table | None:
     objectives = [o for o in searched.facts.objectives if o.name not in COSTS]
     measured, ends = next((o for o in objectives if o.measured), None), short(searched.paths)
 
-    def of_objective(one: Objective, row: Row) -> str:
-        return plus_minus(number(row[one.name]), number(row["spread"]) if one is measured else None)
-
-    def counted(cost: str, row: Row) -> str:
-        return count(row[cost])
-
-    def of_path(path: str, row: Row) -> str:
-        return value(row[path]) or NOTHING
-
+    rows = [
+        row
+        | {cost: count(row[cost]) for cost in COSTS}
+        | {path: value(row[path]) or NOTHING for path in searched.paths}
+        | {
+            f"objective {o.name}": plus_minus(
+                number(row[o.name]), number(row["spread"]) if o is measured else None
+            )
+            for o in objectives
+        }
+        for row in found.to_dict("records")
+    ]
     columns = [
         Column("number", "Setting", show=lambda row: f"{row['number']}, {row['chosen']}".removesuffix(", ")),
-        *(
-            Column(f"objective {one.name}", named(one).capitalize(), True, show=partial(of_objective, one))
-            for one in objectives
-        ),
-        *(Column(cost, words, True, show=partial(counted, cost)) for cost, words in COSTS.items()),
-        *(
-            Column(p.path, ends[p.path], p.kind != "choice", show=partial(of_path, p.path))
-            for p in searched.facts.parameters
-        ),
+        *(Column(f"objective {one.name}", named(one).capitalize(), True) for one in objectives),
+        *(Column(cost, words, True) for cost, words in COSTS.items()),
+        *(Column(p.path, ends[p.path], p.kind != "choice") for p in searched.facts.parameters),
         Column("status", "Status", varying=True),
     ]
-    return tabulated(columns, found.to_dict("records"), say("search.best", bool(others)), FILE)
+    return tabulated(columns, rows, say("search.best", bool(others)), FILE)
 
 
 def status_table(searched: SearchTable) -> Table:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,20 +13,32 @@ from matplotlib.ticker import NullLocator
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
-from ablate.features.speed import timing
+from ablate.features.speed.ratios import MEMORY, size_name
 from ablate.features.speed.section import SpeedFacts
 from ablate.report.draw import style
 from ablate.report.draw.marks import forest, padded, ticks, unit_label
 from ablate.report.draw.panels import MAX_CURVES, entries, lines, looks
 from ablate.report.draw.style import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
-from ablate.report.tables import NOTHING, Column, Row, Table, fixed, rows_of, tabulated
+from ablate.report.tables import (
+    NOTHING,
+    Column,
+    Row,
+    Table,
+    compact,
+    decimals,
+    fixed,
+    interval,
+    is_true,
+    number,
+    rows_of,
+    shown,
+    tabulated,
+)
 from ablate.report.verdicts import Names, names_of, variant_column
 from ablate.report.words import say
 
 COPIES = "baseline, second copy"
-HEIGHT = 1.7
-"Inches of a panel."
 
 
 class Speed(Section):
@@ -41,38 +53,34 @@ class Speed(Section):
         return len(material.table("speed")) > 0
 
     def answers(self, material: Material) -> list[str]:
-        rows, names = timing.own(rows_of(material.table("speed"))), names_of(material.facts)
-        call, tasks, found = timing.call_shown(rows), material.facts.tasks, []
+        rows, names = own(rows_of(material.table("speed"))), names_of(material.facts)
+        call, tasks, found = call_shown(rows), material.facts.tasks, []
         for task in tasks:
-            decided = [row for row in timing.only(rows, call, task.name) if timing.beyond(row)]
+            decided = [row for row in only(rows, call, task.name) if beyond(row)]
             decided.sort(key=lambda row: -abs(math.log(row["ratio"])))
-            ratios = [say("speed.times", timing.ratio(row), names[row["variant"]]) for row in decided]
-            found.append(
-                say("speed.answer", task.name if len(tasks) > 1 else "", timing.MEASURES[call], ratios)
-            )
+            ratios = [say("speed.times", ratio(row), names[row["variant"]]) for row in decided]
+            found.append(say("speed.answer", task.name if len(tasks) > 1 else "", MEASURES[call], ratios))
         return found
 
     def findings(self, material: Material) -> list[str]:
         rows, speed = rows_of(material.table("speed")), SpeedFacts.of(material.facts)
-        loud = speed is not None and any(floor > speed.margin for floor in timing.floors(rows).values())
-        return [timing.floor_words(rows)] if loud else []
+        return [floor_words(rows)] if speed and max(floors(rows).values(), default=0) > speed.margin else []
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        rows, names = timing.own(rows_of(material.table("speed"))), names_of(material.facts)
-        first = timing.call_shown(rows)
+        rows, names = own(rows_of(material.table("speed"))), names_of(material.facts)
+        first = call_shown(rows)
         for task, end, of in by_task(material.facts):
-            timed = timing.only(rows, first, task.name)
+            timed = only(rows, first, task.name)
             if len(timed) > 1:
-                caption, alt = say("speed.ratio_caption", timing.MEASURES[first]), say("speed.ratio_alt", of)
+                caption, alt = say("speed.ratio_caption", MEASURES[first]), say("speed.ratio_alt", of)
                 data, title = ratios(names, timed), f"Time over the baseline’s{of}"
                 yield Picture(f"speed-ratios{end}", title, caption, alt, data, ratio_figure, [first])
-        yield from timing.brief_tables(rows, names)
-        yield Text(f"{timing.floor_words(rows)} {say('speed.guide')}".strip(), aside=True)
-        others = {
-            (row["task"], row["metric"]): row for row in rows if row["metric"] in {*timing.CALLS} - {first}
-        }
-        if others:
-            found = [timing.speed_table(rows, names, call, task) for task, call in others]
+        yield from brief_tables(rows, names)
+        yield Text(f"{floor_words(rows)} {say('speed.guide')}".strip(), aside=True)
+        others = dict.fromkeys(
+            (row["task"], row["metric"]) for row in rows if row["metric"] in {*CALLS} - {first}
+        )
+        if found := [speed_table(rows, names, call, task) for task, call in others]:
             yield Folded(say("speed.more"), found)
 
 
@@ -87,7 +95,7 @@ def ratios(names: Names, rows: Sequence[Row]) -> pd.DataFrame:
         label=frame["variant"].map(names).mask(copy, COPIES),
         verdict=np.where(copy, BASELINE, EXPLORATORY),
         slack=1 + frame["slack"].astype(float),
-        told=[timing.ratio(row) for row in rows],
+        told=[ratio(row) for row in rows],
     )
 
 
@@ -97,7 +105,7 @@ def ratio_figure(data: pd.DataFrame, call: str) -> Figure:
     ends = np.log([*data["low"].fillna(data["value"]), *data["high"].fillna(data["value"]), slack, 1 / slack])
     low, high = np.exp(padded(float(np.nanmin(ends)), float(np.nanmax(ends))))
     band = ((1 / slack, slack), "noise") if np.isfinite(slack) else None
-    measured = f"time of {timing.MEASURES[call]} over the {BASELINE}’s, log scale, left is faster"
+    measured = f"time of {MEASURES[call]} over the {BASELINE}’s, log scale, left is faster"
     result, (ax,) = forest(data, [(low, high)], measured, zero=1.0, band=band)
     ax.set(xscale="log", xlim=(low, high))
     at = max((ticks(low, high, log=log, most=5) for log in (True, False)), key=len)
@@ -120,28 +128,26 @@ class Scaling(Section):
     def answers(self, material: Material) -> list[str]:
         """The slope of the baseline, and those whose intervals do not meet its own."""
         rows, names, found = rows_of(material.table("scaling")), names_of(material.facts), []
-        call, size = timing.call_shown(rows), timing.over(material.facts)
-        for base in (row for row in timing.only(rows, call) if row["variant"] == BASELINE):
-            mine = timing.only(rows, call, base["task"])
+        call, size = call_shown(rows), size_name(material.facts)
+        for base in (row for row in only(rows, call) if row["variant"] == BASELINE):
+            mine = only(rows, call, base["task"])
             apart = [
                 row for row in mine if row["ci_low"] > base["ci_high"] or row["ci_high"] < base["ci_low"]
             ]
             powers = [(size, fixed(row["slope"], 2), names[row["variant"]]) for row in (base, *apart)]
             task = base["task"] if len(material.facts.tasks) > 1 else ""
-            found += [say("speed.grows", task, timing.MEASURES[call], powers)] if apart else []
+            found += [say("speed.grows", task, MEASURES[call], powers)] if apart else []
         return found
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts, size = material.facts, timing.over(material.facts)
+        facts, size = material.facts, size_name(material.facts)
         slopes = rows_of(material.table("scaling"))
         for task, end, of in by_task(facts):
             data, left = by_size(material.table("speed"), task.name)
             if len(data):
                 caption, alt = say("speed.scaling_caption", size, left), say("speed.scaling_alt", size, of)
-                options = facts, size
-                yield Picture(
-                    f"scaling{end}", f"{self.title}{of}", caption, alt, data, scaling_figure, options
-                )
+                title = f"{self.title}{of}"
+                yield Picture(f"scaling{end}", title, caption, alt, data, scaling_figure, (facts, size))
                 yield slope_table([row for row in slopes if row["task"] == task.name], names_of(facts), size)
 
 
@@ -149,9 +155,9 @@ def slope_table(rows: Sequence[Row], names: Names, size: str) -> Table:
     """Of one task: a row a variant and a column a call, and one for memory."""
     cells: dict[str, dict[str, str]] = {}
     for row in rows:
-        said = timing.with_interval(row["slope"], row["ci_low"], row["ci_high"])
-        cells.setdefault(row["variant"], dict.fromkeys(timing.MEASURES, NOTHING))[row["metric"]] = said
-    columns = [variant_column(names), *(Column(m, timing.HEADS[m], True) for m in timing.MEASURES)]
+        said = with_interval(row["slope"], row["ci_low"], row["ci_high"])
+        cells.setdefault(row["variant"], dict.fromkeys(MEASURES, NOTHING))[row["metric"]] = said
+    columns = [variant_column(names), *(Column(m, HEADS[m], True) for m in MEASURES)]
     variants = [{"variant": variant, **found} for variant, found in cells.items()]
     return tabulated(columns, variants, say("speed.slopes", size), "scaling.csv")
 
@@ -174,20 +180,123 @@ def by_size(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
 
 def scaling_figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
     """A panel a call, and one for memory; `data` is of `by_size`."""
-    metrics, timed = [m for m in timing.MEASURES if m in set(data["metric"])], set(data["variant"])
+    metrics, timed = [m for m in MEASURES if m in set(data["metric"])], set(data["variant"])
     shown = looks([entry for entry in entries(facts) if entry.variant in timed])
-    result = style.new_figure(len(metrics) * HEIGHT + 0.3 + 0.14 * -(-len(shown) // 2))
+    result = style.new_figure(len(metrics) * 1.7 + 0.3 + 0.14 * -(-len(shown) // 2))
     sizes: list[Any] = sorted(set(data["size"]))
-    for ax, metric in zip(
-        result.subplots(len(metrics), sharex=True, squeeze=False)[:, 0], metrics, strict=True
-    ):
-        rows, in_units = data[data["metric"] == metric], timing.in_units(metric)
-        ax.set(xscale="log", yscale="log", title=timing.HEADS[metric])
+    axes = result.subplots(len(metrics), sharex=True, squeeze=False)[:, 0]
+    for ax, metric in zip(axes, metrics, strict=True):
+        rows, said = data[data["metric"] == metric], in_units(metric)
+        ax.set(xscale="log", yscale="log", title=HEADS[metric])
         lines(ax, rows, shown, "size", "value", marker="o", ms=2.5)
         ax.set_xticks(sizes[:: -(-len(sizes) // 6)], [f"{tick:g}" for tick in sizes[:: -(-len(sizes) // 6)]])
         at = ticks(float(rows["value"].min()), float(rows["value"].max()), log=True, most=5)
-        ax.set_yticks(at, [unit_label(value, in_units) for value in at])
+        ax.set_yticks(at, [unit_label(value, said) for value in at])
         ax.minorticks_off()
     style.legend(result, [look.handle(marker="o", ms=2.5) for name, look in shown.items() if name in timed])
     result.supxlabel(f"{size}, log scale", size=style.SMALL)
     return result
+
+
+STEP = "step_seconds"
+CALLS = {STEP: "a training step", "forward_seconds": "a forward pass", "generation_seconds": "generation"}
+"""What was timed, what matters first, as a sentence names it."""
+MEASURES = {**CALLS, MEMORY: "the peak memory of a step"}
+HEADS = {
+    STEP: "Step",
+    "forward_seconds": "Forward pass",
+    "generation_seconds": "Generation",
+    MEMORY: "Memory",
+}
+
+
+def with_interval(found: Any, low: Any, high: Any, mark: str = "") -> str:
+    """`1.93 [1.90, 1.96]` after a mark, to the digits of the interval, which is left out where it has no width."""
+    places = min(decimals(low, high), 3)
+    ends = {fixed(end, places) for end in (found, low, high)}
+    if number(found) is None:
+        return NOTHING
+    return f"{mark}{fixed(found, places)}" + (f" {interval(low, high, places)}" if len(ends) > 1 else "")
+
+
+def ratio(row: Row | None) -> str:
+    """`×1.93 [1.90, 1.96]`; memory hardly varies, and is its own in the row of the baseline."""
+    if row is None or (row["metric"] == MEMORY and row["variant"] == row["baseline"]):
+        return NOTHING
+    return with_interval(row["ratio"], row["ci_low"], row["ci_high"], "×")
+
+
+def in_units(metric: str) -> Callable[[float], str]:
+    """How values of a metric are said: `3.21 ms` or `12.4 MB`."""
+    return (lambda size: wording.size(round(size))) if metric == MEMORY else wording.seconds
+
+
+def value(row: Row | None) -> str:
+    """`3.21 ms` or `12.4 MB`."""
+    return NOTHING if row is None else shown(row["value_variant"], in_units(row["metric"]))
+
+
+def beyond(row: Row) -> bool:
+    """Whether the interval of a ratio lies beyond the noise floor and 2 %."""
+    low, high, slack = (number(row[name]) for name in ("ci_low", "ci_high", "slack"))
+    if low is None or high is None or slack is None or row["variant"] == row["baseline"]:
+        return False
+    return low > 1 + slack or high < 1 / (1 + slack)
+
+
+def own(rows: Sequence[Row]) -> list[Row]:
+    """Those at the size that the study trains."""
+    return [row for row in rows if is_true(row["own"])]
+
+
+def only(rows: Sequence[Row], metric: str, task: str | None = None) -> list[Row]:
+    """Those of one metric, and of one task."""
+    return [row for row in rows if row["metric"] == metric and task in (None, row["task"])]
+
+
+def call_shown(rows: Sequence[Row]) -> str:
+    """The call that is shown where there is room for one: a training step where it was timed."""
+    return next((call for call in CALLS if only(rows, call)), STEP)
+
+
+def brief_tables(rows: Sequence[Row], names: Names) -> Iterator[Table]:
+    """Time and memory at the study's own size, of the call that matters most, a table a task."""
+    call = call_shown(rows := own(rows))
+    for task in dict.fromkeys(row["task"] for row in only(rows, call)):
+        yield speed_table(rows, names, call, task)
+
+
+def speed_table(rows: Sequence[Row], names: Names, call: str, task: str) -> Table:
+    """Of one call and task at the study's own size, a step with its memory."""
+    timed = only(rows, call, task)
+    memory = {row["variant"]: row for row in only(rows, MEMORY, task) if call == STEP}
+    columns = [
+        variant_column(names),
+        Column("time", HEADS[call], True, show=value),
+        Column("ratio", f"vs {BASELINE} [95 %]", True, show=ratio),
+        Column("memory", HEADS[MEMORY], True, show=lambda row: value(memory.get(row["variant"]))),
+        Column(
+            "memory_ratio",
+            f"vs {BASELINE}",
+            True,
+            show=lambda row: ratio(memory.get(row["variant"])),
+            spare=True,
+        ),
+        Column("flops", "FLOPs", True, show=lambda row: shown(row["flops"], compact), spare=True),
+    ]
+    on = task if len({row["task"] for row in rows}) > 1 else ""
+    n = max(int(number(row["n"]) or 0) for row in timed)
+    said = say("speed.caption", MEASURES[call], on, n, floors(rows).get(call))
+    return tabulated(columns, timed, said, "speed.csv")
+
+
+def floors(rows: Sequence[Row]) -> dict[str, float]:
+    """Call → the largest noise floor of the study's own size, a share of time; those that are known."""
+    known = {c: [number(row["noise_floor"]) for row in only(own(rows), c)] for c in CALLS}
+    return {call: max(found) for call, each in known.items() if (found := [f for f in each if f is not None])}
+
+
+def floor_words(rows: Sequence[Row]) -> str:
+    """The noise floor of each call in a sentence; empty where it is not known."""
+    found = [(MEASURES[call], floor) for call, floor in floors(rows).items()]
+    return say("speed.floor", found) if found else ""
