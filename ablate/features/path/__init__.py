@@ -96,7 +96,7 @@ class PathFeature(Feature):
 
 
 class Steps:
-    """A plan that asks for the changes left, adds the best, and asks again; see `core.plan.Plan`."""
+    """A plan that asks for the changes left, adds the best, and asks again; see `core.events.Plan`."""
 
     def __init__(self, experiment: Experiment) -> None:
         from ablate.study.sections import TUNING_SEEDS_FROM

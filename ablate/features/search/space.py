@@ -23,7 +23,6 @@ Point = dict[str, Any]
 Conditions = Mapping[str, tuple[Any, ...]]
 # Points of a grid.
 MAX_POINTS = 100_000
-TAKE_OUT = "Take one of them out"
 
 
 @dataclass(frozen=True)
@@ -73,11 +72,6 @@ class Space:
             point = self.satisfying(by_path[path]) | point | {path: values[0]}
         return point
 
-    @property
-    def numbers(self) -> int:
-        """How many parameters are numbers that are always searched."""
-        return sum(p.kind != "choice" and p.path not in self.conditions for p in self.parameters)
-
     def grid_size(self) -> int:
         """The number of points of a grid; raises `Invalid`, with the path of a parameter, where it cannot be one."""
         continuous = [p.path for p in self.parameters if p.kind == "float" and p.step is None]
@@ -122,15 +116,11 @@ class SpaceReader:
         conditions = {path: found for path, found in conditions.items() if found}
         space = Space(tuple(ordered.values()), choices, conditions)
         for parameter, (name, base) in itertools.product(ordered.values(), self.bases):
-            if not self._refused(parameter.path):
+            at = (self.kind, "over", parameter.path)
+            if all(problem.path[:3] != at for problem in self.draft.document.problems):
                 with self.draft.document.reporting(self.kind, "over", parameter.path):
                     self._check(space, parameter, name, base)
         return None if len(self.draft.document.problems) > before else space
-
-    def _refused(self, path: str) -> bool:
-        """Whether something is wrong with a parameter already."""
-        problems = self.draft.document.problems
-        return any(problem.path[:3] == (self.kind, "over", path) for problem in problems)
 
     def _patched(self, config: Config, patches: Mapping[str, Any]) -> Config | None:
         """A config with `patches`, resolved; None where it is not valid."""
@@ -150,7 +140,7 @@ class SpaceReader:
             if label in found:
                 rule = "is listed twice" if value == found[label] else f"is the same as {shown(found[label])}"
                 at = (self.kind, "over", path, "choice", index)
-                self.draft.document.refuse(at, rule, value, hint=TAKE_OUT)
+                self.draft.document.refuse(at, rule, value, hint="Take one of them out")
             found.setdefault(label, value)
         return found
 

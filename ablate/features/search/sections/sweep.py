@@ -61,8 +61,19 @@ class Sweep(OfSearch, Section):
             yield from (winners, Text(say("search.winners_guide"), aside=True))
         if best := best_table(searched):
             yield Folded(say("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
-        tried: list[Block] = [status_table(searched), space_table(searched), Terms(how_searched(searched))]
-        yield Folded(say("search.tried"), tried)
+        facts, seconds = searched.facts, searched.trials["train_seconds"].astype(float).sum()
+        objectives = [(named(o), o.direction == "max") for o in facts.objectives]
+        terms = {
+            "Objectives": say("search.objectives", objectives),
+            "Settings": say("search.settings", len(searched.trials), facts.trials, facts.batch),
+            "Tuning seeds": say("search.seeds", facts.seeds),
+            "Sampler": facts.sampler,
+            "Pruner": facts.pruner,
+            "Training time": say("search.time", seconds),
+            "Suggested by": ", ".join(f"{name} {version}" for name, version in facts.versions.items()),
+        }
+        how = Terms([(term, text(words)) for term, words in terms.items() if text(words)])
+        yield Folded(say("search.tried"), [status_table(searched), space_table(searched), how])
 
     def answers(self, material: Material) -> list[str]:
         searched = table(material)
@@ -196,24 +207,6 @@ def status_table(searched: SearchTable) -> Table:
         Column("reason", "Why", words=True),
     ]
     return tabulated(columns, rows, say("search.every"), FILE)
-
-
-def how_searched(searched: SearchTable) -> list[tuple[str, str]]:
-    """How the search was done, as pairs of a term and its description."""
-    facts = searched.facts
-    pairs = [
-        (
-            "Objectives",
-            say("search.objectives", [(named(o), o.direction == "max") for o in facts.objectives]),
-        ),
-        ("Settings", say("search.settings", len(searched.trials), facts.trials, facts.batch)),
-        ("Tuning seeds", say("search.seeds", facts.seeds)),
-        ("Sampler", facts.sampler),
-        ("Pruner", facts.pruner),
-        ("Training time", say("search.time", searched.trials["train_seconds"].astype(float).sum())),
-        ("Suggested by", ", ".join(f"{name} {version}" for name, version in facts.versions.items())),
-    ]
-    return [(term, text(description)) for term, description in pairs if text(description)]
 
 
 class SweepFigures(OfSearch, Section):
