@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from ablate.base.text import printable
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Shown, Text, failed, pictures, shown, unfolded
-from ablate.report.tables import Table, text
+from ablate.report.words import Table, text
 
 FIGURES = "figures"
 "The folder of the figures, beside the page."

@@ -13,9 +13,8 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence, TaskFacts
 from ablate.core.metric import Metric
 from ablate.report.section import Block, Folded, Items, Material, Section, Text, applying, failed
-from ablate.report.tables import Row, number, rows_of, text
 from ablate.report.verdicts import names_of, planned_rows, shown_as
-from ablate.report.words import because, say
+from ablate.report.words import Row, because, number, rows_of, say, text
 
 MATTERS = 0.25
 """The share of the variance over seeds from which on a larger test set is worth a word."""

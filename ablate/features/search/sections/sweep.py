@@ -18,18 +18,18 @@ from ablate.features.search.sections.tuning import FILE, OfSearch, named, space_
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
-from ablate.report.tables import (
+from ablate.report.words import (
     NOTHING,
     Column,
     Table,
     count,
     number,
     plus_minus,
+    say,
     short,
     tabulated,
     text,
 )
-from ablate.report.words import say
 from ablate.search.parts import quiet
 
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}

@@ -22,7 +22,7 @@ from ablate.features.search.table import Objective, SearchTable, table_of
 from ablate.report.draw.marks import padded, references
 from ablate.report.draw.panels import Entry, Look, lines, multiples, panels
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
-from ablate.report.tables import (
+from ablate.report.words import (
     NOTHING,
     Column,
     Row,
@@ -33,11 +33,11 @@ from ablate.report.tables import (
     is_true,
     number,
     rows_of,
+    say,
     short,
     tabulated,
     text,
 )
-from ablate.report.words import say
 
 FILE = "search.parquet"
 
