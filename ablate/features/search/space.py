@@ -152,7 +152,17 @@ class SpaceReader:
         others = {other: p for other, p in parameters.items() if other != path}
         for text in [when] if isinstance(when, str) else when:
             with self.draft.document.reporting(self.kind, "over", path, "when"):
-                other, values = _condition(text, others)
+                other, _, level = (part.strip() for part in text.partition("="))
+                able = [path for path, parameter in others.items() if parameter.kind != "float"]
+                if other not in able:
+                    rule = (
+                        "must be PATH=LEVEL, of another path that is searched, over choices or whole numbers"
+                    )
+                    raise Invalid("", rule, text, listed(able) or "none", nearest(other, able))
+                known = others[other].values() if others[other].num_values() <= MAX_POINTS else []
+                if not (values := [value for value in known if level in _names(value)]):
+                    near = nearest(level, itertools.chain.from_iterable(map(_names, known)))
+                    raise Invalid("", f"names a level that {other} does not take", text, listed(known), near)
                 found[other] = tuple(value for value in values if value in found.get(other, values))
                 if not found[other]:
                     raise Invalid("", "can never hold together with the other conditions", text)
@@ -179,20 +189,6 @@ class SpaceReader:
                 at = (self.kind, "over", parameter.path, parameter.kind, index)
                 for problem in error.problems:
                     self.draft.document.report(replace(problem, path=at))
-
-
-def _condition(text: str, others: Mapping[str, Parameter]) -> tuple[str, list[Any]]:
-    """The path and the values that a `PATH=LEVEL` names, of one of the other parameters; raises `Invalid`."""
-    named, _, level = (part.strip() for part in text.partition("="))
-    able = [path for path, other in others.items() if other.kind != "float"]
-    if named not in able:
-        rule = "must be PATH=LEVEL, of another path that is searched, over choices or whole numbers"
-        raise Invalid("", rule, text, listed(able) or "none", nearest(named, able))
-    known = others[named].values() if others[named].num_values() <= MAX_POINTS else []
-    if not (values := [value for value in known if level in _names(value)]):
-        near = nearest(level, itertools.chain.from_iterable(map(_names, known)))
-        raise Invalid("", f"names a level that {named} does not take", text, listed(known), near)
-    return named, values
 
 
 def _parameter(

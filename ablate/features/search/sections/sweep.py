@@ -223,8 +223,8 @@ class SweepFigures(OfSearch, Section):
         objective = next((o for o in every if o.source != "cost"), every[0])
         data, words = with_values(searched.trials, [objective]), named(objective)
         alone = SearchTable(replace(searched.facts, objectives=[objective]), searched.trials)
-        numbers = [p.path for p in searched.facts.parameters if p.kind != "choice"]
-        numbers = [path for path in numbers if searched.trials.loc[data.index, path].nunique() > 1]
+        numeric = (p.path for p in searched.facts.parameters if p.kind != "choice")
+        numbers = [path for path in numeric if data[path].nunique() > 1]
         apt = dict.fromkeys(FIGURES, len(data) >= LEAST and data[objective.name].nunique() > 1)
         apt["pareto_front"] &= len(every) in (2, 3)
         apt["contour"] &= len(numbers) > 1
