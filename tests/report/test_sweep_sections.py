@@ -24,8 +24,7 @@ from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.page import markdown_table
 from ablate.report.section import Material, Picture, sections
-from ablate.report.tables import Table
-from ablate.report.words import say
+from ablate.report.words import Table, say
 from ablate.route.publish import publish
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)

@@ -8,7 +8,7 @@ import pytest
 
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record, on_validation
-from ablate.features.search.spec import intermediate, summarised, worst
+from ablate.features.search.spec import intermediate, summarised
 from ablate.features.search.table import Objective
 
 SCORE = Objective("score", "max", "validation", floor=0.1)
@@ -71,7 +71,6 @@ def test_a_seed_that_was_lost_counts_as_guessing_where_that_is_known(status: str
 
 
 def test_what_has_no_value_is_the_worst_there_is() -> None:
-    assert (worst(SCORE), worst(LOSS)) == (-math.inf, math.inf)
     assert summarised([record(other=1.0)], [SCORE], KNOWN, "last")[0] == [-math.inf]
     one = [record(validation_score=1.0)]
     assert summarised(one, [SCORE, FLOPS], KNOWN, "last")[0] == [1.0, math.inf]

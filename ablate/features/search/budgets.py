@@ -21,7 +21,6 @@ EDGE = 0.05
 LAST = 1 / 3
 # Statuses of a setting that was not trained to its end on every seed: its value, if it has one, does not count.
 UNFINISHED = ("pruned", "failed", "invalid")
-CURVE_COLUMNS = ("variant", "task", "n", "best", "low", "high")
 BUDGET_COLUMNS = (
     *("variant", "task", "settings", "seeds", "trainings", "diverged", "pruned", "failed", "invalid"),
     *("seconds", "best", "rising", "edges"),
@@ -42,7 +41,7 @@ def budget_curves(searched: SearchTable, facts: Facts) -> pd.DataFrame:
     no floor, as the worst value found on the task. For a pruned one that is a lower bound.
     """
     target = searched.facts.objectives[0]
-    up, frames = sign(target), [pd.DataFrame(columns=list(CURVE_COLUMNS))]
+    up, frames = sign(target), [pd.DataFrame(columns=["variant", "task", "n", "best", "low", "high"])]
     whole = with_values(searched.trials, [target])[target.name].reindex(searched.trials.index)
     for task in facts.tasks if searched.facts.sampler == "random" else ():
         places = {v.name: searched.of(v.name, task.name).index for v in facts.variants}

@@ -90,7 +90,9 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
         if given < trials:
             document.refuse((kind, "trials"), rule, given, f"{trials}", hint)
     with document.reporting(kind, "sampler"):
-        check_sampler(sampler, section.sampler.name, len(objectives), space.numbers if space else None)
+        always = [p for p in space.parameters if p.path not in space.conditions] if space else None
+        numbers = None if always is None else sum(p.kind != "choice" for p in always)
+        check_sampler(sampler, section.sampler.name, len(objectives), numbers)
     with document.reporting(kind, "pruner"):
         # A grid that was refused has no trials, and nothing to prune.
         earlier = (trials - 1) // section.batch * section.batch if trials else 1
@@ -166,11 +168,6 @@ def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objectiv
 LOST = ("diverged", "failed")
 
 
-def worst(objective: Objective) -> float:
-    """The worst value that an objective can have."""
-    return -sign(objective) * math.inf
-
-
 def seed_value(record: Record, objective: Objective, at: str) -> float:
     """What one seed has of an objective that is a metric.
 
@@ -205,11 +202,14 @@ def summarised(
     value. The row: `values` of the first objective by seed; `spread`, their standard deviation, or that of the first
     metric; `diverged` seeds; `own`, whether some metric was not measured on validation data.
     """
-    lost = [record.status in LOST for record in records]
+    lost, worst = (
+        [record.status in LOST for record in records],
+        {o.name: -sign(o) * math.inf for o in objectives},
+    )
     metrics = [objective for objective in objectives if objective.measured]
     columns = {
         o.name: [
-            worst(o) if gone and o.floor is None else seed_value(r, o, at)
+            worst[o.name] if gone and o.floor is None else seed_value(r, o, at)
             for r, gone in zip(records, lost, strict=True)
         ]
         for o in metrics
@@ -224,7 +224,7 @@ def summarised(
     values = [known[objective.name] for objective in objectives]
     own = any(on_validation(r, o.name, at)[1] == "own" for o in metrics for r in records)
     return [
-        worst(o) if value is None or math.isnan(value) else float(value)
+        worst[o.name] if value is None or math.isnan(value) else float(value)
         for o, value in zip(objectives, values, strict=True)
     ], {
         "values": columns.get(objectives[0].name, [math.nan] * len(records)),

@@ -59,7 +59,7 @@ def settle(run: Run) -> Experiment:
     judged = 1 + spec.winners + experiment.study.placebo if sweeps else len(searched)
     records = run.drive(plan, later=_judging(experiment, judged))
     cells = list(plan.cells.values())
-    if not plan.over:
+    if not all(search.complete for search in every):
         raise run.unfinished("search", cells, records)
     facts = replace(spec.facts(), versions=_versions())
     if any(row.get("own") for search in every for row in search.rows):

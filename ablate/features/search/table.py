@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from optuna import Study
     from optuna.distributions import BaseDistribution
-    from optuna.study import StudyDirection
 
 # Of the file and of the facts.
 NAME = "search"
@@ -227,7 +226,9 @@ class SearchTable:
 
         objectives = self.facts.objectives
         study = optuna.create_study(
-            storage=storage, study_name=name or None, directions=directions(objectives)
+            storage=storage,
+            study_name=name or None,
+            directions=["minimize" if o.direction == "min" else "maximize" for o in objectives],
         )
         study.set_metric_names([o.name for o in objectives])
         for place, row in self.of(variant, task).iterrows():
@@ -249,13 +250,6 @@ class SearchTable:
                 )
             )
         return study
-
-
-def directions(objectives: list[Objective] | tuple[Objective, ...]) -> list[StudyDirection]:
-    """Of each objective, as Optuna has them."""
-    from optuna.study import StudyDirection
-
-    return [StudyDirection[f"{objective.direction}imize".upper()] for objective in objectives]
 
 
 def with_values(settings: pd.DataFrame, objectives: list[Objective]) -> pd.DataFrame:

@@ -12,8 +12,7 @@ from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence, Facts, VariantFacts
 from ablate.core.short_names import level_name
 from ablate.report.section import Block, Material, Section, Text
-from ablate.report.tables import Column, difference, significant, tabulated
-from ablate.report.words import say
+from ablate.report.words import Column, difference, say, significant, tabulated
 
 
 class Path(Section):

@@ -18,18 +18,18 @@ from ablate.features.search.sections.tuning import FILE, OfSearch, named, space_
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
-from ablate.report.tables import (
+from ablate.report.words import (
     NOTHING,
     Column,
     Table,
     count,
     number,
     plus_minus,
+    say,
     short,
     tabulated,
     text,
 )
-from ablate.report.words import say
 from ablate.search.parts import quiet
 
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
@@ -61,8 +61,19 @@ class Sweep(OfSearch, Section):
             yield from (winners, Text(say("search.winners_guide"), aside=True))
         if best := best_table(searched):
             yield Folded(say("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
-        tried: list[Block] = [status_table(searched), space_table(searched), Terms(how_searched(searched))]
-        yield Folded(say("search.tried"), tried)
+        facts, seconds = searched.facts, searched.trials["train_seconds"].astype(float).sum()
+        objectives = [(named(o), o.direction == "max") for o in facts.objectives]
+        terms = {
+            "Objectives": say("search.objectives", objectives),
+            "Settings": say("search.settings", len(searched.trials), facts.trials, facts.batch),
+            "Tuning seeds": say("search.seeds", facts.seeds),
+            "Sampler": facts.sampler,
+            "Pruner": facts.pruner,
+            "Training time": say("search.time", seconds),
+            "Suggested by": ", ".join(f"{name} {version}" for name, version in facts.versions.items()),
+        }
+        how = Terms([(term, text(words)) for term, words in terms.items() if text(words)])
+        yield Folded(say("search.tried"), [status_table(searched), space_table(searched), how])
 
     def answers(self, material: Material) -> list[str]:
         searched = table(material)
@@ -198,24 +209,6 @@ def status_table(searched: SearchTable) -> Table:
     return tabulated(columns, rows, say("search.every"), FILE)
 
 
-def how_searched(searched: SearchTable) -> list[tuple[str, str]]:
-    """How the search was done, as pairs of a term and its description."""
-    facts = searched.facts
-    pairs = [
-        (
-            "Objectives",
-            say("search.objectives", [(named(o), o.direction == "max") for o in facts.objectives]),
-        ),
-        ("Settings", say("search.settings", len(searched.trials), facts.trials, facts.batch)),
-        ("Tuning seeds", say("search.seeds", facts.seeds)),
-        ("Sampler", facts.sampler),
-        ("Pruner", facts.pruner),
-        ("Training time", say("search.time", searched.trials["train_seconds"].astype(float).sum())),
-        ("Suggested by", ", ".join(f"{name} {version}" for name, version in facts.versions.items())),
-    ]
-    return [(term, text(description)) for term, description in pairs if text(description)]
-
-
 class SweepFigures(OfSearch, Section):
     """Figures of Optuna's, on the study that the sweep was: its front, and the rest for the first metric."""
 
@@ -230,8 +223,8 @@ class SweepFigures(OfSearch, Section):
         objective = next((o for o in every if o.source != "cost"), every[0])
         data, words = with_values(searched.trials, [objective]), named(objective)
         alone = SearchTable(replace(searched.facts, objectives=[objective]), searched.trials)
-        numbers = [p.path for p in searched.facts.parameters if p.kind != "choice"]
-        numbers = [path for path in numbers if searched.trials.loc[data.index, path].nunique() > 1]
+        numeric = (p.path for p in searched.facts.parameters if p.kind != "choice")
+        numbers = [path for path in numeric if data[path].nunique() > 1]
         apt = dict.fromkeys(FIGURES, len(data) >= LEAST and data[objective.name].nunique() > 1)
         apt["pareto_front"] &= len(every) in (2, 3)
         apt["contour"] &= len(numbers) > 1

@@ -22,7 +22,7 @@ from ablate.features.search.table import Objective, SearchTable, table_of
 from ablate.report.draw.marks import padded, references
 from ablate.report.draw.panels import Entry, Look, lines, multiples, panels
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
-from ablate.report.tables import (
+from ablate.report.words import (
     NOTHING,
     Column,
     Row,
@@ -33,11 +33,11 @@ from ablate.report.tables import (
     is_true,
     number,
     rows_of,
+    say,
     short,
     tabulated,
     text,
 )
-from ablate.report.words import say
 
 FILE = "search.parquet"
 
@@ -120,7 +120,20 @@ class Tuning(OfSearch, Section):
         if len(changed := moved(material)):
             yield change_table(changed, material.facts.metric)
             yield Text(say("search.moved"), aside=True)
-        yield from _curves(material, searched)
+        facts, target = material.facts, searched.facts.objectives[0]
+        label, curves = named(target), budgets.budget_curves(searched, facts)
+        for task, end, of in by_task(facts):
+            data = curves[curves["task"] == task.name]
+            variants = set(data["variant"])
+            # A level keeps the colour that it has in the learning curves.
+            every = panels(facts, material.comparisons).items()
+            shown = {title: rows for title, rows in every if {e.variant for e in rows} & variants}
+            caption, alt = say("search.expected", label), say("search.budget_alt", label, of, len(variants))
+            options = shown or {BASELINE: []}, label, task.metrics.get(target.name)
+            if len(data):
+                yield Picture(
+                    f"budget{end}", f"Best against budget{of}", caption, alt, data, draw_budget, options
+                )
 
     def findings(self, material: Material) -> list[str]:
         given, search = spent(material), table(material).facts
@@ -211,24 +224,6 @@ def change_table(changed: pd.DataFrame, metric: str) -> Table:
         for row in rows_of(changed)
     ]
     return tabulated(columns, rows, say("search.changes", metric), "untuned.parquet")
-
-
-def _curves(material: Material, searched: SearchTable) -> Iterator[Picture]:
-    """The best setting of each variant against the number of settings tried."""
-    facts, target = material.facts, searched.facts.objectives[0]
-    label, curves = named(target), budgets.budget_curves(searched, facts)
-    for task, end, of in by_task(facts):
-        data = curves[curves["task"] == task.name]
-        variants = set(data["variant"])
-        # A level keeps the colour that it has in the learning curves.
-        every = panels(facts, material.comparisons).items()
-        shown = {title: rows for title, rows in every if {e.variant for e in rows} & variants}
-        caption, alt = say("search.expected", label), say("search.budget_alt", label, of, len(variants))
-        options = shown or {BASELINE: []}, label, task.metrics.get(target.name)
-        if len(data):
-            yield Picture(
-                f"budget{end}", f"Best against budget{of}", caption, alt, data, draw_budget, options
-            )
 
 
 def draw_budget(
