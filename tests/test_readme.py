@@ -85,8 +85,8 @@ def test_its_studies_and_sections_are_valid(tmp_path, key):
     if key == "claims":
         assert (len(experiment.variants), len(experiment.claims)) == (5, 2)
     elif key == "tune":
-        assert experiment.tune is not None
-        assert experiment.search is not None
+        assert experiment.study.section("tune") is not None
+        assert experiment.study.section("search") is not None
         assert experiment.matched.keys() == {"baseline", "model.norm=batch"}
     else:
         assert experiment.study.section("speed").over == {"task.seq_len": [64, 128, 256, 512]}

@@ -14,7 +14,7 @@ from ablate.route.console import PLUGINS, RESULTS
 
 if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder
-    from ablate.report.tables import Table
+    from ablate.report.words import Table
 
 
 @click.command("list")
@@ -46,7 +46,7 @@ def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], resul
 def overview(results: Path) -> Table:
     """A row for each report under `results`, those of runs that differ from a study below that of the study."""
     from ablate.records.folder import StudyFolder
-    from ablate.report.tables import Column, Table
+    from ablate.report.words import Column, Table
 
     rows = [_row(folder) for folder in StudyFolder.all(results)]
     if not rows:
@@ -59,8 +59,8 @@ def overview(results: Path) -> Table:
 
 def _row(folder: StudyFolder) -> dict[str, str]:
     """A report, or how far its study is."""
-    from ablate.report.tables import NOTHING
     from ablate.report.verdicts import planned_rows
+    from ablate.report.words import NOTHING
 
     row = {"report": folder.name} | dict.fromkeys(("question", "date", "verdicts"), NOTHING)
     if not folder.has_report:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.wording import brief, counted, percent
-from ablate.report.tables import Column, Table, count, tabulated
+from ablate.report.words import Column, Table, count, tabulated
 from ablate.route.console import (
     AS_JSON,
     CONFIRM,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Results:
-    """A study's results folder: frames, verdicts and facts; a notebook shows answer, verdicts and figure."""
+    """A study's results folder: frames, verdicts and facts."""
 
     folder: Path
     evidence: Evidence
@@ -58,11 +58,6 @@ class Results:
 
     def __repr__(self) -> str:
         return "\n".join([f"Results of {self.folder}", *_study(self.folder).answer()])
-
-    def _repr_html_(self) -> str:
-        from ablate.report.terminal import html
-
-        return html(_study(self.folder))
 
 
 def run(

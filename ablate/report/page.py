@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from ablate.base.text import printable
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Shown, Text, failed, pictures, shown, unfolded
-from ablate.report.tables import Table, text
+from ablate.report.words import Table, text
 
 FIGURES = "figures"
 "The folder of the figures, beside the page."
@@ -74,9 +74,7 @@ def written(name: str, material: Material, sections: list[Shown], inline: Mappin
         md=lambda words: markdown(text(words)),
         md_line=lambda words: markdown_line(text(words)),
         md_table=markdown_table,
-        breakable=_breakable,
         coded=_coded,
-        glued=_glued,
     )
     page = environment.get_template(f"{name}.j2").render(
         facts=material.facts,
@@ -90,20 +88,9 @@ def written(name: str, material: Material, sections: list[Shown], inline: Mappin
     return printable(page)
 
 
-def _breakable(name: str) -> Markup:
-    """A name that a line may break after any of its separators, but not inside `0.02`; escaped."""
-    return Markup("<wbr>").join(re.split(r"(?<=[,=/_])(?![.,=/_]|$)|(?<=\.)(?![.,=/_\d]|$)", name))
-
-
 def _coded(words: str) -> Markup:
     """A text with what stands between backticks as code; escaped."""
     return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(words))))
-
-
-def _glued(sentence: str) -> str:
-    """A sentence that no line breaks inside `[−.01, .02]` or before a percent sign."""
-    sentence = re.sub(r"\[[^\[\] ]*, [^\[\] ]*\]", lambda match: match[0].replace(" ", "\u00a0"), sentence)
-    return re.sub(r"(?<=\d) %", "\u00a0%", sentence)
 
 
 def markdown(value: str) -> str:

@@ -10,8 +10,7 @@ from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.prospects import Outlook, Power
 from ablate.base import wording
 from ablate.base.text import typed
-from ablate.report.tables import NOTHING, Column, Table, tabulated
-from ablate.report.words import because, say
+from ablate.report.words import NOTHING, Column, Table, because, say, tabulated
 
 
 def power_parts(power: Power, study: str) -> Iterator[str | Table]:

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ablate.base.text import DEFAULT_RESULTS
 from ablate.core.facts import Evidence, no_rows
 from ablate.core.feature import features
-from ablate.report.tables import Table
-from ablate.report.words import say
+from ablate.report.words import Table, say
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -1,11 +1,10 @@
-"""What page, terminal, MLflow and notebooks show alike of a finished study: question, answer, verdicts, claims.
+"""What page, terminal and MLflow show alike of a finished study: question, answer, verdicts, claims.
 
 Read from the files of a report without pandas and torch, so that a run that finds everything done answers at once.
 """
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -21,9 +20,8 @@ from ablate.base.text import printable
 from ablate.core.feature import features
 from ablate.core.short_names import short_claim
 from ablate.records.folder import StudyFolder
-from ablate.report.tables import Column, Table, text
 from ablate.report.verdicts import claim_table, level_of, names_of, verdict_tables
-from ablate.report.words import say
+from ablate.report.words import Column, Table, text
 
 COLOURS = {
     "better": "blue",
@@ -83,9 +81,6 @@ def _text(words: str, style: str = "") -> Text:
     return Text(printable(words), style=style)
 
 
-FIGURE = "figures/forest.svg"
-
-
 @dataclass(frozen=True)
 class Summary:
     """The first screen of a report: the answer with the noise floor; verdicts, claims and what features measured."""
@@ -105,20 +100,3 @@ def summary(folder: StudyFolder, *, measured: bool = False) -> Summary:
     for feature in features():
         tables += feature.brief(folder.beside(f"{feature.name}.csv"), names)
     return Summary(facts.question, [] if measured else folder.answer(), tables)
-
-
-def html(folder: StudyFolder) -> str:
-    """For a notebook: the question, the answer, the verdicts and their figure, and a link to the report."""
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    found, figure, report = summary(folder), folder.path / FIGURE, folder.report_file
-    environment = Environment(
-        loader=PackageLoader("ablate.report"), autoescape=True, undefined=StrictUndefined
-    )
-    return environment.get_template("notebook.html.j2").render(
-        found=found,
-        study=folder.name,
-        picture=base64.b64encode(figure.read_bytes()).decode() if figure.is_file() else "",
-        alt=say("page.forest"),
-        report=report if report.is_file() else None,
-    )

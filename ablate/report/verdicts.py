@@ -11,11 +11,12 @@ from typing import Any
 
 from ablate.core.facts import Facts
 from ablate.core.short_names import in_short_names, level_name, short_names
-from ablate.report.tables import (
+from ablate.report.words import (
     NOTHING,
     Column,
     Row,
     Table,
+    because,
     count,
     decimals,
     difference,
@@ -23,11 +24,11 @@ from ablate.report.tables import (
     is_true,
     number,
     rows_of,
+    say,
     significant,
     tabulated,
     text,
 )
-from ablate.report.words import because, say
 
 UNSEEN = "unseen "
 """The reason of what is equivalent: what that does not exclude."""

@@ -22,9 +22,6 @@ def cautions(experiment: Experiment) -> list[str]:
         where = experiment.on(task)
         whom = f"{listed(names, MAX_NAMES)}{where}: " if len(names) < len(variants) else ""
         lines.append(f"{whom}{text}" if whom or not where else f"{where.strip()}, {text}")
-    kind = experiment.design.kind
-    if kind is not None and not experiment.remarks and (words := kind.words(experiment.study)):
-        lines.append(words)
     if aliases := experiment.design.aliases:
         sets = (" = ".join(" × ".join(effect) for effect in found) for found in aliases)
         lines.append(f"the fraction sees as one, and cannot tell apart: {'; '.join(sets)}")

@@ -15,9 +15,8 @@ from ablate.base.text import masked
 from ablate.core.facts import Evidence
 from ablate.core.short_names import short_claim, short_names
 from ablate.records.folder import StudyFolder
-from ablate.report.tables import NOTHING, Column, Row, Table, decimals, difference, fixed, text
 from ablate.report.verdicts import Names, planned_rows
-from ablate.report.words import say
+from ablate.report.words import NOTHING, Column, Row, Table, decimals, difference, fixed, say, text
 from ablate.study.document import read_document
 from ablate.study.patch import short_label
 

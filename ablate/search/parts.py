@@ -334,8 +334,8 @@ class Wilcoxon(Pruner):
 def check_sampler(part: Sampler, name: str, objectives: int, numbers: int | None) -> None:
     """Raises `Invalid` for a sampler that cannot search for so many objectives, or over so few numbers."""
     if objectives > 1 and not part.several:
-        rule = f"looks for one objective; the search has {objectives}"
-        raise Invalid("", rule, name, hint="Choose another sampler, or one objective")
+        hint = "Choose another sampler, or one objective"
+        raise Invalid("", f"looks for one objective; the search has {objectives}", name, hint=hint)
     if numbers is not None and numbers < part.numbers:
         rule = f"needs {part.numbers} numbers that are always searched; the space has {numbers}"
         raise Invalid("", rule, name, hint="Choose another sampler")
@@ -354,16 +354,18 @@ def check_pruner(
             "", "prunes by one objective alone", f"{objectives} objectives", "one objective, or pruner: none"
         )
     if part.reads == "steps" and reports is not None and len(reports) < 2:
-        rule = "needs intermediate values: a trial must report before its last step"
         raise Invalid(
             "",
-            rule,
+            "needs intermediate values: a trial must report before its last step",
             f"{len(reports)} reports",
             hint="Report more often (training.eval_every), or leave it out",
         )
     if part.compares and earlier < 1:
-        rule = "compares with earlier batches, of which there is none"
-        raise Invalid("", rule, hint="Try more settings, or give a smaller batch")
+        raise Invalid(
+            "",
+            "compares with earlier batches, of which there is none",
+            hint="Try more settings, or give a smaller batch",
+        )
     if seeds < part.seeds:
         rule = f"cannot save a training with fewer than {part.seeds} tuning seeds"
         raise Invalid("", rule, f"{seeds} seeds", f"seeds: {part.seeds} or more, or another pruner")

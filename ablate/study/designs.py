@@ -51,10 +51,6 @@ class Kind(ABC):
         """Sets of two effects and more that it cannot tell apart, of factors with so many levels."""
         return []
 
-    def words(self, study: Any) -> str:
-        """What a reader of the plan should know of its trainings; nothing where the variants say all."""
-        return ""
-
 
 @dataclass(frozen=True)
 class Variant:

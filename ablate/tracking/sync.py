@@ -36,8 +36,6 @@ from ablate.tracking.database import DATABASE, artifacts_uri, database_uri
 
 # How a study is shown: it trains, was interrupted, or has its report.
 Status = Literal["RUNNING", "KILLED", "FINISHED"]
-# The number of trials that could not be written after which MLflow counts as down.
-_GIVE_UP_AFTER = 3
 
 
 def sync(client: Any, folder: StudyFolder, store: Store, status: Status = "FINISHED") -> None:
@@ -63,7 +61,9 @@ def sync(client: Any, folder: StudyFolder, store: Store, status: Status = "FINIS
         sources += [store.trials / f"{trial}.json" for trial in sorted(recorded)]
         shown = [report.note, report.tags, report.metrics, report.view, [file.name for file in sources]]
         digest = digest_with_files(shown, [str(file) for file in sources])
-        if runs.are_whole(digest) and recorded <= runs.trials.keys() <= cells.keys():
+        # Whole: a finished parent with this digest, and nothing left over.
+        whole = not runs.spare and runs.parent is not None and _digest(runs.parent) == digest
+        if whole and recorded <= runs.trials.keys() <= cells.keys():
             return
     runs.begin(status, cells)
     names, failures = run_names(cells), list[Exception]()
@@ -73,8 +73,6 @@ def sync(client: Any, folder: StudyFolder, store: Store, status: Status = "FINIS
                 runs.put(trial, content_of(names[trial], cells[trial], record))
         except Exception as error:
             failures.append(error)
-            if len(failures) == _GIVE_UP_AFTER:
-                raise
     if report is not None:
         runs.finish(report, digest)
     if failures:
@@ -124,10 +122,6 @@ class _Runs:
         # Without the kind, the pages are those for language-model applications.
         kind = {"mlflow.experimentKind": "custom_model_development"}
         return str(self.client.create_experiment(self.study, location, kind))
-
-    def are_whole(self, digest: str) -> bool:
-        """Whether MLflow has the parent with this digest, finished, and nothing is left over."""
-        return not self.spare and self.parent is not None and _digest(self.parent) == digest
 
     def begin(self, status: Status, cells: Container[str]) -> None:
         """Sees to it that there is one parent; with a report, that nothing is left but the runs of its `cells`."""

@@ -107,7 +107,10 @@ def test_a_plan_says_what_it_prints(call: Call) -> None:
         (("run", "study.yaml", "--set", "model.width=13"), "must not be unlucky"),
         (("sweep", "study.yaml"), "search: is required"),
         (("report", "nothing"), "nothing"),
-        (("plan", "study.yaml", "--detect", "nan"), "must be a number above 0"),
+        (
+            ("plan", "study.yaml", "--detect", "nan"),
+            "--detect: is more than accuracy can differ by; given nan",
+        ),
         (("plan", "study.yaml", "--pilot", "1"), "Invalid value for '--pilot'"),
     ],
 )

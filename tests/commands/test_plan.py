@@ -24,7 +24,7 @@ from ablate.core.record import Record
 from ablate.execution.local_pool import default_jobs
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.report.tables import Table
+from ablate.report.words import Table
 from ablate.route.claims import date_claims
 from ablate.route.options import Options
 from ablate.route.plan import Planned, planned, study_of

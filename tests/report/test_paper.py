@@ -20,8 +20,8 @@ from ablate.core.facts import Evidence
 from ablate.features.export.paper import for_paper, latex, tabular
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, pictures, shown
-from ablate.report.tables import Column, Table
 from ablate.report.verdicts import names_of, verdict_tables
+from ablate.report.words import Column, Table
 
 WIDTH = 3.25
 

@@ -20,9 +20,8 @@ from ablate.features.speed.sections.speed import Scaling, Speed, by_size, ratios
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Table, unfolded
 from ablate.report.sections import differences as cost
-from ablate.report.tables import rows_of
 from ablate.report.verdicts import names_of
-from ablate.report.words import say
+from ablate.report.words import rows_of, say
 
 
 @pytest.fixture(scope="module")

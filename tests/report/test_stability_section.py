@@ -20,8 +20,7 @@ from ablate.report.draw import style
 from ablate.report.section import Folded, Material, Picture, Text
 from ablate.report.sections.headline import answers
 from ablate.report.sections.verdicts import Stability
-from ablate.report.tables import Table
-from ablate.report.words import say
+from ablate.report.words import Table, say
 from ablate.route.publish import publish
 from ablate.tracking.content import parent_of
 

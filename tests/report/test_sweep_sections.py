@@ -18,14 +18,13 @@ from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
 from ablate.core.metric import undominated
 from ablate.features.search.sections.sweep import FIGURES, Sweep, best_table, status_table, winner_table
-from ablate.features.search.shown import space_table
+from ablate.features.search.sections.tuning import space_table
 from ablate.features.search.table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.page import markdown_table
 from ablate.report.section import Material, Picture, sections
-from ablate.report.tables import Table
-from ablate.report.words import say
+from ablate.report.words import Table, say
 from ablate.route.publish import publish
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)

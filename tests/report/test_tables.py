@@ -15,10 +15,9 @@ from synthetic import UGLY
 from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
 from ablate.report import page as markdown
-from ablate.report import tables
-from ablate.report.tables import Column
+from ablate.report import words as tables
 from ablate.report.verdicts import names_of, verdict_tables
-from ablate.report.words import because
+from ablate.report.words import Column, because
 
 
 @pytest.mark.parametrize(

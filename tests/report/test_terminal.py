@@ -12,8 +12,8 @@ from rich.console import Console
 
 from ablate.base.errors import AblateError
 from ablate.records.folder import StudyFolder
-from ablate.report.tables import Column, Table
 from ablate.report.terminal import print_table, print_verdicts
+from ablate.report.words import Column, Table
 
 
 def printed(folder: Path, width: int = 80) -> str:

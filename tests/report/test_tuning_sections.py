@@ -23,7 +23,7 @@ from ablate.features.search.table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture
-from ablate.report.tables import Table
+from ablate.report.words import Table
 from ablate.route.publish import publish
 
 NORMS = {"model.norm": {"layer": 0.0, "batch": -0.002, "rms": 0.001}}

@@ -8,7 +8,7 @@ import pytest
 
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record, on_validation
-from ablate.features.search.objectives import intermediate, reported, summarised, worst
+from ablate.features.search.spec import intermediate, summarised
 from ablate.features.search.table import Objective
 
 SCORE = Objective("score", "max", "validation", floor=0.1)
@@ -43,9 +43,6 @@ def test_validation_comes_before_what_is_judged() -> None:
 
 
 def test_what_a_trial_reports_on_its_way() -> None:
-    assert reported({"validation_score": 0.2, "score": 0.9}, "score") == 0.2
-    assert reported({"score": 0.9}, "score") == 0.9
-    assert math.isnan(reported({"loss": 1.0}, "score"))
     assert intermediate(record(curve=[0.1, 0.4]), "score") == {10: 0.1, 20: 0.4}
     assert intermediate(record(), "score") == {}
 
@@ -74,7 +71,6 @@ def test_a_seed_that_was_lost_counts_as_guessing_where_that_is_known(status: str
 
 
 def test_what_has_no_value_is_the_worst_there_is() -> None:
-    assert (worst(SCORE), worst(LOSS)) == (-math.inf, math.inf)
     assert summarised([record(other=1.0)], [SCORE], KNOWN, "last")[0] == [-math.inf]
     one = [record(validation_score=1.0)]
     assert summarised(one, [SCORE, FLOPS], KNOWN, "last")[0] == [1.0, math.inf]

@@ -172,7 +172,7 @@ def test_a_failed_trial_ends_its_search_after_its_batch_and_goes_on_once_it_is_m
 
     train_all()
     frame = frame_of(search)
-    assert search.done
+    assert search.failed
     assert not search.complete
     assert search.left == 0
     assert set(frame.status[: len(frame) - 3]) <= {"completed"}

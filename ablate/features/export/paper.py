@@ -18,9 +18,8 @@ from ablate.core.short_names import short_claim
 from ablate.report.draw import style
 from ablate.report.page import markdown
 from ablate.report.section import Material, failed, pictures, shown, slug
-from ablate.report.tables import Table, rows_of, text
 from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, verdict_tables
-from ablate.report.words import say
+from ablate.report.words import Table, rows_of, say, text
 
 METHODS, TITLE = "methods", "Statistical methods"
 """The name of the paragraph on methods, as one of a table, and its heading."""

@@ -96,7 +96,7 @@ class PathFeature(Feature):
 
 
 class Steps:
-    """A plan that asks for the changes left, adds the best, and asks again; see `core.plan.Plan`."""
+    """A plan that asks for the changes left, adds the best, and asks again; see `core.events.Plan`."""
 
     def __init__(self, experiment: Experiment) -> None:
         from ablate.study.sections import TUNING_SEEDS_FROM
@@ -115,12 +115,19 @@ class Steps:
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """The changes that may come next, once the step before is chosen; none where one is left, or some failed."""
+        from ablate.report.words import say
+        from ablate.study.sections import in_words
+
         while True:
             if self.open:
-                scores = {path: self._score(cells, records) for path, cells in self.open.items()}
-                if None in scores.values():
+                found = {path: self._score(cells, records) for path, cells in self.open.items()}
+                scores = {path: score for path, score in found.items() if score is not None}
+                if len(scores) < len(found):
                     return []
-                self._take(scores)
+                best, *others = sorted(scores, key=lambda path: -scores[path])
+                self.taken.append(best)
+                step, seeds = (len(self.taken), self.target.name, best, others), in_words(self.seeds)
+                self.remarks.append(say("figures.path_step", *step, self.experiment.metric, seeds))
             rest = [path for path in self.changes if path not in self.taken]
             self.open = {}
             if len(rest) < 2:
@@ -191,12 +198,3 @@ class Steps:
             value = sign(metric) * on_validation(record, name, at)[0]
             values.append(value if record.status == "completed" and math.isfinite(value) else worst)
         return fmean(values)
-
-    def _take(self, scores: Mapping[str, Any]) -> None:
-        from ablate.report.words import say
-        from ablate.study.sections import in_words
-
-        best, *others = sorted(scores, key=lambda path: -scores[path])
-        self.taken.append(best)
-        step, seeds = (len(self.taken), self.target.name, best, others), in_words(self.seeds)
-        self.remarks.append(say("figures.path_step", *step, self.experiment.metric, seeds))

@@ -22,7 +22,7 @@ class SearchFeature(
     facts="stage:facts",
     plan="stage:plan",
     account="stage:account",
-    export="export:export",
+    export="stage:export",
 ):
     """A sweep searches from the baseline, and tuning for every variant; what they choose is judged on other seeds."""
 

@@ -21,18 +21,12 @@ EDGE = 0.05
 LAST = 1 / 3
 # Statuses of a setting that was not trained to its end on every seed: its value, if it has one, does not count.
 UNFINISHED = ("pruned", "failed", "invalid")
-CURVE_COLUMNS = ("variant", "task", "n", "best", "low", "high")
 BUDGET_COLUMNS = (
     *("variant", "task", "settings", "seeds", "trainings", "diverged", "pruned", "failed", "invalid"),
     *("seconds", "best", "rising", "edges"),
 )
 SIDES = ("untuned", "tuned", "shift")
 CHANGE_COLUMNS = ("variant", "task", *(f"{side}{end}" for side in SIDES for end in ("", "_low", "_high")))
-
-
-def sampled_by(searched: SearchTable, sampler: str) -> bool:
-    """Whether the settings come from such a sampler: `grid` tries every one, `random` draws them independently."""
-    return searched.facts.sampler.partition("(")[0] == sampler
 
 
 def budget_curves(searched: SearchTable, facts: Facts) -> pd.DataFrame:
@@ -47,9 +41,11 @@ def budget_curves(searched: SearchTable, facts: Facts) -> pd.DataFrame:
     no floor, as the worst value found on the task. For a pruned one that is a lower bound.
     """
     target = searched.facts.objectives[0]
-    up, frames = sign(target), [pd.DataFrame(columns=list(CURVE_COLUMNS))]
-    for task in facts.tasks if sampled_by(searched, "random") else ():
-        found = {v.name: up * _values(searched, v.name, task.name) for v in facts.variants}
+    up, frames = sign(target), [pd.DataFrame(columns=["variant", "task", "n", "best", "low", "high"])]
+    whole = with_values(searched.trials, [target])[target.name].reindex(searched.trials.index)
+    for task in facts.tasks if searched.facts.sampler == "random" else ():
+        places = {v.name: searched.of(v.name, task.name).index for v in facts.variants}
+        found = {name: up * whole[at].to_numpy(float, na_value=np.nan) for name, at in places.items()}
         known = [x for values in found.values() for x in values[~np.isnan(values)]]
         worst = min([*known, *([] if target.floor is None else [up * target.floor])], default=NAN)
         for name, values in found.items():
@@ -150,13 +146,6 @@ def changes(evidence: Evidence, untuned: pd.DataFrame) -> pd.DataFrame:
             found.append(row)
     table = pd.DataFrame(found, columns=list(CHANGE_COLUMNS))
     return table[table["shift"].notna()]
-
-
-def _values(searched: SearchTable, variant: str, task: str) -> Floats:
-    """The objective of each setting (N,); NaN where it was not trained to its end, or has none."""
-    target, rows = searched.facts.objectives[0], searched.of(variant, task)
-    known = with_values(rows, [target])[target.name]
-    return known.reindex(rows.index).to_numpy(float, na_value=np.nan)
 
 
 def expected_best(values: ArrayLike) -> tuple[Floats, Floats]:

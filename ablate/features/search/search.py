@@ -18,10 +18,9 @@ from ablate.core.events import Progress
 from ablate.core.metric import Description
 from ablate.core.record import Record, lost_to_its_variant
 from ablate.core.trial import Cell
-from ablate.features.search.objectives import LOST, intermediate, reported, seed_value, summarised
 from ablate.features.search.space import Point
-from ablate.features.search.spec import SearchSpec
-from ablate.features.search.table import Parameter, directions
+from ablate.features.search.spec import LOST, SearchSpec, intermediate, seed_value, summarised
+from ablate.features.search.table import Parameter
 from ablate.search.parts import quiet
 
 if TYPE_CHECKING:
@@ -65,6 +64,7 @@ class Search:
         self.rows: list[dict[str, Any]] = []
         "What each setting has come to, in the order in which they were asked for."
         self.failed = False
+        "Whether a trial has failed, on which nothing may rest: it asks for nothing more."
         self._batch: list[Setting] = []
         self._wanted: set[str] = set()
         self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
@@ -74,7 +74,7 @@ class Search:
         self.study = optuna.create_study(
             sampler=spec.sampler.build().build(seed, spec.trials),
             pruner=spec.pruner.build().make(),
-            directions=directions(spec.objectives),
+            directions=["minimize" if o.direction == "min" else "maximize" for o in spec.objectives],
         )
 
     @property
@@ -83,14 +83,9 @@ class Search:
         return not self.failed and len(self.rows) >= self.spec.trials
 
     @property
-    def done(self) -> bool:
-        """Whether it asks for nothing more: it is complete, or a trial has failed, on which nothing may rest."""
-        return self.failed or self.complete
-
-    @property
     def left(self) -> int:
         """The most trainings that it may ask for later."""
-        if self.done:
+        if self.failed or self.complete:
             return 0
         later = {c.id for setting in self._batch if setting.pruned_at is None for c in setting.cells}
         rest = self.spec.trials - len(self.rows) - len(self._batch)
@@ -99,7 +94,7 @@ class Search:
     @quiet()
     def ask(self, records: Mapping[str, Record]) -> list[Cell]:
         """The cells of the batch that need a record; where all have theirs, those of the next one."""
-        while not self.done:
+        while not (self.failed or self.complete):
             if not self._batch:
                 end = min(len(self.rows) + self.spec.batch, self.spec.trials)
                 self._batch = [self._setting(number) for number in range(len(self.rows), end)]
@@ -117,7 +112,9 @@ class Search:
             if setting.cells and setting.cells[0].id == report.trial_id:
                 # One that begins again after its process was lost reports its steps again.
                 setting.shown = {step: v for step, v in setting.shown.items() if step < report.step}
-                return self._ends(setting, report.step, reported(report.metrics, self._metric))
+                given = report.metrics
+                value = given.get(f"validation_{self._metric}", given.get(self._metric, math.nan))
+                return self._ends(setting, report.step, float(value))
         return False
 
     def _setting(self, number: int) -> Setting:
@@ -234,7 +231,7 @@ class Search:
 
 
 class SearchPlan:
-    """Several searches that proceed together, so that all workers are busy; see `core.plan.Plan`."""
+    """Several searches that proceed together, so that all workers are busy; see `core.events.Plan`."""
 
     def __init__(self, searches: Sequence[Search], enlist: Callable[[Sequence[Cell]], None]) -> None:
         """`enlist` hears of cells before they are trained."""
@@ -259,11 +256,6 @@ class SearchPlan:
     def left(self) -> int:
         """The most trainings that the searches may ask for later."""
         return sum(search.left for search in self.searches)
-
-    @property
-    def over(self) -> bool:
-        """Whether the budget is used."""
-        return all(search.complete for search in self.searches)
 
 
 def _failed(record: Record) -> bool:

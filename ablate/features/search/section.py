@@ -21,10 +21,7 @@ from ablate.features.search.table import winner_names
 from ablate.search.parts import TPE, NoPruner, Random
 from ablate.study.sections import refusal
 
-Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
-Integers = Annotated[list[int], Field(min_length=2, max_length=2)]
 Conditions = str | list[str]
-MAX_WINNERS = 1_000
 SEEDS = Annotated[int, Field(ge=1, le=1_000)]
 
 
@@ -59,7 +56,7 @@ class _Range(StrictModel):
 class FloatRange(_Range):
     """Any number from low to high."""
 
-    float: Floats
+    float: Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
     "[low, high]"
     step: PositiveFloat | None = None
     "Only low, low + step, …"
@@ -68,7 +65,7 @@ class FloatRange(_Range):
 class IntRange(_Range):
     """Any whole number from low to high, both included."""
 
-    int: Integers
+    int: Annotated[list[int], Field(min_length=2, max_length=2)]
     "[low, high]"
     step: PositiveInt | None = None
     "Only low, low + step, …"
@@ -83,19 +80,17 @@ class Choice(StrictModel):
     "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
 
 
-KINDS: dict[str, type[StrictModel]] = {"float": FloatRange, "int": IntRange, "choice": Choice}
-
-
 def _one_kind(value: Any, info: ValidationInfo) -> StrictModel:
     """A mapping as the kind of values that its key names."""
     if isinstance(value, StrictModel):
         return value
-    kinds = [kind for kind in KINDS if isinstance(value, dict) and kind in value]
+    every: dict[str, type[StrictModel]] = {"float": FloatRange, "int": IntRange, "choice": Choice}
+    kinds = [kind for kind in every if isinstance(value, dict) and kind in value]
     if len(kinds) != 1:
         raise refusal(
             "must be one kind of space", "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
         )
-    model = KINDS[kinds[0]]
+    model = every[kinds[0]]
     if unknown := [key for key in value if key not in model.model_fields]:
         raise refusal(f"has no {unknown[0]!r}", ", ".join(model.model_fields))
     return model.model_validate(value, context=info.context)
@@ -106,22 +101,20 @@ Values = Annotated[
     BeforeValidator(_one_kind),
     PlainSerializer(lambda value: value.model_dump(exclude_defaults=True)),
 ]
-# Path → the values that are searched.
-Space = Annotated[dict[str, Values], Field(min_length=1)]
 
 
 def _no_storage(value: Any) -> None:
     if value is not None:
-        rule = "is not kept anywhere but in the records of its trainings, from which a search goes on"
         raise refusal(
-            rule, "no `storage`; `ablate export --optuna URL` writes a search for Optuna's dashboard"
+            "is not kept anywhere but in the records of its trainings, from which a search goes on",
+            "no `storage`; `ablate export --optuna URL` writes a search for Optuna's dashboard",
         )
 
 
 class _Budget(StrictModel):
     """Base of searches."""
 
-    over: Space
+    over: Annotated[dict[str, Values], Field(min_length=1)]
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
     trials: Annotated[int, Field(gt=0, le=100_000)] | None = None
     "Settings to try, in `tune` for each variant; not given: 20, or with `sampler: grid` every point."
@@ -144,7 +137,7 @@ class SearchSection(_Budget):
     "How the next setting is chosen."
     seeds: SEEDS = 3
     "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
-    winners: Annotated[int, Field(gt=0, le=MAX_WINNERS)] = 1
+    winners: Annotated[int, Field(gt=0, le=1_000)] = 1
     """Settings that are trained again on the study's own seeds and compared with the baseline: the best by the first
     objective, and the next; with several objectives those of the Pareto front."""
 

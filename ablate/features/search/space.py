@@ -23,7 +23,6 @@ Point = dict[str, Any]
 Conditions = Mapping[str, tuple[Any, ...]]
 # Points of a grid.
 MAX_POINTS = 100_000
-TAKE_OUT = "Take one of them out"
 
 
 @dataclass(frozen=True)
@@ -73,11 +72,6 @@ class Space:
             point = self.satisfying(by_path[path]) | point | {path: values[0]}
         return point
 
-    @property
-    def numbers(self) -> int:
-        """How many parameters are numbers that are always searched."""
-        return sum(p.kind != "choice" and p.path not in self.conditions for p in self.parameters)
-
     def grid_size(self) -> int:
         """The number of points of a grid; raises `Invalid`, with the path of a parameter, where it cannot be one."""
         continuous = [p.path for p in self.parameters if p.kind == "float" and p.step is None]
@@ -122,15 +116,11 @@ class SpaceReader:
         conditions = {path: found for path, found in conditions.items() if found}
         space = Space(tuple(ordered.values()), choices, conditions)
         for parameter, (name, base) in itertools.product(ordered.values(), self.bases):
-            if not self._refused(parameter.path):
+            at = (self.kind, "over", parameter.path)
+            if all(problem.path[:3] != at for problem in self.draft.document.problems):
                 with self.draft.document.reporting(self.kind, "over", parameter.path):
                     self._check(space, parameter, name, base)
         return None if len(self.draft.document.problems) > before else space
-
-    def _refused(self, path: str) -> bool:
-        """Whether something is wrong with a parameter already."""
-        problems = self.draft.document.problems
-        return any(problem.path[:3] == (self.kind, "over", path) for problem in problems)
 
     def _patched(self, config: Config, patches: Mapping[str, Any]) -> Config | None:
         """A config with `patches`, resolved; None where it is not valid."""
@@ -150,7 +140,7 @@ class SpaceReader:
             if label in found:
                 rule = "is listed twice" if value == found[label] else f"is the same as {shown(found[label])}"
                 at = (self.kind, "over", path, "choice", index)
-                self.draft.document.refuse(at, rule, value, hint=TAKE_OUT)
+                self.draft.document.refuse(at, rule, value, hint="Take one of them out")
             found.setdefault(label, value)
         return found
 
@@ -162,7 +152,17 @@ class SpaceReader:
         others = {other: p for other, p in parameters.items() if other != path}
         for text in [when] if isinstance(when, str) else when:
             with self.draft.document.reporting(self.kind, "over", path, "when"):
-                other, values = _condition(text, others)
+                other, _, level = (part.strip() for part in text.partition("="))
+                able = [path for path, parameter in others.items() if parameter.kind != "float"]
+                if other not in able:
+                    rule = (
+                        "must be PATH=LEVEL, of another path that is searched, over choices or whole numbers"
+                    )
+                    raise Invalid("", rule, text, listed(able) or "none", nearest(other, able))
+                known = others[other].values() if others[other].num_values() <= MAX_POINTS else []
+                if not (values := [value for value in known if level in _names(value)]):
+                    near = nearest(level, itertools.chain.from_iterable(map(_names, known)))
+                    raise Invalid("", f"names a level that {other} does not take", text, listed(known), near)
                 found[other] = tuple(value for value in values if value in found.get(other, values))
                 if not found[other]:
                     raise Invalid("", "can never hold together with the other conditions", text)
@@ -189,20 +189,6 @@ class SpaceReader:
                 at = (self.kind, "over", parameter.path, parameter.kind, index)
                 for problem in error.problems:
                     self.draft.document.report(replace(problem, path=at))
-
-
-def _condition(text: str, others: Mapping[str, Parameter]) -> tuple[str, list[Any]]:
-    """The path and the values that a `PATH=LEVEL` names, of one of the other parameters; raises `Invalid`."""
-    named, _, level = (part.strip() for part in text.partition("="))
-    able = [path for path, other in others.items() if other.kind != "float"]
-    if named not in able:
-        rule = "must be PATH=LEVEL, of another path that is searched, over choices or whole numbers"
-        raise Invalid("", rule, text, listed(able) or "none", nearest(named, able))
-    known = others[named].values() if others[named].num_values() <= MAX_POINTS else []
-    if not (values := [value for value in known if level in _names(value)]):
-        near = nearest(level, itertools.chain.from_iterable(map(_names, known)))
-        raise Invalid("", f"names a level that {named} does not take", text, listed(known), near)
-    return named, values
 
 
 def _parameter(

@@ -1,14 +1,19 @@
-"""One search, read and checked: its space, objectives, sampler, pruner and budget."""
+"""One search, read and checked: its space, objectives, sampler, pruner and budget; and the values of its objectives."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.registry import PartConfig
-from ablate.core.metric import Description
+from ablate.core.metric import Description, sign
+from ablate.core.record import Record, on_validation
 from ablate.features.search.space import Space, SpaceReader
 from ablate.features.search.table import WINNER, Objective, SearchFacts
 from ablate.search.parts import check_pruner, check_sampler
@@ -76,9 +81,18 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
     trials = section.trials or DEFAULT_TRIALS
     sampler = section.sampler.build()
     if sampler.exhaustive and space:
-        trials = _grid_trials(draft, kind, space)
+        trials = 0
+        with document.reporting(kind, "over"):
+            trials = space.grid_size()
+        given = section.trials or trials
+        rule = f"would leave {trials - given} of the {trials} points of the grid out"
+        hint = "Leave it out, use coarser steps, or another sampler"
+        if given < trials:
+            document.refuse((kind, "trials"), rule, given, f"{trials}", hint)
     with document.reporting(kind, "sampler"):
-        check_sampler(sampler, section.sampler.name, len(objectives), space.numbers if space else None)
+        always = [p for p in space.parameters if p.path not in space.conditions] if space else None
+        numbers = None if always is None else sum(p.kind != "choice" for p in always)
+        check_sampler(sampler, section.sampler.name, len(objectives), numbers)
     with document.reporting(kind, "pruner"):
         # A grid that was refused has no trials, and nothing to prune.
         earlier = (trials - 1) // section.batch * section.batch if trials else 1
@@ -150,13 +164,71 @@ def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objectiv
     return found
 
 
-def _grid_trials(draft: Draft, kind: str, space: Space) -> int:
-    points = 0
-    with draft.document.reporting(kind, "over"):
-        points = space.grid_size()
-    given = draft.study.section(kind).trials or points
-    if given < points:
-        rule = f"would leave {points - given} of the {points} points of the grid out"
-        hint = "Leave it out, use coarser steps, or another sampler"
-        draft.document.refuse((kind, "trials"), rule, given, f"{points}", hint)
-    return points
+# Statuses of a training that ended without a value, for a reason of its setting.
+LOST = ("diverged", "failed")
+
+
+def seed_value(record: Record, objective: Objective, at: str) -> float:
+    """What one seed has of an objective that is a metric.
+
+    One that diverged, or ran out of memory or time, counts as guessing if the metric declares the value of guessing.
+    """
+    if record.status in LOST and objective.floor is not None:
+        return objective.floor
+    return on_validation(record, objective.name, at)[0]
+
+
+def intermediate(record: Record, metric: str) -> dict[int, float]:
+    """Step → value on validation data, as the trial reported it.
+
+    An evaluation at which a trial diverged was not reported any more.
+    """
+    curve = record.curves.get(f"validation_{metric}", record.curves.get(metric))
+    if curve is None:
+        return {}
+    found = {int(step): float(value) for step, value in zip(curve.steps, curve.values, strict=True)}
+    last = (c.values[-1] for n, c in record.curves.items() if n.startswith("validation_") and len(c.values))
+    if found and record.status == "diverged" and not all(map(math.isfinite, last)):
+        found.popitem()
+    return found
+
+
+def summarised(
+    records: Sequence[Record], objectives: Sequence[Objective], description: Description, at: str
+) -> tuple[list[float], dict[str, Any]]:
+    """Returns the value of each objective, and more for the row of a setting; that of a metric is its mean over seeds.
+
+    Where a seed that was lost has no value of guessing, or a completed one no value, the setting has the worst possible
+    value. The row: `values` of the first objective by seed; `spread`, their standard deviation, or that of the first
+    metric; `diverged` seeds; `own`, whether some metric was not measured on validation data.
+    """
+    lost, worst = (
+        [record.status in LOST for record in records],
+        {o.name: -sign(o) * math.inf for o in objectives},
+    )
+    metrics = [objective for objective in objectives if objective.measured]
+    columns = {
+        o.name: [
+            worst[o.name] if gone and o.floor is None else seed_value(r, o, at)
+            for r, gone in zip(records, lost, strict=True)
+        ]
+        for o in metrics
+    }
+    finite = [value for value in next(iter(columns.values()), []) if math.isfinite(value)]
+    known: dict[str, float | None] = {
+        "divergence_rate": sum(lost) / len(records),
+        "seed_spread": float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan,
+        **{name: getattr(description, name) for name in ("parameters", "flops", "compute")},
+        **{name: float(np.mean(column)) for name, column in columns.items()},
+    }
+    values = [known[objective.name] for objective in objectives]
+    own = any(on_validation(r, o.name, at)[1] == "own" for o in metrics for r in records)
+    return [
+        worst[o.name] if value is None or math.isnan(value) else float(value)
+        for o, value in zip(objectives, values, strict=True)
+    ], {
+        "values": columns.get(objectives[0].name, [math.nan] * len(records)),
+        "spread": known["seed_spread"],
+        "diverged": sum(lost),
+        "own": own,
+    }

@@ -1,4 +1,7 @@
-"""From a study to what is judged of it: a sweep from the baseline, or the tuning of every variant, on equal budgets."""
+"""From a study to what is judged of it: a sweep from the baseline, or the tuning of every variant, on equal budgets.
+
+Also the searches as studies of Optuna's, for its own dashboard: `ablate export --optuna`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,8 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.base.errors import Problem, StudyError
+from ablate.base.errors import AblateError, Problem, StudyError
+from ablate.base.text import masked
 from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
@@ -28,8 +32,6 @@ from ablate.study.schema import PLACEBO
 
 # Roles of the trainings of a search, and of variants as the study gives them.
 TRIED, UNTUNED = "tried", "untuned"
-# On whose versions it depends what a sampler suggests.
-PACKAGES = ("optuna", "numpy", "scipy")
 
 
 def settles(experiment: Experiment, options: Any = None) -> bool:
@@ -57,7 +59,7 @@ def settle(run: Run) -> Experiment:
     judged = 1 + spec.winners + experiment.study.placebo if sweeps else len(searched)
     records = run.drive(plan, later=_judging(experiment, judged))
     cells = list(plan.cells.values())
-    if not plan.over:
+    if not all(search.complete for search in every):
         raise run.unfinished("search", cells, records)
     facts = replace(spec.facts(), versions=_versions())
     if any(row.get("own") for search in every for row in search.rows):
@@ -88,7 +90,8 @@ def _search(experiment: Experiment, spec: SearchSpec, variant: Variant, index: i
 
 
 def _versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in PACKAGES}
+    """Of the packages on which it depends what a sampler suggests."""
+    return {name: importlib.metadata.version(name) for name in ("optuna", "numpy", "scipy")}
 
 
 def _compare_versions(run: Run, spec: SearchSpec, most: int) -> None:
@@ -234,3 +237,18 @@ def account(evidence: Evidence) -> str:
         return ""
     known = table.facts
     return say("search.method", evidence.facts.searched, known.trials, len(known.seeds), table.paths)
+
+
+def export(evidence: Evidence, url: str) -> list[str]:
+    """Writes each search of a study into a storage of Optuna's, and returns their names."""
+    names: list[str] = []
+    if (found := table_of(evidence)) is None:
+        return names
+    for variant, task in dict.fromkeys(zip(found.trials["variant"], found.trials["task"], strict=True)):
+        names.append(" ".join(filter(None, [evidence.facts.study, evidence.facts.searched, variant, task])))
+        try:
+            found.rebuilt(variant, task, url, names[-1])
+        except Exception as error:
+            first = next(iter(str(error).splitlines()), type(error).__name__)
+            raise AblateError(f"--optuna {masked(url)}: {masked(first)}; name another storage") from None
+    return names

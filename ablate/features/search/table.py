@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from optuna import Study
     from optuna.distributions import BaseDistribution
-    from optuna.study import StudyDirection
 
 # Of the file and of the facts.
 NAME = "search"
@@ -184,7 +183,8 @@ class SearchTable:
     def winners(self) -> pd.DataFrame:
         """The settings that became variants: winner, winner-2, …"""
         found = self.trials[self.trials["chosen"].fillna("") != ""]
-        return found.sort_values("chosen", key=lambda names: names.map(_place), kind="stable")
+        # Padded, `winner` is before `winner-2`, and that before `winner-10`.
+        return found.sort_values("chosen", key=lambda names: names.str.zfill(80), kind="stable")
 
     def of(self, variant: str, task: str) -> pd.DataFrame:
         """The settings of one search, in the order in which they were asked for."""
@@ -226,7 +226,9 @@ class SearchTable:
 
         objectives = self.facts.objectives
         study = optuna.create_study(
-            storage=storage, study_name=name or None, directions=directions(objectives)
+            storage=storage,
+            study_name=name or None,
+            directions=["minimize" if o.direction == "min" else "maximize" for o in objectives],
         )
         study.set_metric_names([o.name for o in objectives])
         for place, row in self.of(variant, task).iterrows():
@@ -248,13 +250,6 @@ class SearchTable:
                 )
             )
         return study
-
-
-def directions(objectives: list[Objective] | tuple[Objective, ...]) -> list[StudyDirection]:
-    """Of each objective, as Optuna has them."""
-    from optuna.study import StudyDirection
-
-    return [StudyDirection[f"{objective.direction}imize".upper()] for objective in objectives]
 
 
 def with_values(settings: pd.DataFrame, objectives: list[Objective]) -> pd.DataFrame:
@@ -296,9 +291,3 @@ def table_of(evidence: Evidence) -> SearchTable | None:
 def winner_names(count: int) -> list[str]:
     """`winner`, `winner-2`, …"""
     return [WINNER, *(f"{WINNER}-{index}" for index in range(2, count + 1))]
-
-
-def _place(name: str) -> int:
-    """2 for `winner-2`, 1 for `winner`."""
-    end = name.rpartition("-")[2]
-    return int(end) if end.isdigit() else 1

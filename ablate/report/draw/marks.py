@@ -20,7 +20,7 @@ from ablate.base.wording import exact
 from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.draw.style import DOTTED, MARKS, SMALL, colour
-from ablate.report.tables import in_lines
+from ablate.report.words import in_lines
 
 Limits = tuple[float, float]
 STEPS = [1, 2, 5, 10]

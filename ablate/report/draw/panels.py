@@ -14,12 +14,10 @@ from matplotlib.lines import Line2D
 
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
-from ablate.report import tables
 from ablate.report.draw import style
 from ablate.report.draw.marks import plain
 from ablate.report.draw.style import DASHES, LEVELS, colour
-from ablate.report.tables import in_lines, text
-from ablate.report.words import say
+from ablate.report.words import in_lines, say, short, text
 
 MAX_CURVES = 8
 "Curves in one panel, the baseline's included."
@@ -42,7 +40,7 @@ class Entry:
 def entries(facts: Facts) -> list[Entry]:
     """Every variant but the baseline, those that change the same paths together, placebos last."""
     names, found = short_names(facts), []
-    paths = tables.short(list(dict.fromkeys(path for v in facts.variants for path in v.changes)))
+    paths = short(list(dict.fromkeys(path for v in facts.variants for path in v.changes)))
     for variant in facts.variants[1:]:
         group = " + ".join(paths[path].replace("_", " ") for path in variant.changes)
         found.append(Entry(variant.name, PLACEBO_GROUP if variant.placebo else group, names[variant.name]))

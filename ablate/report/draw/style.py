@@ -12,7 +12,6 @@ import matplotlib
 import seaborn
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
-from PIL import Image
 
 from ablate.core.facts import BASELINE
 
@@ -180,12 +179,7 @@ def saved(figure: Figure, name: str) -> tuple[bytes, str]:
     """
     _lay_out(figure)
     drawing = _written(figure, "svg", name).decode()
-    # In as many colours as a figure needs: a third of the size of true colour.
-    pixels = Image.open(io.BytesIO(_written(figure, "png", name))).convert("RGB")
-    pixels = pixels.quantize(256, method=Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)
-    picture = io.BytesIO()
-    pixels.save(picture, format="png", dpi=(DPI, DPI))
-    return picture.getvalue(), drawing
+    return _written(figure, "png", name), drawing
 
 
 def for_paper(figure: Figure, name: str) -> dict[str, bytes]:

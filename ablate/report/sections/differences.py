@@ -25,14 +25,14 @@ from ablate.report.draw.marks import Limits, plain, ticks, unit_label, views
 from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
 from ablate.report.draw.style import DOTTED, EXPLORATORY, LEVELS, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
-from ablate.report.tables import (
+from ablate.report.verdicts import level_of, names_of, planned_rows
+from ablate.report.words import (
     difference,
     in_lines,
     is_true,
     rows_of,
+    say,
 )
-from ablate.report.verdicts import level_of, names_of, planned_rows
-from ablate.report.words import say
 
 
 class Forest(Section):

@@ -13,9 +13,8 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence, TaskFacts
 from ablate.core.metric import Metric
 from ablate.report.section import Block, Folded, Items, Material, Section, Text, applying, failed
-from ablate.report.tables import Row, number, rows_of, text
 from ablate.report.verdicts import names_of, planned_rows, shown_as
-from ablate.report.words import because, say
+from ablate.report.words import Row, because, number, rows_of, say, text
 
 MATTERS = 0.25
 """The share of the variance over seeds from which on a larger test set is worth a word."""
@@ -130,12 +129,12 @@ def noise_lines(material: Material) -> list[str]:
     found = noise(material.evidence, material.comparisons)
     found.loc[found["test_share"] < MATTERS, "test_share"] = None
     found = found.astype(object).where(found.notna(), None)
-    return [_noise_line(row, several=len(found) > 1) for row in rows_of(found)]
+    return [say("noise.line", row, len(found) > 1, _detectable(row)) for row in rows_of(found)]
 
 
-def _noise_line(row: Row, *, several: bool) -> str:
+def _detectable(row: Row) -> list[str]:
     sizes = [row[name] for name in ("mde", "mde_low", "mde_high") if row[name] is not None]
-    return say("noise.line", row, several, [shown_as(size, row["by_rate"], row["n"]) for size in sizes])
+    return [shown_as(size, row["by_rate"], row["n"]) for size in sizes]
 
 
 def gaps(evidence: Evidence) -> Iterator[str]:

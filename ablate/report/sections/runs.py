@@ -15,9 +15,8 @@ from ablate.core.record import why
 from ablate.core.short_names import by_design, in_short_names
 from ablate.records.store import whereabouts
 from ablate.report.section import Block, Items, Material, Section, Terms, Text
-from ablate.report.tables import NOTHING, Column, Row, Table, count, rows_of, tabulated, text
 from ablate.report.verdicts import names_of, variant_column
-from ablate.report.words import say
+from ablate.report.words import NOTHING, Column, Row, Table, count, rows_of, say, tabulated, text
 
 
 class Notes(Section):

@@ -8,23 +8,6 @@ from functools import partial
 from ablate.base import wording
 from ablate.core.short_names import short_claim
 from ablate.report.section import Block, Folded, Material, Section, Terms, Text
-from ablate.report.tables import (
-    NOTHING,
-    Column,
-    Row,
-    Table,
-    count,
-    decimals,
-    difference,
-    fixed,
-    interval,
-    is_true,
-    number,
-    p_value,
-    rows_of,
-    tabulated,
-    text,
-)
 from ablate.report.verdicts import (
     Names,
     claim_table,
@@ -37,7 +20,25 @@ from ablate.report.verdicts import (
     variant_column,
     verdict_tables,
 )
-from ablate.report.words import codes, say
+from ablate.report.words import (
+    NOTHING,
+    Column,
+    Row,
+    Table,
+    codes,
+    count,
+    decimals,
+    difference,
+    fixed,
+    interval,
+    is_true,
+    number,
+    p_value,
+    rows_of,
+    say,
+    tabulated,
+    text,
+)
 
 GUIDE = ("better", "worse", "equivalent", "inconclusive")
 

@@ -1,12 +1,16 @@
-"""All sentences: a Jinja macro for each code, in a file for each subject beside this one.
+"""What a report says: sentences (a Jinja macro for each code, in a file for each subject beside this one), and tables.
 
-Templates hold words, lists and plurals, and no rule: what is said is decided where `say` is called.
+Templates hold words, lists and plurals, and no rule: what is said is decided where `say` is called. Columns say what is
+shown of a row, once for page, markdown, terminal, MLflow and papers; rows of a frame and of a CSV file give the same.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -15,7 +19,6 @@ from typing import Any
 from ablate.base import wording
 from ablate.core.reason import Reason
 from ablate.core.short_names import with_name
-from ablate.report.tables import difference
 
 MAX_NAMES = 8
 """The most variants that a sentence names; the table has all."""
@@ -87,3 +90,156 @@ def level(alpha: float) -> str:
     """`95 %`, `99.3 %`: the level of an interval at 1 − `alpha`."""
     shown = f"{100 * (1 - alpha):.4g}" if alpha < 0.001 else f"{100 * (1 - alpha):.3g}"
     return f"{shown} %"
+
+
+NOTHING = "–"
+"The text of a cell without a value."
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a table: `show` gives the text of its cell; None, the value under its key.
+
+    words: its text may take several lines, which keep room for a few words each. below: it has a line of its own below
+    the row. spare: it is left out where there is little room; varying: where all rows have one value.
+    """
+
+    key: str
+    heading: str
+    numeric: bool = False
+    words: bool = False
+    below: bool = False
+    show: Callable[[Row], str] | None = None
+    spare: bool = False
+    varying: bool = False
+
+
+@dataclass(frozen=True)
+class Table:
+    """Strings by column key, ready to be escaped for their medium; the first column names its row.
+
+    `title` of a row is what its name stands for, shown by the page on hover; `source` is the file of the study's folder
+    that holds the numbers, in full.
+    """
+
+    columns: list[Column]
+    rows: list[dict[str, str]]
+    caption: str = ""
+    source: str = ""
+
+
+def tabulated(columns: Iterable[Column], rows: Sequence[Row], caption: str = "", source: str = "") -> Table:
+    """`rows` as strings. A column in which no row has anything is left out."""
+    first, *others = columns
+    mine = [first, *(c for c in others if not c.varying or len({text(row.get(c.key)) for row in rows}) > 1)]
+    cells = [{c.key: c.show(row) if c.show else text(row.get(c.key)) for c in mine} for row in rows]
+    shown = [c for c in mine if c is first or any(cell[c.key] not in ("", NOTHING) for cell in cells)]
+    titles = [{"title": text(row.get(first.key))} for row in rows]
+    return Table(shown, [cell | title for cell, title in zip(cells, titles, strict=True)], caption, source)
+
+
+def rows_of(table: Any) -> list[dict[str, Any]]:
+    """The rows of a frame, or of a sequence of mappings, as dicts."""
+    return table.to_dict("records") if hasattr(table, "to_dict") else [dict(row) for row in table]
+
+
+# Text
+
+
+def text(value: Any) -> str:
+    """A value as one line without control characters; nothing for None and NaN."""
+    if value is None or value != value:
+        return ""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", str(value)).strip()
+
+
+def short(paths: Sequence[str]) -> dict[str, str]:
+    """Path → its end, as much of it as tells it from the others: `model.mixer.num_heads` is `num_heads`."""
+    found = {}
+    for path in paths:
+        parts = path.split(".")
+        ends = (".".join(parts[-size:]) for size in range(1, len(parts)))
+        alone = (end for end in ends if sum(f".{other}".endswith(f".{end}") for other in paths) == 1)
+        found[path] = next(alone, path)
+    return found
+
+
+def in_lines(name: str, width: int, most: int) -> str:
+    """`name` in at most so many lines of `width` characters; the last says by `…` that something is missing."""
+    lines = textwrap.wrap(text(name), width)
+    last = [f"{lines[most - 1][: width - 1]}…"] if len(lines) > most else lines[most - 1 :]
+    return "\n".join([*lines[: most - 1], *last])
+
+
+# Numbers
+
+
+def number(value: Any) -> float | None:
+    """A cell of a frame or of a CSV file as a number; None where it has none."""
+    if value is None or value == "":
+        return None
+    result = float(value)
+    return None if math.isnan(result) else result
+
+
+def is_true(value: Any) -> bool:
+    """A flag of a frame or of a CSV file."""
+    return str(value).lower() in ("true", "1", "1.0")
+
+
+def decimals(low: Any, high: Any) -> int:
+    """The places at which the half-width of an interval keeps two significant digits; 3 without a width."""
+    low, high = number(low), number(high)
+    if low is None or high is None or math.isclose(low, high, rel_tol=1e-6):
+        return wording.decimals(math.nan)
+    return wording.decimals((high - low) / 2)
+
+
+def shown(value: Any, say: Callable[[float], str]) -> str:
+    """A number in the words of `say`; `NOTHING` where there is none."""
+    known = number(value)
+    return NOTHING if known is None else say(known)
+
+
+def fixed(value: Any, places: int) -> str:
+    """A number with `places` decimals: −.021."""
+    return shown(value, lambda known: wording.number(known, places))
+
+
+def plus_minus(mean: float | None, spread: float | None) -> str:
+    """`.941 ± .006`: a mean with its standard deviation, where that is known."""
+    places = decimals(None if spread is None else -spread, spread)
+    return fixed(mean, places) + ("" if mean is None or spread is None else f" ± {fixed(spread, places)}")
+
+
+def significant(value: Any) -> str:
+    """A number with two significant digits."""
+    return shown(value, wording.significant)
+
+
+def difference(diff: Any, low: Any, high: Any) -> str:
+    """`+.012 [−.003, .027]`, with the digits that the interval supports."""
+    places = decimals(low, high)
+    found = shown(diff, lambda known: wording.plus(known, places))
+    return found if NOTHING in (found, ends := interval(low, high, places)) else f"{found} {ends}"
+
+
+def interval(low: Any, high: Any, places: int) -> str:
+    """`[−.003, .027]`."""
+    return NOTHING if number(low) is None else f"[{fixed(low, places)}, {fixed(high, places)}]"
+
+
+def p_value(value: Any) -> str:
+    """`.003`, `<.001`; enough digits to tell which side of .05 it is on."""
+    return shown(value, wording.p_value)
+
+
+def count(value: Any) -> str:
+    """A whole number, its digits in groups of three."""
+    return shown(value, lambda known: f"{known:,.0f}" if math.isfinite(known) else "∞")
+
+
+def compact(amount: float) -> str:
+    """`369k`, to three digits."""
+    return wording.compact(amount, 3) if amount >= 1 else wording.significant(amount)

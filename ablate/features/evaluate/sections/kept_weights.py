@@ -14,9 +14,8 @@ from ablate.core.facts import Facts
 from ablate.features.evaluate.stage import TEST, AttentionMap, Evaluated
 from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section, Text
-from ablate.report.tables import NOTHING, Column, Table, number, plus_minus, rows_of, tabulated
 from ablate.report.verdicts import names_of, variant_column
-from ablate.report.words import say
+from ablate.report.words import NOTHING, Column, Table, number, plus_minus, rows_of, say, tabulated
 
 
 class KeptWeights(Section):

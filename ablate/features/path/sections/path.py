@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -13,8 +12,7 @@ from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence, Facts, VariantFacts
 from ablate.core.short_names import level_name
 from ablate.report.section import Block, Material, Section, Text
-from ablate.report.tables import Column, Row, difference, significant, tabulated
-from ablate.report.words import say
+from ablate.report.words import Column, difference, say, significant, tabulated
 
 
 class Path(Section):
@@ -33,15 +31,16 @@ class Path(Section):
             Column("step", "Step"),
             Column("adds", "Adds", words=True),
             Column("mean", material.facts.metric, True, show=lambda row: significant(row["mean"])),
-            Column("step_diff", "From the step before [95 %]", True, show=partial(_difference, "step_diff")),
-            Column("total", "From the baseline [95 %]", True, show=partial(_difference, "total")),
+            Column(
+                "step_diff",
+                "From the step before [95 %]",
+                True,
+                show=lambda row: difference(*row["step_diff"]),
+            ),
+            Column("total", "From the baseline [95 %]", True, show=lambda row: difference(*row["total"])),
             Column("n", "Seeds", True),
         ]
         yield tabulated(columns, steps(material.evidence), say("cost.path_table", ""), "trials.parquet")
-
-
-def _difference(key: str, row: Row) -> str:
-    return difference(*row[key])
 
 
 def path_of(facts: Facts) -> list[VariantFacts]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import matplotlib
@@ -15,23 +14,22 @@ from matplotlib.figure import Figure
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence
-from ablate.features.search.shown import FILE, OfSearch, named, setting, space_table, table, value
+from ablate.features.search.sections.tuning import FILE, OfSearch, named, space_table, table, value
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
-from ablate.report.tables import (
+from ablate.report.words import (
     NOTHING,
     Column,
-    Row,
     Table,
     count,
     number,
     plus_minus,
+    say,
     short,
     tabulated,
     text,
 )
-from ablate.report.words import say
 from ablate.search.parts import quiet
 
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
@@ -63,8 +61,19 @@ class Sweep(OfSearch, Section):
             yield from (winners, Text(say("search.winners_guide"), aside=True))
         if best := best_table(searched):
             yield Folded(say("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
-        tried: list[Block] = [status_table(searched), space_table(searched), Terms(how_searched(searched))]
-        yield Folded(say("search.tried"), tried)
+        facts, seconds = searched.facts, searched.trials["train_seconds"].astype(float).sum()
+        objectives = [(named(o), o.direction == "max") for o in facts.objectives]
+        terms = {
+            "Objectives": say("search.objectives", objectives),
+            "Settings": say("search.settings", len(searched.trials), facts.trials, facts.batch),
+            "Tuning seeds": say("search.seeds", facts.seeds),
+            "Sampler": facts.sampler,
+            "Pruner": facts.pruner,
+            "Training time": say("search.time", seconds),
+            "Suggested by": ", ".join(f"{name} {version}" for name, version in facts.versions.items()),
+        }
+        how = Terms([(term, text(words)) for term, words in terms.items() if text(words)])
+        yield Folded(say("search.tried"), [status_table(searched), space_table(searched), how])
 
     def answers(self, material: Material) -> list[str]:
         searched = table(material)
@@ -106,7 +115,9 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
                     else wording.plus(change, wording.decimals(spread or 0)),
                     "test": plus_minus(number(trials["test"].mean()), number(trials["test"].std())),
                     "n": trials["test"].count(),
-                    "setting": setting(searched, row) if metric.name in row else "",
+                    "setting": ", ".join(
+                        f"{p}={value(row[p])}" for p in searched.paths if not pd.isna(row.get(p))
+                    ),
                 }
             )
     columns = [
@@ -155,29 +166,26 @@ def best_table(searched: SearchTable) -> Table | None:
     objectives = [o for o in searched.facts.objectives if o.name not in COSTS]
     measured, ends = next((o for o in objectives if o.measured), None), short(searched.paths)
 
-    def of_objective(one: Objective, row: Row) -> str:
-        return plus_minus(number(row[one.name]), number(row["spread"]) if one is measured else None)
-
-    def counted(cost: str, row: Row) -> str:
-        return count(row[cost])
-
-    def of_path(path: str, row: Row) -> str:
-        return value(row[path]) or NOTHING
-
+    rows = [
+        row
+        | {cost: count(row[cost]) for cost in COSTS}
+        | {path: value(row[path]) or NOTHING for path in searched.paths}
+        | {
+            f"objective {o.name}": plus_minus(
+                number(row[o.name]), number(row["spread"]) if o is measured else None
+            )
+            for o in objectives
+        }
+        for row in found.to_dict("records")
+    ]
     columns = [
         Column("number", "Setting", show=lambda row: f"{row['number']}, {row['chosen']}".removesuffix(", ")),
-        *(
-            Column(f"objective {one.name}", named(one).capitalize(), True, show=partial(of_objective, one))
-            for one in objectives
-        ),
-        *(Column(cost, words, True, show=partial(counted, cost)) for cost, words in COSTS.items()),
-        *(
-            Column(p.path, ends[p.path], p.kind != "choice", show=partial(of_path, p.path))
-            for p in searched.facts.parameters
-        ),
+        *(Column(f"objective {one.name}", named(one).capitalize(), True) for one in objectives),
+        *(Column(cost, words, True) for cost, words in COSTS.items()),
+        *(Column(p.path, ends[p.path], p.kind != "choice") for p in searched.facts.parameters),
         Column("status", "Status", varying=True),
     ]
-    return tabulated(columns, found.to_dict("records"), say("search.best", bool(others)), FILE)
+    return tabulated(columns, rows, say("search.best", bool(others)), FILE)
 
 
 def status_table(searched: SearchTable) -> Table:
@@ -201,24 +209,6 @@ def status_table(searched: SearchTable) -> Table:
     return tabulated(columns, rows, say("search.every"), FILE)
 
 
-def how_searched(searched: SearchTable) -> list[tuple[str, str]]:
-    """How the search was done, as pairs of a term and its description."""
-    facts = searched.facts
-    pairs = [
-        (
-            "Objectives",
-            say("search.objectives", [(named(o), o.direction == "max") for o in facts.objectives]),
-        ),
-        ("Settings", say("search.settings", len(searched.trials), facts.trials, facts.batch)),
-        ("Tuning seeds", say("search.seeds", facts.seeds)),
-        ("Sampler", facts.sampler),
-        ("Pruner", facts.pruner),
-        ("Training time", say("search.time", searched.trials["train_seconds"].astype(float).sum())),
-        ("Suggested by", ", ".join(f"{name} {version}" for name, version in facts.versions.items())),
-    ]
-    return [(term, text(description)) for term, description in pairs if text(description)]
-
-
 class SweepFigures(OfSearch, Section):
     """Figures of Optuna's, on the study that the sweep was: its front, and the rest for the first metric."""
 
@@ -233,8 +223,8 @@ class SweepFigures(OfSearch, Section):
         objective = next((o for o in every if o.source != "cost"), every[0])
         data, words = with_values(searched.trials, [objective]), named(objective)
         alone = SearchTable(replace(searched.facts, objectives=[objective]), searched.trials)
-        numbers = [p.path for p in searched.facts.parameters if p.kind != "choice"]
-        numbers = [path for path in numbers if searched.trials.loc[data.index, path].nunique() > 1]
+        numeric = (p.path for p in searched.facts.parameters if p.kind != "choice")
+        numbers = [path for path in numeric if data[path].nunique() > 1]
         apt = dict.fromkeys(FIGURES, len(data) >= LEAST and data[objective.name].nunique() > 1)
         apt["pareto_front"] &= len(every) in (2, 3)
         apt["contour"] &= len(numbers) > 1

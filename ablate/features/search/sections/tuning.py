@@ -1,25 +1,28 @@
-"""What each variant of a tuned study was given, the setting that was chosen, what it changed, whether it sufficed."""
+"""What each variant of a tuned study was given, the setting that was chosen, what it changed, whether it sufficed.
+
+Before that, what the sections of searches share: objectives, settings and values in words, and the space.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from typing import Any
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from ablate.base.wording import brief
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.core.short_names import short_names
 from ablate.features.search import budgets
-from ablate.features.search.shown import FILE, OfSearch, named, places, space_table, table, value
-from ablate.features.search.table import SearchFacts, SearchTable
+from ablate.features.search.table import Objective, SearchTable, table_of
 from ablate.report.draw.marks import padded, references
 from ablate.report.draw.panels import Entry, Look, lines, multiples, panels
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
-from ablate.report.tables import (
+from ablate.report.words import (
     NOTHING,
     Column,
     Row,
@@ -30,10 +33,72 @@ from ablate.report.tables import (
     is_true,
     number,
     rows_of,
+    say,
     short,
     tabulated,
+    text,
 )
-from ablate.report.words import say
+
+FILE = "search.parquet"
+
+
+class OfSearch:
+    """A section of a study that was searched, by `kind`."""
+
+    kind: str
+
+    def applies(self, material: Material) -> bool:
+        """Whether the study has the table of such a search."""
+        found = table_of(material.evidence)
+        return material.facts.searched == self.kind and found is not None and len(found.trials) > 0
+
+
+def table(material: Material) -> SearchTable:
+    """The settings that were tried, of a section that applies."""
+    found = table_of(material.evidence)
+    assert found is not None
+    return found
+
+
+def named(objective: Objective) -> str:
+    """An objective in words: `validation accuracy`."""
+    words = objective.name.replace("_", " ").replace("flops", "FLOPs")
+    return f"validation {words}" if objective.source == "validation" else words
+
+
+def value(found: Any) -> str:
+    """A value of a searched path; a number with three significant digits."""
+    if pd.isna(found):
+        return ""
+    if isinstance(found, str):
+        return text(found)
+    number = float(found)
+    return brief(number).removeprefix("0") if 0 < number < 1 else brief(number)
+
+
+def places(rows: pd.DataFrame, whole: pd.DataFrame) -> list[str]:
+    """The variants of the rows of a frame, with their tasks where the whole frame has several."""
+    several = whole["task"].nunique() > 1
+    return [f"{row['variant']} on {row['task']}" if several else row["variant"] for row in rows_of(rows)]
+
+
+def space_table(searched: SearchTable) -> Table:
+    """The space as it was searched: a row per path."""
+
+    def values(row: Row) -> str:
+        step = f", step {value(row['step'])}" if row["step"] else ""
+        ends = (value(row[end]) or NOTHING for end in ("low", "high"))
+        return text(", ".join(row["choices"])) or f"{' to '.join(ends)}{step}"
+
+    columns = [
+        Column("path", "Path"),
+        Column("kind", "Kind"),
+        Column("values", "Values", words=True, show=values),
+        Column("log", "Scale", show=lambda row: "log" if row["log"] else NOTHING),
+        Column("when", "Searched when", show=lambda row: text(row["when"]) or "always"),
+    ]
+    return tabulated(columns, [vars(parameter) for parameter in searched.facts.parameters], "The space")
+
 
 # Trainings and settings that may have been lost: a column each where any was.
 LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid": "Not built"}
@@ -55,11 +120,39 @@ class Tuning(OfSearch, Section):
         if len(changed := moved(material)):
             yield change_table(changed, material.facts.metric)
             yield Text(say("search.moved"), aside=True)
-        yield from _curves(material, searched)
+        facts, target = material.facts, searched.facts.objectives[0]
+        label, curves = named(target), budgets.budget_curves(searched, facts)
+        for task, end, of in by_task(facts):
+            data = curves[curves["task"] == task.name]
+            variants = set(data["variant"])
+            # A level keeps the colour that it has in the learning curves.
+            every = panels(facts, material.comparisons).items()
+            shown = {title: rows for title, rows in every if {e.variant for e in rows} & variants}
+            caption, alt = say("search.expected", label), say("search.budget_alt", label, of, len(variants))
+            options = shown or {BASELINE: []}, label, task.metrics.get(target.name)
+            if len(data):
+                yield Picture(
+                    f"budget{end}", f"Best against budget{of}", caption, alt, data, draw_budget, options
+                )
 
     def findings(self, material: Material) -> list[str]:
-        given = spent(material)
-        found = [parity(table(material).facts, given)]
+        given, search = spent(material), table(material).facts
+        groups = [(int(n), list(dict.fromkeys(rows["variant"]))) for n, rows in given.groupby("settings")]
+        parity = say(
+            "search.parity",
+            settings=search.trials,
+            seeds=len(search.seeds),
+            tasks=given["task"].nunique(),
+            paths=[parameter.path for parameter in search.parameters],
+            sampler=search.sampler,
+            pruner="" if search.pruner == "none" else search.pruner,
+            trainings=int(given["trainings"].sum()),
+            least=int(given["trainings"].min()),
+            most=int(given["trainings"].max()),
+            lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
+            groups=groups if len(groups) > 1 else [],
+        )
+        found = [parity]
         for code, rows in (("no_value", given[given["best"].isna()]), ("rising", given[given["rising"]])):
             found += [say(f"search.{code}", places(rows, given))] if len(rows) else []
         edges: dict[tuple[str, str], list[str]] = {}
@@ -89,85 +182,48 @@ def moved(material: Material) -> pd.DataFrame:
 def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
     """`given` is `budgets.budgets`."""
     target, ends = searched.facts.objectives[0], short(searched.paths)
-
-    def counted(key: str, row: Row) -> str:
-        return count(row[key])
-
-    def chosen(path: str, row: Row) -> str:
-        return value(row[path]) or NOTHING
-
-    def note(row: Row) -> str:
-        return say(
-            "search.note", number(row["best"]) is None, list(row["edges"].items()), is_true(row["rising"])
-        )
-
     counts = {"settings": "Settings", "seeds": "Tuning seeds", "trainings": "Trainings"}
     counts |= {key: name for key, name in LOST.items() if given[key].any()} | {"seconds": "Training seconds"}
     best = f"{target.name.replace('_', ' ').capitalize()}, tuning seeds"
     columns = [
         Column("variant", "Variant"),
         Column("task", "Task", varying=True),
-        *(Column(key, name, True, show=partial(counted, key)) for key, name in counts.items()),
-        *(Column(path, ends[path], True, show=partial(chosen, path)) for path in searched.paths),
-        Column("best", best, True, show=lambda row: fixed(row["best"], 3)),
-        Column("note", "Note", below=True, show=note),
+        *(Column(key, name, True) for key, name in counts.items()),
+        *(Column(path, ends[path], True) for path in searched.paths),
+        Column("best", best, True),
+        Column("note", "Note", below=True),
     ]
-    return tabulated(columns, rows_of(given), say("search.budgets", named(target)), FILE)
-
-
-def parity(search: SearchFacts, given: pd.DataFrame) -> str:
-    """Whether every variant was given the same."""
-    groups = [(int(n), list(dict.fromkeys(rows["variant"]))) for n, rows in given.groupby("settings")]
-    return say(
-        "search.parity",
-        settings=search.trials,
-        seeds=len(search.seeds),
-        tasks=given["task"].nunique(),
-        paths=[parameter.path for parameter in search.parameters],
-        sampler=search.sampler,
-        pruner="" if search.pruner == "none" else search.pruner,
-        trainings=int(given["trainings"].sum()),
-        least=int(given["trainings"].min()),
-        most=int(given["trainings"].max()),
-        lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
-        groups=groups if len(groups) > 1 else [],
-    )
+    rows = [
+        row
+        | {key: count(row[key]) for key in counts}
+        | {path: value(row[path]) or NOTHING for path in searched.paths}
+        | {"best": fixed(row["best"], 3)}
+        | {
+            "note": say(
+                "search.note",
+                number(row["best"]) is None,
+                list(row["edges"].items()),
+                is_true(row["rising"]),
+            )
+        }
+        for row in rows_of(given)
+    ]
+    return tabulated(columns, rows, say("search.budgets", named(target)), FILE)
 
 
 def change_table(changed: pd.DataFrame, metric: str) -> Table:
     """`changed` is `budgets.changes`."""
-
-    def shown(side: str, row: Row) -> str:
-        return difference(row[side], row[f"{side}_low"], row[f"{side}_high"])
-
     headings = ("As given [95 %]", "Tuned [95 %]", "Moved by [95 %]")
     columns = [
         Column("variant", "Variant"),
         Column("task", "Task", varying=True),
-        *(
-            Column(side, heading, True, show=partial(shown, side))
-            for side, heading in zip(budgets.SIDES, headings, strict=True)
-        ),
+        *(Column(side, heading, True) for side, heading in zip(budgets.SIDES, headings, strict=True)),
     ]
-    return tabulated(columns, rows_of(changed), say("search.changes", metric), "untuned.parquet")
-
-
-def _curves(material: Material, searched: SearchTable) -> Iterator[Picture]:
-    """The best setting of each variant against the number of settings tried."""
-    facts, target = material.facts, searched.facts.objectives[0]
-    label, curves = named(target), budgets.budget_curves(searched, facts)
-    for task, end, of in by_task(facts):
-        data = curves[curves["task"] == task.name]
-        variants = set(data["variant"])
-        # A level keeps the colour that it has in the learning curves.
-        every = panels(facts, material.comparisons).items()
-        shown = {title: rows for title, rows in every if {e.variant for e in rows} & variants}
-        caption, alt = say("search.expected", label), say("search.budget_alt", label, of, len(variants))
-        options = shown or {BASELINE: []}, label, task.metrics.get(target.name)
-        if len(data):
-            yield Picture(
-                f"budget{end}", f"Best against budget{of}", caption, alt, data, draw_budget, options
-            )
+    rows = [
+        row | {s: difference(row[s], row[f"{s}_low"], row[f"{s}_high"]) for s in budgets.SIDES}
+        for row in rows_of(changed)
+    ]
+    return tabulated(columns, rows, say("search.changes", metric), "untuned.parquet")
 
 
 def draw_budget(

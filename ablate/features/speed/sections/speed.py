@@ -20,7 +20,8 @@ from ablate.report.draw.marks import forest, padded, ticks, unit_label
 from ablate.report.draw.panels import MAX_CURVES, entries, lines, looks
 from ablate.report.draw.style import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
-from ablate.report.tables import (
+from ablate.report.verdicts import Names, names_of, variant_column
+from ablate.report.words import (
     NOTHING,
     Column,
     Row,
@@ -32,11 +33,10 @@ from ablate.report.tables import (
     is_true,
     number,
     rows_of,
+    say,
     shown,
     tabulated,
 )
-from ablate.report.verdicts import Names, names_of, variant_column
-from ablate.report.words import say
 
 COPIES = "baseline, second copy"
 
