@@ -1,5 +1,6 @@
 """`ablate new --part` and `--task`: files that pass the contracts of built-in parts and tasks, and train."""
 
+import inspect
 import runpy
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,8 @@ def task_of(folder: Path, data: Path | None, **settings: Any) -> Any:
 def check_task(task: Any, *unlike: str) -> None:
     """All tests of the contract but `unlike`."""
     for name, function, topologies in contract("tasks/test_tasks_contract.py"):
+        if "task" not in inspect.signature(function).parameters:
+            continue
         for case in [[t] for t in topologies if t in task.topologies] if topologies else [[]]:
             if name not in unlike and name != "test_what_the_model_says_at_padding_does_not_count":
                 function(task, *case)
@@ -127,7 +130,6 @@ def test_a_part_is_listed_as_others_are(tmp_path: Path) -> None:
     plugins.load_plugins([create_part("norm", tmp_path / "mine")[0]])
     listed = describe("norm", "mine")
     assert "  weight · x / (mean |x| + eps), over the D features of one position.\n" in listed
-    assert "of its own, in 3 places" in listed
 
 
 @pytest.mark.parametrize(

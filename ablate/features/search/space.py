@@ -14,7 +14,7 @@ from typing import Any
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, listed, nearest, shown
 from ablate.features.search.section import Choice, FloatRange, IntRange
 from ablate.features.search.table import Parameter
-from ablate.study.checks import Draft
+from ablate.study.checks import Draft, attempt
 from ablate.study.designs import Config
 from ablate.study.patch import apply_patches, key_of, level_labels, value_at
 
@@ -183,12 +183,11 @@ class SpaceReader:
             problems = (replace(p, rule=p.rule + where, given=NOT_GIVEN) for p in error.problems)
             raise Invalid.many(problems) from None
         for index, value in enumerate(parameter.ends()):
-            try:
-                self.draft.resolve(apply_patches(context, {parameter.path: space.value(parameter, value)}))
-            except Invalid as error:
-                at = (self.kind, "over", parameter.path, parameter.kind, index)
-                for problem in error.problems:
-                    self.draft.document.report(replace(problem, path=at))
+            patched = apply_patches(context, {parameter.path: space.value(parameter, value)})
+            at = (self.kind, "over", parameter.path, parameter.kind, index)
+            config, faults = attempt(self.draft.resolve, patched)
+            for problem in faults or attempt(self.draft.workload.check, config)[1]:
+                self.draft.document.report(replace(problem, path=at))
 
 
 def _parameter(
