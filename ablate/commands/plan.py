@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.wording import brief, counted, percent
-from ablate.report.words import Column, Table, count, tabulated
 from ablate.route.console import (
     AS_JSON,
     CONFIRM,
@@ -26,6 +25,7 @@ from ablate.route.console import (
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ablate.report.words import Table
     from ablate.route.options import Options
     from ablate.route.plan import Planned
     from ablate.study.experiment import Experiment
@@ -114,6 +114,7 @@ def _pilot(experiment: Experiment, seeds: int, options: Options, console: Consol
 def show_plan(plan: Planned, console: Console) -> None:
     """Prints sizes and trials of each variant and task, searches, what the seeds can detect, and what limits them."""
     from ablate.report.terminal import print_table
+    from ablate.report.words import Table
 
     for part in parts(plan, min(console.width, WIDTH)):
         if isinstance(part, Table):
@@ -125,7 +126,7 @@ def show_plan(plan: Planned, console: Console) -> None:
 def parts(plan: Planned, width: int) -> Iterator[str | Table]:
     """What a plan says, in lines and tables; the items of its lists in lines of at most `width`."""
     from ablate.report.prospects import power_parts
-    from ablate.report.words import say
+    from ablate.report.words import Table, say
 
     experiment, total = plan.experiment, plan.at_most
     yield from _variants(plan)
@@ -147,7 +148,7 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
 
 def _variants(plan: Planned) -> Iterator[Table]:
     """Sizes and trials, matched settings, and parameters by part; a row for each variant and task."""
-    from ablate.report.words import say
+    from ablate.report.words import count, say
 
     experiment, match = plan.experiment, plan.experiment.study.match
     described = {variant.name: experiment.describe(variant) for variant in experiment.variants}
@@ -180,6 +181,8 @@ def _variants(plan: Planned) -> Iterator[Table]:
 
 
 def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
+    from ablate.report.words import Column, tabulated
+
     empty = {heading: "" if heading in ("variant", "task") else "0" for row in rows for heading in row}
     columns = [Column(heading, heading, bool(start)) for heading, start in empty.items()]
     return tabulated(columns, [empty | dict(row) for row in rows], title)

@@ -15,7 +15,7 @@ from ablate.base import wording
 from ablate.core.metric import Metric
 from ablate.features.export.paper import for_paper as export
 from ablate.features.export.paper import methods
-from ablate.features.speed.sections import speed as timing
+from ablate.features.speed import tables as timing
 from ablate.features.speed.sections.speed import Scaling, Speed, by_size, ratios
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Table, unfolded

@@ -19,7 +19,7 @@ class SpeedFeature(
     plan="stage:plan",
     tables="ratios:tables",
     account="ratios:account",
-    brief="sections.speed:brief_tables",
+    brief="tables:brief_tables",
 ):
     """Measured after training; claims may be about `step_seconds` and the like."""
 

@@ -29,9 +29,9 @@ from ablate.core.reason import Block, Reason
 from ablate.core.speed import CALLS, TimedCall
 from ablate.features.speed.section import BUSY, LEAST, SpeedFacts
 from ablate.features.speed.section import COLUMNS as FRAME
+from ablate.features.speed.tables import MEMORY
 from ablate.report.words import say, text
 
-MEMORY = "step_memory"
 CALL_OF: dict[str, TimedCall] = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
 """Metric → the call that it is measured of."""
 COLUMNS = (
