@@ -170,12 +170,6 @@ def test_what_cannot_be_timed_is_refused_before_anything_is_written(
     assert not (tmp_path / "results").exists()
 
 
-def test_its_options_are_checked(write: Callable[..., Path], tmp_path: Path) -> None:
-    write(STUDY)
-    assert "4 is not in the range" in said("bench", "study.yaml", "--processes", 4, cwd=tmp_path, code=2)
-    assert "is neither a study file nor" in said("bench", "nothing", cwd=tmp_path, code=2)
-
-
 @pytest.mark.slow
 def test_a_variant_that_cannot_be_timed_costs_no_training(write: Callable[..., Path], tmp_path: Path) -> None:
     factor = "training.fault: [raise]\ntraining: {fault_seed: 99}"

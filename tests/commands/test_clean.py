@@ -1,62 +1,33 @@
 """`ablate clean`: what goes, what stays, and when nothing may be touched."""
 
-import io
 import os
 import pty
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from harness import TOY_STUDY, ablate, ablate_here, with_database
-from rich.console import Console
+from harness import TOY_STUDY, ablate, ablate_here, run_here, stored
+from harness import clean_here as cleaned
 
 from ablate.base.errors import AblateError, StoreError
-from ablate.base.wording import size
-from ablate.commands.clean import clean
-from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.core.record import Record
 from ablate.records.store import Store
-from ablate.route.options import Options, Outcome
+from ablate.route.options import Outcome
 
-Said = tuple[str, str]
-"""What was said, what was warned of."""
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a study that has run; as deep as the tests' own, since plugins are kept as relative paths."""
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "study.yaml").write_text(TOY_STUDY)
-    run_in(folder)
-    return folder
-
-
-def run_in(folder: Path, **options: object) -> Outcome:
-    every = Options(results=folder / "results", jobs=0, **options)  # type: ignore[arg-type]
-    with_database(folder / "results/store")
-    return execute(folder / "study.yaml", every, Console(file=io.StringIO()))
+MADE = TOY_STUDY
 
 
 @pytest.fixture
-def results(made: Path, tmp_path: Path) -> Path:
+def results(ran: Path) -> Path:
     """The results of the study, to be changed."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "results"
+    return ran
 
 
-def cleaned(results: Path, agree: bool | Callable[[], bool] = True) -> Said:
-    said: list[str] = []
-    warned: list[str] = []
-    clean(results, agree if callable(agree) else lambda: bool(agree), said.append, warned.append)
-    return "\n".join(said), "\n".join(warned)
-
-
-def stored(results: Path) -> set[str]:
-    return {path.stem for path in (results / "store/trials").glob("[!.]*.json")}
+def run_in(folder: Path, **options: object) -> Outcome:
+    return run_here(folder / "study.yaml", **options)[0]
 
 
 def strange(results: Path, *ids: str) -> None:
@@ -252,14 +223,3 @@ def test_a_folder_without_a_store_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "nowhere: has no store of trials; name another folder with --results" in done.stderr
     assert not (tmp_path / "nowhere").exists()
-
-
-@pytest.mark.parametrize(
-    ("count", "expected"),
-    [
-        (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (18_940, "18.9 kB"), (999_949, "999.9 kB"),
-        (999_951, "1.0 MB"), (2_500_000, "2.5 MB"), (7_000_000_000, "7.0 GB"), (7_000_000_000_000, "7000.0 GB"),
-    ],
-)  # fmt: skip
-def test_sizes(count: int, expected: str) -> None:
-    assert size(count) == expected

@@ -89,16 +89,6 @@ def test_two_drivers_of_one_study_train_each_trial_once(write: Callable[..., Pat
     assert_tracked_once(study.parent)
 
 
-def test_a_wrong_call_ends_with_two(tmp_path: Path) -> None:
-    assert ablate("run", cwd=tmp_path).returncode == 2
-    assert ablate_here("run", "x.yaml", "--jobs", "-1", cwd=tmp_path).returncode == 2
-    done = ablate_here("report", "nothing", cwd=tmp_path)
-    assert done.returncode == 2
-    assert (
-        "nothing: is neither a study file nor the name of a study under results. Run the study" in done.stderr
-    )
-
-
 def test_a_results_folder_that_cannot_be_used_is_one_clear_error(toy_study: Path) -> None:
     (toy_study.parent / "file").write_text("")
     done = ablate("run", toy_study, "--results", "file/below", cwd=toy_study.parent)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY_STUDY, ablate_here, run_here, with_database
+from harness import TOY_STUDY, ablate_here, run_here
 from planned import print_plan
 from rich.console import Console
 from searching import PEAK_STUDY
@@ -119,13 +119,6 @@ def test_its_claims_are_those_that_were_settled_and_dated_before_its_first_trial
     assert claim["declared"] < min(record.started_at for record in records if record is not None)
 
 
-def test_the_report_of_the_study_stays(made: Path) -> None:
-    before = load(made / "results/toy")
-    assert before.evidence.facts.seeds == [0, 1, 2]
-    assert len(before.evidence.facts.variants) == 5
-    assert before.evidence.facts.cautions == []
-
-
 def test_the_same_again_trains_nothing_and_says_so(here: Path, run: Run) -> None:
     # The first run in this folder notes what its report was made from.
     assert run(confirm=True)[0].trained == 0
@@ -133,13 +126,6 @@ def test_the_same_again_trains_nothing_and_says_so(here: Path, run: Run) -> None
     assert (outcome.trained, outcome.folder) == (0, here / "toy@confirm")
     assert "Nothing to train" in printed
     assert "toy@confirm" in printed
-
-
-@pytest.mark.slow
-def test_other_seeds_of_the_study_move_the_confirmation(here: Path, run: Run) -> None:
-    run(STUDY.replace("seeds: 3", "seeds: 4"))
-    outcome, _ = run(STUDY.replace("seeds: 3", "seeds: 4"), confirm=True)
-    assert load(outcome.folder).evidence.facts.seeds == [4, 5, 6, 7]
 
 
 def test_with_options_it_is_beside_the_confirmation_as_written_or_refused(here: Path, run: Run) -> None:
@@ -163,12 +149,6 @@ def test_a_run_that_differed_is_confirmed_from_its_own_study(here: Path, run: Ru
     # And again from that one's own, without the option.
     again = execute(outcome.folder / "study.yaml", Options(results=here, jobs=0), console)
     assert (again.folder, again.trained) == (outcome.folder, 0)
-
-
-def test_its_number_of_seeds_can_be_chosen(here: Path, run: Run) -> None:
-    outcome, _ = run(confirm=True, seeds=4)
-    assert load(outcome.folder).evidence.facts.seeds == [3, 4, 5, 6]
-    assert outcome.trained == 4
 
 
 def test_its_seeds_can_be_listed_where_none_was_used(here: Path, run: Run) -> None:
@@ -210,24 +190,6 @@ def test_every_command_copes_with_its_name(here: Path, tmp_path: Path, write: Ca
     said.clear()
     bring_up_to_date(here, said.append)
     assert said == []
-
-
-@pytest.mark.slow
-def test_mlflow_keeps_both_apart(here: Path) -> None:
-    from mlflow import MlflowClient
-
-    shutil.rmtree(here / "store/artifacts", ignore_errors=True)
-    (here / "store/mlflow.db").unlink()
-    with_database(here / "store")
-    bring_up_to_date(here, print)
-    client = MlflowClient(f"sqlite:///{here}/store/mlflow.db")
-    for name, trials in (("toy", 15), ("toy@confirm", 12)):
-        experiment = client.get_experiment_by_name(name)
-        runs = client.search_runs([experiment.experiment_id], max_results=100)
-        assert len(runs) == trials + 1
-        (parent,) = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
-        assert "report.html" in [file.path for file in client.list_artifacts(parent.info.run_id)]
-        assert (here / "store/artifacts" / name / parent.info.run_id).is_dir()
 
 
 def test_a_study_without_a_report_is_refused(run: Run, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from made_evidence import claim, study
 from ablate.cli import main
 from ablate.core.facts import Evidence
 from ablate.records.folder import StudyFolder
-from ablate.route.diff import Pair, Row, seeds_in_words
+from ablate.route.diff import Pair, Row
 from ablate.route.publish import publish
 
 NOISE = np.array([0.004, -0.003, 0.001, -0.002, 0.003, 0.0])
@@ -132,14 +132,6 @@ def test_rules_of_a_verdict_that_differ_are_named(published: Path, tmp_path: Pat
     assert row.split()[:3] == ["same", "A", "equivalent"]
 
 
-@pytest.mark.parametrize("wrong", ["x@sedes=5", "/nowhere/x@sedes=5"])
-def test_an_unknown_study_is_refused_with_the_nearest(published: Path, wrong: str) -> None:
-    done = call(published, "x", wrong)
-    assert done.exit_code == 2
-    assert f"{wrong}: is neither a study file nor the name of a study under {published}" in done.output
-    assert "Did you mean 'x@seeds=5'?" in done.output
-
-
 def test_a_folder_without_a_report_one_folder_twice_and_what_cannot_be_read(
     published: Path, tmp_path: Path
 ) -> None:
@@ -199,10 +191,3 @@ def test_intervals_lie_apart_when_they_share_no_point(
     pair = Pair(row(0.02, 0.01, 0.03), row(0.04, *bounds))
     assert pair.apart is apart
     assert Pair(pair.b, pair.a).apart is apart
-
-
-@pytest.mark.parametrize(
-    ("seeds", "words"), [([2, 0, 1], "3 (0 to 2)"), ([0, 3, 7], "3 (0, 3, 7)"), ([4, 5], "2 (4, 5)")]
-)
-def test_seeds_are_named(seeds: list[int], words: str) -> None:
-    assert seeds_in_words(seeds) == words

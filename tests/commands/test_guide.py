@@ -49,13 +49,6 @@ def test_a_page_is_shown_without_escape_sequences_where_nobody_reads(tmp_path: P
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_what_cannot_be_is_refused(tmp_path: Path) -> None:
-    done = ablate("guide", "verdict", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "'verdict' is not one of " in done.stderr
-    assert not list(tmp_path.iterdir())
-
-
 def test_topics_complete() -> None:
     completed = ShellComplete(main, {}, "ablate", "_ABLATE_COMPLETE").get_completions(["guide"], "ver")
     assert [item.value for item in completed] == ["verdicts"]

@@ -8,7 +8,6 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from drivers import records, start, wait_for
 from harness import TOY_STUDY, ablate, with_database
 from rich.console import Console
@@ -61,24 +60,3 @@ def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
     now = records(other)
     assert len(now) == len(records(tmp_path))
     assert kept.items() <= now.items()
-
-
-@pytest.mark.parametrize(
-    ("seeds", "said"),
-    [
-        ("{min: 5, max: 12}", "seeds: has a max, 12, that is no further multiple of its min"),
-        ("{min: 5, max: 5}", "seeds: has a max, 5, that is no further multiple of its min"),
-        ("{min: 1, max: 5}", "seeds.min: must be greater than or equal to 2"),
-        ("{min: 5}", "seeds.max: is required"),
-        ("{min: 5, max: 10, count: 3}", "seeds.count: unknown key"),
-        ("{min: 5, max: ten}", "seeds.max: must be a whole number"),
-        ("{min: 5000, max: 15000}", "reach the seeds from 10000 on"),
-    ],
-)
-def test_looks_that_are_none(write: Callable[..., Path], seeds: str, said: str) -> None:
-    from ablate.base.errors import StudyError
-    from ablate.study.prepare import prepare
-
-    with pytest.raises(StudyError, match=":9: seeds") as error:
-        prepare(write(TOY_STUDY.replace("seeds: 3", f"seeds: {seeds}")))
-    assert said in str(error.value), error.value
