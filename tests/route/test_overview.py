@@ -65,11 +65,8 @@ def test_the_command_lists_them_without_torch(results: Path) -> None:
     done = subprocess.run([sys.executable, "-c", code, results], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "2026-11-22" in done.stdout
-    assert "x@seeds=" in done.stdout  # where a name may break
 
 
 def test_a_folder_without_reports_is_named(tmp_path: Path) -> None:
-    with pytest.raises(
-        AblateError, match=f"{tmp_path}: holds no reports; run a study first, or name another folder"
-    ):
+    with pytest.raises(AblateError, match=f"{tmp_path}: holds no reports; run a study first"):
         overview(tmp_path)

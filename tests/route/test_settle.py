@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from drivers import records, start, wait_for
-from harness import TOY_STUDY, ablate, with_database
+from harness import TOY_STUDY, run_here
 from rich.console import Console
 
 from ablate.records.folder import StudyFolder
@@ -25,10 +25,7 @@ def verdicts(folder: Path) -> str:
 def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
     write: Callable[..., Path], tmp_path: Path
 ) -> None:
-    study = write(STUDY)
-    with_database(tmp_path / "results/store")
-    found = ablate("run", study, "--jobs", "0", cwd=tmp_path)
-    assert found.returncode == 0, found.stderr
+    run_here(write(STUDY))
     folder = StudyFolder(tmp_path / "results", "toy")
     facts = folder.facts()
     assert facts.looks == [2, 4, 6]
@@ -44,7 +41,6 @@ def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
 
     other = tmp_path / "killed"
     other.mkdir()
-    with_database(other / "results/store")
     slow = other / "study.yaml"
     slow.write_text(STUDY + "training: {seconds: 0.1}\n")
     driver = start(slow)
@@ -54,8 +50,7 @@ def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
         os.killpg(driver.pid, signal.SIGKILL)
         driver.communicate()
     kept = records(other)
-    done = ablate("run", slow, cwd=other)
-    assert done.returncode == 0, done.stderr
+    run_here(slow)
     assert verdicts(other) == verdicts(tmp_path)
     now = records(other)
     assert len(now) == len(records(tmp_path))

@@ -1,12 +1,11 @@
-"""`speed:` and `target:`: what cannot be timed, or reached, is refused with its line, before anything trains."""
+"""`speed:` and `target:` of a study."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import TOY
+from harness import TOY, problems
 
-from ablate.base.errors import StudyError
 from ablate.study.document import read_document
 from ablate.study.experiment import facts_of
 from ablate.study.prepare import prepare, resolved_text
@@ -18,32 +17,14 @@ plugins: [{TOY}]
 task: {{name: coin}}
 factors: {{model.noise: [0.2]}}
 """
-UNTIMED = (
-    f"name: rated\nworkload: rated\nplugins: [{TOY.with_name('rated.py')}]\nfactors: {{model.limit: [0.1]}}\n"
-)
 
 
-def problems(path: Path) -> list[str]:
-    with pytest.raises(StudyError) as caught:
-        prepare(path)
-    return [str(problem).replace(f"{path}:", "line ") for problem in caught.value.problems]
-
-
-@pytest.mark.parametrize(
-    ("factors", "where"),
-    [
-        ("factors: {model.width: [10]}", "factors.model.width"),
-        ("variants: {long: {model.width: 10}}", "variants.long.model.width"),
-        ("variants: {long: {model: {width: 10}}}", "variants.long"),
-    ],
-)
-def test_sizes_are_not_what_is_compared(write: Callable[..., Path], factors: str, where: str) -> None:
-    text = STUDY.replace("factors: {model.noise: [0.2]}", factors)
+def test_sizes_are_not_what_is_compared(write: Callable[..., Path]) -> None:
+    """What else is refused, tests/freeze/refused.jsonl has."""
+    text = STUDY.replace("model.noise: [0.2]", "model.width: [10]")
     (problem,) = problems(write(text + "speed: {over: {model.width: [4, 8, 16]}}\n"))
     rule = "is what `speed` times every variant over, so that no variant can have a model.width of its own"
-    assert problem.startswith(f"line 5: {where}: {rule}. Take it out, or compare model.width without"), (
-        problem
-    )
+    assert problem.startswith(f"line 5: factors.model.width: {rule}. Take it out"), problem
 
 
 def test_a_section_is_read_in_order_and_survives_the_resolved_study(write: Callable[..., Path]) -> None:

@@ -87,10 +87,7 @@ def test_only_the_second_step_counts() -> None:
     assert peak_of_step(lambda: Once().operations()) == pytest.approx(Once().known, rel=0.05)
 
 
-def test_without_a_step_there_is_none() -> None:
-    assert peak_of_step(dict) is None
-
-
-def test_without_tensors_there_is_none() -> None:
+def test_without_a_step_or_without_tensors_there_is_none() -> None:
     """Of no bytes there is no ratio."""
+    assert peak_of_step(dict) is None
     assert peak_of_step(lambda: {"step": Operation(lambda: sum(range(9)), 1, 1)}) is None
