@@ -33,20 +33,8 @@ def altered(folder: Path, old: str, new: str) -> str:
     [
         ("", "", 1, "few", ["inconclusive"] * 3),
         ('model["noise"] * float(np.mean(draws))', "0", 3, "", ["supported"] + ["inconclusive"] * 2),
-        (
-            VALUE,
-            ODD.format("float('nan')", ""),
-            2,
-            "incomplete",
-            ["inconclusive"] * 3,
-        ),
-        (
-            VALUE,
-            ODD.format("float('inf')", " and trial.seed"),
-            3,
-            "incomplete",
-            ["inconclusive"] * 3,
-        ),
+        (VALUE, ODD.format("float('nan')", ""), 2, "incomplete", ["inconclusive"] * 3),
+        (VALUE, ODD.format("float('inf')", " and trial.seed"), 3, "incomplete", ["inconclusive"] * 3),
         (
             'training["fault"] if trial.seed ==',
             '"raise" if model["effect"] and trial.seed ==',

@@ -216,10 +216,3 @@ def test_on_the_command_line_it_asks_or_wants_yes(results: Path, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     assert len(stored(results)) == 9
     assert run_in(tmp_path).trained == 0
-
-
-def test_a_folder_without_a_store_is_refused(tmp_path: Path) -> None:
-    done = ablate_here("clean", "--results", "nowhere", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "nowhere: has no store of trials; name another folder with --results" in done.stderr
-    assert not (tmp_path / "nowhere").exists()

@@ -9,7 +9,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 from made_evidence import claim, study
@@ -108,16 +107,6 @@ def test_nothing_in_common(published: Path) -> None:
     first = "No planned comparison is in both; 2 comparisons only in A; 1 comparison only in B"
     assert done.output.startswith(first)
     assert "Comparisons only in A: a; same." in done.output
-
-
-def test_a_task_is_named_where_one_study_has_several(published: Path, tmp_path: Path) -> None:
-    found = evidence(0.05)
-    (task,) = found.facts.tasks
-    trials = pd.concat([found.trials, found.trials.assign(task="second", id=found.trials["id"] + "2")])
-    more = dataclasses.replace(found, trials=trials)
-    save(more, tmp_path / "two" / "x", tasks=[task, dataclasses.replace(task, name="second")])
-    done = call(published, "x", tmp_path / "two" / "x")
-    assert "Comparisons only in B: a (second); same (second)." in flat(done.output)
 
 
 def test_rules_of_a_verdict_that_differ_are_named(published: Path, tmp_path: Path) -> None:

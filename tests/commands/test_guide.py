@@ -32,13 +32,6 @@ def test_a_page_begins_with_its_title_and_a_line_about_it_and_is_shown_whole(top
     assert {line.strip() for line in code.splitlines()} <= {line.strip() for line in shown.splitlines()}
 
 
-def test_a_new_page_is_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "mine.md").write_text("# Mine\n\nA page of mine.\n\nSee [this](https://example.org).\n")
-    monkeypatch.setattr(guide, "PAGES", tmp_path)
-    assert topics() == ["mine"]
-    assert about("mine") == "A page of mine."
-
-
 def test_a_page_is_shown_without_escape_sequences_where_nobody_reads(tmp_path: Path) -> None:
     done = ablate("guide", "verdicts", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-import pytest
 
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Outcome
@@ -38,13 +37,3 @@ def test_every_trial_leaves_what_each_test_example_gave(run: Run) -> None:
     before = StudyFolder.at(folder).stamps()
     (folder / "examples.parquet").unlink()
     assert StudyFolder.at(folder).stamps() != before
-
-
-@pytest.mark.slow
-def test_another_task_leaves_none(run: Run) -> None:
-    folder = run(STUDY)[0].folder
-    task = "{name: recall, validation_size: 64, test_size: 64}"
-    fresh = STUDY.replace("{name: digits, train_size: 100, validation_size: 100, test_size: 90}", task)
-    assert run(fresh)[0].folder == folder
-    assert not (folder / "examples.parquet").exists()
-    assert len(StudyFolder.at(folder).evidence().examples) == 0

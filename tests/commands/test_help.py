@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pytest
 
 import ablate.commands
 from ablate.cli import main
@@ -47,25 +46,6 @@ def test_a_command_is_called_as_its_file_is() -> None:
     files = {path.stem for folder in folders for path in folder.glob("*.py")}
     files -= {"__init__", "results"}
     assert {command.name for command in main.commands.values()} == set(main.commands) == files
-
-
-@pytest.mark.parametrize("name", main.commands)
-def test_every_command_says_in_a_line_what_it_does(name: str) -> None:
-    line = main.commands[name].get_short_help_str(80)
-    assert line.endswith(".")
-    assert not line.endswith("...")
-    listing = main.get_help(click.Context(main, info_name="ablate", terminal_width=80))
-    assert re.search(rf"^  {name} +{re.escape(line)}$", listing, re.MULTILINE)
-
-
-def test_every_option_has_a_help_text_and_every_argument_is_explained() -> None:
-    for name, parameter in parameters():
-        if isinstance(parameter, click.Option):
-            assert (parameter.help or "").endswith((".", ").")), parameter
-        else:
-            words = set(re.findall(r"\w+", main.commands[name].help or ""))
-            metavar = parameter.make_metavar(click.Context(main)).strip("[]")
-            assert {metavar, parameter.name.upper()} & words
 
 
 def test_readme_guide_and_helps_name_no_option_that_is_not_there() -> None:

@@ -70,24 +70,6 @@ def test_a_run_and_a_report_say_the_same_as_the_files(call: Call, made: Path, wo
     assert found["answer"] == (made / "results/toy/answer.txt").read_text().splitlines()
 
 
-def test_a_plan_says_what_it_prints(call: Call) -> None:
-    done = call("plan", "study.yaml", "--json", "--detect", "0.1")
-    found = strict_json(done.stdout)
-    assert done.exit_code == 0
-    assert [(row["variant"], row["trials"], row["cached"]) for row in found["variants"]] == [
-        (name, 3, 3) for name in ("baseline", "model.effect=0.2", "model.noise=0.3", "placebo")
-    ]
-    assert (found["to_train"], found["expected_seconds"]) == (0, 0)
-    power = found["power"]
-    assert (power["seeds"], power["comparisons"], power["level"]) == (3, 3, pytest.approx(0.05 / 3))
-    (task,) = power["tasks"]
-    assert [one["pairs"] for one in task["prospects"]] == [3, 3]
-    needed = max(one["seeds"] for one in task["prospects"])
-    assert power["asked"]["seeds"] == needed
-    assert power["asked"]["trials"] == 4 * needed
-    assert power["asked"]["to_train"] == 4 * (needed - 3)
-
-
 @pytest.mark.parametrize(
     ("words", "part"),
     [
@@ -107,25 +89,6 @@ def test_what_cannot_be_done_is_an_object_too(call: Call, words: str, part: str)
     assert part in done.stderr
     assert all(problem in found["error"] for problem in found["problems"])
     assert bool(found["problems"]) == ("problem" in found["error"])
-
-
-@pytest.mark.parametrize(
-    ("options", "code", "said"),
-    [
-        ((), 0, []),
-        (("--gate",), 0, []),
-        (("--strict",), 3, ["inconclusive: model.noise=0.3 beats baseline on accuracy"]),
-        (("--strict", "--gate", "--json"), 3, ["inconclusive: model.noise=0.3 beats baseline on accuracy"]),
-    ],
-)
-def test_a_gate_lets_pass_what_is_not_refuted(
-    call: Call, options: tuple[str, ...], code: int, said: list[str]
-) -> None:
-    done = call("run", "study.yaml", *options)
-    assert done.exit_code == code
-    assert [line for line in done.stderr.splitlines() if line.startswith("inconclusive: ")] == said
-    if "--json" in options:
-        assert strict_json(done.stdout)["exit_code"] == code
 
 
 def test_a_refuted_claim_wins_and_one_that_came_late_counts(call: Call, ran: Path, tmp_path: Path) -> None:

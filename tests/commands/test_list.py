@@ -11,8 +11,7 @@ from ruamel.yaml import YAML
 
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
-from ablate.report.parts import describe, kind
-from ablate.study.json_schema import fields
+from ablate.report.parts import describe
 
 PLUGIN = '''
 from typing import Annotated, Any, Literal
@@ -152,32 +151,10 @@ def test_what_is_not_registered_is_named(slot: str, name: str | None, message: s
         describe(slot, name)
 
 
-def test_kinds_of_values() -> None:
-    assert kind({}) == "anything"
-    assert kind({"type": "integer", "minimum": 1, "maximum": 5}) == "whole number at least 1 and at most 5"
-    mixer = fields(CATALOGUE.get("mixer", "attention").Config)  # type: ignore[attr-defined]
-    assert kind(mixer["value"]) == "value: full, low_rank(rank), shared_kv"
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (
-            "import json\nraise ValueError('no')\n",
-            "own.py: fails when it is loaded: ValueError: no (own.py:2). Correct",
-        ),
-        (
-            "from ablate import register\n\n\n@register('norm', 'layer')\nclass Own:\n    pass\n",
-            "components.norms.LayerNorm; choose another name (own.py:4)",
-        ),
-    ],
-)
 @pytest.mark.parametrize("command", ["list", "schema"])
-def test_a_plugin_that_fails_is_named_with_its_line(
-    command: str, source: str, message: str, tmp_path: Path
-) -> None:
-    (tmp_path / "own.py").write_text(source)
+def test_a_plugin_that_fails_is_named_with_its_line(command: str, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("import json\nraise ValueError('no')\n")
     done = ablate_here(command, "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 2
-    assert message in done.stderr
+    assert "own.py: fails when it is loaded: ValueError: no (own.py:2). Correct" in done.stderr
     assert "Traceback" not in done.stderr

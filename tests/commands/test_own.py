@@ -190,13 +190,6 @@ def test_data_that_are_too_few_are_refused_by_the_task(
     assert message in str(caught.value)
 
 
-@pytest.mark.parametrize("call", [[], ["x", "--from", "y"], ["x", "--part", "norm", "--task", "y"]])
-def test_a_call_that_means_nothing(call: list[str]) -> None:
-    done = CliRunner().invoke(main, ["new", *call])
-    assert done.exit_code == 2
-    assert "Give NAME, or --part SLOT NAME, or --task NAME [--from FILE]." in done.output
-
-
 def test_an_exception_where_no_stage_expects_it_names_the_file_and_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

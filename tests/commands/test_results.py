@@ -1,7 +1,5 @@
 """`ablate.run` and `ablate.load`: a study as a dict, options by name."""
 
-import inspect
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +10,6 @@ from ruamel.yaml import YAML
 
 import ablate
 from ablate.base.errors import AblateError, StudyError
-from ablate.route.options import Options
 from ablate.study.prepare import prepare
 
 TOY_DICT: dict[str, Any] = {
@@ -71,12 +68,6 @@ def test_the_mistakes_of_a_dict_name_their_place_in_it(here: Path) -> None:
 
 
 def test_options_have_names(here: Path) -> None:
-    named = inspect.signature(ablate.run).parameters
-    options = {field.name: field.default for field in fields(Options)}
-    assert all(f"    {name}: " in ablate.run.__doc__ or name == "sweep" for name in options)
-    assert {n: p.default for n, p in named.items() if n in options and n != "results"} == {
-        name: default for name, default in options.items() if name != "results"
-    }
     with pytest.raises(TypeError, match="workers"):
         ablate.run(TOY_DICT, workers=1)
     with pytest.raises(AblateError, match="jobs: must be a whole number; given -1; allowed: at least 0"):

@@ -14,8 +14,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from harness import clean_here, report_here, run_here, stored
-from scipy.stats import ttest_rel
-from searching import GRID, PEAK_STUDY, SWEEP, TIMES, prepared, train
+from searching import GRID, PEAK_STUDY, SWEEP, TIMES
 
 import ablate
 from ablate.base.errors import AblateError
@@ -191,20 +190,6 @@ def test_a_failed_setting_ends_the_search_until_it_is_mended(
     pd.testing.assert_frame_equal(mended, frame(whole))
 
 
-@pytest.mark.slow
-def test_diverged_settings_are_an_outcome_and_told_as_such(sweep: Sweep) -> None:
-    text = FAULTY.replace("FAULT", "diverge") + LOW
-    outcome, printed = sweep(text)
-    table = frame(outcome.folder)
-    diverged = table[table.status == "diverged"]
-    assert 0 < len(diverged) < 8
-    assert set(diverged.score) == {-9.0}
-    assert (diverged.diverged == 2).all()
-    assert not outcome.failed
-    assert "diverged: the peak left the numbers" in printed
-    assert sweep(text)[0].trained == 0
-
-
 def test_a_search_without_any_value_has_no_winner_and_says_so(sweep: Sweep) -> None:
     outcome, printed = sweep(FAULTY.replace("FAULT", "diverge").replace("above: 0.0", "above: -9"))
     assert "warning: no setting of the search has a value, so there is no winner" in printed
@@ -331,54 +316,3 @@ def test_other_versions_cost_what_they_suggest_otherwise(sweep: Sweep, swept: Pa
     outcome, printed = sweep()
     assert "costs at most 16 trainings" in printed
     assert outcome.trained == 1
-
-
-A_A = f"""{PEAK_STUDY.replace("seeds: 3", "seeds: 6")}training: {{lr: 1e-3, noise: 0.1}}
-search:
-  over: {{model.twin: {{int: [1, 20]}}}}
-  sampler: grid
-  seeds: 2
-"""
-"""Twenty settings that differ in their noise alone, and the baseline, which is one more."""
-
-
-def test_the_best_of_twenty_twins_looks_better_than_it_is(write: Callable[..., Path]) -> None:
-    """The winner's curse: over 60 searches, on seeds that chose and on seeds that did not."""
-    gains, fresh, better = [], [], 0
-    experiment = prepared(write(A_A))
-    base = experiment.variants[0].configs[0]
-    for repetition in range(60):
-        # A baseline of its own: repetitions that shared one would err together.
-        baseline = experiment.patched(base, {"model.twin": 100 * repetition})
-        means = {}
-        for twin in range(1, 21):
-            config = experiment.patched(base, {"model.twin": 100 * repetition + twin})
-            values = [
-                train(experiment, experiment.trial(config, s)).metrics["validation_score"]
-                for s in (10000, 10001)
-            ]
-            means[twin] = float(np.mean(values))  # type: ignore[arg-type]
-        best = max(means, key=means.__getitem__)
-        winner = experiment.patched(base, {"model.twin": 100 * repetition + best})
-        truth = -0.2 - 0.09
-        gains.append(means[best] - truth)
-        judged = [
-            [train(experiment, experiment.trial(config, seed)).metrics["score"] for seed in range(6)]
-            for config in (winner, baseline)
-        ]
-        fresh.append(float(np.mean(judged[0])) - truth)
-        better += bool(ttest_rel(*judged, alternative="greater").pvalue < 0.025)
-    assert np.mean(gains) > 0.08
-    assert abs(np.mean(fresh)) < 3 * 0.1 / np.sqrt(6 * 60)
-    # Each of 60 is `better` with probability .025: more than 6 has one of 500.
-    assert better <= 6
-
-
-@pytest.mark.slow
-def test_the_report_of_twins_says_what_fresh_seeds_made_of_the_winner(sweep: Sweep) -> None:
-    outcome, _ = sweep(A_A)
-    table = load(outcome.folder).trials
-    winner = table[table.chosen == "winner"].iloc[0]
-    assert winner.score == table.score.max() > -0.2 - 0.09 + 0.05
-    results = ablate.load(outcome.folder)
-    assert list(results.comparisons[~results.comparisons.exploratory].verdict) != ["better"]

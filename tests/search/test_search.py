@@ -247,26 +247,20 @@ def test_diverged_settings_have_the_value_of_guessing_and_are_told_as_such(
     assert diverged.score.tolist() == pytest.approx([np.mean(values) for values in diverged["values"]])
 
 
-def test_every_trial_is_a_row_whatever_becomes_of_it(write: Callable[..., Path]) -> None:
-    experiment = prepared(write(FAULTY.replace("FAULT", "diverge")), search__objectives="[loss]")
-    search = search_of(experiment)
-    drive(search, experiment, {})
-    frame = frame_of(search)
-    assert list(frame.number) == list(range(12))
-    # No guess is known of the loss: the worst there is, which never wins.
-    assert set(frame[frame.status == "diverged"].loss) == {np.inf}
-    assert set(frame.status) == {"completed", "diverged"}
-
-
 @pytest.mark.parametrize("sampler", ["tpe", "gp", "cmaes", "nsga2"])
-def test_samplers_bear_worst_values(write: Callable[..., Path], sampler: str) -> None:
+def test_samplers_bear_worst_values_and_every_trial_is_a_row(
+    write: Callable[..., Path], sampler: str
+) -> None:
     text = SWEEP.replace("trials: 8", "trials: 20").replace("seeds: 2", "seeds: 1")
     text += "training: {fault: diverge, above: 0.0}\n"
     experiment = prepared(write(text), search__objectives="[loss]", search__sampler=sampler)
     search = search_of(experiment)
     drive(search, experiment, {})
     frame = frame_of(search)
+    assert list(frame.number) == list(range(20))
     assert set(frame.status) == {"completed", "diverged"}
+    # No guess is known of the loss: the worst there is, which never wins.
+    assert set(frame[frame.status == "diverged"].loss) == {np.inf}
     assert np.isfinite(frame.loss).any()
 
 

@@ -10,6 +10,8 @@ from ablate.core.speed import Operation
 from ablate.features.speed.measuring import peak_of_step
 
 MB = 1 << 20
+ADAMW = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.0, "eps": 1e-8}
+ADAMW |= {"amsgrad": False, "maximize": False}
 
 
 class Perceptron:
@@ -43,13 +45,7 @@ class Perceptron:
             self.moments[1::2],
             [],
             [torch.ones(()) for _ in self.weights],
-            lr=1e-3,
-            beta1=0.9,
-            beta2=0.999,
-            weight_decay=0.0,
-            eps=1e-8,
-            amsgrad=False,
-            maximize=False,
+            **ADAMW,
         )
 
     @property
