@@ -124,6 +124,15 @@ def report_here(folder: Path, results: Path | None = None) -> str:
     return str(console.file.getvalue())
 
 
+def made_again_alone(folder: Path, elsewhere: Path) -> None:
+    """The report of a results folder is the same when it is made from a copy of the folder, without a store."""
+    alone = elsewhere / folder.name
+    shutil.copytree(folder, alone, ignore=shutil.ignore_patterns("report.html", "comparisons.csv", "figures"))
+    report_here(alone)
+    for name in ("report.html", "comparisons.csv", "claims.csv"):
+        assert (alone / name).read_bytes() == (folder / name).read_bytes()
+
+
 def clean_here(results: Path, agree: bool | Callable[[], bool] = True) -> tuple[str, str]:
     """Cleans the store of a results folder; what was said, and what was warned of."""
     from ablate.commands.clean import clean

@@ -9,12 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from drivers import records
-from harness import TOY_STUDY, ablate_here, report_here
+from harness import TOY_STUDY
 from searching import PEAK_STUDY
 
 from ablate.base.errors import StudyError
-from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Outcome
 
@@ -83,48 +81,6 @@ def test_another_study_of_the_same_name_is_refused_with_both_paths(
         assert f"{other}:2: name: " in str(caught.value)
         assert str(made / "study.yaml") in str(caught.value)
     assert content(made) == before
-
-
-@pytest.mark.slow
-def test_files_of_one_study_take_its_place(run: Run, ran: Path, tmp_path: Path) -> None:
-    (tmp_path / "elsewhere").mkdir()
-    moved = (tmp_path / "study.yaml").rename(tmp_path / "elsewhere" / "moved.yaml")
-    moved.write_text(TOY_STUDY.replace("[0.2]", "[0.4]"))
-    # Its resolved file, and that of a run that differs from it, belong to it.
-    for study, options, name in (
-        (moved, {}, "toy"),
-        (ran / "toy/study.yaml", {}, "toy"),
-        (ran / "toy/study.yaml", {"seeds": 2}, "toy@seeds=2"),
-        (ran / "toy@seeds=2/study.yaml", {}, "toy@seeds=2"),
-        (moved, {"seeds": 2}, "toy@seeds=2"),
-    ):
-        assert run(study, results=ran, **options)[0].folder == ran / name
-        sources = {folder.facts().source for folder in StudyFolder.all(ran)}
-        assert sources == {"../../elsewhere/moved.yaml"}
-
-
-@pytest.mark.slow
-def test_the_other_commands_take_the_name_of_such_a_report(run: Run, ran: Path, tmp_path: Path) -> None:
-    outcome, _ = run(STUDY, seeds=2)
-    folder = StudyFolder.at(outcome.folder)
-    page = folder.report_file.read_bytes()
-    folder.report_file.unlink()
-    report_here(Path("toy@seeds=2"), ran)
-    assert folder.report_file.read_bytes() == page
-    assert b"Differs from the study" in page
-    shown = show(next(iter(folder.ids())), ran, print)
-    assert f"ablate run {folder.study_file} --only" in shown
-    command = next(line for line in shown.splitlines() if str(folder.study_file) in line).split()
-    before = content(ran / "toy") | content(folder.path)
-    done = ablate_here(*command[1:], "--jobs", "0", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert content(ran / "toy") | content(folder.path) == before
-    assert len(StudyFolder.all(ran)) == 3
-    for arguments in (["plan", folder.study_file], ["clean", "--yes"], ["list", "results"]):
-        done = ablate_here(*arguments, "--results", ran, cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-    assert "toy@seeds=2" in done.stdout
-    assert len(records(tmp_path)) == 9
 
 
 def test_the_fast_path_finds_a_report_beside_without_torch(run: Run, ran: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY, TOY_STUDY, plan_here, report_here
+from harness import TOY, TOY_STUDY, made_again_alone, plan_here, report_here
 
 import ablate
 from ablate.base.errors import AblateError, StudyError
@@ -76,7 +76,7 @@ def test_a_run_leaves_what_the_design_names(run: Run, tmp_path: Path) -> None:
     assert late["exploratory"] == "True"
 
 
-def test_the_same_run_again_trains_nothing_and_writes_nothing(run: Run, ran: Path) -> None:
+def test_the_same_run_again_trains_nothing_and_writes_nothing(run: Run, ran: Path, tmp_path: Path) -> None:
     def times() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in ran.rglob("*") if path.is_file()}
 
@@ -86,6 +86,7 @@ def test_the_same_run_again_trains_nothing_and_writes_nothing(run: Run, ran: Pat
     assert "Nothing to train" in printed
     assert "effect 0.2" in printed
     assert times() == before
+    made_again_alone(ran / "toy", tmp_path / "elsewhere")
     resolved = ran / "toy/study.yaml"
     assert "seconds: 0.0" in resolved.read_text()
     assert run(resolved, results=ran)[0].trained == 0
@@ -208,17 +209,6 @@ def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(
     assert not (tmp_path / "results/toy/figures").exists()
     assert "the toy diverged" in (tmp_path / "results/toy/report.md").read_text()
     assert run(text)[0].trained == 0
-
-
-def test_the_report_is_made_again_from_the_results_folder_alone(ran: Path, tmp_path: Path) -> None:
-    folder = ran / "toy"
-    kept = {name: (folder / name).read_bytes() for name in ("report.html", "comparisons.csv", "claims.csv")}
-    alone = folder.rename(tmp_path / "toy")
-    shutil.rmtree(ran)
-    for name in kept:
-        (alone / name).unlink()
-    report_here(Path("toy"), tmp_path)
-    assert {name: (alone / name).read_bytes() for name in kept} == kept
 
 
 @pytest.mark.parametrize("fault", ["truncated", "foreign", "no curves"])

@@ -149,14 +149,7 @@ def test_the_grid_replaces_the_rate_that_a_search_has_chosen(run: Run, folder: S
     assert not set(evidence.frames["stress"].id) & set(evidence.trials.id)
     assert len(evidence.frames["stress"]) == 12
     sweep = over.replace(", untuned: off", "")
-    run(STUDY + GRID + f"search: {sweep}\n", sweep=True)
-    stress = StudyFolder(folder.results, "rated@sweep").evidence().frames["stress"]
+    outcome, _ = run(STUDY + GRID + f"search: {sweep}\n", sweep=True)
+    stress = StudyFolder.at(outcome.folder).evidence().frames["stress"]
     assert set(stress.variant) == {"baseline", "winner"}
     assert len(stress) == 12
-
-
-@pytest.mark.slow
-def test_results_are_those_of_any_number_of_jobs(run: Run, made: Path, folder: StudyFolder) -> None:
-    run(MADE, jobs=2)
-    alone = StudyFolder(made / "results", "rated").evidence().frames["stress"]
-    pd.testing.assert_frame_equal(folder.evidence().frames["stress"], alone)

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import optuna
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from harness import clean_here, report_here, run_here, stored
+from harness import clean_here, made_again_alone, run_here, stored
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES
 
 import ablate
@@ -117,18 +116,6 @@ def test_the_table_is_the_same_whatever_the_number_of_workers(
 ) -> None:
     tables = [frame(sweep(study, jobs=jobs, results=tmp_path / f"r{jobs}")[0].folder) for jobs in (0, 2)]
     pd.testing.assert_frame_equal(*tables)
-
-
-@pytest.mark.slow
-def test_more_trials_go_on_and_fewer_look_at_the_first(sweep: Sweep, swept: Path) -> None:
-    first = frame(swept)
-    outcome, _ = sweep(sets=["search.trials=12"])
-    assert outcome.trained - 2 * 4 in (0, 3), "a better winner is judged as well"
-    more = frame(outcome.folder)
-    same = [name for name in first.columns if name not in ("chosen", "front")]
-    pd.testing.assert_frame_equal(more[same].head(8), first[same])
-    assert len(more) == 12
-    assert len(frame(sweep(sets=["search.trials=5"])[0].folder)) == 5
 
 
 @pytest.mark.slow
@@ -245,18 +232,6 @@ def test_clean_keeps_the_trials_of_a_sweep_whatever_it_knows_them_by(sweep: Swee
     assert sweep()[0].trained == 0
 
 
-@pytest.mark.slow
-def test_clean_keeps_what_a_run_or_a_larger_search_would_need(sweep: Sweep, tmp_path: Path) -> None:
-    study = SWEEP.replace("trials: 8", "trials: 3").replace("seeds: 2", "seeds: 1")
-    study += "factors: {model.x: [0.5]}\n"
-    sweep(study, sweep=False)
-    sweep(study)
-    sweep(study, sets=["search.trials=2"])
-    assert "nothing to remove" in clean_here(tmp_path / "results")[0]
-    assert sweep(study, sweep=False)[0].trained == 0
-    assert sweep(study)[0].trained == 0
-
-
 def test_other_commands_know_a_sweep(made: Path, tmp_path: Path) -> None:
     results = made / "results"
     trials = ablate.load(results / "peaks").trials
@@ -265,12 +240,7 @@ def test_other_commands_know_a_sweep(made: Path, tmp_path: Path) -> None:
         (frame(results / "peaks").ids[3][1], "setting 003 on peak, seed 10001"),
     ):
         assert f"peaks: {place}" in show(trial, results, pytest.fail)
-    alone = Path(shutil.copytree(results / "peaks", tmp_path / "peaks"))
-    kept = {name: (alone / name).read_bytes() for name in ("report.html", "comparisons.csv")}
-    for name in kept:
-        (alone / name).unlink()
-    report_here(Path("peaks"), tmp_path)
-    assert {name: (alone / name).read_bytes() for name in kept} == kept
+    made_again_alone(results / "peaks", tmp_path)
 
 
 @pytest.mark.slow

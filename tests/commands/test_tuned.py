@@ -1,13 +1,12 @@
 """`tune:` from study to report: equal budgets on seeds that judge nothing, and what is judged afterwards."""
 
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import clean_here, report_here, stored
+from harness import clean_here, made_again_alone, stored
 from searching import PEAK_STUDY
 
 import ablate
@@ -47,7 +46,9 @@ def load(folder: Path) -> SearchTable:
     return searched
 
 
-def test_every_variant_is_given_the_same_and_its_best_is_judged_on_seeds_that_never_tuned(made: Path) -> None:
+def test_every_variant_is_given_the_same_and_its_best_is_judged_on_seeds_that_never_tuned(
+    made: Path, tmp_path: Path
+) -> None:
     folder = made / "results/peaks"
     searched, results = load(folder), ablate.load(folder)
     table = searched.trials
@@ -74,6 +75,7 @@ def test_every_variant_is_given_the_same_and_its_best_is_judged_on_seeds_that_ne
     assert len(untuned) == len(tuned) == 4 * 3
     assert untuned.score.mean() < tuned.score.mean()
     assert (tuned.score > -1.5).all(), "the learning rate that is given is far from the best"
+    made_again_alone(folder, tmp_path)
 
 
 def test_the_same_run_again_trains_nothing_and_clean_keeps_what_tuned(tuned: Path, run: Run) -> None:
@@ -84,15 +86,6 @@ def test_the_same_run_again_trains_nothing_and_clean_keeps_what_tuned(tuned: Pat
     (tuned.parent / "store/studies/peaks.json").unlink()
     said = f"{tuned.parent}/store: nothing to remove; all 64 trials belong to a study."
     assert clean_here(tuned.parent) == (said, "")
-
-
-def test_the_report_is_made_again_from_the_folder_alone(made: Path, tmp_path: Path) -> None:
-    alone = Path(shutil.copytree(made / "results/peaks", tmp_path / "peaks"))
-    kept = {name: (alone / name).read_bytes() for name in ("report.html", "comparisons.csv")}
-    for name in kept:
-        (alone / name).unlink()
-    report_here(Path("peaks"), tmp_path)
-    assert {name: (alone / name).read_bytes() for name in kept} == kept
 
 
 @pytest.mark.slow
