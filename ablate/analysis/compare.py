@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.contrast import Contrast, unseen
-from ablate.analysis.estimates import Mean, Rate
+from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Look, Pair, at_looks, level, p_sequential, pairs
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
 from ablate.analysis.measures import Measure
-from ablate.analysis.paired import NAN, mean_of, seeds_needed
+from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence
@@ -71,9 +71,9 @@ class Compared:
         return self.runs.facts.margin if self.metric == self.runs.facts.metric else None
 
     @cached_property
-    def estimate(self) -> Mean | Rate:
+    def estimate(self) -> Differences | Rate:
         """Of what is described, the plain mean."""
-        return self.contrast.estimate(self.margin) if self.judged else Mean(self.contrast.differences)
+        return self.contrast.estimate(self.margin) if self.judged else self.contrast.differences
 
     @cached_property
     def decision(self) -> Row:
@@ -93,7 +93,7 @@ class Compared:
         planned = facts.looks or [len(facts.seeds)]
         last = level(facts, Look(len(planned), len(planned), planned[-1])) if self.judged else self.alpha
         found = self.estimate.mde(last, planned[-1] if facts.looks and self.judged else None)
-        return np.inf if isinstance(self.estimate, Mean) and span is not None and found > span else found
+        return np.inf if isinstance(self.estimate, Differences) and span is not None and found > span else found
 
     @property
     def reason(self) -> Reason | None:
@@ -102,7 +102,7 @@ class Compared:
         if self.decision.verdict == "equivalent" and not c.by_rate:
             untested = {} if c.metric.span is not None else {"untested": 1.0}
             return Reason("unseen", {"failures": unseen(c.n), **untested})
-        if why is None or why.code != "open" or not isinstance(self.estimate, Mean):
+        if why is None or why.code != "open" or not isinstance(self.estimate, Differences):
             return why
         seeds, on_all = (seeds_needed(of, self.alpha, self.margin) for of in (d, replace(d, examples=None)))
         if np.isinf(seeds) and np.isfinite(on_all):

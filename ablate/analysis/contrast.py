@@ -7,12 +7,12 @@ solution or do not, a mean over seeds is a rate in disguise: the seeds that only
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
-from ablate.analysis.estimates import Mean, Rate
+from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats
 from ablate.analysis.runs import Side, solving_metric
 from ablate.core.facts import TaskFacts
@@ -101,11 +101,11 @@ class Contrast:
         a, b = self.solved or (np.zeros(0, bool), np.zeros(0, bool))
         return int((a & ~b).sum()), int((b & ~a).sum())
 
-    def estimate(self, margin: float | None = None) -> Mean | Rate:
+    def estimate(self, margin: float | None = None) -> Differences | Rate:
         """What is judged; `margin` is the one that the study declares for the metric."""
         blocks = tuple(self.blocks(margin or 0.0))
         if not self.by_rate or self.solved is None:
-            return Mean(self.differences, blocks)
+            return replace(self.differences, blocks=blocks)
         span = self.metric.span if self.on_this_metric else None
         alike = self.solved[0] == self.solved[1]
         same = self.differences.on(alike) if len(alike) == self.n else Differences.between([], [])

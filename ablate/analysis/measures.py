@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ablate.analysis.contrast import Contrast, overlap, smallest_difference
-from ablate.analysis.estimates import Mean, Rate
+from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import NOT_RUN, Runs, Side
 from ablate.core.derived import Derived, Kind, Offer
@@ -50,13 +50,13 @@ class Measure:
             return Side(runs, variant, alone)
         return _DerivedSide(runs, variant, alone, self.derived, seen)
 
-    def estimate(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean | Rate:
+    def estimate(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Differences | Rate:
         """Of A and B, or of the four groups of an interaction, as `Claim.sides` has them; the mean over variants."""
         margin = runs.facts.margin if self.name == runs.facts.metric else None
         if self.kind == "spread":
             return self._spread(runs, groups)
         if self.derived is not None and self.derived.estimate is not None:
-            found: Mean | Rate = self.derived.estimate(self, runs, groups)
+            found: Differences | Rate = self.derived.estimate(self, runs, groups)
             return found
         return self.contrast(runs, groups).estimate(margin)
 
@@ -67,7 +67,7 @@ class Measure:
         of_task = self.name in self.task.metrics
         return Contrast.between(plus, minus, self.name, of_task=of_task, counted=self.kind == "rate")
 
-    def _spread(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean:
+    def _spread(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Differences:
         """The mean over seeds of how much nearer A is to its median than B to its own (Brown and Forsythe 1974)."""
         sides = [[runs.of(name, self.task) for name in names] for names in groups[:2]]
         c = Contrast.between(sides[:1], sides[1:], runs.facts.metric)
@@ -75,12 +75,12 @@ class Measure:
         step = c.metric.resolution or smallest_difference(np.concatenate([c.a, c.b]))
         d = Differences.between(b.mean(axis=0), a.mean(axis=0), step, overlap=overlap(self.task))
         if len(groups) > 2 or max(map(len, groups)) > 1:
-            return Mean(d, [Block(Reason("several"))])
+            return replace(d, blocks=[Block(Reason("several"))])
         # Its own runs are no measure of what a diverged one would have spread.
         blocks = [replace(block, wholly=True) for block in c.blocks() if block.reason.code in _OF_SPREADS]
         if d.all_zero and c.n:
             blocks.append(Block(Reason("degenerate", {"n": c.n})))
-        return Mean(d, few(blocks, "n", c.n, LEAST_SPREAD))
+        return replace(d, blocks=few(blocks, "n", c.n, LEAST_SPREAD))
 
 
 _OF_SPREADS = ("incomplete", "unstable", "ceiling")

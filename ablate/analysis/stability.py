@@ -12,11 +12,12 @@ import pandas as pd
 from ablate.analysis.estimates import clopper_pearson
 from ablate.analysis.judge import p_of
 from ablate.analysis.measures import Measure, measure_of
-from ablate.analysis.paired import NAN, Interval, mean_interval
+from ablate.analysis.paired import NAN, mean_interval
 from ablate.analysis.power import ALPHA, sd_interval
 from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence, Facts, TaskFacts
 from ablate.core.feature import derived
+from ablate.core.reason import Interval
 
 COLUMNS = (
     *("variant", "baseline", "task", "metric", "kind", "n", "mean_variant", "mean_baseline"),
@@ -83,7 +84,7 @@ def _row(runs: Runs, measure: Measure, names: Sequence[str]) -> dict[str, object
                 strict=True,
             )
         ),
-        "diff": estimate.point,
+        "diff": estimate.mean,
         **dict(zip(("ci_low", "ci_high"), shown or (NAN, NAN), strict=True)),
         "p": p,
         "reason": str(blocked[0]) if blocked else "",
