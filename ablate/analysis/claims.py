@@ -91,15 +91,12 @@ class Followed:
 
 def judge_claims(evidence: Evidence) -> pd.DataFrame:
     """One row a claim, in the order of the study, with `COLUMNS`: the interval is that at which it was judged."""
-    return pd.DataFrame([one.row() for one in follow(Runs(evidence))], columns=list(COLUMNS))
+    runs = Runs(evidence)
+    return pd.DataFrame([follow(runs, claim).row() for claim in runs.facts.claims], columns=list(COLUMNS))
 
 
-def follow(runs: Runs) -> list[Followed]:
-    """Every claim at the look that decides it, else at the last of its runs."""
-    return [_followed(runs, claim) for claim in runs.facts.claims]
-
-
-def _followed(runs: Runs, claim: Claim) -> Followed:
+def follow(runs: Runs, claim: Claim) -> Followed:
+    """A claim at the look that decides it, else at the last of its runs."""
     facts, measures = runs.facts, measures_of(claim, runs.facts)
     found = Followed(claim, looks(facts)[-1], measured=any(measure.kind == "ratio" for measure in measures))
     once = [(Look(1, 1, len(facts.seeds)), runs)]
@@ -133,9 +130,9 @@ def unsettled(evidence: Evidence) -> set[Place]:
         one = compared(runs, pair)
         if one.open and one.look == last:
             found |= {(name, pair.task.name) for name in (*pair.a, *pair.b)}
-    for followed in follow(runs):
+    for claim in facts.claims:
+        followed = follow(runs, claim)
         if followed.open and followed.look == last:
-            tasks = [measure.task.name for measure in measures_of(followed.claim, facts)]
-            found |= {(name, task) for name in followed.claim.variants for task in tasks}
+            found |= {(name, on.task) for name in claim.variants for on in followed.tasks}
     always = [v.name for index, v in enumerate(facts.variants) if not index or v.placebo]
     return found | {(name, task) for _, task in found for name in always}

@@ -43,9 +43,13 @@ def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
     return pd.DataFrame([one.row for one in every(Runs(evidence), planned=planned)], columns=list(COLUMNS))
 
 
-def every(runs: Runs, *, planned: bool = True) -> list[Compared]:
+def every(runs: Runs, *, planned: bool = True) -> Iterator[Compared]:
     """Every pair on every metric of its task."""
-    return [one for pair in pairs(runs.facts) for one in _of_pair(runs, pair, planned)]
+    for pair in pairs(runs.facts):
+        first = compared(runs, pair, judged=pair.planned and planned)
+        for name in pair.task.metrics:
+            primary = name == runs.facts.metric
+            yield first if primary else Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
 
 
 @dataclass(frozen=True)
@@ -93,7 +97,9 @@ class Compared:
         planned = facts.looks or [len(facts.seeds)]
         last = level(facts, Look(len(planned), len(planned), planned[-1])) if self.judged else self.alpha
         found = self.estimate.mde(last, planned[-1] if facts.looks and self.judged else None)
-        return np.inf if isinstance(self.estimate, Differences) and span is not None and found > span else found
+        return (
+            np.inf if isinstance(self.estimate, Differences) and span is not None and found > span else found
+        )
 
     @property
     def reason(self) -> Reason | None:
@@ -144,15 +150,3 @@ def compared(runs: Runs, pair: Pair, *, judged: bool = True) -> Compared:
             break
         p.append(one.decision.p)
     return one
-
-
-def _of_pair(runs: Runs, pair: Pair, planned: bool) -> Iterator[Compared]:
-    first = compared(runs, pair, judged=pair.planned and planned)
-    for name in pair.task.metrics:
-        primary = name == runs.facts.metric
-        yield first if primary else Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
-
-
-def confirmatory(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `compare` that were planned."""
-    return comparisons[~comparisons["exploratory"].astype(bool)]

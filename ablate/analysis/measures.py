@@ -7,7 +7,7 @@ kinds (`core.derived`): a mean by seed, 0 or 1 by seed, a spread over seeds, a t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -37,18 +37,15 @@ class Measure:
     def side(self, runs: Runs, variant: str) -> Side:
         """The runs of a variant, as the metric sees them."""
         seen = runs.of(variant, self.task)
-        if self.name in self.task.metrics or self.kind in ("spread", "ratio"):
+        if self.name in self.task.metrics:
             return seen
-        metric = (
-            self.derived.refined(self.derived.metric, seen)
-            if self.derived
-            else self.task.stability[self.name]
-        )
+        own = self.derived
+        metric = own.refined(own.metric, seen) if own else self.task.stability[self.name]
         # Whether a run solves the task decides nothing about how steadily it trains.
         alone = replace(self.task, metrics={self.name: metric}, outcome="graded")
-        if self.derived is None:
+        if own is None:
             return Side(runs, variant, alone)
-        return _DerivedSide(runs, variant, alone, self.derived, seen)
+        return _DerivedSide(runs, variant, alone, own.obstacle(seen), own.by_seed(seen))
 
     def estimate(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Differences | Rate:
         """Of A and B, or of the four groups of an interaction, as `Claim.sides` has them; the mean over variants."""
@@ -64,8 +61,7 @@ class Measure:
         """The pairs; with what the metric says against them."""
         a, b, *less = [[self.side(runs, name) for name in names] for names in groups]
         plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
-        of_task = self.name in self.task.metrics
-        return Contrast.between(plus, minus, self.name, of_task=of_task, counted=self.kind == "rate")
+        return Contrast.between(plus, minus, self.name, counted=self.kind == "rate")
 
     def _spread(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Differences:
         """The mean over seeds of how much nearer A is to its median than B to its own (Brown and Forsythe 1974)."""
@@ -110,26 +106,16 @@ def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
 
 @dataclass(frozen=True)
 class _DerivedSide(Side):
-    """The runs of a variant, with a derived metric in place of their own; `seen` are the same runs as they are."""
+    """The runs of a variant, with a derived metric in place of their own."""
 
-    derived: Derived
-    seen: Side
-
-    @cached_property
-    def _by_seed(self) -> Floats:
-        return self.derived.by_seed(self.seen)
+    by_seed: Floats = field(default_factory=lambda: np.empty(0))  # As `Derived.by_seed`.
 
     @cached_property
     def status(self) -> NDArray[np.object_]:
         """Completed where the metric has a value, diverged where it counts with the floor, else not run."""
-        values = np.where(np.isnan(self._by_seed), NOT_RUN, "completed").astype(object)
-        return np.where(np.isinf(self._by_seed), "diverged", values)
+        values = np.where(np.isnan(self.by_seed), NOT_RUN, "completed").astype(object)
+        return np.where(np.isinf(self.by_seed), "diverged", values)
 
     def values(self, metric: str) -> Floats:
         """The metric by seed; NaN where it has no value of its own."""
-        return np.where(np.isinf(self._by_seed), np.nan, self._by_seed)
-
-    @property
-    def obstacle(self) -> Reason | None:
-        """Why its values say nothing; None where they do."""
-        return self.derived.obstacle(self.seen)
+        return np.where(np.isinf(self.by_seed), np.nan, self.by_seed)

@@ -164,7 +164,7 @@ class Differences:
     @cached_property
     def sd(self) -> float:
         """s_d, not below the floor."""
-        return max(float(np.sort(self.values).std(ddof=1)), self.floor) if self.n > 1 else NAN
+        return max(sd_of(self.values), self.floor) if self.n > 1 else NAN
 
     @cached_property
     def squares(self) -> MeanSquares | None:
@@ -213,6 +213,11 @@ class Differences:
 def mean_of(values: Floats) -> float:
     """NaN of none. Sorted first, so that no result depends on the order of the seeds."""
     return float(np.sort(values).mean()) if len(values) else NAN
+
+
+def sd_of(values: Floats) -> float:
+    """Of a sample, NaN below two. Equal values, which may differ from their mean by rounding, have none."""
+    return float(np.sort(values).std(ddof=1)) * bool(np.ptp(values)) if len(values) > 1 else NAN
 
 
 def mean_interval(values: Floats) -> tuple[float, Interval]:
