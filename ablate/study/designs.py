@@ -222,7 +222,7 @@ FRACTIONS: dict[int, dict[int, str]] = {
         11: "ABCD ABEF ACEG BDFG",
     },
 }
-"""Resolution → number of factors → the generators: of each factor after the first ones, A, B, …, those it is made of."""
+"""Resolution → number of factors → the generators: for each factor after the first, A, B, …, those that make it."""
 MAX_FACTORS = max(FRACTIONS[3])
 
 

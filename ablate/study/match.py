@@ -32,7 +32,7 @@ class Matcher:
     def __init__(
         self, match: MatchSection, workload: Workload, baseline: Sequence[Config], resolve: Resolve
     ) -> None:
-        """`baseline` is resolved, one config a task; raises `Invalid` where its quantity is not known, or not changed."""
+        """`baseline` is resolved, one config a task; raises `Invalid` where its quantity is unknown or fixed."""
         self.match, self.workload, self.resolve = match, workload, resolve
         self.noun = NOUNS[match.quantity]
         self.targets = [self._amount(c) if match.target == "baseline" else match.target for c in baseline]
