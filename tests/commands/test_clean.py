@@ -22,7 +22,6 @@ MADE = TOY_STUDY
 
 @pytest.fixture
 def results(ran: Path) -> Path:
-    """The results of the study, to be changed."""
     return ran
 
 
@@ -36,12 +35,6 @@ def strange(results: Path, *ids: str) -> None:
         environment = {"command": "ablate run old.yaml"}
         record = Record(trial, {}, 0, "completed", environment=environment, finished_at="2026-01-02T03:04:05")
         Store(results / "store").save(record)
-
-
-def forget(results: Path, study: str = "toy") -> None:
-    """As if the study had been killed before its first report."""
-    (results / study / "trials.parquet").unlink()
-    (results / f"store/studies/{study}.json").unlink()
 
 
 def test_weights_and_states_go_with_their_trial(results: Path) -> None:
@@ -112,12 +105,14 @@ def test_trials_that_came_after_the_last_report_stay(results: Path) -> None:
 
 
 def test_what_cannot_be_told_is_not_cleaned(results: Path) -> None:
-    forget(results)
+    """As if the study had been killed before its first report."""
+    (results / "toy/trials.parquet").unlink()
+    (results / "store/studies/toy.json").unlink()
     strange(results)
-    with pytest.raises(AblateError) as caught:
+    with pytest.raises(
+        AblateError, match=r"the trials of toy are unknown.*Nothing was removed\. Run toy again"
+    ):
         cleaned(results)
-    assert "the trials of toy are unknown" in str(caught.value)
-    assert "Nothing was removed. Run toy again, or remove" in str(caught.value)
     assert len(stored(results)) == 10
     assert run_in(results.parent).trained == 0
     cleaned(results)
@@ -160,14 +155,9 @@ def test_broken_and_unfinished_files_go(results: Path) -> None:
 def test_files_of_the_user_in_the_store_stay(results: Path) -> None:
     trials = results / "store/trials"
     strange(results)
-    names = [
-        "notes.json",
-        "notes.corrupt-1",
-        ".env.99999999-prod",
-        ".notes.2024-05-01.md",
-        "0123456789abcdef.txt",
-    ]
-    mine = [trials / name for name in [*names, "0123456789ABCDEF.json", "fedcba9876543210.json"]]
+    names = "notes.json notes.corrupt-1 .env.99999999-prod .notes.2024-05-01.md 0123456789abcdef.txt"
+    names += " 0123456789ABCDEF.json fedcba9876543210.json"
+    mine = [trials / name for name in names.split()]
     for path in mine[:-1]:
         path.write_text("{}")
     mine[-1].symlink_to("notes.json")

@@ -8,10 +8,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import optuna
 import pytest
-from sampled import config, loss, search
+from sampled import config, search
 
 from ablate.base.registry import CATALOGUE
 from ablate.search.parts import quiet
@@ -61,34 +60,6 @@ def test_settings_lie_in_the_space(
 def test_every_parameter_is_given_once_here(name: str) -> None:
     known = CATALOGUE.get("sampler", name).Config.model_fields.keys() - {"name"}  # type: ignore[attr-defined]
     assert GIVEN[name].keys() | ({"multivariate"} if name == "tpe" else set()) == known
-
-
-def late(name: str, **parameters: Any) -> float:
-    """Mean loss of the last twenty of sixty settings, over four searches."""
-    found = [search(config(name, **parameters), 60, batch=4, stream=stream)[-20:] for stream in "abcd"]
-    return float(np.mean([loss(point)[0] for points in found for point in points]))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    [
-        ("tpe", {}),
-        ("tpe", {"multivariate": "off"}),
-        ("tpe", {"group": "on"}),
-        ("nsga2", {"population_size": 8}),
-        ("cmaes", {}),
-    ],
-)
-def test_a_sampler_learns(name: str, parameters: dict[str, Any]) -> None:
-    assert late(name, **parameters) < 0.8 * late("random")
-
-
-@pytest.mark.slow
-def test_a_gaussian_process_learns() -> None:
-    # Near the optimum it explores again: what counts is all that follows the random draws.
-    points = [point for stream in "tu" for point in search(config("gp"), 30, batch=2, stream=stream)[10:]]
-    assert np.mean([loss(point)[0] for point in points]) < 0.8 * late("random")
 
 
 def in_another_process(cases: list[Any], hash_seed: int) -> list[Any]:

@@ -24,8 +24,8 @@ DONE = [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
 # Brings a study into MLflow until it is killed.
 SYNC = """
 import sys
-sys.path.insert(0, sys.argv[1])
 from pathlib import Path
+sys.path[:0] = [sys.argv[1], str(Path(sys.argv[1]).parent)]
 from mlflow_helpers import synced
 from ablate.records.folder import StudyFolder
 synced(StudyFolder(Path(sys.argv[2]), sys.argv[3]), status=sys.argv[4])
