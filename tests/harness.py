@@ -33,6 +33,16 @@ def ablate(*arguments: object, cwd: Path, **kwargs: object) -> subprocess.Comple
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, **kwargs)  # type: ignore[call-overload,no-any-return]
 
 
+def ablate_without(absent: set[str], *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own, which ends well and has loaded none of these modules."""
+    code = "import sys\nfrom ablate.cli import main\ntry: main(sys.argv[1:])\n"
+    code += f"except SystemExit as end: assert not end.code\nassert not {absent} & set(sys.modules)\n"
+    command = [sys.executable, "-c", code, *map(str, words)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
 def ablate_here(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
     """The same inside this process, without the seconds of a new one; not for what a kill or a thread may end."""
     from click.testing import CliRunner

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import TOY_STUDY
+from harness import TOY_STUDY, ablate_without
 from searching import PEAK_STUDY
 
 from ablate.base.errors import StudyError
@@ -23,10 +21,6 @@ MADE = STUDY = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy
 
 def content(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
-
-
-def names(results: Path) -> list[str]:
-    return [folder.name for folder in StudyFolder.all(results)]
 
 
 @pytest.mark.parametrize(
@@ -85,11 +79,7 @@ def test_another_study_of_the_same_name_is_refused_with_both_paths(
 
 def test_the_fast_path_finds_a_report_beside_without_torch(run: Run, ran: Path, tmp_path: Path) -> None:
     run(STUDY, seeds=2)
-    code = "import sys\nfrom ablate.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\n"
-    code += "assert 'torch' not in sys.modules\n"
-    call = [sys.executable, "-c", code, "run", str(tmp_path / "study.yaml"), "--results", str(ran)]
-    call += ["--seeds", "2", "--json", "--strict"]
-    done = subprocess.run(call, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    words = ["run", "study.yaml", "--results", ran, "--seeds", 2, "--json", "--strict"]
+    done = ablate_without({"torch"}, *words, cwd=tmp_path)
     assert "/toy@seeds=2 is up to date" in done.stderr.replace("\n", "")
     assert json.loads(done.stdout)["study"] == "toy@seeds=2"

@@ -13,13 +13,15 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 from harness import clean_here, made_again_alone, run_here, stored
-from searching import GRID, PEAK_STUDY, SWEEP, TIMES
+from searching import GRID, PEAK_STUDY, SWEEP
+from searching import frame_at as frame
+from searching import table_at as load
 
 import ablate
 from ablate.base.errors import AblateError
 from ablate.cli import main
 from ablate.commands.show import show
-from ablate.features.search.table import COLUMNS, SearchTable, table_of
+from ablate.features.search.table import COLUMNS
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Outcome
 
@@ -42,17 +44,6 @@ def sweep(write: Callable[..., Path]) -> Sweep:
 def swept(ran: Path) -> Path:
     """The folder of a study that was swept, to be changed; `sweep` goes on in it."""
     return ran / "peaks"
-
-
-def load(folder: Path) -> SearchTable:
-    searched = table_of(StudyFolder.at(folder).evidence())
-    assert searched is not None
-    return searched
-
-
-def frame(folder: Path) -> pd.DataFrame:
-    """The table of a sweep without times."""
-    return load(folder).trials.drop(columns=TIMES)
 
 
 def variants(folder: Path) -> set[str]:

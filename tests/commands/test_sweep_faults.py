@@ -11,10 +11,7 @@ import drivers
 import pandas as pd
 import pytest
 from drivers import records, wait_for, workers_of
-from searching import GRID, SWEEP, TIMES
-
-from ablate.features.search.table import table_of
-from ablate.records.folder import StudyFolder
+from searching import GRID, SWEEP, frame_at
 
 SLOWER = "training: {seconds: 0.15}\n"
 ADAPTIVE = SWEEP.replace("trials: 8", "trials: 12\n  sampler: {name: tpe, n_startup_trials: 4}\n  batch: 3")
@@ -30,12 +27,6 @@ def finish(driver: subprocess.Popen[str], code: int = 0) -> str:
     assert driver.returncode == code, stdout + stderr
     assert "Traceback" not in stdout + stderr
     return stdout
-
-
-def table(folder: Path, study: str = "peaks") -> pd.DataFrame:
-    searched = table_of(StudyFolder.at(folder / study).evidence())
-    assert searched is not None
-    return searched.trials.drop(columns=TIMES)
 
 
 def kill(driver: subprocess.Popen[str], folder: Path) -> None:
@@ -55,7 +46,7 @@ def whole(study: Path) -> pd.DataFrame:
     text = study.read_text()
     finish(start(at_once(study), "--results", "whole", jobs=2))
     study.write_text(text)
-    return table(study.parent / "whole")
+    return frame_at(study.parent / "whole/peaks")
 
 
 @pytest.mark.slow
@@ -75,4 +66,4 @@ def test_a_sweep_that_is_killed_again_and_again_at_any_moment(
         kept = records(study.parent)
     finish(start(at_once(study), jobs=2))
     assert kept.items() <= records(study.parent).items()
-    pd.testing.assert_frame_equal(table(study.parent / "results"), expected)
+    pd.testing.assert_frame_equal(frame_at(study.parent / "results/peaks"), expected)

@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 from harness import clean_here, made_again_alone, stored
 from searching import PEAK_STUDY
+from searching import table_at as load
 
 import ablate
-from ablate.features.search.table import SearchTable, table_of
-from ablate.records.folder import StudyFolder
 from ablate.route.options import Outcome
 from ablate.study.sections import TUNING_SEEDS_FROM
 
@@ -38,12 +37,6 @@ SEARCHES = 4
 def tuned(ran: Path) -> Path:
     """The folder of the study, to be changed; `run` goes on in it."""
     return ran / "peaks"
-
-
-def load(folder: Path) -> SearchTable:
-    searched = table_of(StudyFolder.at(folder).evidence())
-    assert searched is not None
-    return searched
 
 
 def test_every_variant_is_given_the_same_and_its_best_is_judged_on_seeds_that_never_tuned(
