@@ -118,7 +118,7 @@ def test_what_it_writes_is_compared_by_one_more_command(
     monkeypatch.chdir(tmp_path)
     with_database(tmp_path / "results/store")
     done = CliRunner().invoke(main, ["new", *call])
-    assert done.output.endswith("mine.py and mine.yaml; they work as they are.\nNext: ablate run mine.yaml\n")
+    assert done.output.endswith("which work as they are.\nNext: ablate run mine.yaml\n")
     shorter = ["training.steps=3", "training.warmup_steps=0"]
     results = run("mine.yaml", seeds=2, sets=shorter, jobs=0)
     assert variant in set(results.comparisons.variant)
