@@ -83,13 +83,15 @@ def ended(
     """
     from ablate.records.folder import StudyFolder
 
-    folder, code = StudyFolder.at(path), 1 if outcome and outcome.failed else 0
-    if (gate or strict) and not code:
+    folder, code = StudyFolder.at(path), 0
+    if gate or strict:
         from ablate.route.claims import pass_gate
 
         code, lines = pass_gate(folder.claims(), strict=strict)
         for line in lines:
             click.echo(safe(line), err=True)
+    if outcome and outcome.failed:
+        code = 1
     if as_json:
         from ablate.route.as_json import report_object, written
 
