@@ -32,8 +32,7 @@ from ablate.features.speed.blocks import BUDGET
 from ablate.features.speed.measuring import CannotBeTimedError, Group, Request, measure_group, measured
 from ablate.features.speed.section import COLUMNS, SpeedFacts, SpeedSection
 from ablate.records.environment import here, machine
-from ablate.records.record_file import CorruptRecordError
-from ablate.records.store import Store, read_bytes
+from ablate.records.store import Store
 from ablate.report.words import say as words
 from ablate.route.choose import settling
 from ablate.route.place import reported
@@ -246,19 +245,16 @@ def file_of(store: Store, key: str) -> Path:
 
 def load(store: Store, key: str) -> list[dict[str, Any]]:
     """What the processes of a group have found so far; a corrupt file is set aside. Raises `StoreError`."""
-    try:
-        content = read_bytes(file_of(store, key))
-        if content is None:
-            return []
+
+    def decode(content: bytes) -> list[dict[str, Any]]:
         data = json.loads(content)
         digest = data.pop("digest")
         if (digest, data["format"], key_of(data["stands_for"])) != (digest_of_data(data), FORMAT, key):
-            raise CorruptRecordError("it is not what was written")
+            raise ValueError("it is not what was written")
         processes: list[dict[str, Any]] = data["processes"]
         return processes
-    except (CorruptRecordError, ValueError, KeyError, TypeError, AttributeError) as error:
-        store.spoilt(file_of(store, key), error, [file_of(store, key)], ", it will be measured again")
-        return []
+
+    return store.read(file_of(store, key), decode, ", it will be measured again") or []
 
 
 def save(store: Store, stands_for: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> None:
