@@ -16,11 +16,11 @@ import pandas as pd
 
 from ablate.analysis.compare import compared
 from ablate.analysis.contrast import unseen
-from ablate.analysis.estimates import Mean, Rate
+from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Look, at_looks, level, looks, measures_of, planned
 from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
 from ablate.analysis.measures import Measure
-from ablate.analysis.paired import NAN
+from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs
 from ablate.core.facts import INTERACTION, Claim, Evidence
 from ablate.core.reason import Reason
@@ -37,14 +37,14 @@ class OnTask:
     """What the evidence on one task says of a claim at one look."""
 
     task: str
-    estimate: Mean | Rate
+    estimate: Differences | Rate
     judged: Judged
     share: bool = False  # Whether the estimate is a log of ratios, which is shown as a share.
 
     @property
     def numbers(self) -> tuple[float, float, float]:
         """Point and interval, at the level at which the claim is judged, as shown; NaN where there is no interval."""
-        found = (self.estimate.point, *(self.estimate.interval(self.judged.alpha) or (NAN, NAN)))
+        found = (self.estimate.mean, *(self.estimate.interval(self.judged.alpha) or (NAN, NAN)))
         return cast(tuple[float, float, float], tuple(map(math.expm1, found)) if self.share else found)
 
 
@@ -82,7 +82,7 @@ class Followed:
             return dict(zip(COLUMNS, values, strict=True))
         on, whole = self.tasks[deciding([one.judged for one in self.tasks])], self.judged
         reason = None if self.decided else on.judged.reason or whole.why
-        by_mean = isinstance(on.estimate, Mean) and not self.measured
+        by_mean = isinstance(on.estimate, Differences) and not self.measured
         if whole.outcome == "supported" and claim.kind in LIKENESS and by_mean:
             reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
         found = (whole.outcome, *on.numbers, on.estimate.n, str(reason or ""))
@@ -91,15 +91,12 @@ class Followed:
 
 def judge_claims(evidence: Evidence) -> pd.DataFrame:
     """One row a claim, in the order of the study, with `COLUMNS`: the interval is that at which it was judged."""
-    return pd.DataFrame([one.row() for one in follow(Runs(evidence))], columns=list(COLUMNS))
+    runs = Runs(evidence)
+    return pd.DataFrame([follow(runs, claim).row() for claim in runs.facts.claims], columns=list(COLUMNS))
 
 
-def follow(runs: Runs) -> list[Followed]:
-    """Every claim at the look that decides it, else at the last of its runs."""
-    return [_followed(runs, claim) for claim in runs.facts.claims]
-
-
-def _followed(runs: Runs, claim: Claim) -> Followed:
+def follow(runs: Runs, claim: Claim) -> Followed:
+    """A claim at the look that decides it, else at the last of its runs."""
     facts, measures = runs.facts, measures_of(claim, runs.facts)
     found = Followed(claim, looks(facts)[-1], measured=any(measure.kind == "ratio" for measure in measures))
     once = [(Look(1, 1, len(facts.seeds)), runs)]
@@ -133,9 +130,9 @@ def unsettled(evidence: Evidence) -> set[Place]:
         one = compared(runs, pair)
         if one.open and one.look == last:
             found |= {(name, pair.task.name) for name in (*pair.a, *pair.b)}
-    for followed in follow(runs):
+    for claim in facts.claims:
+        followed = follow(runs, claim)
         if followed.open and followed.look == last:
-            tasks = [measure.task.name for measure in measures_of(followed.claim, facts)]
-            found |= {(name, task) for name in followed.claim.variants for task in tasks}
+            found |= {(name, on.task) for name in claim.variants for on in followed.tasks}
     always = [v.name for index, v in enumerate(facts.variants) if not index or v.placebo]
     return found | {(name, task) for _, task in found for name in always}

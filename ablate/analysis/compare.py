@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.contrast import Contrast, unseen
-from ablate.analysis.estimates import Mean, Rate
+from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Look, Pair, at_looks, level, p_sequential, pairs
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
 from ablate.analysis.measures import Measure
-from ablate.analysis.paired import NAN, mean_of, seeds_needed
+from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence
@@ -43,9 +43,13 @@ def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
     return pd.DataFrame([one.row for one in every(Runs(evidence), planned=planned)], columns=list(COLUMNS))
 
 
-def every(runs: Runs, *, planned: bool = True) -> list[Compared]:
+def every(runs: Runs, *, planned: bool = True) -> Iterator[Compared]:
     """Every pair on every metric of its task."""
-    return [one for pair in pairs(runs.facts) for one in _of_pair(runs, pair, planned)]
+    for pair in pairs(runs.facts):
+        first = compared(runs, pair, judged=pair.planned and planned)
+        for name in pair.task.metrics:
+            primary = name == runs.facts.metric
+            yield first if primary else Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
 
 
 @dataclass(frozen=True)
@@ -71,9 +75,9 @@ class Compared:
         return self.runs.facts.margin if self.metric == self.runs.facts.metric else None
 
     @cached_property
-    def estimate(self) -> Mean | Rate:
+    def estimate(self) -> Differences | Rate:
         """Of what is described, the plain mean."""
-        return self.contrast.estimate(self.margin) if self.judged else Mean(self.contrast.differences)
+        return self.contrast.estimate(self.margin) if self.judged else self.contrast.differences
 
     @cached_property
     def decision(self) -> Row:
@@ -93,7 +97,9 @@ class Compared:
         planned = facts.looks or [len(facts.seeds)]
         last = level(facts, Look(len(planned), len(planned), planned[-1])) if self.judged else self.alpha
         found = self.estimate.mde(last, planned[-1] if facts.looks and self.judged else None)
-        return np.inf if isinstance(self.estimate, Mean) and span is not None and found > span else found
+        return (
+            np.inf if isinstance(self.estimate, Differences) and span is not None and found > span else found
+        )
 
     @property
     def reason(self) -> Reason | None:
@@ -102,7 +108,7 @@ class Compared:
         if self.decision.verdict == "equivalent" and not c.by_rate:
             untested = {} if c.metric.span is not None else {"untested": 1.0}
             return Reason("unseen", {"failures": unseen(c.n), **untested})
-        if why is None or why.code != "open" or not isinstance(self.estimate, Mean):
+        if why is None or why.code != "open" or not isinstance(self.estimate, Differences):
             return why
         seeds, on_all = (seeds_needed(of, self.alpha, self.margin) for of in (d, replace(d, examples=None)))
         if np.isinf(seeds) and np.isfinite(on_all):
@@ -144,15 +150,3 @@ def compared(runs: Runs, pair: Pair, *, judged: bool = True) -> Compared:
             break
         p.append(one.decision.p)
     return one
-
-
-def _of_pair(runs: Runs, pair: Pair, planned: bool) -> Iterator[Compared]:
-    first = compared(runs, pair, judged=pair.planned and planned)
-    for name in pair.task.metrics:
-        primary = name == runs.facts.metric
-        yield first if primary else Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
-
-
-def confirmatory(comparisons: pd.DataFrame) -> pd.DataFrame:
-    """The rows of `compare` that were planned."""
-    return comparisons[~comparisons["exploratory"].astype(bool)]

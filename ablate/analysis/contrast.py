@@ -7,12 +7,12 @@ solution or do not, a mean over seeds is a rate in disguise: the seeds that only
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
-from ablate.analysis.estimates import Mean, Rate
+from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats
 from ablate.analysis.runs import Side, solving_metric
 from ablate.core.facts import TaskFacts
@@ -50,7 +50,6 @@ class Contrast:
         minus: Sequence[Sequence[Side]],
         name: str,
         *,
-        of_task: bool = True,
         counted: bool = False,
     ) -> Contrast:
         """Of sums of means over the variants of each part: (A + D) − (B + C) is a difference of differences."""
@@ -67,7 +66,7 @@ class Contrast:
             of_a, of_b = _sum_of_means(rows[: len(a)], plus), _sum_of_means(rows[len(a) :], minus)
             examples = better * (of_a - of_b)[usable]
         means = [better * _sum_of_means(*of)[usable] for of in ((first, plus), (second, minus))]
-        threshold = solving_metric(task, runs.facts.metric)
+        threshold, of_task = solving_metric(task, runs.facts.metric), task in runs.facts.tasks
         scores, solved = (first[:, usable], second[:, usable]), None
         if len(sides) == 2 and counted:
             solved = better * scores[0][0] > better * 0.5, better * scores[1][0] > better * 0.5
@@ -101,11 +100,11 @@ class Contrast:
         a, b = self.solved or (np.zeros(0, bool), np.zeros(0, bool))
         return int((a & ~b).sum()), int((b & ~a).sum())
 
-    def estimate(self, margin: float | None = None) -> Mean | Rate:
+    def estimate(self, margin: float | None = None) -> Differences | Rate:
         """What is judged; `margin` is the one that the study declares for the metric."""
         blocks = tuple(self.blocks(margin or 0.0))
         if not self.by_rate or self.solved is None:
-            return Mean(self.differences, blocks)
+            return replace(self.differences, blocks=blocks)
         span = self.metric.span if self.on_this_metric else None
         alike = self.solved[0] == self.solved[1]
         same = self.differences.on(alike) if len(alike) == self.n else Differences.between([], [])
@@ -133,42 +132,28 @@ class Contrast:
             yield Block(Reason("groups"), wholly=False)
 
     def _at_bounds(self, margin: float) -> Iterator[Block]:
+        metric, way = self.metric, sign(self.metric)
+        ceiling = np.inf
+        if metric.ceiling is not None:
+            ceiling = way * metric.ceiling
+        elif metric.direction == "min" and self.of_task:
+            ceiling = 0.0  # Of a loss that does not say.
         # The distance from a bound within which `margin` could not be seen.
-        near = max(margin, CEILING_STEPS * self.metric.resolution) + 1e-12
-        low, high = self._floor, self._ceiling - near
-        cells = sign(self.metric) * np.concatenate([self.a, self.b]).mean(axis=1)
-        if self.interaction and ((cells >= high) | (cells <= low + near)).any():
+        near = max(margin, CEILING_STEPS * metric.resolution) + 1e-12
+        scores = way * np.concatenate([self.a, self.b])
+        cells = scores.mean(axis=1)
+        low = -np.inf if metric.floor is None else way * metric.floor + near
+        if self.interaction and ((cells >= ceiling - near) | (cells <= low)).any():
             yield Block(Reason("scale"))
         solved = self.solved if self.by_rate else None
-        if not self.diverged and ((self._oriented >= high).all() or (solved and np.all(solved))):
+        if not self.diverged and ((scores >= ceiling - near).all() or (solved and np.all(solved))):
             yield Block(Reason("ceiling", {"failures": unseen(self.n), "n": self.n}))
         elif solved and not np.any(solved):
             yield Block(Reason("unsolved", {"n": self.n}))
-        elif self.at_floor:
+        elif at_floor(metric, scores):
             yield Block(Reason("floor", {"n": self.n}), wholly=False)
         if self.differences.all_zero:
             yield Block(Reason("degenerate", {"n": self.n}))
-
-    @property
-    def at_floor(self) -> bool:
-        """Whether no run is better than guessing."""
-        return self.n > 0 and bool((self._oriented <= self._floor + near_floor(self.metric) + 1e-12).all())
-
-    @property
-    def _oriented(self) -> Floats:
-        return sign(self.metric) * np.concatenate([self.a.ravel(), self.b.ravel()])
-
-    @property
-    def _floor(self) -> float:
-        floor = self.metric.floor
-        return -np.inf if floor is None else sign(self.metric) * floor
-
-    @property
-    def _ceiling(self) -> float:
-        """Oriented: 0 for a loss that does not say."""
-        if self.metric.ceiling is not None:
-            return sign(self.metric) * self.metric.ceiling
-        return 0.0 if self.metric.direction == "min" and self.of_task else np.inf
 
 
 def unseen(n: int) -> float:
@@ -191,12 +176,12 @@ def _sum_of_means(rows: Sequence[Floats] | Floats, parts: Sequence[Sequence[Side
     )
 
 
-def near_floor(metric: Metric) -> float:
-    """The distance above its floor within which a metric is not told from guessing."""
-    floor, resolution = metric.floor, metric.resolution
-    if metric.direction == "max" and resolution > 0 and floor is not None and 0 < floor < 1:
-        return FLOOR_ERRORS * (floor * (1 - floor) * resolution) ** 0.5
-    return 0.0
+def at_floor(metric: Metric, scores: Floats) -> bool:
+    """Whether none of the oriented scores is told from guessing; False where the metric has no floor."""
+    floor, above = metric.floor, 1e-12
+    if floor is not None and metric.direction == "max" and 0 < floor < 1:
+        above += FLOOR_ERRORS * (floor * (1 - floor) * metric.resolution) ** 0.5
+    return floor is not None and bool((scores <= sign(metric) * floor + above).all())
 
 
 def overlap(task: TaskFacts) -> float:

@@ -1,4 +1,4 @@
-"""The estimates that are judged: a paired mean, a paired rate (see `core.reason.Estimate`); exact tests of rates.
+"""The estimate of a paired rate (see `core.reason.Estimate`), and exact tests of rates.
 
 Two rates over the same seeds are compared by the seeds on which only one side has the outcome: b for A, c for B. The
 statistic is z = |b − c|/√(b + c); its p is the largest, over θ = .001 … .250, of the probability of a z at least as
@@ -19,44 +19,7 @@ from scipy import special
 
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.power import ALPHA, POWER, smallest
-from ablate.core.reason import Block, Estimate, Interval, Reason
-
-
-@dataclass(frozen=True)
-class Mean:
-    """Of n paired differences: of seeds, of seeds and examples, or of processes."""
-
-    differences: Differences
-    blocks: Sequence[Block] = ()
-    also: Sequence[tuple[Reason, Estimate]] = ()
-
-    @property
-    def n(self) -> int:
-        """Pairs."""
-        return self.differences.n
-
-    @property
-    def point(self) -> float:
-        """The mean."""
-        return self.differences.mean
-
-    def above(self, x: float) -> float:
-        """By t."""
-        return self.differences.p_above(x)
-
-    def below(self, x: float) -> float:
-        """By t."""
-        return self.differences.p_below(x)
-
-    def interval(self, alpha: float) -> Interval:
-        """That of t; it contains those of all that must agree."""
-        bounds = [self.differences.interval(alpha), *(one.interval(alpha) for _, one in self.also)]
-        known = [found for found in bounds if found is not None]
-        return min(low for low, _ in known), max(high for _, high in known)
-
-    def mde(self, alpha: float, n: int | None = None) -> float:
-        """By the noncentral t."""
-        return max(self.differences.mde(alpha, n), *(one.mde(alpha, n) for _, one in self.also), -math.inf)
+from ablate.core.reason import Block, Estimate, Reason
 
 
 @dataclass(frozen=True)
@@ -75,7 +38,7 @@ class Rate:
     counted: bool = False
 
     @property
-    def point(self) -> float:
+    def mean(self) -> float:
         """The mean difference."""
         return self.differences.mean
 
@@ -102,7 +65,7 @@ class Rate:
         def t(d: Differences, bound: float) -> float:
             if self.counted:
                 return 0.0
-            return 1.0 if d.n < 2 else d.p_above(bound) if way > 0 else d.p_below(-bound)
+            return 1.0 if d.n < 2 else d.above(bound) if way > 0 else d.below(-bound)
 
         if x > 0:
             return max(rate_p_beyond(b, c, self.n, min(1.0, x / self.span)), t(self.differences, x))

@@ -33,11 +33,6 @@ class Look:
     count: int
     seeds: int
 
-    @property
-    def weight(self) -> float:
-        """The share of the level that it spends."""
-        return weights(self.count)[self.number - 1]
-
 
 def weights(count: int) -> list[float]:
     """w_1 … w_K of K looks."""
@@ -151,7 +146,7 @@ def family_size(facts: Facts) -> int:
 
 def level(facts: Facts, look: Look) -> float:
     """α/M, or the share of it that the look has."""
-    return ALPHA * look.weight / max(family_size(facts), 1)
+    return ALPHA * weights(look.count)[look.number - 1] / max(family_size(facts), 1)
 
 
 def at_looks(runs: Runs, places: Sequence[tuple[TaskFacts, Sequence[str]]]) -> Iterator[tuple[Look, Runs]]:

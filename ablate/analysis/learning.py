@@ -13,8 +13,8 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.contrast import Contrast, overlap
-from ablate.analysis.paired import NAN, Differences, MeanSquares
+from ablate.analysis.contrast import at_floor, overlap
+from ablate.analysis.paired import NAN, Differences, MeanSquares, mean_of, sd_of
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, Side, solving_metric
 from ablate.core.facts import Evidence
@@ -59,10 +59,8 @@ def baseline_learned(evidence: Evidence) -> list[Learned]:
             found.append(Learned(task.name, solved == ended, name, task.metrics[name], (solved, ended)))
         elif metric is not None and metric.floor is not None:
             values = side.scored(facts.metric)[side.ended]
-            alone = Contrast.between([[side]], [[side]], facts.metric)
-            spread = float(np.std(values, ddof=1)) if ended > 1 else NAN
-            mean = float(values.mean())
-            found.append(Learned(task.name, not alone.at_floor, facts.metric, metric, None, mean, spread))
+            ok = not at_floor(metric, sign(metric) * values)
+            found.append(Learned(task.name, ok, facts.metric, metric, None, mean_of(values), sd_of(values)))
     return found
 
 
@@ -148,9 +146,7 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
     for task in (task for task in facts.tasks if facts.metric in task.metrics):
         side = runs.of(facts.variants[0].name, task)
         scored = side.scored(facts.metric)
-        values = np.sort(scored[~np.isnan(scored)])
-        # Equal values may differ from their mean by rounding.
-        sd = float(values.std(ddof=1)) * bool(np.ptp(values)) if len(values) > 1 else NAN
+        sd = sd_of(values := scored[~np.isnan(scored)])
         here = comparisons[(comparisons["task"] == task.name) & (comparisons["metric"] == facts.metric)]
         bounds = here.loc[here["variant"].isin(placebos), ["diff", "ci_low", "ci_high"]].to_numpy(float)
         planned = here[~here["exploratory"].astype(bool)]

@@ -7,14 +7,14 @@ kinds (`core.derived`): a mean by seed, 0 or 1 by seed, a spread over seeds, a t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ablate.analysis.contrast import Contrast, overlap, smallest_difference
-from ablate.analysis.estimates import Mean, Rate
+from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import NOT_RUN, Runs, Side
 from ablate.core.derived import Derived, Kind, Offer
@@ -37,26 +37,23 @@ class Measure:
     def side(self, runs: Runs, variant: str) -> Side:
         """The runs of a variant, as the metric sees them."""
         seen = runs.of(variant, self.task)
-        if self.name in self.task.metrics or self.kind in ("spread", "ratio"):
+        if self.name in self.task.metrics:
             return seen
-        metric = (
-            self.derived.refined(self.derived.metric, seen)
-            if self.derived
-            else self.task.stability[self.name]
-        )
+        own = self.derived
+        metric = own.refined(own.metric, seen) if own else self.task.stability[self.name]
         # Whether a run solves the task decides nothing about how steadily it trains.
         alone = replace(self.task, metrics={self.name: metric}, outcome="graded")
-        if self.derived is None:
+        if own is None:
             return Side(runs, variant, alone)
-        return _DerivedSide(runs, variant, alone, self.derived, seen)
+        return _DerivedSide(runs, variant, alone, own.obstacle(seen), own.by_seed(seen))
 
-    def estimate(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean | Rate:
+    def estimate(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Differences | Rate:
         """Of A and B, or of the four groups of an interaction, as `Claim.sides` has them; the mean over variants."""
         margin = runs.facts.margin if self.name == runs.facts.metric else None
         if self.kind == "spread":
             return self._spread(runs, groups)
         if self.derived is not None and self.derived.estimate is not None:
-            found: Mean | Rate = self.derived.estimate(self, runs, groups)
+            found: Differences | Rate = self.derived.estimate(self, runs, groups)
             return found
         return self.contrast(runs, groups).estimate(margin)
 
@@ -64,10 +61,9 @@ class Measure:
         """The pairs; with what the metric says against them."""
         a, b, *less = [[self.side(runs, name) for name in names] for names in groups]
         plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
-        of_task = self.name in self.task.metrics
-        return Contrast.between(plus, minus, self.name, of_task=of_task, counted=self.kind == "rate")
+        return Contrast.between(plus, minus, self.name, counted=self.kind == "rate")
 
-    def _spread(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean:
+    def _spread(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Differences:
         """The mean over seeds of how much nearer A is to its median than B to its own (Brown and Forsythe 1974)."""
         sides = [[runs.of(name, self.task) for name in names] for names in groups[:2]]
         c = Contrast.between(sides[:1], sides[1:], runs.facts.metric)
@@ -75,12 +71,12 @@ class Measure:
         step = c.metric.resolution or smallest_difference(np.concatenate([c.a, c.b]))
         d = Differences.between(b.mean(axis=0), a.mean(axis=0), step, overlap=overlap(self.task))
         if len(groups) > 2 or max(map(len, groups)) > 1:
-            return Mean(d, [Block(Reason("several"))])
+            return replace(d, blocks=[Block(Reason("several"))])
         # Its own runs are no measure of what a diverged one would have spread.
         blocks = [replace(block, wholly=True) for block in c.blocks() if block.reason.code in _OF_SPREADS]
         if d.all_zero and c.n:
             blocks.append(Block(Reason("degenerate", {"n": c.n})))
-        return Mean(d, few(blocks, "n", c.n, LEAST_SPREAD))
+        return replace(d, blocks=few(blocks, "n", c.n, LEAST_SPREAD))
 
 
 _OF_SPREADS = ("incomplete", "unstable", "ceiling")
@@ -110,26 +106,16 @@ def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
 
 @dataclass(frozen=True)
 class _DerivedSide(Side):
-    """The runs of a variant, with a derived metric in place of their own; `seen` are the same runs as they are."""
+    """The runs of a variant, with a derived metric in place of their own."""
 
-    derived: Derived
-    seen: Side
-
-    @cached_property
-    def _by_seed(self) -> Floats:
-        return self.derived.by_seed(self.seen)
+    by_seed: Floats = field(default_factory=lambda: np.empty(0))  # As `Derived.by_seed`.
 
     @cached_property
     def status(self) -> NDArray[np.object_]:
         """Completed where the metric has a value, diverged where it counts with the floor, else not run."""
-        values = np.where(np.isnan(self._by_seed), NOT_RUN, "completed").astype(object)
-        return np.where(np.isinf(self._by_seed), "diverged", values)
+        values = np.where(np.isnan(self.by_seed), NOT_RUN, "completed").astype(object)
+        return np.where(np.isinf(self.by_seed), "diverged", values)
 
     def values(self, metric: str) -> Floats:
         """The metric by seed; NaN where it has no value of its own."""
-        return np.where(np.isinf(self._by_seed), np.nan, self._by_seed)
-
-    @property
-    def obstacle(self) -> Reason | None:
-        """Why its values say nothing; None where they do."""
-        return self.derived.obstacle(self.seen)
+        return np.where(np.isinf(self.by_seed), np.nan, self.by_seed)

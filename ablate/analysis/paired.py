@@ -16,6 +16,7 @@ a seed.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -32,11 +33,11 @@ from ablate.analysis.power import (
     t_interval,
     t_p_above,
 )
+from ablate.core.reason import Block, Estimate, Interval, Reason
 
 NAN = math.nan
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-Interval = tuple[float, float]
 
 ROUNDING = 1e-12  # Differences below this share of the values are taken for rounding.
 
@@ -110,13 +111,18 @@ class MeanSquares:
 
 @dataclass(frozen=True)
 class Differences:
-    """n paired differences, a sample from which to infer their mean. NaN where n is below two."""
+    """n paired differences: the estimate of their mean (see `core.reason.Estimate`). NaN where n is below two.
+
+    Of seeds, of seeds and examples, or of processes.
+    """
 
     values: Floats  # Shape (n,).
     floor: float  # The standard deviation is never taken below it; positive.
     # Shape (n, m): the difference on each example, where all seeds share their m ≥ 2 test examples.
     examples: NDArray[np.floating] | None = None
     overlap: float = 0.0  # n_test/n_train, where every seed draws both from one pool.
+    blocks: Sequence[Block] = ()
+    also: Sequence[tuple[Reason, Estimate]] = ()
 
     @classmethod
     def between(
@@ -158,7 +164,7 @@ class Differences:
     @cached_property
     def sd(self) -> float:
         """s_d, not below the floor."""
-        return max(float(np.sort(self.values).std(ddof=1)), self.floor) if self.n > 1 else NAN
+        return max(sd_of(self.values), self.floor) if self.n > 1 else NAN
 
     @cached_property
     def squares(self) -> MeanSquares | None:
@@ -183,26 +189,25 @@ class Differences:
         return math.sqrt(self.sd**2 * (1 + n * self.overlap) + n * by_example)
 
     def interval(self, alpha: float = ALPHA) -> Interval:
-        """The two-sided t interval of the mean at level 1 − `alpha`."""
-        if self.n < 2:
-            return NAN, NAN
+        """The two-sided t interval of the mean at level 1 − `alpha`; it contains those of all that must agree."""
         bounds = [t_interval(self.mean, error.se, error.df, alpha) for error in self.errors]
+        bounds += [found for _, one in self.also if (found := one.interval(alpha)) is not None]
         return min(low for low, _ in bounds), max(high for _, high in bounds)
 
-    def p_above(self, bound: float) -> float:
-        """One-sided p: small when the mean lies above `bound`."""
-        return max(t_p_above(self.mean, e.se, e.df, bound) for e in self.errors) if self.n > 1 else NAN
+    def above(self, x: float) -> float:
+        """One-sided p: small when the mean lies above `x`."""
+        return max(t_p_above(self.mean, error.se, error.df, x) for error in self.errors)
 
-    def p_below(self, bound: float) -> float:
-        """One-sided p: small when the mean lies below `bound`."""
-        return max(t_p_above(-self.mean, e.se, e.df, -bound) for e in self.errors) if self.n > 1 else NAN
+    def below(self, x: float) -> float:
+        """One-sided p: small when the mean lies below `x`."""
+        return max(t_p_above(-self.mean, error.se, error.df, -x) for error in self.errors)
 
     def mde(self, alpha: float = ALPHA, n: int | None = None) -> float:
         """The difference that is found with 80 % power, two-sided at `alpha`, by these seeds, or by `n` others."""
         if self.n < 2:
             return NAN
-        errors = self.errors if n is None else self.errors_at(n)
-        return max(detectable(error.df, alpha) * error.se for error in errors)
+        found = [detectable(error.df, alpha) * error.se for error in self.errors_at(n or self.n)]
+        return max(found + [one.mde(alpha, n) for _, one in self.also])
 
 
 def mean_of(values: Floats) -> float:
@@ -210,12 +215,15 @@ def mean_of(values: Floats) -> float:
     return float(np.sort(values).mean()) if len(values) else NAN
 
 
-def mean_interval(values: Floats, alpha: float = ALPHA) -> tuple[float, Interval]:
-    """The mean of n values and its t interval at level 1 − `alpha`, which is NaN below two."""
-    n, mean = len(values), mean_of(values)
-    if n < 2:
-        return mean, (NAN, NAN)
-    return mean, t_interval(mean, float(np.sort(values).std(ddof=1)) / math.sqrt(n), n - 1, alpha)
+def sd_of(values: Floats) -> float:
+    """Of a sample, NaN below two. Equal values, which may differ from their mean by rounding, have none."""
+    return float(np.sort(values).std(ddof=1)) * bool(np.ptp(values)) if len(values) > 1 else NAN
+
+
+def mean_interval(values: Floats) -> tuple[float, Interval]:
+    """The mean of n values and its 95 % t interval, which is NaN below two."""
+    d = Differences(values, 0.0)
+    return d.mean, d.interval()
 
 
 def seeds_needed(d: Differences, alpha: float = ALPHA, margin: float | None = None) -> float:

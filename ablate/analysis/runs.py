@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ablate.analysis.paired import Flags, Floats
 from ablate.base.errors import AblateError
 from ablate.core.facts import Evidence, TaskFacts
-from ablate.core.metric import Metric, sign
+from ablate.core.metric import sign
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
 
@@ -76,25 +76,13 @@ class Runs:
         lost = [lost_to_its_variant(*of) for of in zip(status, reasons, strict=True)]
         self.status = np.append(np.where(lost, "diverged", status).astype(object), NOT_RUN)
         self.ids = np.append(trials["id"].to_numpy(object), "")
-        self._columns: dict[str, Floats] = {}
-        self._suspect: dict[tuple[str, str], bool] = {}
         self._memo: dict[str, Any] = {}
         self.evidence = evidence
 
-    @cached_property
-    def examples(self) -> dict[tuple[str, str], Floats]:
-        """The metric of each test example, by trial id and metric."""
-        frame = self.evidence.examples
-        columns = (frame[name] for name in ("id", "metric", "values"))
-        return {(str(i), str(m)): np.asarray(values, float) for i, m, values in zip(*columns, strict=True)}
-
     def first(self, count: int) -> Runs:
         """Those of the first seeds alone."""
-        if count >= len(self.seeds):
-            return self
-        assert self.examples is not None  # once, for all that share them
         fewer = copy(self)
-        fewer.seeds, fewer._suspect = self.seeds[:count], {}
+        fewer.seeds = self.seeds[:count]
         return fewer
 
     def memo(self, name: str, made: Callable[[Evidence], Any]) -> Any:
@@ -109,14 +97,16 @@ class Runs:
         They do when the largest gap between neighbouring values of one variant is at least a quarter of the metric's
         range. False for a metric that the task does not have.
         """
-        metric = task.metrics.get(name)
-        if task.outcome != "graded" or metric is None or metric.span is None:
+        span = task.metrics[name].span if name in task.metrics else None
+        if task.outcome != "graded" or span is None:
             return False
-        if (place := (task.name, name)) not in self._suspect:
-            values = (self.of(variant.name, task).values(name) for variant in self.facts.variants)
-            gaps = (np.diff(np.sort(found[~np.isnan(found)])) for found in values)
-            self._suspect[place] = any(bool((gap >= metric.span / 4).any()) for gap in gaps)
-        return self._suspect[place]
+
+        def grouped(_: Evidence) -> bool:
+            # NaN comes last, and its distance from anything is NaN.
+            gaps = [np.diff(np.sort(self.of(v.name, task).values(name))) for v in self.facts.variants]
+            return bool((np.array(gaps) >= span / 4).any())
+
+        return bool(self.memo(f"groups of {len(self.seeds)} by {name} on {task.name}", grouped))
 
     def of(self, variant: str, task: TaskFacts) -> Side:
         """The runs of one variant on one task."""
@@ -130,10 +120,12 @@ class Runs:
 
     def column(self, name: str) -> Floats:
         """A column as numbers, followed by NaN; NaN throughout where the frame does not have it."""
-        if name not in self._columns:
-            column = self.trials.get(name, pd.Series(np.nan, self.trials.index))
-            self._columns[name] = np.append(pd.to_numeric(column).to_numpy(float, na_value=np.nan), np.nan)
-        return self._columns[name]
+
+        def numbers(evidence: Evidence) -> Floats:
+            column = evidence.trials.get(name, pd.Series(np.nan, evidence.trials.index))
+            return np.append(pd.to_numeric(column).to_numpy(float, na_value=np.nan), np.nan)
+
+        return np.asarray(self.memo(f"column {name}", numbers))
 
 
 @dataclass(frozen=True)
@@ -143,6 +135,7 @@ class Side:
     runs: Runs
     variant: str
     task: TaskFacts
+    obstacle: Reason | None = None  # Why its values say nothing.
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
@@ -192,15 +185,17 @@ class Side:
         """
         if self.task.sampling.pool != "held_out":
             return None
-        scored = self.scored(metric)
-        completed = [int(seed) for seed in np.flatnonzero(self.status == "completed")]
-        known = {seed: self.runs.examples.get((str(self.ids[seed]), metric)) for seed in completed}
-        found = {seed: values for seed, values in known.items() if values is not None}
-        sizes = {len(values) for values in found.values()}
-        if len(found) < len(known) or len(sizes) != 1 or min(sizes) < 2:
+        kept = self.runs.memo(
+            "examples", lambda evidence: evidence.examples.set_index(["id", "metric"])["values"].to_dict()
+        )
+        completed = self.status == "completed"
+        known = [kept.get((run, metric), ()) for run in self.ids[completed]]
+        sizes = set(map(len, known))
+        if len(sizes) != 1 or min(sizes) < 2:
             return None
-        size = sizes.pop()
-        return np.stack([found.get(seed, np.full(size, value)) for seed, value in enumerate(scored)])
+        found = np.repeat(self.scored(metric)[:, None], sizes.pop(), axis=1)
+        found[completed] = known
+        return found
 
     @cached_property
     def solved(self) -> Flags:
@@ -209,9 +204,9 @@ class Side:
         Meaningful where `ended` holds; a diverged run did not.
         """
         name = solving_metric(self.task, self.runs.facts.metric)
-        assert name is not None, self.task.name
-        metric = self.task.metrics[name]
-        return reached(self.values(name), metric)
+        metric = self.task.metrics[name or ""]
+        assert metric.solved is not None
+        return np.asarray(sign(metric) * self.values(name or "") >= sign(metric) * metric.solved)
 
     @cached_property
     def arrived(self) -> Arrivals:
@@ -230,22 +225,6 @@ class Side:
             longest,
             every,
         )
-
-    @property
-    def judged(self) -> Floats:
-        """The primary metric; NaN where the run did not complete."""
-        return self.values(self.runs.facts.metric)
-
-    @property
-    def obstacle(self) -> Reason | None:
-        """Why its values say nothing; None where they do."""
-        return None
-
-
-def reached(values: Floats, metric: Metric) -> Flags:
-    """Whether each value is at the threshold of the metric, which must have one, or beyond."""
-    assert metric.solved is not None
-    return np.asarray(sign(metric) * values >= sign(metric) * metric.solved)
 
 
 def solving_metric(task: TaskFacts, primary: str) -> str | None:

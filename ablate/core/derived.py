@@ -41,7 +41,7 @@ class Derived:
     metric: Metric
     kind: Kind
     # Of the runs: the value on each seed, NaN where there is none; infinite where it counts with the metric's floor.
-    # Of kind `ratio` there is none by seed.
+    # Of kind `spread` and `ratio` there is none by seed.
     by_seed: Callable[[Any], Floats] = lambda _: np.empty(0)
     # What a study would have to give for it, in a sentence; nothing where it does.
     lacks: Callable[[Offer], str] = lambda _: ""
@@ -97,7 +97,7 @@ DERIVED: Mapping[str, Derived] = {
     "divergence_rate": Derived(
         Metric("min", floor=1.0, ceiling=0.0), "rate", _diverged, event="diverged", described=True
     ),
-    "seed_spread": Derived(Metric("min"), "spread", lambda runs: runs.judged, described=True),
+    "seed_spread": Derived(Metric("min"), "spread", described=True),
     "steps_to_target": Derived(
         Metric("min"),
         "mean",

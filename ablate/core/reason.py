@@ -48,8 +48,8 @@ class Estimate(Protocol):
         """Pairs."""
 
     @property
-    def point(self) -> float:
-        """The estimate; NaN without pairs."""
+    def mean(self) -> float:
+        """The estimate, a mean difference; NaN without pairs."""
 
     @property
     def blocks(self) -> Sequence[Block]:

@@ -37,7 +37,8 @@ def reference(experiment: Experiment) -> WorkloadRef:
     """All that a worker needs to train the study's trials."""
     files = [experiment.study.base(experiment.path) / name for name in experiment.study.plugins]
     plugins = tuple(load_plugin(file) for file in files)
-    return WorkloadRef(experiment.study.workload, plugins, command_line(sys.argv), (experiment.path, *files))
+    watched, threads = (experiment.path, *files), experiment.workload.threads
+    return WorkloadRef(experiment.study.workload, plugins, command_line(sys.argv), watched, threads)
 
 
 class Workers(Supervised):

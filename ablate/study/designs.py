@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 import math
 from abc import ABC, abstractmethod
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from itertools import combinations
 from typing import Any, ClassVar, Literal, TypeVar
 
@@ -190,10 +190,40 @@ class Factorial(Kind):
         yield from every
 
 
-MAX_FACTORS = 11
-"""Above this the search for the best fraction takes more than a second."""
-Words = tuple[int, ...]
-"""Generators: each the sum of some basic factors, as bits."""
+FRACTIONS: dict[int, dict[int, str]] = {
+    3: {
+        3: "AB",
+        4: "ABC",
+        5: "AB AC",
+        6: "AB AC BC",
+        7: "AB AC BC ABC",
+        8: "ABC ABD ACD BCD",
+        9: "AB AC AD BCD ABCD",
+        10: "AB AC BC AD BCD ABCD",
+        11: "AB AC BC AD BD ACD BCD",
+    },
+    4: {
+        4: "ABC",
+        5: "ABCD",
+        6: "ABC ABD",
+        7: "ABC ABD ACD",
+        8: "ABC ABD ACD BCD",
+        9: "ABC ABD ABE ACDE",
+        10: "ABC ABD ABE ACDE BCDE",
+        11: "ABC ABD ACD ABE ACE ADE",
+    },
+    5: {
+        5: "ABCD",
+        6: "ABCDE",
+        7: "ABCDEF",
+        8: "ABCD ABEF",
+        9: "ABCDE ABCFG",
+        10: "ABCD ABEF ACEG",
+        11: "ABCD ABEF ACEG BDFG",
+    },
+}
+"""Resolution → number of factors → the generators: for each factor after the first, A, B, …, those that make it."""
+MAX_FACTORS = max(FRACTIONS[3])
 
 
 @register("design", "fractional")
@@ -250,40 +280,10 @@ def cells(num_factors: int, resolution: int) -> list[tuple[bool, ...]]:
 
     The first k − p factors take every combination; each of the others is the sum, modulo 2, of some of these.
     """
-    basic, words = generators(num_factors, resolution)
-    return [
-        tuple(
-            bool(cell >> i & 1) if i < basic else bool((cell & words[i - basic]).bit_count() % 2)
-            for i in range(num_factors)
-        )
-        for cell in range(1 << basic)
-    ]
-
-
-@lru_cache(maxsize=32)
-def generators(num_factors: int, resolution: int) -> tuple[int, Words]:
-    """The number of basic factors, and the basic factors, as bits, of which each of the others is the sum."""
-    for basic in range(1, num_factors):
-        if words := _best(num_factors, basic, resolution):
-            return basic, words
-    return num_factors, ()
-
-
-def _best(num_factors: int, basic: int, resolution: int) -> Words:
-    """The generators of minimum aberration, by exhaustive search; none where no fraction has the resolution."""
-    candidates = [word for word in range(1 << basic) if word.bit_count() >= resolution - 1]
-
-    def fractions(
-        words: Words, group: list[tuple[int, int]], start: int
-    ) -> Iterator[tuple[list[int], Words]]:
-        """Each after its pattern; `group`: products of some of `words`, as the basic factors and the others in each."""
-        if len(words) == num_factors - basic:
-            lengths = Counter(word.bit_count() + others for word, others in group[1:])
-            yield [lengths[length] for length in range(resolution, num_factors + 1)], words
-            return
-        for index in range(start, len(candidates)):
-            new = [(word ^ candidates[index], others + 1) for word, others in group]
-            if all(word.bit_count() + others >= resolution for word, others in new):
-                yield from fractions((*words, candidates[index]), group + new, index + 1)
-
-    return min(fractions((), [(0, 0)], 0), default=([], ()))[1]
+    words = FRACTIONS[resolution][num_factors].split()
+    basic = "ABCDEFG"[: num_factors - len(words)]
+    found = []
+    for last_to_first in itertools.product((False, True), repeat=len(basic)):
+        on = dict(zip(basic, reversed(last_to_first), strict=True))
+        found.append((*on.values(), *(sum(on[factor] for factor in word) % 2 == 1 for word in words)))
+    return found

@@ -32,10 +32,13 @@ class Matcher:
     def __init__(
         self, match: MatchSection, workload: Workload, baseline: Sequence[Config], resolve: Resolve
     ) -> None:
-        """`baseline` is resolved, one config a task; raises `Invalid` where its quantity is not known."""
+        """`baseline` is resolved, one config a task; raises `Invalid` where its quantity is unknown or fixed."""
         self.match, self.workload, self.resolve = match, workload, resolve
         self.noun = NOUNS[match.quantity]
         self.targets = [self._amount(c) if match.target == "baseline" else match.target for c in baseline]
+        for config in baseline:
+            if not self._solver(config).has_effect():
+                raise self._no_effect(config)
         self._matched: dict[tuple[str, int], tuple[Config, Matched]] = {}
 
     def __call__(self, config: Config, task_index: int = 0) -> tuple[Config, Matched]:
@@ -52,11 +55,6 @@ class Matcher:
     def given(self, config: Config, task_index: int = 0) -> Matched:
         """The value and quantity of a config that has been matched."""
         return Matched(self._number(config), self._amount(config), self.targets[task_index])
-
-    def check_effect(self, config: Config) -> None:
-        """Raises `Invalid` when the value at the path does not change the quantity at all."""
-        if not self._solver(config).has_effect():
-            raise self._no_effect(config)
 
     def _solved(self, config: Config, target: float) -> tuple[Config, Matched]:
         by, within = self.match.by, self.match.within
@@ -142,10 +140,7 @@ def check_match(match: MatchSection, draft: Draft) -> Matcher | None:
     if len(document.problems) > before:
         return None
     try:
-        matcher = Matcher(match, draft.workload, baseline, draft.resolve)
-        for config in baseline:
-            matcher.check_effect(config)
-        return matcher
+        return Matcher(match, draft.workload, baseline, draft.resolve)
     except Invalid as error:
         for problem in error.problems:
             at = ("match", "by" if problem.path else match.quantity)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 Number = int | float
 Quantity = Callable[[Number], float | None]
@@ -47,7 +47,8 @@ class Solver:
         """
         if self._has(self.start) and self.known[self.start] == target:
             return self.start, target
-        any(self._passes(sign, target) for sign in (1, -1))
+        self._approach(1, target)
+        self._approach(-1, target)
         if len(set(self.known.values())) == 1:
             return None
         best = min(self.known, key=lambda x: (abs(self.known[x] - target), abs(x - self.start), x))
@@ -61,56 +62,46 @@ class Solver:
             self.known[x] = value
         return x in self.known
 
-    def _passes(self, sign: int, target: float) -> bool:
-        """Whether the quantity passes the target in this direction; what is nearest there is then known."""
+    def _approach(self, sign: int, target: float) -> None:
+        """Makes known what is nearest to the target in this direction, where the quantity comes nearer there."""
         last = self.start
-        for count, x in enumerate(self._walk(sign)):
-            before, now = self.known[last] - target, self.known[x] - target
-            if before * now <= 0:
-                self._close_in(last, x, target)
-                return True
-            if abs(now) > abs(before) or (count >= MAX_FLAT and self.known[x] == self.known[self.start]):
-                return False
-            last = x
-        return False
-
-    def _walk(self, sign: int) -> Iterator[Number]:
-        """Numbers at doubling distances from the start; then, by halving, up to the first that has no quantity."""
-        last, wall = self.start, None
-        share = abs(self.start) * FIRST_STEP
+        share = abs(last) * FIRST_STEP
         step: Number = max(1, int(share)) if self.whole else share or 1.0
-        for _ in range(MAX_STEPS):
-            want: Number = last + sign * step if wall is None else self._middle(last, wall)
-            if want in (last, wall):
+        for count in range(MAX_STEPS):
+            want = last + sign * step
+            found = self._usable(want, last, sign * math.inf)
+            if found is None or (self.known[found] - target) * (self.known[last] - target) <= 0:
+                self._close_in(last, want if found is None else found, target)
                 return
-            found = self._usable(want, last, wall, sign)
-            if found is None:
-                wall = want
-            else:
-                step *= 2
-                last = found
-                yield last
+            flat = count >= MAX_FLAT and self.known[found] == self.known[self.start]
+            if flat or abs(self.known[found] - target) > abs(self.known[last] - target):
+                return
+            last, step = found, 2 * step
 
-    def _middle(self, a: Number, b: Number) -> Number:
-        return (a + b) // 2 if self.whole else (a + b) / 2
-
-    def _usable(self, want: Number, last: Number, wall: Number | None, sign: int) -> Number | None:
-        """The number nearest to `want` that has a quantity, beyond `last` and before `wall`."""
+    def _usable(self, want: Number, a: Number, b: Number) -> Number | None:
+        """The number nearest to `want` that has a quantity, between `a` and `b`."""
         for distance in range(MAX_GAP if self.whole else 1):
-            for x in (want + sign * distance, want - sign * distance):
-                inside = sign * (x - last) > 0 and (wall is None or sign * (wall - x) > 0)
-                if inside and self._has(x):
+            for x in (want + distance, want - distance):
+                if min(a, b) < x < max(a, b) and self._has(x):
                     return x
         return None
 
     def _close_in(self, a: Number, b: Number, target: float) -> None:
-        """Bisects between two numbers on both sides of the target, until none lies between or the target is met."""
+        """Bisects from `a`, before the target, to `b`: beyond it, or without a quantity as all that follows."""
         below = self.known[a] < target
-        while self.whole or abs(b - a) > PRECISION * max(abs(a), abs(b)):
-            found = self._usable(self._middle(a, b), min(a, b), max(a, b), 1)
-            if found is None or self.known[found] == target:
+        for _ in range(MAX_STEPS):
+            if abs(b - a) <= (1 if self.whole else PRECISION * max(abs(a), abs(b))):
                 return
-            a, b = (found, b) if (self.known[found] < target) == below else (a, found)
+            middle = (a + b) // 2 if self.whole else (a + b) / 2
+            found = self._usable(middle, a, b)
+            if found is None:
+                b = middle
+            elif self.known[found] == target:
+                return
+            elif (self.known[found] < target) == below:
+                a = found
+            else:
+                b = found
 
     def _roundest(self, x: Number) -> Number:
         """The float with the fewest digits that has the quantity of `x`."""

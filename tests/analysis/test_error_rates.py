@@ -10,7 +10,7 @@ from made_evidence import study
 from scipy import stats
 
 from ablate.analysis.compare import compare
-from ablate.analysis.estimates import Mean, rate_p, rate_p_beyond
+from ablate.analysis.estimates import rate_p, rate_p_beyond
 from ablate.analysis.paired import Differences
 from ablate.core.metric import Metric
 
@@ -111,7 +111,7 @@ def test_size_of_the_rate_test_whatever_the_failure_rate(n):
 def test_tests_that_the_rate_test_replaces():
     def t(b: int, c: int) -> float:
         d = np.repeat([0.9, -0.9, 0.0], [b, c, 8 - b - c])
-        one = Mean(Differences.between(d, np.zeros(8), 0.001))
+        one = Differences.between(d, np.zeros(8), 0.001)
         return 2 * min(one.above(0.0), one.below(0.0))
 
     def mcnemar(b: int, c: int) -> float:

@@ -21,7 +21,7 @@ resolutions = st.sampled_from([0.0, 0.001])
 
 
 def p(d: Differences) -> float:
-    return 2 * min(d.p_above(0.0), d.p_below(0.0))
+    return 2 * min(d.above(0.0), d.below(0.0))
 
 
 def test_clinic_matches_the_published_analysis():
@@ -42,9 +42,9 @@ def test_agrees_with_scipy_where_the_spread_is_not_floored(ab):
         known = reference.confidence_interval(1 - alpha)
         assert d.interval(alpha) == pytest.approx((known.low, known.high), rel=1e-7, abs=1e-9)
     tost = float(ttost_paired(a, b, -0.3, 0.3)[0])
-    assert max(d.p_above(-0.3), d.p_below(0.3)) == pytest.approx(tost, rel=1e-7, abs=1e-12)
+    assert max(d.above(-0.3), d.below(0.3)) == pytest.approx(tost, rel=1e-7, abs=1e-12)
     above, below = (stats.ttest_1samp(a - b, 0.1, alternative=way).pvalue for way in ("greater", "less"))
-    assert (d.p_above(0.1), d.p_below(0.1)) == pytest.approx((above, below), abs=1e-9)
+    assert (d.above(0.1), d.below(0.1)) == pytest.approx((above, below), abs=1e-9)
 
 
 @given(pairs, resolutions)
@@ -54,7 +54,7 @@ def test_swapping_the_sides_turns_the_sign(ab, resolution):
     assert one.mean == pytest.approx(-other.mean, abs=1e-12)
     assert one.interval() == pytest.approx((-other.interval()[1], -other.interval()[0]), abs=1e-9)
     assert one.mde() == pytest.approx(other.mde())
-    assert one.p_above(0.1) == pytest.approx(other.p_below(-0.1), rel=1e-6)
+    assert one.above(0.1) == pytest.approx(other.below(-0.1), rel=1e-6)
 
 
 @given(pairs, st.floats(-8, 8, width=32), st.randoms(use_true_random=False))

@@ -91,8 +91,8 @@ def test_examples_that_do_not_vary_leave_the_error_over_seeds():
 @given(tables, st.sampled_from([0.05, 0.005]), st.floats(-1, 1))
 def test_the_larger_p_and_the_wider_interval_count(d, alpha, bound):
     both, alone = differences(d), Differences(d.mean(axis=1), 1e-9)
-    assert both.p_above(bound) >= alone.p_above(bound)
-    assert both.p_below(bound) >= alone.p_below(bound)
+    assert both.above(bound) >= alone.above(bound)
+    assert both.below(bound) >= alone.below(bound)
     low, high = both.interval(alpha)
     assert low <= alone.interval(alpha)[0]
     assert high >= alone.interval(alpha)[1]
@@ -106,7 +106,7 @@ def test_seeds_are_never_closer_than_the_resolution():
     assert found.error.df == pytest.approx(3)
     # Nor is anything divided by nothing where the metric has no resolution.
     nothing = Differences.between(np.zeros(4), np.zeros(4), examples=d)
-    assert (nothing.p_above(0.0), nothing.interval()) == (0.5, pytest.approx((0.0, 0.0)))
+    assert (nothing.above(0.0), nothing.interval()) == (0.5, pytest.approx((0.0, 0.0)))
 
 
 def test_the_minimum_detectable_effect_counts_examples_which_more_seeds_do_not_bring():
@@ -138,7 +138,7 @@ def test_a_comparison_on_held_out_examples_is_decided_over_seeds_and_examples():
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(d.interval())
     alone = Differences(d.values, d.floor).interval()
     assert row["ci_high"] - row["ci_low"] > 2 * (alone[1] - alone[0])
-    assert row["p"] == pytest.approx(2 * min(d.p_above(0), d.p_below(0)))
+    assert row["p"] == pytest.approx(2 * min(d.above(0), d.below(0)))
     # On these examples the difference is as good as certain; on others it is not.
     assert alone[0] > 0 > row["ci_low"]
     assert (row["verdict"], row["reason"]) == ("inconclusive", "examples")

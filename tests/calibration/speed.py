@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.claims import judge_claims
-from ablate.analysis.estimates import Mean
 from ablate.analysis.judge import ALPHA, Kind, judge
 from ablate.core.facts import BASELINE, Claim, Evidence
 from ablate.features.speed.ratios import log_ratios, speeds
@@ -81,7 +80,7 @@ def claimed(
     level, slack = ALPHA / m, float(np.log1p(LEAST))
     return [
         any(
-            judge(Mean(log_ratios(logs)), kind, float(np.log1p(by)), level, slack).outcome in outcomes
+            judge(log_ratios(logs), kind, float(np.log1p(by)), level, slack).outcome in outcomes
             for logs in rng.normal(shift, 0.03, (m, N))
         )
         for _ in range(SIMULATED)

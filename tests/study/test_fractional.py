@@ -1,6 +1,7 @@
 """Fractions of a factorial: their sizes and aliases against the published tables, and what a study may ask of them."""
 
 from collections.abc import Callable
+from functools import reduce
 from itertools import combinations
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from harness import TOY
 
 from ablate.base.errors import StudyError
 from ablate.route.cautions import cautions
-from ablate.study.designs import cells, generators
+from ablate.study.designs import FRACTIONS, cells
 from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
@@ -29,7 +30,6 @@ def design(resolution: int, factors: str = FIVE, more: str = "") -> str:
      (8, 4, 4), (9, 4, 4), (10, 4, 5), (5, 5, 1), (8, 5, 2), (10, 5, 3)],
 )  # fmt: skip
 def test_the_fractions_have_the_published_sizes(factors: int, resolution: int, p: int) -> None:
-    assert generators(factors, resolution)[0] == factors - p
     found = np.array(cells(factors, resolution), int)
     assert found.shape == (2 ** (factors - p), factors)
     assert not found[0].any()
@@ -37,6 +37,35 @@ def test_the_fractions_have_the_published_sizes(factors: int, resolution: int, p
     for some in combinations(range(factors), resolution - 1):
         _, counts = np.unique(found[:, some], axis=0, return_counts=True)
         assert list(counts) == [len(found) >> (resolution - 1)] * 2 ** (resolution - 1)
+
+
+def pattern(words: list[str], basic: int) -> list[int]:
+    """How many products of each length are the same in every cell."""
+    made = [{*word, basic + i} for i, word in enumerate(words)]
+    lengths = [
+        len(reduce(set.symmetric_difference, some))
+        for count in range(1, len(made) + 1)
+        for some in combinations(made, count)
+    ]
+    return [lengths.count(length) for length in range(1, basic + len(words) + 1)]
+
+
+@pytest.mark.parametrize("resolution", FRACTIONS)
+@pytest.mark.parametrize("factors", range(3, 9))
+def test_the_fractions_are_the_smallest_and_of_minimum_aberration(factors: int, resolution: int) -> None:
+    if factors not in FRACTIONS[resolution]:
+        return
+    words = FRACTIONS[resolution][factors].split()
+    basic = factors - len(words)
+
+    def every(basic: int) -> list[list[int]]:
+        letters = "ABCDEFG"[:basic]
+        known = ["".join(of) for n in range(resolution - 1, basic + 1) for of in combinations(letters, n)]
+        found = [pattern(list(some), basic) for some in combinations(known, factors - basic)]
+        return [of for of in found if not any(of[: resolution - 1])]
+
+    assert not every(basic - 1)
+    assert pattern(words, basic) == min(every(basic))
 
 
 def test_the_half_of_four_factors_is_i_equals_abcd(write: Callable[..., Path]) -> None:

@@ -69,7 +69,7 @@ class Search:
         self._wanted: set[str] = set()
         self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
         self._metric = spec.objectives[0].name
-        self._grid = list(spec.space.grid()) if spec.sampler.part.exhaustive else []  # type: ignore[attr-defined]
+        self._grid = spec.space.grid() if spec.sampler.part.exhaustive else []  # type: ignore[attr-defined]
         seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.sampler), stream)
         self.study = optuna.create_study(
             sampler=spec.sampler.build().build(seed, spec.trials),
@@ -271,8 +271,7 @@ def _unfinished(cell: Cell, records: Mapping[str, Record]) -> bool:
 
 def _suggested(trial: optuna.Trial, parameter: Parameter) -> Any:
     if parameter.kind == "choice":
-        return trial.suggest_categorical(parameter.path, list(parameter.choices))
-    if parameter.kind == "int":
-        step = int(parameter.step or 1)
-        return trial.suggest_int(parameter.path, *parameter.ends(), log=parameter.log, step=step)
-    return trial.suggest_float(parameter.path, *parameter.ends(), log=parameter.log, step=parameter.step)
+        return trial.suggest_categorical(parameter.path, parameter.choices)
+    suggest: Any = trial.suggest_int if parameter.kind == "int" else trial.suggest_float
+    step = {"step": parameter.step} if parameter.step else {}
+    return suggest(parameter.path, *parameter.ends(), log=parameter.log, **step)

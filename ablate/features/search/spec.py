@@ -83,7 +83,7 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
     if sampler.exhaustive and space:
         trials = 0
         with document.reporting(kind, "over"):
-            trials = space.grid_size()
+            trials = len(space.grid())
         given = section.trials or trials
         rule = f"would leave {trials - given} of the {trials} points of the grid out"
         hint = "Leave it out, use coarser steps, or another sampler"

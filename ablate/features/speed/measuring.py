@@ -12,7 +12,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from itertools import accumulate
@@ -60,19 +60,18 @@ class Request:
 
 
 class CannotBeTimedError(AblateError):
-    """A config that could not be measured: its key, and the reason."""
+    """A config that could not be measured, and why."""
 
     exit_code = 1
 
-    def __init__(self, group: Group, config: str, reason: str) -> None:
-        self.group, self.config, self.reason = group, config, reason
-        super().__init__(reason)
 
+def measured(
+    where: WorkloadRef, request: Request, advice: Callable[[str, str, str], str]
+) -> Generator[tuple[str, Found]]:
+    """Each group of a request, by its key, as soon as it is measured, in a process of its own, which ends with this
+    generator.
 
-def measured(where: WorkloadRef, request: Request) -> Iterator[tuple[Group, Found]]:
-    """Each group of a request as soon as it is measured, in a process of its own, which ends with this iterator.
-
-    Raises `CannotBeTimedError`.
+    Raises `CannotBeTimedError`, with the `advice` on a group, a config and the reason.
     """
     child = Child("ablate.features.speed.measuring", where.threads)
     try:
@@ -83,11 +82,11 @@ def measured(where: WorkloadRef, request: Request) -> Iterator[tuple[Group, Foun
                 try:
                     word, told = child.connection.recv()
                 except (EOFError, OSError):
-                    raise CannotBeTimedError(group, config, f"its process {child.fate()}") from None
+                    word, told = "failed", f"its process {child.fate()}"
                 if word == "failed":
-                    raise CannotBeTimedError(group, config, told)
+                    raise CannotBeTimedError(advice(group.key, config, told))
                 config = told if word == "at" else config
-            yield group, told
+            yield group.key, told
     finally:
         child.end()
 

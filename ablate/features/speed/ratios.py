@@ -11,14 +11,13 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.estimates import Mean
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, Differences, Floats, mean_interval
 from ablate.analysis.runs import Runs
@@ -105,15 +104,15 @@ def sizes(evidence: Evidence) -> list[float]:
     return sorted(evidence.frame("speed", FRAME)["size"].astype(float).dropna().unique().tolist())
 
 
-def estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean:
+def estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> Differences:
     """Of the log ratio of the mean of B to the mean of A."""
     timed, (a, b, *_) = group(runs.evidence, measure.task.name, measure.name), groups
     if not {*a, *b} <= {*timed.paired}:
-        return Mean(log_ratios(np.array([])), [Block(Reason("unmeasured"))])
+        return replace(log_ratios(np.array([])), blocks=[Block(Reason("unmeasured"))])
     known = timed.paired[list(dict.fromkeys([*a, *b]))].dropna()
     logs = (known[list(b)].mean(axis=1) - known[list(a)].mean(axis=1)).to_numpy(float)
-    few = len(logs) < 2 or math.isnan(timed.noise)
-    return Mean(log_ratios(logs), [Block(Reason("few", {"processes": len(logs), "least": 2}))] if few else [])
+    few = Block(Reason("few", {"processes": len(logs), "least": 2}))
+    return replace(log_ratios(logs), blocks=[few] if len(logs) < 2 or math.isnan(timed.noise) else [])
 
 
 def slack(measure: Measure, runs: Runs) -> float:

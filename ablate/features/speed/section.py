@@ -7,13 +7,13 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from ablate.base.errors import Invalid
 from ablate.base.registry import OnOff, StrictModel
 from ablate.core.facts import Facts
 from ablate.core.feature import features
 from ablate.core.speed import CALLS, TimedCall
 from ablate.core.workload import Workload
 from ablate.study.checks import Draft, in_variants, refuse_own
-from ablate.study.document import PathKey
 from ablate.study.expand import report_at
 from ablate.study.patch import apply_patches, has_path, value_at
 from ablate.study.schema import StudyBase
@@ -81,8 +81,9 @@ class SpeedSection(StrictModel):
     def facts(self, threads: int, machine: str) -> SpeedFacts:
         """The facts that tables and figures show."""
         ((path, sizes),) = self.over.items() or [("", [])]
-        numbers = [*map(float, sizes)]
-        return SpeedFacts(path, numbers, self.margin, self.processes, threads, machine, self.calls)
+        return SpeedFacts(
+            path, [*map(float, sizes)], self.margin, self.processes, threads, machine, self.calls
+        )
 
     @classmethod
     def of(cls, facts: SpeedFacts) -> SpeedSection:
@@ -122,9 +123,8 @@ def check_speed(draft: Draft) -> None:
         hint = "Take `speed` out, or override `operations` of the workload"
         draft.document.refuse(("speed",), rule, hint=hint)
     for path in section.over:
-        before = len(draft.document.problems)
-        _check_path(path, draft)
-        if len(draft.document.problems) == before:
+        with draft.document.reporting("speed", "over", path):
+            _check_path(path, draft)
             rule = (
                 f"is what `speed` times every variant over, so that no variant can have a {path} of its own"
             )
@@ -145,26 +145,22 @@ def lacks_operations(workload: Workload, study: StudyBase) -> str:
 
 
 def _check_path(path: str, draft: Draft) -> None:
-    """Every variant has a number at a path that is part of what is timed, and nothing else in the study sets it."""
-    workload, study, document = draft.workload, draft.study, draft.document
-    at: PathKey = ("speed", "over", path)
+    """Raises `Invalid` unless every variant has a number at a path that is part of what is timed, and nothing else in
+    the study sets it.
+    """
+    workload, study, (base, *others) = draft.workload, draft.study, draft.design.variants
     allowed = "the path of a size that every variant has, such as task.seq_len or model.d_model"
     if path in (workload.steps_path, workload.rate_path):
-        document.refuse(at, "changes nothing about the time of a step", allowed=allowed)
-    with document.reporting(*at):
-        for config in draft.design.variants[0].configs:
-            value = value_at(config, path)
-            if isinstance(value, bool) or not isinstance(value, int | float):
-                document.refuse(at, "is no number", value, allowed)
-    base, *others = [[has_path(config, path) for config in v.configs] for v in draft.design.variants]
-    if all(base) and not all(map(all, others)):
-        lacking = next(
-            v.name for v, has in zip(draft.design.variants[1:], others, strict=True) if not all(has)
-        )
-        document.refuse(at, f"is no path of {lacking}", allowed=allowed)
+        raise Invalid("", "changes nothing about the time of a step", allowed=allowed)
+    for config in base.configs:
+        value = value_at(config, path)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Invalid("", "is no number", value, allowed)
+    if lacking := [v.name for v in others if not all(has_path(config, path) for config in v.configs)]:
+        raise Invalid("", f"is no path of {lacking[0]}", allowed=allowed)
     setters = {section: [*of] for feature in features() for section, of in feature.varies(study).items()}
     setters |= {"match": [study.match.by]} if study.match is not None else {}
     for section, paths in setters.items():
         if any(f"{path}.".startswith(f"{p}.") or f"{p}.".startswith(f"{path}.") for p in paths):
             rule = f"is what `{section}` sets for each variant, so that they have no size in common"
-            document.refuse(at, rule, hint="Name another path")
+            raise Invalid("", rule, hint="Name another path")

@@ -3,7 +3,7 @@
 What a process has found is kept; only what is missing is measured. One file a group of configs that were timed beside
 one another:
 
-    speed/<key>.json   what the key stands for, and what each process has found, in order
+    speed/<key>.json   what each process has found, in order, with a digest of it and the key
 
 The key stands for the configs with their sources, the calls, the machine and the versions: a measurement that was taken
 under others has another key, and the two are never mixed.
@@ -16,7 +16,7 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from ablate.base.wording import counted, duration
 from ablate.core.facts import BASELINE
 from ablate.core.feature import Measured
 from ablate.features.speed.blocks import BUDGET
-from ablate.features.speed.measuring import CannotBeTimedError, Group, Request, measure_group, measured
+from ablate.features.speed.measuring import Group, Request, measure_group, measured
 from ablate.features.speed.section import COLUMNS, SpeedFacts, SpeedSection
 from ablate.records.environment import here, machine
 from ablate.records.store import Store
@@ -43,8 +43,6 @@ from ablate.study.patch import apply_patches, value_at
 
 START = 4.0
 """Seconds in which a process imports and builds, about."""
-FORMAT = 1
-"""Of the files of measurements."""
 
 
 @dataclass(frozen=True)
@@ -58,18 +56,17 @@ class _Place:
     keys: dict[str, str]
     "Variant → the key of its config, the baseline first."
     group: Group
-    stands_for: dict[str, Any]
     where: str
     "The task where the study has several, and the size, as words after a variant."
 
-    def advice(self, error: CannotBeTimedError) -> str:
+    def advice(self, config: str, reason: str) -> str:
         """Which variant cannot be timed, why, and what to do."""
-        lacking = any(word in error.reason.lower() for word in ("memory", "sigkill"))
+        lacking = any(word in reason.lower() for word in ("memory", "sigkill"))
         what = "Make batch, length or model smaller" if lacking else "Correct it"
         what += "" if self.own else f", or leave {self.size:g} out of speed.over"
-        names = ", ".join(variant for variant, key in self.keys.items() if key == error.config)
+        names = ", ".join(variant for variant, key in self.keys.items() if key == config)
         then = "and run the same command: what was measured is kept"
-        return f"{names}{self.where}: cannot be timed: {error.reason}. {what}, {then}"
+        return f"{names}{self.where}: cannot be timed: {reason}. {what}, {then}"
 
 
 class Timing:
@@ -137,7 +134,6 @@ class Timing:
 
     def _measure(self, say: Callable[[str], None]) -> None:
         asked, least, started = self.section.processes, self.processes, time.monotonic()
-        where = replace(reference(self.experiment), threads=self.experiment.workload.threads)
         sizes = {place.size for place in self.places.values()}
         what = counted(len({variant for place in self.places.values() for variant in place.keys}), "variant")
         what += f" at {len(sizes)} sizes" if len(sizes) > 1 else ""
@@ -146,15 +142,14 @@ class Timing:
             left = f", about {duration(each * (asked - process))} left" if process > least else ""
             say(f"Timing {what}, process {process + 1} of {asked}{left} …")
             groups = [self.places[key].group for key, found in self.found.items() if len(found) <= process]
-            try:
-                request = Request(process, self.section.calls, groups, BUDGET)
-                with closing(measured(where, request)) as measurements:  # type: ignore[type-var]
-                    for group, found in measurements:
-                        self.found[group.key].append(found)
-                        save(self.store, self.places[group.key].stands_for, self.found[group.key])
-            except CannotBeTimedError as error:
-                place = self.places[error.group.key]
-                raise CannotBeTimedError(error.group, error.config, place.advice(error)) from error
+            request = Request(process, self.section.calls, groups, BUDGET)
+            where = reference(self.experiment)
+            with closing(
+                measured(where, request, lambda key, *of: self.places[key].advice(*of))
+            ) as measurements:
+                for key, found in measurements:
+                    self.found[key].append(found)
+                    save(self.store, key, self.found[key])
 
 
 def was_timed(experiment: Experiment, store: Store, section: SpeedSection) -> bool:
@@ -213,8 +208,6 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
         "source": source_digest([type(workload), measure_group], [type(workload)]),
         **here(),
     }
-    if (repeated := experiment.study.confirms) is not None:
-        conditions["repeats"] = repeated  # a confirmation rests on processes of its own
     ((path, listed),) = section.over.items() or [("", [])]
     for index, task in enumerate(experiment.tasks):
         own = {v.name: v.configs[index] for v in experiment.variants if not v.placebo}
@@ -227,15 +220,10 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
             keys = {variant: ids(config, 0, "speed") for variant, config in configs.items()}
             by_key = {keys[variant]: config for variant, config in reversed(configs.items())}
             order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
-            stands_for = {"configs": order, **conditions}
-            group = Group(key_of(stands_for), {key: by_key[key] for key in order})
+            stands_for = digest_of_data({"configs": order, **conditions})[:16]
+            group = Group(stands_for, {key: by_key[key] for key in order})
             where = experiment.on(task) + (f" at {path} = {size:g}" if path else "")
-            yield _Place(task, float(size), configs is own, keys, group, stands_for, where)
-
-
-def key_of(stands_for: Mapping[str, Any]) -> str:
-    """The key of a group: 16 hexadecimal digits."""
-    return digest_of_data(stands_for)[:16]
+            yield _Place(task, float(size), configs is own, keys, group, where)
 
 
 def file_of(store: Store, key: str) -> Path:
@@ -248,17 +236,15 @@ def load(store: Store, key: str) -> list[dict[str, Any]]:
 
     def decode(content: bytes) -> list[dict[str, Any]]:
         data = json.loads(content)
-        digest = data.pop("digest")
-        if (digest, data["format"], key_of(data["stands_for"])) != (digest_of_data(data), FORMAT, key):
-            raise ValueError("it is not what was written")
         processes: list[dict[str, Any]] = data["processes"]
+        if data["digest"] != digest_of_data([key, processes]):
+            raise ValueError("it is not what was written")
         return processes
 
     return store.read(file_of(store, key), decode, ", it will be measured again") or []
 
 
-def save(store: Store, stands_for: Mapping[str, Any], processes: Sequence[Mapping[str, Any]]) -> None:
+def save(store: Store, key: str, processes: Sequence[Mapping[str, Any]]) -> None:
     """Writes all processes of a group, whole or not at all. Raises `StoreError`."""
-    data = {"format": FORMAT, "stands_for": stands_for, "processes": processes}
-    text = json.dumps(data | {"digest": digest_of_data(data)}, indent=1, allow_nan=False)
-    write_text(file_of(store, key_of(stands_for)), text + "\n")
+    data = {"digest": digest_of_data([key, processes]), "processes": processes}
+    write_text(file_of(store, key), json.dumps(data, indent=1, allow_nan=False) + "\n")

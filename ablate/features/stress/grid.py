@@ -18,9 +18,8 @@ import numpy as np
 import pandas as pd
 from pydantic import AfterValidator, Field
 
-from ablate.analysis.estimates import Mean
 from ablate.analysis.measures import Measure, few
-from ablate.analysis.paired import Flags, Floats, mean_interval
+from ablate.analysis.paired import Differences, Flags, Floats, mean_interval
 from ablate.analysis.runs import Runs, Side
 from ablate.base.errors import NOT_GIVEN, nearest
 from ablate.base.text import printable
@@ -257,10 +256,10 @@ def _lacks(offer: Offer) -> str:
     )
 
 
-def _estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> Mean:
+def _estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> Differences:
     """The paired mean, with those on the grids that lack one rate, which must agree."""
 
-    def on(without: int | None) -> Mean:
+    def on(without: int | None) -> Differences:
         derived = replace(SENSITIVITY[measure.name], by_seed=partial(_by_seed, without=without))
         found: Any = replace(measure, derived=derived).contrast(runs, groups).estimate()
         return found

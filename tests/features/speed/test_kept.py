@@ -13,22 +13,20 @@ from ablate.features.speed import stage as kept
 from ablate.records.environment import here
 from ablate.records.store import Store
 
-STANDS_FOR = {"configs": ["a", "b"], "machine": "one"}
 PROCESSES = [{"busy": 0.1, "configs": {"a": {"memory": None, "calls": {"step": {"seconds": 1 / 3}}}}}]
-KEY = kept.key_of(STANDS_FOR)
+KEY, OTHER = "0123456789abcdef", "fedcba9876543210"
 
 
 def test_what_is_kept_is_read_again_under_its_key_alone(tmp_path: Path) -> None:
-    store, other = Store(tmp_path), kept.key_of({**STANDS_FOR, "machine": "two"})
+    store = Store(tmp_path)
     for processes in (PROCESSES, PROCESSES * 2):
-        kept.save(store, STANDS_FOR, processes)
+        kept.save(store, KEY, processes)
         assert kept.load(store, KEY) == processes
     assert [path.name for path in (tmp_path / "speed").iterdir()] == [f"{KEY}.json"]
-    assert other != KEY
-    assert kept.load(store, other) == []
-    copy = kept.file_of(store, other)
+    assert kept.load(store, OTHER) == []
+    copy = kept.file_of(store, OTHER)
     copy.write_text(kept.file_of(store, KEY).read_text())
-    assert kept.load(store, other) == []
+    assert kept.load(store, OTHER) == []
     assert not copy.exists()
 
 
@@ -58,7 +56,7 @@ def test_a_spoilt_file_is_set_aside(tmp_path: Path, spoil: Callable[[dict[str, A
     store = Store(tmp_path, said.append)
     path = kept.file_of(store, KEY)
     for number in (1, 2):
-        kept.save(store, STANDS_FOR, PROCESSES)
+        kept.save(store, KEY, PROCESSES)
         path.write_text(spoiled := spoil(json.loads(path.read_text())))
         assert kept.load(store, KEY) == []
         assert not path.exists()
