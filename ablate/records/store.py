@@ -151,12 +151,9 @@ class Store:
             paths[3].unlink(missing_ok=True)
 
     def stamp(self, trial_ids: Iterable[str]) -> str:
-        """Changes when any of the records does; "" when one is missing. Reads no file."""
+        """Changes when any of the records does; raises `OSError` when one is missing. Reads no file."""
         paths = [self.trials / f"{trial_id}.json" for trial_id in sorted(trial_ids)]
-        try:
-            states = [file.stat() for path in paths for file in (path, path.with_suffix(".npz"))]
-        except OSError:
-            return ""
+        states = [file.stat() for path in paths for file in (path, path.with_suffix(".npz"))]
         weights = [path.with_suffix(".safetensors").exists() for path in paths]
         names = [path.stem for path in paths]
         return digest_of_data([names, [(s.st_size, s.st_mtime_ns) for s in states], weights])
