@@ -39,23 +39,17 @@ class OnTask:
     task: str
     estimate: Differences | Rate
     judged: Judged
-    share: bool = False  # Whether the estimate is a log of ratios, which is shown as a share.
-
-    @property
-    def numbers(self) -> tuple[float, float, float]:
-        """Point and interval, at the level at which the claim is judged, as shown; NaN where there is no interval."""
-        found = (self.estimate.mean, *(self.estimate.interval(self.judged.alpha) or (NAN, NAN)))
-        return cast(tuple[float, float, float], tuple(map(math.expm1, found)) if self.share else found)
 
 
-@dataclass
+@dataclass(frozen=True)
 class Followed:
     """One claim at the look that decides it, else at the last of its runs."""
 
     claim: Claim
     look: Look
-    tasks: Sequence[OnTask] = ()
-    measured: bool = False  # Whether its processes are looked at once, whatever seeds do.
+    tasks: Sequence[OnTask]
+    # Whether its estimates are logs of ratios, shown as shares: its processes are looked at once, whatever seeds do.
+    measured: bool
 
     @property
     def judged(self) -> Judged:
@@ -73,24 +67,26 @@ class Followed:
         waits = any(on.judged.why is not None and on.judged.why.code == "incomplete" for on in self.tasks)
         return not (self.decided or waits or self.measured)
 
-    def row(self) -> dict[str, object]:
-        """With `COLUMNS`; the numbers are those of the task that decides."""
-        claim = self.claim
-        own = (claim.text, claim.hash, claim.declared)
-        if not self.tasks:
-            values = (*own, "inconclusive", NAN, NAN, NAN, 0, "unknown", claim.exploratory, claim.metric, "")
-            return dict(zip(COLUMNS, values, strict=True))
-        on, whole = self.tasks[deciding([one.judged for one in self.tasks])], self.judged
-        reason = None if self.decided else on.judged.reason or whole.why
-        by_mean = isinstance(on.estimate, Differences) and not self.measured
-        if whole.outcome == "supported" and claim.kind in LIKENESS and by_mean:
-            reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
-        found = (whole.outcome, *on.numbers, on.estimate.n, str(reason or ""))
-        return dict(zip(COLUMNS, (*own, *found, claim.exploratory, claim.metric, on.task), strict=True))
+    def row(self) -> tuple[object, ...]:
+        """As `COLUMNS`; the numbers are those of the task that decides, the interval at the level of the claim."""
+        claim, task = self.claim, ""
+        found: tuple[object, ...] = ("inconclusive", NAN, NAN, NAN, 0, "unknown")
+        if self.tasks:
+            on, whole = self.tasks[deciding([one.judged for one in self.tasks])], self.judged
+            reason = None if self.decided else on.judged.reason or whole.why
+            numbers = [on.estimate.mean, *(on.estimate.interval(on.judged.alpha) or (NAN, NAN))]
+            if self.measured:
+                numbers = [math.expm1(number) for number in numbers]
+            elif (
+                whole.outcome == "supported" and claim.kind in LIKENESS and not isinstance(on.estimate, Rate)
+            ):
+                reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
+            task, found = on.task, (whole.outcome, *numbers, on.estimate.n, str(reason or ""))
+        return claim.text, claim.hash, claim.declared, *found, claim.exploratory, claim.metric, task
 
 
 def judge_claims(evidence: Evidence) -> pd.DataFrame:
-    """One row a claim, in the order of the study, with `COLUMNS`: the interval is that at which it was judged."""
+    """One row a claim, in the order of the study, with `COLUMNS`."""
     runs = Runs(evidence)
     return pd.DataFrame([follow(runs, claim).row() for claim in runs.facts.claims], columns=list(COLUMNS))
 
@@ -98,24 +94,24 @@ def judge_claims(evidence: Evidence) -> pd.DataFrame:
 def follow(runs: Runs, claim: Claim) -> Followed:
     """A claim at the look that decides it, else at the last of its runs."""
     facts, measures = runs.facts, measures_of(claim, runs.facts)
-    found = Followed(claim, looks(facts)[-1], measured=any(measure.kind == "ratio" for measure in measures))
+    measured = any(measure.kind == "ratio" for measure in measures)
     once = [(Look(1, 1, len(facts.seeds)), runs)]
     places = [(measure.task, claim.variants) for measure in measures]
-    for look, fewer in once if found.measured else at_looks(runs, places):
-        found.look = found.look if found.measured else look
-        found.tasks = [_on_task(fewer, claim, measure, level(facts, look)) for measure in measures]
+    for look, fewer in once if measured else at_looks(runs, places):
+        tasks = [_on_task(fewer, claim, measure, level(facts, look)) for measure in measures]
+        found = Followed(claim, look, tasks, measured)
         if found.decided:
             break
     return found
 
 
 def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> OnTask:
-    estimate, share = measure.estimate(runs, claim.sides), measure.kind == "ratio"
+    estimate, x, slack = measure.estimate(runs, claim.sides), claim.by, 0.0
+    if measure.kind == "ratio" and measure.derived is not None:
+        # X is a share: A beats B by .1 where B takes more than 1.1 times what A takes.
+        x, slack = math.log1p(claim.by), measure.derived.slack(measure, runs)
     kind = cast(Kind, "beats" if claim.kind == INTERACTION else claim.kind)
-    # X is a share: A beats B by .1 where B takes more than 1.1 times what A takes.
-    x = math.log1p(claim.by) if share else claim.by
-    slack = measure.derived.slack(measure, runs) if share and measure.derived is not None else 0.0
-    return OnTask(measure.task.name, estimate, judge(estimate, kind, x, alpha, slack), share)
+    return OnTask(measure.task.name, estimate, judge(estimate, kind, x, alpha, slack))
 
 
 Place = tuple[str, str]  # A variant and a task.

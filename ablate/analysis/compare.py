@@ -122,8 +122,8 @@ class Compared:
         low, high = self.estimate.interval(self.alpha) or (NAN, NAN)
         p = self.decision.p
         counts: tuple[float, ...] = (NAN,) * 4
-        if self.judged and c.by_rate and c.solved is not None:
-            counts = (*(int(side.sum()) for side in c.solved), *c.only)
+        if isinstance(self.estimate, Rate) and c.solved is not None:
+            counts = (*(int(side.sum()) for side in c.solved), *self.estimate.only)
         if self.judged and not np.isnan([*self.before, p]).all():
             p = p_sequential([*self.before, p], self.look.count)
         chosen = {v.name: v.tuned.get(task.name, {}) for v in facts.variants}.get(self.pair.name, {})

@@ -94,21 +94,16 @@ class Contrast:
         """Number of pairs."""
         return self.differences.n
 
-    @property
-    def only(self) -> tuple[int, int]:
-        """The seeds that only A, and that only B, solved."""
-        a, b = self.solved or (np.zeros(0, bool), np.zeros(0, bool))
-        return int((a & ~b).sum()), int((b & ~a).sum())
-
     def estimate(self, margin: float | None = None) -> Differences | Rate:
         """What is judged; `margin` is the one that the study declares for the metric."""
         blocks = tuple(self.blocks(margin or 0.0))
         if not self.by_rate or self.solved is None:
             return replace(self.differences, blocks=blocks)
         span = self.metric.span if self.on_this_metric else None
-        alike = self.solved[0] == self.solved[1]
+        a, b = self.solved
+        alike, only = a == b, (int((a & ~b).sum()), int((b & ~a).sum()))
         same = self.differences.on(alike) if len(alike) == self.n else Differences.between([], [])
-        return Rate(self.only, len(alike), span, self.differences, same, blocks, (), self.counted)
+        return Rate(only, len(alike), span, self.differences, same, blocks, (), self.counted)
 
     def blocks(self, margin: float = 0.0) -> Iterator[Block]:
         """All that hold, in their order."""

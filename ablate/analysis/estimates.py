@@ -42,11 +42,6 @@ class Rate:
         """The mean difference."""
         return self.differences.mean
 
-    @property
-    def p(self) -> float:
-        """Two-sided p of equal rates."""
-        return rate_p(*self.only, self.n)
-
     def above(self, x: float) -> float:
         """Below 0 half of `x` bounds the seeds that B alone solves, and half the mean difference on the others."""
         return self._above(x, *self.only, 1.0)

@@ -53,18 +53,20 @@ class Judged:
 
 def judge(estimate: Estimate, kind: Kind, x: float = 0.0, alpha: float = ALPHA, slack: float = 0.0) -> Judged:
     """Whether what is claimed of the estimate is supported or refuted; `slack` as of speed."""
-    supported, refuted = _p_values(estimate, kind, x, slack)
-    for one in estimate.also:
-        others = _p_values(one[1], kind, x, slack)
-        supported, refuted = max(supported, others[0]), max(refuted, others[1])
+    every = [_p_values(one, kind, x, slack) for one in (estimate, *(other for _, other in estimate.also))]
+    supported, refuted = map(max, zip(*every, strict=True))
     blocks = estimate.blocks
+    why = blocks[0].reason if blocks else Reason("open")
     if any(block.wholly for block in blocks):
         supported = refuted = 1.0
-    elif blocks and kind != "beats":
-        supported = 1.0
-    return Judged(
-        supported, refuted, alpha, blocks[0].reason if blocks else _open(estimate, kind, x, alpha, slack)
-    )
+    elif blocks:
+        supported = supported if kind == "beats" else 1.0
+    elif kind != "beats" and (x < slack or (kind == "matches" and x <= slack)):
+        why = Reason("slack", {"slack": slack})
+    elif estimate.also and min(every[0]) <= alpha:
+        # That which is furthest from deciding it.
+        why = max(zip(every[1:], estimate.also, strict=True), key=lambda other: min(other[0]))[1][0]
+    return Judged(supported, refuted, alpha, why)
 
 
 def _p_values(estimate: Estimate, kind: Kind, x: float, slack: float) -> tuple[float, float]:
@@ -77,16 +79,6 @@ def _p_values(estimate: Estimate, kind: Kind, x: float, slack: float) -> tuple[f
         found = above(-x) if x >= slack else 0.5, below(-x - slack)
     supported, refuted = (1.0 if math.isnan(p) else min(1.0, 2 * p) for p in found)
     return supported, refuted
-
-
-def _open(estimate: Estimate, kind: Kind, x: float, alpha: float, slack: float) -> Reason:
-    """Why an estimate that nothing blocks leaves it open, if it does."""
-    if kind != "beats" and (x < slack or (kind == "matches" and x <= slack)):
-        return Reason("slack", {"slack": slack})
-    if min(_p_values(estimate, kind, x, slack)) <= alpha:
-        against = [(min(_p_values(one, kind, x, slack)), reason) for reason, one in estimate.also]
-        return max(against, key=lambda found: found[0])[1] if against else Reason("open")
-    return Reason("open")
 
 
 def on_all(tasks: Sequence[Judged]) -> Judged:
@@ -121,7 +113,7 @@ class Row:
 def row(estimate: Estimate, margin: float | None, alpha: float = ALPHA) -> Row:
     """The verdict of a planned comparison."""
     beats = judge(estimate, "beats", alpha=alpha)
-    p = p_of(estimate) if estimate.n > 1 else math.nan
+    p = p_of(estimate)
     if margin is not None and judge(estimate, "matches", margin, alpha).outcome == "supported":
         return Row("equivalent", p, None)
     words: dict[Outcome, Verdict] = {
@@ -135,4 +127,5 @@ def row(estimate: Estimate, margin: float | None, alpha: float = ALPHA) -> Row:
 def p_of(estimate: Estimate) -> float:
     """Two-sided p of no difference, whatever blocks it; NaN without two pairs."""
     every = [estimate, *(other for _, other in estimate.also)]
-    return min(1.0, 2 * min(max(one.above(0.0) for one in every), max(one.below(0.0) for one in every)))
+    p = 2 * min(max(one.above(0.0) for one in every), max(one.below(0.0) for one in every))
+    return min(1.0, p) if estimate.n > 1 else math.nan

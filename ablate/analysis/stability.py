@@ -61,7 +61,7 @@ def _row(runs: Runs, measure: Measure, names: Sequence[str]) -> tuple[object, ..
         of_one = _rate if measure.kind == "rate" else mean_interval
         described = [of_one(side[0]) for side in (c.a, c.b)]
     (mean, bounds), (base, base_bounds) = described
-    unknown = estimate.n < 2 or any(reason.code == "incomplete" for reason in blocked)
+    unknown = any(reason.code == "incomplete" for reason in blocked)
     return (
         *(estimate.n, mean, base, *bounds, *base_bounds),
         *(estimate.mean, *(estimate.interval(ALPHA) or (NAN, NAN))),

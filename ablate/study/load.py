@@ -165,19 +165,22 @@ def _keys(model: type[BaseModel], data: Any, path: PathKey = ()) -> Iterator[Pat
         here = (*path, field.alias or name)
         yield here
         value = data.get(here[-1], field.default) if isinstance(data, Mapping) else field.default
-        several = {(*here, i): item for i, item in enumerate(value)} if isinstance(value, list) else {}
-        for inside, item in (several or {here: value}).items():
+        several: Mapping[Any, Any] = dict(enumerate(value)) if isinstance(value, list) else {}
+        if get_origin(field.annotation) is dict and isinstance(value, Mapping):
+            several = value
+        inside = {(*here, key): item for key, item in several.items()}
+        for place, item in (inside or {here: value}).items():
             for kind in _models((field.annotation, *field.metadata), item):
-                yield from _keys(kind, item, inside)
+                yield from _keys(kind, item, place)
 
 
 def _models(annotations: Iterable[Any], value: Any) -> Iterator[type[BaseModel]]:
-    """The sections and part configs that annotations allow for a value; not those of mappings by name."""
+    """The sections and part configs that annotations allow for a value, or for each that a mapping has by name."""
     for annotation in annotations:
         if isinstance(annotation, Slot):
             with suppress(PydanticCustomError):
                 yield annotation.config(value)[0]
         elif isinstance(annotation, type) and issubclass(annotation, BaseModel):
             yield annotation
-        elif get_origin(annotation) is not dict:
+        else:
             yield from _models(get_args(annotation), value)

@@ -81,9 +81,10 @@ class PathFeature(Feature):
         steps = Steps(run.experiment)
         later = len(run.experiment.cells()) + self.adds(run.experiment) * run.experiment.study.seeds.count
         records = run.drive(steps, later=later, fresh=run.options.fresh)
-        run.folder.trial_list.add(steps.cells)
+        cells = [*steps.cells.values()]
+        run.folder.trial_list.add(cells)
         if len(steps.taken) < len(steps.changes):
-            raise run.unfinished("path", steps.cells, records)
+            raise run.unfinished("path", cells, records)
         return steps.walked()
 
     def adds(self, experiment: Experiment) -> int:
@@ -101,46 +102,41 @@ class Steps:
     def __init__(self, experiment: Experiment) -> None:
         from ablate.study.sections import TUNING_SEEDS_FROM
 
-        assert experiment.design.kind is not None
         config = experiment.design.kind.config
         self.experiment = experiment
         self.target = next(v for v in experiment.variants if v.name == config.to)
         self.changes = list(self.target.patches)
         self.seeds = range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + config.seeds)
         self.taken: list[str] = []
-        self.cells: list[Cell] = []
+        self.cells: dict[str, Cell] = {}
         self.remarks: list[str] = []
-        self.open: dict[str, list[Cell]] = {}
-        "Change → the cells of the configuration that adds it."
+        self.asked = 0
+        "Steps of which the candidates were asked for."
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """The changes that may come next, once the step before is chosen; none where one is left, or some failed."""
         from ablate.report.words import say
         from ablate.study.sections import in_words
 
-        while True:
-            if self.open:
-                found = {path: self._score(cells, records) for path, cells in self.open.items()}
-                scores = {path: score for path, score in found.items() if score is not None}
-                if len(scores) < len(found):
-                    return []
-                best, *others = sorted(scores, key=lambda path: -scores[path])
-                self.taken.append(best)
-                step, seeds = (len(self.taken), self.target.name, best, others), in_words(self.seeds)
-                self.remarks.append(say("figures.path_step", *step, self.experiment.metric, seeds))
-            rest = [path for path in self.changes if path not in self.taken]
-            self.open = {}
-            if len(rest) < 2:
-                self.taken += rest
-                return []
-            self.open = {path: cells for path in rest if (cells := self._candidate(path))}
-            if not self.open:
+        while len(rest := [path for path in self.changes if path not in self.taken]) > 1:
+            self.asked = len(self.taken) + 1
+            candidates = {path: cells for path in rest if (cells := self._candidate(path))}
+            if not candidates:
                 self._variant([*self.taken, rest[0]])  # it cannot be built, and says why
-            asked = [cell for cells in self.open.values() for cell in cells]
-            self.cells += asked
+            asked = {cell.id: cell for cells in candidates.values() for cell in cells}
+            self.cells |= asked
             # A change that changes nothing there is a configuration that is known.
-            if missing := [cell for cell in asked if cell.id not in records]:
+            if missing := [cell for cell in asked.values() if cell.id not in records]:
                 return missing
+            found = {path: [records[cell.id] for cell in cells] for path, cells in candidates.items()}
+            if any(_failed(record) for each in found.values() for record in each):
+                return []
+            best, *others = sorted(found, key=lambda path: -self._score(found[path]))
+            self.taken.append(best)
+            step, seeds = (len(self.taken), self.target.name, best, others), in_words(self.seeds)
+            self.remarks.append(say("figures.path_step", *step, self.experiment.metric, seeds))
+        self.taken += rest
+        return []
 
     def hear(self, report: Progress) -> bool:
         """Ends no trial."""
@@ -149,7 +145,7 @@ class Steps:
     @property
     def left(self) -> int:
         """The largest number of trainings that may follow those already asked for."""
-        rest = len(self.changes) - len(self.taken) - bool(self.open)
+        rest = len(self.changes) - self.asked
         return max(0, rest * (rest + 1) // 2 - 1) * len(self.seeds)
 
     def walked(self) -> Experiment:
@@ -163,13 +159,15 @@ class Steps:
         steps = [known.get(key_of(variant.configs), variant) for variant in path]
         rest = [variant for variant in others if variant not in steps]
         paths = self.experiment.design.paths
-        found = self.experiment.judging([baseline, *steps, *rest], paths, Choice("path", self.cells))
+        found = self.experiment.judging(
+            [baseline, *steps, *rest], paths, Choice("path", [*self.cells.values()])
+        )
         return replace(found, remarks=[*self.experiment.remarks, *self.remarks])
 
     def _variant(self, paths: Sequence[str]) -> Variant:
         """The configuration with some changes of the target; raises `Invalid` where it cannot be."""
         patches = {path: value for path, value in self.target.patches.items() if path in paths}
-        labels = {path: self.experiment.design.labels(path)[self.target.name] for path in patches}
+        labels = {path: self.experiment.design.labels[path][self.target.name] for path in patches}
         name = ",".join(f"{path}={label}" for path, label in labels.items())
         config = self.experiment.patched(self.experiment.variants[0].configs[0], patches)
         return replace(self.target, name=name, configs=[config], patches=patches, at=("design",))
@@ -184,17 +182,18 @@ class Steps:
         trials = [self.experiment.trial(config, seed) for seed in self.seeds]
         return [Cell(name, task, t.seed, t, f"{name} seed {t.seed}", role="step") for t in trials]
 
-    def _score(self, cells: Sequence[Cell], records: Mapping[str, Record]) -> float | None:
-        """The mean over seeds on validation data, oriented; None where a run failed or is missing."""
+    def _score(self, records: Sequence[Record]) -> float:
+        """The mean over seeds on validation data, oriented; a run without a value counts as guessing."""
         name, at = self.experiment.metric, self.experiment.study.metric.at
         metric = self.experiment.describe(self.experiment.variants[0])[0].metrics[name]
         worst = -math.inf if metric.floor is None else sign(metric) * metric.floor
-        values = []
-        for record in map(records.get, (cell.id for cell in cells)):
-            if record is None or (
-                record.status == "failed" and not lost_to_its_variant(record.status, record.reason)
-            ):
-                return None
-            value = sign(metric) * on_validation(record, name, at)[0]
-            values.append(value if record.status == "completed" and math.isfinite(value) else worst)
-        return fmean(values)
+        values = [
+            sign(metric) * on_validation(record, name, at)[0] if record.status == "completed" else worst
+            for record in records
+        ]
+        return fmean(value if math.isfinite(value) else worst for value in values)
+
+
+def _failed(record: Record) -> bool:
+    """Whether a trial has failed for no reason of its change, so that nothing is known of it."""
+    return record.status == "failed" and not lost_to_its_variant(record.status, record.reason)

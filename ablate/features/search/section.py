@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Any
 
 from pydantic import (
@@ -10,97 +11,58 @@ from pydantic import (
     FiniteFloat,
     PlainSerializer,
     PositiveFloat,
-    PositiveInt,
-    ValidationInfo,
     model_validator,
 )
 from pydantic.json_schema import SkipJsonSchema
 
 from ablate.base.registry import OnOff, Slot, StrictModel
-from ablate.features.search.table import winner_names
+from ablate.features.search.table import TYPES, winner_names
 from ablate.search.parts import TPE, NoPruner, Random
 from ablate.study.sections import refusal
 
 Conditions = str | list[str]
 SEEDS = Annotated[int, Field(ge=1, le=1_000)]
+ONE_KIND = "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
+# Inside `Values`, `float` and `int` are its fields.
+_Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
+_Ints = Annotated[list[int], Field(min_length=2, max_length=2)]
+_Choices = Annotated[list[Any], Field(min_length=1, max_length=1_000)]
 
 
-class _Range(StrictModel):
-    """Base of ranges of numbers."""
+class Values(StrictModel):
+    """The values of a searched path, by one of `float`, `int` and `choice`."""
 
+    float: _Floats | None = None
+    "[low, high]: any number from low to high."
+    int: _Ints | None = None
+    "[low, high]: any whole number from low to high, both included."
+    choice: _Choices | None = None
+    "One of several: numbers, words or parts, each by its name or as {name: …, parameters}."
     log: OnOff = False
-    "Sampled on a log scale."
+    "Numbers are sampled on a log scale."
+    step: PositiveFloat | None = None
+    "Only the numbers low, low + step, …"
     when: Conditions = []
     "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
 
     @model_validator(mode="after")
-    def _rises(self) -> _Range:
-        (low, high), step = self.bounds, getattr(self, "step", None) or 0
+    def _agrees(self) -> Values:
+        kinds = [kind for kind in TYPES if getattr(self, kind) is not None]
+        if len(kinds) != 1:
+            raise refusal("must be one kind of space", ONE_KIND)
+        (low, high), step = self.float or self.int or (1, math.inf), self.step or 0
         rules = (
+            (not (self.choice and (step or self.log)), "has neither log nor step", "{choice: [a, b]}"),
             (low < high, "is empty or inverted", "[low, high] with low < high"),
             (not self.log or low > 0, f"has no logarithm at {low:g}", "with log: true, low > 0"),
             (step <= high - low, f"holds no step of {step:g}", f"a step of at most {high - low:g}"),
             (not (step and self.log), "cannot have both log and step", "one of them"),
+            (not self.int or step % 1 == 0, "has whole numbers", "a step that is a whole number"),
         )
         for holds, rule, allowed in rules:
             if not holds:
                 raise refusal(rule, allowed)
         return self
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """Lowest and highest value."""
-        return tuple(getattr(self, "float", None) or getattr(self, "int"))  # noqa: B009
-
-
-class FloatRange(_Range):
-    """Any number from low to high."""
-
-    float: Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
-    "[low, high]"
-    step: PositiveFloat | None = None
-    "Only low, low + step, …"
-
-
-class IntRange(_Range):
-    """Any whole number from low to high, both included."""
-
-    int: Annotated[list[int], Field(min_length=2, max_length=2)]
-    "[low, high]"
-    step: PositiveInt | None = None
-    "Only low, low + step, …"
-
-
-class Choice(StrictModel):
-    """One of several values: parts, numbers or words."""
-
-    choice: Annotated[list[Any], Field(min_length=1, max_length=1_000)]
-    "Values of the path; a part by its name, or {name: …, parameters}."
-    when: Conditions = []
-    "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
-
-
-def _one_kind(value: Any, info: ValidationInfo) -> StrictModel:
-    """A mapping as the kind of values that its key names."""
-    if isinstance(value, StrictModel):
-        return value
-    every: dict[str, type[StrictModel]] = {"float": FloatRange, "int": IntRange, "choice": Choice}
-    kinds = [kind for kind in every if isinstance(value, dict) and kind in value]
-    if len(kinds) != 1:
-        raise refusal(
-            "must be one kind of space", "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
-        )
-    model = every[kinds[0]]
-    if unknown := [key for key in value if key not in model.model_fields]:
-        raise refusal(f"has no {unknown[0]!r}", ", ".join(model.model_fields))
-    return model.model_validate(value, context=info.context)
-
-
-Values = Annotated[
-    FloatRange | IntRange | Choice,
-    BeforeValidator(_one_kind),
-    PlainSerializer(lambda value: value.model_dump(exclude_defaults=True)),
-]
 
 
 def _no_storage(value: Any) -> None:
@@ -111,10 +73,13 @@ def _no_storage(value: Any) -> None:
         )
 
 
+_BRIEFLY = PlainSerializer(lambda values: values.model_dump(exclude_defaults=True))
+
+
 class _Budget(StrictModel):
     """Base of searches."""
 
-    over: Annotated[dict[str, Values], Field(min_length=1)]
+    over: Annotated[dict[str, Annotated[Values, _BRIEFLY]], Field(min_length=1)]
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
     trials: Annotated[int, Field(gt=0, le=100_000)] | None = None
     "Settings to try, in `tune` for each variant; not given: 20, or with `sampler: grid` every point."

@@ -7,13 +7,13 @@ The space is read from the `over:` of a search, and checked on every config that
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, listed, nearest, shown
-from ablate.features.search.section import Choice, FloatRange, IntRange
-from ablate.features.search.table import Parameter
+from ablate.features.search.section import Values
+from ablate.features.search.table import MAX_POINTS, TYPES, Parameter
 from ablate.study.checks import Draft, attempt
 from ablate.study.designs import Config
 from ablate.study.patch import apply_patches, key_of, level_labels, value_at
@@ -21,8 +21,6 @@ from ablate.study.patch import apply_patches, key_of, level_labels, value_at
 Point = dict[str, Any]
 # Path of another parameter → its values of which one must hold; all conditions must.
 Conditions = Mapping[str, tuple[Any, ...]]
-# Points of a grid.
-MAX_POINTS = 100_000
 
 
 @dataclass(frozen=True)
@@ -54,15 +52,23 @@ class Space:
         """Path → its value in words."""
         return {p.path: p.label(point[p.path]) for p in self.parameters if p.path in point}
 
-    def grid(self, *known: tuple[str, Any], after: int = 0) -> Iterator[Point]:
-        """Every point, once: those that are `known` on the parameters before the one at place `after`."""
-        if after == len(self.parameters):
-            yield dict(known)
-            return
-        next_one = self.parameters[after]
-        searched = self.active(next_one, dict(known))
-        for own in [((next_one.path, value),) for value in next_one.values()] if searched else [()]:
-            yield from self.grid(*known, *own, after=after + 1)
+    def grid(self) -> list[Point]:
+        """Every point, once; raises `Invalid`, with the path of a parameter, where there is no end of them."""
+        continuous = [p.path for p in self.parameters if p.kind == "float" and p.step is None]
+        if continuous:
+            rule, hint = "is continuous; a grid needs a step", "Give it a step, or write {choice: […]}"
+            raise Invalid.many(Problem(rule, (path,), hint=hint) for path in continuous)
+        points: list[Point] = [{}]
+        for parameter in self.parameters:
+            own = [{parameter.path: value} for value in parameter.values()]
+            more = (
+                point | one for point in points for one in (own if self.active(parameter, point) else [{}])
+            )
+            points = list(itertools.islice(more, MAX_POINTS + 1))
+        if len(points) > MAX_POINTS:
+            rule, hint = f"makes more than {MAX_POINTS:,} points", "Use coarser steps, or another sampler"
+            raise Invalid("", rule, hint=hint)
+        return points
 
     def satisfying(self, parameter: Parameter) -> Point:
         """For each of the other parameters that this one depends on, the first value under which it is searched."""
@@ -71,19 +77,6 @@ class Space:
         for path, values in self.conditions.get(parameter.path, {}).items():
             point = self.satisfying(by_path[path]) | point | {path: values[0]}
         return point
-
-    def grid_size(self) -> int:
-        """The number of points of a grid; raises `Invalid`, with the path of a parameter, where it cannot be one."""
-        continuous = [p.path for p in self.parameters if p.kind == "float" and p.step is None]
-        if continuous:
-            rule, hint = "is continuous; a grid needs a step", "Give it a step, or write {choice: […]}"
-            raise Invalid.many(Problem(rule, (path,), hint=hint) for path in continuous)
-        if all(p.num_values() <= MAX_POINTS for p in self.parameters):
-            count = sum(1 for _ in itertools.islice(self.grid(), MAX_POINTS + 1))
-            if count <= MAX_POINTS:
-                return count
-        rule, hint = f"makes more than {MAX_POINTS:,} points", "Use coarser steps, or another sampler"
-        raise Invalid("", rule, hint=hint)
 
 
 @dataclass(frozen=True)
@@ -96,10 +89,10 @@ class SpaceReader:
     # The configs that the search will change, by the name of their variant.
     bases: Sequence[tuple[str, Config]]
 
-    def read(self, over: Mapping[str, Choice | FloatRange | IntRange]) -> Space | None:
+    def read(self, over: Mapping[str, Values]) -> Space | None:
         """The space; None where something is wrong with it."""
         before = len(self.draft.document.problems)
-        choices = {p: self._labelled(p, spec.choice) for p, spec in over.items() if isinstance(spec, Choice)}
+        choices = {p: self._labelled(p, spec.choice) for p, spec in over.items() if spec.choice}
         parameters = {path: _parameter(path, spec, choices) for path, spec in over.items()}
         conditions = {path: self._conditions(path, spec.when, parameters) for path, spec in over.items()}
         # Each after those that its conditions name, outer paths first.
@@ -159,7 +152,7 @@ class SpaceReader:
                         "must be PATH=LEVEL, of another path that is searched, over choices or whole numbers"
                     )
                     raise Invalid("", rule, text, listed(able) or "none", nearest(other, able))
-                known = others[other].values() if others[other].num_values() <= MAX_POINTS else []
+                known = others[other].values()
                 if not (values := [value for value in known if level in _names(value)]):
                     near = nearest(level, itertools.chain.from_iterable(map(_names, known)))
                     raise Invalid("", f"names a level that {other} does not take", text, listed(known), near)
@@ -190,14 +183,13 @@ class SpaceReader:
                 self.draft.document.report(replace(problem, path=at))
 
 
-def _parameter(
-    path: str, spec: Choice | FloatRange | IntRange, labels: Mapping[str, Mapping[str, Any]]
-) -> Parameter:
+def _parameter(path: str, spec: Values, labels: Mapping[str, Mapping[str, Any]]) -> Parameter:
     when = spec.when if isinstance(spec.when, str) else " and ".join(spec.when)
-    if isinstance(spec, Choice):
+    if spec.choice:
         return Parameter(path, "choice", choices=list(labels[path]), when=when)
-    kind = "float" if isinstance(spec, FloatRange) else "int"
-    return Parameter(path, kind, *spec.bounds, spec.log, spec.step, when=when)
+    kind = "float" if spec.float else "int"
+    (low, high), step = getattr(spec, kind), TYPES[kind](spec.step) if spec.step else None
+    return Parameter(path, kind, low, high, spec.log, step, when=when)
 
 
 def _names(label: Any) -> tuple[str, str]:

@@ -46,6 +46,8 @@ OUTCOMES = ("completed", "diverged")
 STATES = {"completed": "COMPLETE", "diverged": "COMPLETE", "failed": "FAIL"}
 # Significant digits to which a float is used, so that the value reported is the value trained.
 DIGITS = 4
+# Points of a grid.
+MAX_POINTS = 100_000
 # Significant digits that any float can have.
 EXACT = 12
 TYPES: dict[str, type] = {"int": int, "float": float, "choice": str}
@@ -58,8 +60,9 @@ class Parameter:
     path: str
     # float, int or choice.
     kind: str
-    low: float | None = None
-    high: float | None = None
+    # Lowest and highest number.
+    low: Any = None
+    high: Any = None
     log: bool = False
     step: float | None = None
     # Labels.
@@ -67,60 +70,47 @@ class Parameter:
     # The condition under which it is searched; nothing: always.
     when: str = ""
 
-    @property
-    def bounds(self) -> tuple[float, float]:
-        """The lowest and the highest number."""
-        if self.low is None or self.high is None:
-            raise TypeError(f"{self.path} is a choice, which has no bounds")
-        return self.low, self.high
-
     def rounded(self, value: Any) -> Any:
         """A float to `DIGITS` significant digits, inside the range; anything else as it is."""
         if self.kind != "float":
             return value
         if self.step is not None:
             return float(f"{value:.{EXACT}g}")
-        low, high = self.bounds
+        low, high = self.low, self.high
         # A narrow range far from zero shares its leading digits; these do not count.
         shared = math.log10(max(abs(low), abs(high)) / (high - low))
         digits = min(EXACT, DIGITS + max(0, math.floor(shared)))
         return min(max(float(f"{value:.{digits}g}"), low), high)
 
-    def num_values(self) -> int:
-        """The number of values; a float needs a step."""
-        if self.kind == "choice":
-            return len(self.choices)
-        low, high = self.bounds
-        return math.floor((high - low) / (self.step or 1) + 1e-9) + 1
-
-    def values(self) -> list[Any]:
-        """All values, in order; a float needs a step."""
-        if self.kind == "choice":
-            return self.choices
-        low, step = self.bounds[0], self.step or 1
-        return [self.rounded(low + i * step) for i in range(self.num_values())]
-
     def ends(self) -> list[Any]:
         """Every choice, or the lowest and the highest value."""
         if self.kind == "choice":
             return self.choices
-        low, high = self.bounds
-        return [low, high if self.step is None else self.rounded(low + (self.num_values() - 1) * self.step)]
+        if self.step is None:
+            return [self.low, self.high]
+        steps = math.floor((self.high - self.low) / self.step + 1e-9)
+        return [self.low, self.rounded(self.low + steps * self.step)]
+
+    def values(self) -> list[Any]:
+        """All values, in order; a float needs a step. Of more than `MAX_POINTS`, the first of them and one more."""
+        if self.kind == "choice":
+            return self.choices
+        (low, high), step = self.ends(), self.step or 1
+        last = min(round((high - low) / step), MAX_POINTS)
+        return [self.rounded(low + i * step) for i in range(last + 1)]
 
     def label(self, value: Any) -> str:
         """A value in words, from which it can be read again."""
         return f"{value:.{EXACT}g}" if self.kind == "float" else str(TYPES[self.kind](value))
 
-    def distribution(self, *more: Any) -> BaseDistribution:
-        """Optuna's, of all values; of `more`, which a search of before may have had, too."""
+    def distribution(self) -> BaseDistribution:
+        """Optuna's, of all values."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         if self.kind == "choice":
-            return CategoricalDistribution(list(dict.fromkeys([*self.choices, *more])))
-        low, high = min([self.bounds[0], *more]), max([self.bounds[1], *more])
-        if self.kind == "int":
-            return IntDistribution(int(low), int(high), log=self.log)
-        return FloatDistribution(low, high, log=self.log)
+            return CategoricalDistribution(self.choices)
+        numbers = IntDistribution if self.kind == "int" else FloatDistribution
+        return numbers(self.low, self.high, log=self.log)
 
 
 @dataclass(frozen=True)
@@ -157,14 +147,6 @@ class SearchFacts:
     batch: int
     # Of the packages on which it depends what was tried; none where they were not noted.
     versions: dict[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> SearchFacts:
-        """The inverse of `dataclasses.asdict`; of older tables, what they still say."""
-        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        known["parameters"] = [Parameter(**item) for item in data["parameters"]]
-        known["objectives"] = [Objective(**item) for item in data["objectives"]]
-        return cls(**known)
 
 
 @dataclass(frozen=True)
@@ -242,9 +224,7 @@ class SearchTable:
                     values=values if state == "COMPLETE" else None,
                     params=point,
                     distributions={
-                        p.path: p.distribution(point[p.path])
-                        for p in self.facts.parameters
-                        if p.path in point
+                        p.path: p.distribution() for p in self.facts.parameters if p.path in point
                     },
                     user_attrs={key: str(row[key]) for key in ("status", "reason", "chosen")},
                 )
@@ -280,12 +260,12 @@ def tabulated(facts: SearchFacts, searches: list[list[dict[str, Any]]]) -> Searc
 
 def table_of(evidence: Evidence) -> SearchTable | None:
     """The settings that were tried, where a search chose the variants of the evidence."""
-    known = evidence.facts.features
-    # A file of before has the name of the kind of search.
-    for name in (NAME, evidence.facts.searched):
-        if name in evidence.frames and name in known:
-            return SearchTable(SearchFacts.from_dict(known[name]), evidence.frames[name])
-    return None
+    from pydantic import TypeAdapter
+
+    known = evidence.facts.features.get(NAME)
+    if known is None or NAME not in evidence.frames:
+        return None
+    return SearchTable(TypeAdapter(SearchFacts).validate_python(known), evidence.frames[NAME])
 
 
 def winner_names(count: int) -> list[str]:

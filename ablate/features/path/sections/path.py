@@ -47,9 +47,8 @@ def path_of(facts: Facts) -> list[VariantFacts]:
     """The baseline and the configurations of the path, in their order; none where the study has no path."""
     found = facts.variants[: facts.design == "path"]
     for variant in facts.variants[1:] if found else ():
-        if variant.placebo or len(_added(variant, found[-1])) != 1:
-            break
-        if not found[-1].changes.items() <= variant.changes.items():
+        one_more = len(variant.changes) == len(found)
+        if not (one_more and found[-1].changes.items() <= variant.changes.items()):
             break
         found.append(variant)
     return found
@@ -64,8 +63,7 @@ def steps(evidence: Evidence) -> list[dict[str, Any]]:
             Measure(facts.metric, "mean", task).contrast(runs, [[after.name], [other.name]])
             for other in (before, path[0])
         )
-        (change,) = _added(after, before)
-        level = after.changes[change]
+        ((change, level),) = after.changes.items() - before.changes.items()
         rows.append(
             {
                 "step": number,
@@ -77,8 +75,3 @@ def steps(evidence: Evidence) -> list[dict[str, Any]]:
             }
         )
     return rows
-
-
-def _added(variant: VariantFacts, before: VariantFacts) -> list[str]:
-    """The paths that it changes and the one before does not."""
-    return [path for path in variant.changes if path not in before.changes]
