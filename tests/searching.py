@@ -74,7 +74,7 @@ def search_of(experiment: Experiment, stream: str = "", *, kind: str = "search")
 
     def cells_of(number: int, point: Mapping[str, Any]) -> Any:
         config = experiment.patched(base, spec.space.patches(point))
-        trials = [experiment.trial(config, seed) for seed in spec.seeds]
+        trials = [experiment.trial(config, seed) for seed in spec.facts.seeds]
         cells = [Cell(f"setting {number:03d}", "", t.seed, t, role="tried") for t in trials]
         return cells, experiment.workload.describe(config)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ablate.base.wording import brief, counted, percent
+from ablate.base.wording import brief, percent
 from ablate.route.console import (
     AS_JSON,
     CONFIRM,
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.report.words import Table
-    from ablate.route.options import Options
     from ablate.route.plan import Planned
-    from ablate.study.experiment import Experiment
 
 WIDTH = 100
 """Of sentences, in characters, in a wide terminal."""
@@ -45,16 +43,10 @@ WIDTH = 100
     metavar="X",
     help="Say how many seeds detect a difference of X in the metric, and what they cost.",
 )
-@click.option(
-    "--pilot",
-    type=click.IntRange(2, 1000),
-    metavar="N",
-    help="Train N seeds of every variant that are never judged, to learn how far the differences spread.",
-)
 @JOBS
 @RESULTS
 @AS_JSON
-def command(study: Path, detect: float | None, pilot: int | None, as_json: bool, **options: Any) -> int:
+def command(study: Path, detect: float | None, as_json: bool, **options: Any) -> None:
     """Show a study's variants and trials, and what it can detect.
 
     STUDY is a study file. The command shows the parameters, FLOPs, and cached and missing trials of each variant,
@@ -62,53 +54,20 @@ def command(study: Path, detect: float | None, pilot: int | None, as_json: bool,
     verdicts: inputs that an output cannot see, test examples that occur in training, too few seeds.
 
     It says which difference from the baseline the seeds of the study can detect, by the spread of the trials in the
-    store or of the last report. Before there are any, --pilot 3 trains three seeds of every variant for it, from seed
-    20,000 on: they are never judged, so that no verdict rests on what they showed. They are kept until the study is
-    reported; then `ablate clean` removes them. Without --pilot, the command trains nothing.
-
-    Exit codes: 0: done; 1: some trials of the pilot failed; 2: the study or the command line is invalid; 130:
-    interrupted.
+    store or of the last report. It trains nothing.
     """
     from ablate.route.options import Options
     from ablate.route.plan import planned, study_of
 
-    settings, failed = Options(**options), []
+    settings = Options(**options)
     with printing(as_json) as console:
-        experiment = study_of(study, settings)
-        if pilot is not None:
-            failed = _pilot(experiment, pilot, settings, console)
-        found = planned(experiment, settings, saying(console), detect, piloted=pilot is not None)
+        found = planned(study_of(study, settings), settings, saying(console), detect)
         if not as_json:
             show_plan(found, console)
     if as_json:
         from ablate.route.as_json import plan_object, written
 
-        click.echo(written(plan_object(found, failed)))
-    return 1 if failed else 0
-
-
-def _pilot(experiment: Experiment, seeds: int, options: Options, console: Console) -> list[str]:
-    """Trains a pilot under the lock of the study; returns the names of the trials that failed, with the reason."""
-    from ablate.base.locks import exclusive, training
-    from ablate.base.process import interruptible
-    from ablate.commands.run import telling_what_is_kept
-    from ablate.records.folder import StudyFolder
-    from ablate.records.store import Store
-    from ablate.route.plan import pilot
-
-    say, warn, name = saying(console), saying(console, "warning"), experiment.study.name
-    store = Store(options.results / "store", warn)
-    say(f"Pilot: {counted(seeds, 'seed')} of every variant, which are never judged.")
-    with (
-        exclusive(store.root, name, say),
-        interruptible(),
-        telling_what_is_kept(StudyFolder(options.results, name), store),
-        training(store.root, name, say),
-    ):
-        failed = pilot(experiment, seeds, options, store, console)
-    for trial in failed:
-        warn(f"failed: {trial}")
-    return failed
+        click.echo(written(plan_object(found)))
 
 
 def show_plan(plan: Planned, console: Console) -> None:
@@ -135,7 +94,7 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
     most = bool(plan.chooses or experiment.study.seeds.looks)
     expected = say("plan.to_train", most, total, plan.expected, min(plan.jobs, total))
     yield "\n" + (expected if total else say("plan.cached"))
-    power = [*power_parts(plan.power, str(experiment.path))]
+    power = [*power_parts(plan.power)]
     for title, items in ((say("plan.power"), power), (say("plan.cautions"), plan.cautions)):
         yield from [f"\n{title}"] if items else ()
         for item in items:

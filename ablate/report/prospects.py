@@ -9,12 +9,11 @@ from statistics import median
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.prospects import Outlook, Power
 from ablate.base import wording
-from ablate.base.text import typed
 from ablate.report.words import NOTHING, Column, Table, because, say, tabulated
 
 
-def power_parts(power: Power, study: str) -> Iterator[str | Table]:
-    """Sentences and tables on what a study can detect; `study` is its file, as it can be typed."""
+def power_parts(power: Power) -> Iterator[str | Table]:
+    """Sentences and tables on what a study can detect."""
     if not power.comparisons:
         if power.asked is not None:
             yield say("plan.nothing")
@@ -42,7 +41,7 @@ def power_parts(power: Power, study: str) -> Iterator[str | Table]:
         if outlook.prospects and power.source:
             yield prospect_table(outlook, power, what)
     if power.seeds > 1 and not power.source and not all(outlook.by_rate for outlook in power.tasks):
-        yield say("plan.pilot", typed("plan", study, "--pilot", "3"))
+        yield say("plan.spread")
     if power.asked is not None and power.asked.seeds is not None:
         yield say("plan.cost", power.asked)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ablate.core.facts import Facts
@@ -82,18 +82,18 @@ def _value(name: str, value: str | None) -> Any:
 def _lost(folder: StudyFolder, facts: Facts) -> tuple[list[str], int]:
     """The failed trials of a report with their reasons, and the number of planned ones without a result."""
     rows = [
-        row
-        for row in folder.rows()
-        if row[0] and (cell := row[1]).judged and cell.seed in facts.seeds_of(cell.variant, cell.task)
+        (cell, row)
+        for cell, row in folder.rows()
+        if cell.judged and cell.seed in facts.seeds_of(cell.variant, cell.task)
     ]
-    failed = [f"{cell.name}: {row['reason']}" for _, cell, row in rows if row["status"] == "failed"]
-    ended = sum(row["status"] != "pruned" for _, _, row in rows)
+    failed = [f"{cell.name}: {row['reason']}" for cell, row in rows if row["status"] == "failed"]
+    ended = sum(row["status"] != "pruned" for _, row in rows)
     return failed, max(0, facts.planned - ended)
 
 
-def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:
-    """What a plan says; `failed` trials of a pilot."""
-    experiment, failed = plan.experiment, list(failed)
+def plan_object(plan: Planned) -> dict[str, Any]:
+    """What a plan says."""
+    experiment = plan.experiment
     variants = []
     for variant in experiment.variants:
         for task, described in zip(experiment.tasks, experiment.describe(variant), strict=True):
@@ -121,8 +121,7 @@ def plan_object(plan: Planned, failed: Iterable[str] = ()) -> dict[str, Any]:
         **{name: data for name, (_, data) in plan.features.items() if name == "speed"},
         "power": dataclasses.asdict(plan.power),
         "cautions": list(plan.cautions),
-        "failed": failed,
-        "exit_code": 1 if failed else 0,
+        "exit_code": 0,
     }
 
 

@@ -1,11 +1,7 @@
-"""What a study will train, and what that can tell, before it is trained; and its pilot, which trains to know.
+"""What a study will train, and what that can tell, before it is trained.
 
-What its seeds can detect is told by the pairs that are known: of its last report, or of its trials in the store, be
-they of a pilot. Only the spread of their differences is used, never the differences themselves.
-
-A pilot is a few seeds of every variant, trained to learn how far their differences from the baseline spread. Its seeds
-neither judge nor tune, so that no verdict and no claim rests on what it showed. Its trials are kept in the store like
-any others; the list of trials of the study holds them until the study has a report, which tells the spread itself.
+What its seeds can detect is told by the pairs that are known: of its last report, or of its trials in the store. Only
+the spread of their differences is used, never the differences themselves.
 """
 
 from __future__ import annotations
@@ -15,38 +11,31 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from itertools import count, takewhile
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any
-
-from rich.console import Console
 
 from ablate.analysis.family import family_size, weights
 from ablate.analysis.power import ALPHA
 from ablate.analysis.prospects import Asked, Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem
-from ablate.base.wording import counted, exact
+from ablate.base.wording import exact
 from ablate.core import names
-from ablate.core.events import FixedPlan
 from ablate.core.facts import BASELINE, Evidence
 from ablate.core.feature import Feature, features
 from ablate.core.record import Record
 from ablate.core.trial import Cell
-from ablate.execution.driver import drive
 from ablate.execution.local_pool import default_jobs
-from ablate.execution.progress import Display
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
+from ablate.records.trial_list import first_of_each
 from ablate.route.cautions import cautions
 from ablate.route.choose import settling
 from ablate.route.confirm import confirming
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
-from ablate.route.running import Workers
 from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import prepare
-from ablate.study.sections import PILOT_SEEDS_FROM
 
 Place = tuple[str, str]
 """A variant and a task."""
@@ -93,50 +82,41 @@ def study_of(path: Path, options: Options) -> Experiment:
 
 
 def planned(
-    experiment: Experiment,
-    options: Options,
-    warn: Callable[[str], None],
-    detect: float | None = None,
-    *,
-    piloted: bool = False,
+    experiment: Experiment, options: Options, warn: Callable[[str], None], detect: float | None = None
 ) -> Planned:
     """The plan of a study; trains and writes nothing.
 
-    detect: a difference in the primary metric's units, of which it says what it takes. piloted: its pilot tells the
-    spread, not an earlier report. Raises `AblateError` for a difference that the metric can show on no task.
+    detect: a difference in the primary metric's units, of which it says what it takes. Raises `AblateError` for one
+    that the metric can show on no task.
     """
+    # First, so that a folder of results that cannot be is refused as such.
+    reported = _reported(experiment, options.results)
     store = Store(options.results / "store", warn, read_only=True)
     cells = experiment.cells()
-    every = [*cells, *experiment.companions(cells)]
-    timed = [*cells, *_of_pilot(experiment, store)]
-    trials = {cell.id: cell.trial for cell in [*every, *timed]}
-    records = {i: record for i, trial in trials.items() if (record := store.load(trial)) is not None}
-    done = {cell.id for cell in every if store.is_finished(records.get(cell.id), cell.trial.checkpoint)}
+    every = first_of_each([*cells, *experiment.companions(cells)])
+    records = {i: record for i, cell in every.items() if (record := store.load(cell.trial)) is not None}
+    done = [cell for i, cell in every.items() if store.is_finished(records.get(i), cell.trial.checkpoint)]
+    left = every.keys() - {cell.id for cell in done}
     took: dict[Place, list[float]] = {}
-    for cell in timed:
+    for cell in cells:
         if cell.id in records and (seconds := records[cell.id].metrics.get("train_seconds")):
             took.setdefault((cell.variant, cell.task), []).append(seconds)
-    jobs = default_jobs() if options.jobs is None else max(1, options.jobs)
-    chooses = settling(experiment, options)
-    known = _stored(experiment, timed, records, warn)
-    if not piloted:
-        known = _reported(experiment, options.results) or known
     found = Planned(
         experiment,
-        Counter((cell.variant, cell.task) for cell in cells if cell.id in done),
-        len({cell.id for cell in every} - done),
+        Counter((cell.variant, cell.task) for cell in cells if cell.id not in left),
+        len(left),
         {place: fmean(of) for place, of in took.items()},
-        jobs,
-        power(experiment, known, detect),
+        default_jobs() if options.jobs is None else max(1, options.jobs),
+        power(experiment, reported or _stored(experiment, cells, records, warn), detect),
         cautions(experiment),
         {feature.name: feature.plan(experiment, store) for feature in features()},
-        chooses,
+        settling(experiment, options),
     )
     if detect is None:
         return found
-    each = len({cell.id for cell in every}) / experiment.study.seeds.count
-    kept = [cell.seed for cell in {cell.id: cell for cell in every}.values() if cell.id in done]
-    return replace(found, power=replace(found.power, asked=_asked(found, detect, each, kept)))
+    each = len(every) / experiment.study.seeds.count
+    asked = _asked(found, detect, each, [cell.seed for cell in done])
+    return replace(found, power=replace(found.power, asked=asked))
 
 
 def power(experiment: Experiment, known: tuple[Evidence, str] | None, detect: float | None = None) -> Power:
@@ -178,25 +158,14 @@ def _expected(seconds: Mapping[Place, float], trials: int, jobs: int) -> float |
     return fmean(seconds.values()) * trials / max(1, min(jobs, trials)) if seconds else None
 
 
-def _of_pilot(experiment: Experiment, store: Store) -> list[Cell]:
-    """The cells of the pilot that the store has."""
-    seeds = (experiment.cells([seed]) for seed in count(PILOT_SEEDS_FROM))
-    trained = takewhile(lambda cells: any(store.has(cell.id) for cell in cells), seeds)
-    return [cell for cells in trained for cell in cells]
-
-
 def _stored(
     experiment: Experiment, cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
 ) -> tuple[Evidence, str] | None:
     """The evidence of the study's trials as it gives them, with pairs, and where it comes from in words."""
-    placebos = {variant.name for variant in experiment.variants if variant.placebo}
-    ran = [cell for cell in cells if cell.variant not in placebos and cell.id in records]
-    used = list(dict.fromkeys(cell.seed for cell in ran))
-    evidence = gather(replace(facts_of(experiment), seeds=used), ran, comparable(ran, records, warn))
-    of_pilot = sum(seed >= PILOT_SEEDS_FROM for seed in used)
-    words = [f"a pilot of {counted(of_pilot, 'seed')}"] * (of_pilot > 0)
-    words += ["trials in the store"] * (of_pilot < len(used))
-    return (evidence, " and ".join(words)) if _has_pairs(evidence) else None
+    ran = [cell for cell in cells if cell.id in records]
+    facts = replace(facts_of(experiment), seeds=list(dict.fromkeys(cell.seed for cell in ran)))
+    evidence = gather(facts, ran, comparable(ran, records, warn))
+    return (evidence, "trials in the store") if _has_pairs(evidence) else None
 
 
 def _reported(experiment: Experiment, results: Path) -> tuple[Evidence, str] | None:
@@ -217,23 +186,3 @@ def _has_pairs(evidence: Evidence) -> bool:
     ended = evidence.trials[evidence.trials["status"].isin(["completed", "diverged"])]
     is_baseline = ended["variant"] == BASELINE
     return len({*ended.loc[is_baseline, "seed"]} & {*ended.loc[~is_baseline, "seed"]}) > 1
-
-
-def pilot(experiment: Experiment, seeds: int, options: Options, store: Store, console: Console) -> list[str]:
-    """Trains what is missing of the pilot of a study, its placebo left out; the caller holds its lock.
-
-    Returns the names of the trials that failed, with the reason.
-    """
-    cells = [
-        replace(cell, role="pilot", name=f"{cell.variant}{experiment.on(cell.task)} pilot seed {cell.seed}")
-        for cell in experiment.cells(range(PILOT_SEEDS_FROM, PILOT_SEEDS_FROM + seeds))
-        if not next(v for v in experiment.variants if v.name == cell.variant).placebo
-    ]
-    StudyFolder(options.results, experiment.study.name).trial_list.add(cells)
-    workers = Workers(experiment, options.jobs)
-    # Without a metric: only the spread is of interest, and no variant should look better than another.
-    display = Display(console, f"{experiment.study.name}, pilot", "", workers.jobs)
-    with workers, display:
-        records = drive(FixedPlan(cells), workers, store, display)
-    failed = {cell.id: cell.name for cell in reversed(cells) if records[cell.id].status == "failed"}
-    return [f"{name}: {records[i].reason}" for i, name in failed.items()]

@@ -138,7 +138,7 @@ def check_variants(draft: Draft, known: list[Problem]) -> None:
 def check_labels(draft: Draft) -> None:
     """Refuses a label of what the study does not have, and one for two things."""
     study, design, refuse = draft.study, draft.design, draft.document.refuse
-    levels = [f"{path}={level}" for path in design.paths for level in design.labels(path).values() if level]
+    levels = [f"{path}={level}" for path in design.paths for level in design.labels[path].values() if level]
     found = [name for feature in features() for name in feature.names(study)]
     known = list(dict.fromkeys([*(variant.name for variant in design.variants), *found, *levels]))
     first: dict[str, str] = {}

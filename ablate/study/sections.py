@@ -69,8 +69,6 @@ class MatchSection(StrictModel):
 
 TUNING_SEEDS_FROM = 10_000
 """Seeds from here on tune; those below judge."""
-PILOT_SEEDS_FROM = 20_000
-"""Seeds from here on tell how far trials spread, before the first is judged; they neither judge nor tune."""
 Asked = int | Sequence[int] | None
 """What an option asks for in place of a study's seeds: a number of them, or each of them."""
 

@@ -19,7 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, StoreError
 from ablate.core.events import Event, Finished, Found
 from ablate.execution.child import Child, parent
 from ablate.records.folder import StudyFolder
@@ -217,7 +217,7 @@ def _print_addresses(pages: str, results: Path, shown: Sequence[Any]) -> None:
 def bring_up_to_date(results: Path, warn: Callable[[str], None]) -> list[Any]:
     """Brings `results/store/mlflow.db` up to date with the studies in `results` that have a report.
 
-    One that cannot be read is a warning. Returns MLflow's experiments, but for its own. Raises `AblateError` where the
+    One that cannot be read is a warning. Returns MLflow's experiments, but for its own. Raises `StoreError` where the
     database cannot be used.
     """
     store = Store(results / "store", warn)
@@ -233,7 +233,7 @@ def bring_up_to_date(results: Path, warn: Callable[[str], None]) -> list[Any]:
                 found for found in client.search_experiments(order_by=["name"]) if found.name != "Default"
             ]
     except Exception as error:
-        raise AblateError(
+        raise StoreError(
             f"{store.root / DATABASE}: MLflow's database cannot be made or written: {first_line(error)}; use a folder "
             "that you may write"
         ) from error

@@ -111,7 +111,6 @@ def test_a_plan_says_what_it_prints(call: Call) -> None:
             ("plan", "study.yaml", "--detect", "nan"),
             "--detect: is more than accuracy can differ by; given nan",
         ),
-        (("plan", "study.yaml", "--pilot", "1"), "Invalid value for '--pilot'"),
     ],
 )
 def test_what_cannot_be_done_is_an_object_too(call: Call, words: tuple[str, ...], part: str) -> None:

@@ -1,16 +1,14 @@
-"""`ablate plan`: what each variant is, what a study can detect, what a difference takes; `--pilot` trains to know."""
+"""`ablate plan`: what each variant is, what a study can detect, what a difference takes."""
 
 from __future__ import annotations
 
 import io
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from harness import TOY_STUDY
 from made_evidence import ACCURACY, study
 from planned import print_plan
@@ -25,7 +23,6 @@ from ablate.execution.local_pool import default_jobs
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report.words import Table
-from ablate.route.claims import date_claims
 from ablate.route.options import Options
 from ablate.route.plan import Planned, planned, study_of
 from ablate.study.prepare import prepare
@@ -200,8 +197,7 @@ def test_before_any_trial_it_speaks_in_standard_deviations(plan: Plan, tmp_path:
     assert found.power.tasks[0].effect == pytest.approx(OF_ONE, 1e-6)
     assert family(found.power) == (3, 2, 1, 0.025)
     assert not found.power.source
-    # A long path is broken where the line ends.
-    assert any("study.yaml--pilot3`trains" in "".join(line.split()) for line in lines(found))
+    assert any("once two seeds have run" in " ".join(line.split()) for line in lines(found))
     assert not (tmp_path / "results").exists()
 
 
@@ -253,7 +249,7 @@ def test_one_seed_and_no_variant(plan: Plan, stored: Callable[..., None]) -> Non
     assert found.power.tasks[0].effect is None
     assert {one.detectable for one in prospects(found).values()} == {None}
     assert found.power.asked.seeds is None
-    assert not any("--pilot" in line for line in lines(plan(TOY, None, "seeds=1", "name=untried")))
+    assert not any("two seeds" in line for line in lines(plan(TOY, None, "seeds=1", "name=untried")))
     for detect in (None, 0.2):
         alone = plan(ALONE, detect)
         assert (alone.power.comparisons, alone.power.tasks) == (0, [])
@@ -301,52 +297,8 @@ def test_a_difference_that_cannot_be_is_refused_by_name(write: Callable[..., Pat
     assert (most in done.stderr) or wrong != "2"
 
 
-# A pilot
-
-
-@pytest.fixture
-def call(
-    write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> Callable[..., Result]:
-    """`ablate plan` on the toy study, in this process."""
-    monkeypatch.chdir(tmp_path)
-    write(TOY + "placebo: on\nclaims: [model.effect=0.2 beats baseline on accuracy]\n")
-    return lambda *words: CliRunner().invoke(main, ["plan", "study.yaml", "--jobs", "0", *words])
-
-
-def test_a_pilot_trains_seeds_that_are_never_judged(call: Callable[..., Result], tmp_path: Path) -> None:
-    done = call("--pilot", "3", "--json")
-    assert done.exit_code == 0
-    found = json.loads(done.stdout)
-    assert "toy, pilot: 9 trials to train in this process." in done.stderr
-    assert "accuracy 0." not in done.stderr  # nobody looks at what a variant reaches
-    assert found["power"]["source"] == "a pilot of 3 seeds"
-    experiment, store = prepare(tmp_path / "study.yaml"), Store(tmp_path / "results/store")
-    pilot = [cell for cell in experiment.cells(range(20_000, 20_003)) if cell.variant != "placebo"]
-    assert {path.stem for path in store.trials.glob("*.json")} == {cell.id for cell in pilot}
-    accuracy: dict[str, list[float]] = {}
-    for cell in pilot:
-        record = store.load(cell.trial)
-        assert record is not None
-        accuracy.setdefault(cell.variant, []).append(record.metrics["accuracy"] or 0)
-    spread = np.std(np.subtract(accuracy[NOISE], accuracy["baseline"]), ddof=1)
-    (task,) = found["power"]["tasks"]
-    assert {one["variant"]: one["spread"] for one in task["prospects"]}[NOISE] == pytest.approx(spread)
-    assert found["to_train"] == 12  # none of the study's own
-    # No claim is late by a pilot.
-    folder = StudyFolder(tmp_path / "results", "toy")
-    ran = {cell.variant for cell in experiment.cells() if store.has(cell.id)}
-    (dated,) = date_claims(folder, experiment.claims, ran, ())
-    assert not dated.exploratory
-    # Again, it trains nothing; one more seed trains that alone.
-    assert "toy, pilot: all 9 trials are in the store." in call("--pilot", "3").stdout
-    more = call("--pilot", "4")
-    assert "3 trials to train in this process, 9 already in the store." in more.stdout
-    assert json.loads(call("--json").stdout)["power"]["source"] == "a pilot of 4 seeds"
-
-
-def test_a_pilot_that_fails_says_so(call: Callable[..., Result]) -> None:
-    done = call("--pilot", "2", "--set", "training.fault=raise", "--set", "training.fault_seed=20001")
-    assert done.exit_code == 1
-    assert "failed: baseline pilot seed 20001: RuntimeError: the toy broke" in done.stdout
-    assert "once two seeds have run" in " ".join(done.stdout.split())
+def test_a_results_folder_that_no_file_can_be_in_is_the_mistake_of_the_call(
+    write: Callable[..., Path],
+) -> None:
+    done = CliRunner().invoke(main, ["plan", str(write(TOY)), "--results", "x" * 300])
+    assert (done.exit_code, "File name too long" in done.stderr) == (2, True)

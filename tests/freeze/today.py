@@ -113,7 +113,7 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
             for setting in [
                 experiment.patched(variant.configs[index], spec.space.patches(table.point(place)), index)
             ]
-            for seed in spec.seeds
+            for seed in spec.facts.seeds
             for trial in [experiment.trial(setting, seed, "placebo" if variant.placebo else "")]
         ]
     return {kind: cells for kind, cells in named.items() if cells}

@@ -34,7 +34,7 @@ PRUNED = MIXED.replace(
 
 
 def table(search: Search) -> SearchTable:
-    return tabulated(search.spec.facts(), [search.rows])
+    return tabulated(search.spec.facts, [search.rows])
 
 
 def frame_of(search: Search) -> pd.DataFrame:
@@ -106,7 +106,7 @@ def test_a_search_that_is_killed_at_any_training_finds_the_same(
     drive(search, experiment, {})
     expected = frame_of(search)
     assert search.complete
-    assert len(expected) == search.spec.trials
+    assert len(expected) == search.spec.facts.trials
     for moment in moments:
         pd.testing.assert_frame_equal(killed_and_resumed(experiment, moment), expected, obj=f"at {moment}")
 

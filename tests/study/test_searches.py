@@ -21,32 +21,31 @@ def spec(path: Path, kind: str = "search") -> SearchSpec:
 def test_what_is_not_given_takes_its_default(write: Callable[..., Path]) -> None:
     study = write(f"{PEAK_STUDY}search: {{{OVER}}}\ntune: {{{OVER}}}\n")
     search, tune = spec(study), spec(study, "tune")
-    assert search.trials == tune.trials == DEFAULT_TRIALS
+    assert search.facts.trials == tune.facts.trials == DEFAULT_TRIALS
     assert (search.sampler.name, tune.sampler.name) == ("tpe", "random")
-    assert (len(search.seeds), len(tune.seeds)) == (3, 2)
+    assert (len(search.facts.seeds), len(tune.facts.seeds)) == (3, 2)
     for found in (search, tune):
-        (objective,) = found.objectives
+        (objective,) = found.facts.objectives
         assert (objective.name, objective.direction, objective.floor) == ("score", "max", -9.0)
         assert found.pruner.name == "none"
         assert found.at == "last"
 
 
 def test_tuning_seeds_never_judge(write: Callable[..., Path]) -> None:
-    assert min(spec(write(SWEEP)).seeds) >= TUNING_SEEDS_FROM
-    many = spec(write(SWEEP.replace("seeds: 2", "seeds: 1000")))
-    assert len(many.seeds) == len(set(many.seeds)) == 1000
+    assert min(spec(write(SWEEP)).facts.seeds) >= TUNING_SEEDS_FROM
+    many = spec(write(SWEEP.replace("seeds: 2", "seeds: 1000"))).facts.seeds
+    assert len(many) == len(set(many)) == 1000
 
 
 def test_objectives_have_their_own_direction_and_source(write: Callable[..., Path]) -> None:
-    names = "[loss, score, parameters, flops, divergence_rate, seed_spread]"
-    found = spec(write(f"{PEAK_STUDY}search: {{{OVER}, objectives: {names}}}\n")).objectives
+    names = "[loss, score, parameters, flops, divergence_rate]"
+    found = spec(write(f"{PEAK_STUDY}search: {{{OVER}, objectives: {names}}}\n")).facts.objectives
     assert [(o.name, o.direction, o.source) for o in found] == [
         ("loss", "min", "validation"),
         ("score", "max", "validation"),
         ("parameters", "min", "cost"),
         ("flops", "min", "cost"),
         ("divergence_rate", "min", "stability"),
-        ("seed_spread", "min", "stability"),
     ]
 
 
@@ -61,12 +60,12 @@ def test_objectives_have_their_own_direction_and_source(write: Callable[..., Pat
 def test_a_sampler_is_called_by_what_is_not_at_its_default(
     write: Callable[..., Path], sampler: str, label: str
 ) -> None:
-    facts = spec(write(f"{PEAK_STUDY}search: {{{OVER}, sampler: {sampler}}}\n")).facts()
+    facts = spec(write(f"{PEAK_STUDY}search: {{{OVER}, sampler: {sampler}}}\n")).facts
     assert facts.sampler == label
 
 
 def test_the_facts_of_a_space_say_what_it_was(write: Callable[..., Path]) -> None:
-    facts = spec(write(GRID)).facts()
+    facts = spec(write(GRID)).facts
     heads = {parameter.path: parameter for parameter in facts.parameters}["model.heads"]
     assert (heads.kind, heads.low, heads.high, heads.when) == ("int", 2, 3, "model.kind=wide")
     kinds = {parameter.path: parameter for parameter in facts.parameters}["model.kind"]

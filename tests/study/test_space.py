@@ -144,12 +144,12 @@ def test_a_part_answers_to_its_name_and_conditions_may_chain(write: Callable[...
     ]
     patches = search.space.patches({"model.mixer": "lstm"})
     assert patches == {"model.mixer": "lstm"}
-    assert search.trials == 4
+    assert search.facts.trials == 4
 
 
 def test_a_grid_of_a_study_counts_its_points(write: Callable[..., Path]) -> None:
     search = prepared(write(GRID)).read["search"]["search"]
-    assert search.trials == len(list(search.space.grid())) == 9
+    assert search.facts.trials == len(search.space.grid()) == 9
 
 
 @pytest.mark.parametrize("space", ["{int: [1, 1000000000]}", "{float: [0, 1], step: 1e-9}"])

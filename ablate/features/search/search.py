@@ -68,35 +68,35 @@ class Search:
         self._batch: list[Setting] = []
         self._wanted: set[str] = set()
         self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
-        self._metric = spec.objectives[0].name
+        self._metric = spec.facts.objectives[0].name
         self._grid = spec.space.grid() if spec.sampler.part.exhaustive else []  # type: ignore[attr-defined]
         seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.sampler), stream)
         self.study = optuna.create_study(
-            sampler=spec.sampler.build().build(seed, spec.trials),
+            sampler=spec.sampler.build().build(seed, spec.facts.trials),
             pruner=spec.pruner.build().make(),
-            directions=["minimize" if o.direction == "min" else "maximize" for o in spec.objectives],
+            directions=["minimize" if o.direction == "min" else "maximize" for o in spec.facts.objectives],
         )
 
     @property
     def complete(self) -> bool:
         """Whether every setting of the budget has been tried."""
-        return not self.failed and len(self.rows) >= self.spec.trials
+        return not self.failed and len(self.rows) >= self.spec.facts.trials
 
     @property
     def left(self) -> int:
         """The most trainings that it may ask for later."""
-        if self.failed or self.complete:
+        if self.failed:
             return 0
         later = {c.id for setting in self._batch if setting.pruned_at is None for c in setting.cells}
-        rest = self.spec.trials - len(self.rows) - len(self._batch)
-        return len(later - self._wanted) + rest * len(self.spec.seeds)
+        rest = self.spec.facts.trials - len(self.rows) - len(self._batch)
+        return len(later - self._wanted) + rest * len(self.spec.facts.seeds)
 
     @quiet()
     def ask(self, records: Mapping[str, Record]) -> list[Cell]:
         """The cells of the batch that need a record; where all have theirs, those of the next one."""
         while not (self.failed or self.complete):
             if not self._batch:
-                end = min(len(self.rows) + self.spec.batch, self.spec.trials)
+                end = min(len(self.rows) + self.spec.facts.batch, self.spec.facts.trials)
                 self._batch = [self._setting(number) for number in range(len(self.rows), end)]
             needed = [cell for setting in self._batch for cell in self._needed(setting, records)]
             self._wanted |= {cell.id for cell in needed}
@@ -161,7 +161,7 @@ class Search:
                 return [cell]
             if _failed(records[cell.id]):
                 break
-            value = seed_value(records[cell.id], self.spec.objectives[0], self.spec.at)
+            value = seed_value(records[cell.id], self.spec.facts.objectives[0], self.spec.at)
             if self._ends(setting, index, value) and cell is not setting.cells[-1]:
                 setting.pruned_at = index
                 break
@@ -186,7 +186,7 @@ class Search:
             found = [records[cell.id] for cell in setting.cells[:end] if cell.id in records]
             state, values, row = self._outcome(setting, found)
             self.rows.append(row)
-            if state != "FAIL" and len(self.spec.objectives) == 1:
+            if state != "FAIL" and len(self.spec.facts.objectives) == 1:
                 steps = setting.shown or (intermediate(found[0], self._metric) if found else {})
                 for step, value in steps.items():
                     if not math.isnan(value):
@@ -218,8 +218,8 @@ class Search:
             # What a finished record has beyond its cut is not known either.
             lacking: dict[str, float | None] = {f"validation_{self._metric}": None}
             records = [replace(r, status="pruned", metrics=lacking, curves={}) for r in records]
-        values, more = summarised(records, self.spec.objectives, setting.description, self.spec.at)
-        row |= more | dict(zip((o.name for o in self.spec.objectives), values, strict=True))
+        values, more = summarised(records, self.spec.facts.objectives, setting.description, self.spec.at)
+        row |= more | dict(zip((o.name for o in self.spec.facts.objectives), values, strict=True))
         if setting.pruned_at is not None:
             at = setting.pruned_at + (self._reads == "seeds")
             row |= {self._metric: setting.shown[setting.pruned_at], "pruned_at": at}
@@ -248,9 +248,8 @@ class SearchPlan:
 
     def hear(self, report: Progress) -> bool:
         """Whether a setting that waits ends here."""
-        # Each of those that share the trial keeps what it hears.
-        answers = [search.hear(report) for search in self.searches]
-        return any(answers)
+        # Each of those that share the trial keeps what it hears, so that all are asked.
+        return True in [search.hear(report) for search in self.searches]
 
     @property
     def left(self) -> int:

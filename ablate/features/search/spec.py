@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ablate.base.errors import Gather, Invalid, listed, nearest
+from ablate.base.errors import Gather, listed, nearest
 from ablate.base.registry import PartConfig
 from ablate.core.metric import Description, sign
 from ablate.core.record import Record, on_validation
@@ -22,7 +22,6 @@ from ablate.study.document import PathKey
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 COSTS = ("parameters", "flops", "compute")
-STABILITY = ("divergence_rate", "seed_spread")
 DEFAULT_TRIALS = 20
 
 
@@ -31,27 +30,13 @@ class SearchSpec:
     """One search, or one for each variant and task that is tuned."""
 
     space: Space
-    objectives: tuple[Objective, ...]
+    # What tables and reports show.
+    facts: SearchFacts
     sampler: PartConfig
     pruner: PartConfig
-    trials: int
-    seeds: tuple[int, ...]
-    batch: int
     # `last`, or `best_validation`: the evaluation that counts.
     at: str
     winners: int = 1
-
-    def facts(self) -> SearchFacts:
-        """The facts that tables and reports show."""
-        return SearchFacts(
-            parameters=list(self.space.parameters),
-            objectives=list(self.objectives),
-            sampler=_label(self.sampler),
-            pruner=_label(self.pruner),
-            trials=self.trials,
-            seeds=list(self.seeds),
-            batch=self.batch,
-        )
 
 
 def _label(part: PartConfig) -> str:
@@ -90,8 +75,8 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
         if given < trials:
             document.refuse((kind, "trials"), rule, given, f"{trials}", hint)
     with document.reporting(kind, "sampler"):
-        always = [p for p in space.parameters if p.path not in space.conditions] if space else None
-        numbers = None if always is None else sum(p.kind != "choice" for p in always)
+        always = [p.kind for p in space.parameters if p.path not in space.conditions] if space else None
+        numbers = None if always is None else len(always) - always.count("choice")
         check_sampler(sampler, section.sampler.name, len(objectives), numbers)
     with document.reporting(kind, "pruner"):
         # A grid that was refused has no trials, and nothing to prune.
@@ -104,17 +89,16 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
         document.refuse((kind, "winners"), rule, winners, f"1 to {trials}")
     if space is None or len(document.problems) > before:
         return None
-    return SearchSpec(
-        space=space,
-        objectives=tuple(objectives),
-        sampler=section.sampler,
-        pruner=section.pruner,
+    facts = SearchFacts(
+        parameters=list(space.parameters),
+        objectives=objectives,
+        sampler=_label(section.sampler),
+        pruner=_label(section.pruner),
         trials=trials,
-        seeds=tuple(range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + section.seeds)),
+        seeds=list(range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + section.seeds)),
         batch=section.batch,
-        at=draft.study.metric.at,
-        winners=winners,
     )
+    return SearchSpec(space, facts, section.sampler, section.pruner, draft.study.metric.at, winners)
 
 
 def _check_conflicts(draft: Draft, kind: str) -> None:
@@ -138,43 +122,38 @@ def _check_conflicts(draft: Draft, kind: str) -> None:
 def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objective]:
     """What is searched for."""
     study, section, metrics = draft.study, draft.study.section(kind), baseline.metrics
-    names = list(getattr(section, "objectives", []))
-    found: list[Objective] = []
-    for index, name in enumerate(names or [study.metric.name or next(iter(metrics))]):
+    known = {name: Objective(name, "min", "cost") for name in COSTS}
+    known["divergence_rate"] = Objective("divergence_rate", "min", "stability")
+    measured = {name: Objective(name, of.direction, "validation", of.floor) for name, of in metrics.items()}
+    every = measured | known | measured  # A metric comes before a cost of its name.
+    names = list(getattr(section, "objectives", [])) or [study.metric.name or next(iter(metrics))]
+    for index, name in enumerate(names):
         with draft.document.reporting(kind, "objectives", index), Gather() as at:
-            if name in names[:index]:
-                raise Invalid("", "is listed twice", name)
-            if name in metrics:
-                found.append(Objective(name, metrics[name].direction, "validation", metrics[name].floor))
-            elif name in COSTS:
-                found.append(Objective(name, "min", "cost"))
-                rule = f"is not known for this config of {study.workload}"
-                at.refuse(getattr(baseline, name) is None, "", rule, name, hint="Search for another cost")
-            elif name in STABILITY:
-                found.append(Objective(name, "min", "stability"))
-                spread = name == "seed_spread"
-                rule = "is the spread of a metric, and none is searched for"
-                lacking = spread and not {*metrics} & {*names}
-                at.refuse(lacking, "", rule, name, hint=f"Add one: {listed(metrics)}")
-                rule = "is a standard deviation over seeds, and the search has one"
-                at.refuse(spread and section.seeds < 2, "", rule, name, hint="Give `seeds: 3`")
-            else:
-                allowed = [*metrics, *COSTS, *STABILITY]
-                raise Invalid("", "no such objective", name, listed(allowed), nearest(name, allowed))
-    return found
+            at.refuse(name in names[:index], "", "is listed twice", name)
+            at.refuse(name not in every, "", "no such objective", name, listed(every), nearest(name, every))
+            unknown = name in COSTS and name not in metrics and getattr(baseline, name) is None
+            rule = f"is not known for this config of {study.workload}"
+            at.refuse(unknown, "", rule, name, hint="Search for another cost")
+    return [every[name] for name in names if name in every]
 
 
 # Statuses of a training that ended without a value, for a reason of its setting.
 LOST = ("diverged", "failed")
 
 
+def worst(objective: Objective) -> float:
+    """The worst possible value."""
+    return -sign(objective) * math.inf
+
+
 def seed_value(record: Record, objective: Objective, at: str) -> float:
     """What one seed has of an objective that is a metric.
 
-    One that diverged, or ran out of memory or time, counts as guessing if the metric declares the value of guessing.
+    One that diverged, or ran out of memory or time, counts as guessing if the metric declares the value of guessing,
+    or else as the worst possible.
     """
-    if record.status in LOST and objective.floor is not None:
-        return objective.floor
+    if record.status in LOST:
+        return worst(objective) if objective.floor is None else objective.floor
     return on_validation(record, objective.name, at)[0]
 
 
@@ -202,33 +181,22 @@ def summarised(
     value. The row: `values` of the first objective by seed; `spread`, their standard deviation, or that of the first
     metric; `diverged` seeds; `own`, whether some metric was not measured on validation data.
     """
-    lost, worst = (
-        [record.status in LOST for record in records],
-        {o.name: -sign(o) * math.inf for o in objectives},
-    )
     metrics = [objective for objective in objectives if objective.measured]
-    columns = {
-        o.name: [
-            worst[o.name] if gone and o.floor is None else seed_value(r, o, at)
-            for r, gone in zip(records, lost, strict=True)
-        ]
-        for o in metrics
-    }
+    columns = {o.name: [seed_value(record, o, at) for record in records] for o in metrics}
     finite = [value for value in next(iter(columns.values()), []) if math.isfinite(value)]
+    lost = sum(record.status in LOST for record in records)
     known: dict[str, float | None] = {
-        "divergence_rate": sum(lost) / len(records),
-        "seed_spread": float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan,
-        **{name: getattr(description, name) for name in ("parameters", "flops", "compute")},
+        "divergence_rate": lost / len(records),
+        **{name: getattr(description, name) for name in COSTS},
         **{name: float(np.mean(column)) for name, column in columns.items()},
     }
-    values = [known[objective.name] for objective in objectives]
-    own = any(on_validation(r, o.name, at)[1] == "own" for o in metrics for r in records)
-    return [
-        worst[o.name] if value is None or math.isnan(value) else float(value)
-        for o, value in zip(objectives, values, strict=True)
-    ], {
+    values = [
+        worst(o) if value is None or math.isnan(value) else float(value)
+        for o, value in zip(objectives, map(known.get, (o.name for o in objectives)), strict=True)
+    ]
+    return values, {
         "values": columns.get(objectives[0].name, [math.nan] * len(records)),
-        "spread": known["seed_spread"],
-        "diverged": sum(lost),
-        "own": own,
+        "spread": float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan,
+        "diverged": lost,
+        "own": any(on_validation(r, o.name, at)[1] == "own" for o in metrics for r in records),
     }

@@ -61,7 +61,7 @@ def settle(run: Run) -> Experiment:
     cells = list(plan.cells.values())
     if not all(search.complete for search in every):
         raise run.unfinished("search", cells, records)
-    facts = replace(spec.facts(), versions=_versions())
+    facts = replace(spec.facts, versions=_versions())
     if any(row.get("own") for search in every for row in search.rows):
         own = [replace(o, source="own") if o.source == "validation" else o for o in facts.objectives]
         facts = replace(facts, objectives=own)
@@ -78,13 +78,23 @@ def _search(experiment: Experiment, spec: SearchSpec, variant: Variant, index: i
         setting = experiment.patched(variant.configs[index], spec.space.patches(point), index)
         known = experiment.workload.describe(setting)
         name, levels = f"{prefix}setting {number:03d}", spec.space.labels(point)
-        cells = []
-        for seed in spec.seeds:
-            # Only the trials of the comparison are evaluated.
-            trial = replace(experiment.trial(setting, seed, stream), checkpoint="none")
-            named = f"{name}{experiment.on(task)} seed {seed}"
-            cells.append(Cell(name, task, seed, trial, named, levels, TRIED, partial(size_of, known)))
-        return cells, known
+        # Only the trials of the comparison are evaluated.
+        trained = [
+            replace(experiment.trial(setting, seed, stream), checkpoint="none") for seed in spec.facts.seeds
+        ]
+        return [
+            Cell(
+                name,
+                task,
+                trial.seed,
+                trial,
+                f"{name}{experiment.on(task)} seed {trial.seed}",
+                levels,
+                TRIED,
+                partial(size_of, known),
+            )
+            for trial in trained
+        ], known
 
     return Search(spec, prepare, variant.name, task, stream)
 
@@ -120,7 +130,7 @@ def _trains_untuned(experiment: Experiment) -> bool:
 def at_most(experiment: Experiment, left: int) -> int:
     """The trainings of the searches, those that judge, and those of the variants as the study gives them."""
     spec, variants = experiment.read[NAME]["tune"], len(experiment.variants)
-    tried = variants * len(experiment.tasks) * spec.trials * len(spec.seeds)
+    tried = variants * len(experiment.tasks) * spec.facts.trials * len(spec.facts.seeds)
     return tried + _judging(experiment, variants)
 
 
@@ -139,7 +149,7 @@ def _swept(run: Run, spec: SearchSpec, choice: Choice) -> Experiment:
     names = winner_names(spec.winners)
     table.trials.loc[places, "chosen"] = names[: len(places)]
     if len(places) < len(names):
-        run.say(say("search.fewer", len(places), len(names), len(spec.objectives) > 1))
+        run.say(say("search.fewer", len(places), len(names), len(spec.facts.objectives) > 1))
     variants = [baseline]
     for place, name in zip(places, names, strict=False):
         point = table.point(place)
@@ -206,7 +216,7 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
     """The spaces and the budgets."""
     sentences = []
     for kind, spec in experiment.read[NAME].items():
-        tunes, known = kind == "tune", spec.facts()
+        tunes, known = kind == "tune", spec.facts
         searches = len(experiment.variants) * len(experiment.tasks) if tunes else 1
         then = say("plan.chosen", _trains_untuned(experiment))
         sentences.append(
@@ -218,8 +228,8 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
                 pruner="" if known.pruner == "none" else known.pruner,
                 variants=len(experiment.variants) if tunes else 0,
                 objectives=[say("plan.objective", o.name, o.direction) for o in known.objectives],
-                seeds=len(spec.seeds),
-                trials=searches * spec.trials * len(spec.seeds),
+                seeds=len(spec.facts.seeds),
+                trials=searches * spec.facts.trials * len(spec.facts.seeds),
                 then=then if tunes else say("plan.winners", winner_names(spec.winners)),
             )
         )

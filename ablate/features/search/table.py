@@ -148,14 +148,6 @@ class SearchFacts:
     # Of the packages on which it depends what was tried; none where they were not noted.
     versions: dict[str, str] = field(default_factory=dict)
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> SearchFacts:
-        """The inverse of `dataclasses.asdict`; of older tables, what they still say."""
-        known = {name: data[name] for name in cls.__dataclass_fields__ if name in data}
-        known["parameters"] = [Parameter(**item) for item in data["parameters"]]
-        known["objectives"] = [Objective(**item) for item in data["objectives"]]
-        return cls(**known)
-
 
 @dataclass(frozen=True)
 class SearchTable:
@@ -268,12 +260,12 @@ def tabulated(facts: SearchFacts, searches: list[list[dict[str, Any]]]) -> Searc
 
 def table_of(evidence: Evidence) -> SearchTable | None:
     """The settings that were tried, where a search chose the variants of the evidence."""
-    known = evidence.facts.features
-    # A file of before has the name of the kind of search.
-    for name in (NAME, evidence.facts.searched):
-        if name in evidence.frames and name in known:
-            return SearchTable(SearchFacts.from_dict(known[name]), evidence.frames[name])
-    return None
+    from pydantic import TypeAdapter
+
+    known = evidence.facts.features.get(NAME)
+    if known is None or NAME not in evidence.frames:
+        return None
+    return SearchTable(TypeAdapter(SearchFacts).validate_python(known), evidence.frames[NAME])
 
 
 def winner_names(count: int) -> list[str]:
