@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from harness import ablate
 
+from ablate.commands._results import load
 from ablate.commands.guide import PAGES
-from ablate.commands.results import load
 from ablate.study.prepare import prepare
 
 ROOT = Path(__file__).parents[1]

@@ -51,8 +51,7 @@ class Claimable:
     """Metrics that claims may use."""
 
     metrics: Mapping[str, Metric]
-    ranges: Mapping[str, float] = field(default_factory=dict)
-    "The range of each that has one; the smallest, of several tasks."
+    "Of several tasks, those with the smallest range."
     lacking: Mapping[str, str] = field(default_factory=dict)
     "Derived metric that the study cannot give → what it would have to give for it."
 
@@ -84,7 +83,7 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
         elif match["by"] is not None:
             with at():
                 by = _margin(match["by"], text, positive=kind != "beats")
-                check_margin(by, metric, known.ranges, text)
+                check_margin(by, metric, known.metrics, text)
         if design is not None:
             with at():
                 sides = _Reader(text, design).sides(match.groupdict())
@@ -92,11 +91,12 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
     return Claim(text, kind, metric, a, b, by, a_less=a_less, b_less=b_less)
 
 
-def check_margin(margin: float, metric: str, ranges: Mapping[str, float], given: Any) -> None:
-    """Raises `Invalid` for a margin that not even guessing and the best value differ by: metric → that difference."""
-    if metric in ranges and margin >= ranges[metric]:
+def check_margin(margin: float, metric: str, metrics: Mapping[str, Metric], given: Any) -> None:
+    """Raises `Invalid` for a margin that not even guessing and the best value differ by."""
+    span = metrics[metric].span if metric in metrics else None
+    if span is not None and margin >= span:
         rule = f"a margin must be less than the range of {metric}, or everything is equivalent"
-        allowed = f"less than {ranges[metric]:g}, the distance from guessing to the best {metric}"
+        allowed = f"less than {span:g}, the distance from guessing to the best {metric}"
         raise Invalid("", rule, given, allowed)
 
 
@@ -153,7 +153,7 @@ class _Reader:
         if both := set(variants[0]) & set(variants[1]):
             hint = "`path=level` alone is the mean over the other factors; several levels are one variant"
             raise self._invalid(
-                f"compares {joined(sorted(both))} with itself", hint=hint if self.design.crosses else ""
+                f"compares {joined(sorted(both))} with itself", hint=hint if self.design.kind.crosses else ""
             )
         return variants
 
@@ -179,11 +179,11 @@ class _Reader:
     def _side(self, name: str) -> _Side:
         design, variants = self.design, {v.name: v for v in self.design.variants}
         # A name that is also that of a level means, where the design crosses, the mean over the other factors.
-        alone = design.crosses and "=" in name and len(list(levels_in(name))) == 1
+        alone = design.kind.crosses and "=" in name and len(list(levels_in(name))) == 1
         if name in variants and not (alone and variants[name].at[:1] != ("variants",)):
-            return _Side(name, {p: design.labels(p)[name] for p in variants[name].patches}, True)
+            return _Side(name, {p: design.labels[p][name] for p in variants[name].patches}, True)
         if "=" not in name:
-            levels = [f"{p}={level}" for p in design.paths for level in set(design.labels(p).values())]
+            levels = [f"{p}={level}" for p in design.paths for level in set(design.labels[p].values())]
             hint = nearest(name, [*variants, *levels])
             raise self._invalid(f"unknown variant {name!r}", listed(variants), hint)
         found = self._levels(name)
@@ -206,7 +206,7 @@ class _Reader:
         if path not in self.design.paths:
             hint = elsewhere(path, self.design.paths) or nearest(path, self.design.paths)
             raise self._invalid(f"unknown factor {path!r}", listed(self.design.paths), hint)
-        labels = sorted({*self.design.labels(path).values()} - {""})
+        labels = sorted({*self.design.labels[path].values()} - {""})
         alike = [label for label in labels if label == level or _read(label) == _read(level)]
         if not alike:
             raise self._invalid(f"{path} has no level {level!r}", listed(labels), did_you_mean(level, labels))
@@ -224,7 +224,9 @@ class _Reader:
         if not found:
             having = [v.name for v in self.design.having({**side.levels, **there})]
             hint = "Name the variant under `variants:`"
-            hint += "" if self.design.crosses else ", or use `design: factorial`, which crosses its factors"
+            hint += (
+                "" if self.design.kind.crosses else ", or use `design: factorial`, which crosses its factors"
+            )
             raise self._invalid(f"no variant has {named} and nothing else", listed(having), hint)
         return found
 

@@ -88,27 +88,21 @@ class Design:
     "Path → the levels that change something."
     paths: list[str]
     "Every path that some variant changes."
-    kind: Kind | None = None
-    "None where it could not be read."
-    _labels: dict[str, dict[str, str]] = field(default_factory=dict, init=False, repr=False, compare=False)
+    kind: Kind
 
-    @property
-    def crosses(self) -> bool:
-        """Whether a level stands for the mean over the other factors."""
-        return self.kind is not None and self.kind.crosses
-
-    def labels(self, path: str) -> dict[str, str]:
-        """Variant → label of its level at `path`; empty where the variant has no such path."""
-        if path not in self._labels:
-            found = labels_of(self.variants, path, self.factors.get(path, ()))
-            self._labels[path] = dict(zip((v.name for v in self.variants), found, strict=True))
-        return self._labels[path]
+    @cached_property
+    def labels(self) -> dict[str, dict[str, str]]:
+        """Path → variant → label of its level; empty where the variant has no such path."""
+        names = [variant.name for variant in self.variants]
+        found = {path: labels_of(self.variants, path, self.factors.get(path, ())) for path in self.paths}
+        return {path: dict(zip(names, labels, strict=True)) for path, labels in found.items()}
 
     def having(self, levels: Mapping[str, str]) -> list[Variant]:
         """The variants that have some levels, by label."""
-        labels = {path: self.labels(path) for path in levels}
         return [
-            v for v in self.variants if not v.placebo and all(labels[p][v.name] == levels[p] for p in levels)
+            variant
+            for variant in self.variants
+            if not variant.placebo and all(self.labels[p][variant.name] == of for p, of in levels.items())
         ]
 
     def at(self, levels: Mapping[str, str], *, cell: bool) -> list[str]:
@@ -117,14 +111,14 @@ class Design:
         Otherwise, where the design crosses its factors, all of them: their mean is that over the other factors.
         """
         having = self.having(levels)
-        if self.crosses and not cell:
+        if self.kind.crosses and not cell:
             return [v.name for v in having if v.at[:1] != ("variants",)]
         return [v.name for v in having if v.patches.keys() <= levels.keys()][:1]
 
     @cached_property
     def aliases(self) -> list[list[Effect]]:
         """Sets of effects that its cells cannot tell apart."""
-        return [] if self.kind is None else self.kind.aliases({p: len(of) for p, of in self.factors.items()})
+        return self.kind.aliases({p: len(of) for p, of in self.factors.items()})
 
 
 def labels_of(variants: list[Variant], path: str, levels: Iterable[Level]) -> list[str]:

@@ -84,9 +84,8 @@ class Document:
         """
         path = problem.path
         # Of two nodes, one is the other or contains it.
-        above = [text for node, text in self.origins.items() if all(map(operator.eq, node, path))]
-        options = above if path else []
-        place = {"source": options[0]} if options else {"line": self.line(path), "source": self.source}
+        above = [text for node, text in self.origins.items() if path and all(map(operator.eq, node, path))]
+        place = {"source": above[0]} if above else {"line": self.line(path), "source": self.source}
         if path not in self.unread:
             self.note(replace(problem, given=masked_inside(problem.given), **place))
 
@@ -217,8 +216,8 @@ def _composed(yaml: YAML, text: str) -> Node | None:
     except (YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         line = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0))
-        parts = [getattr(error, name, None) for name in ("context", "problem")]
-        what = " ".join(filter(None, parts)) or str(error).partition("\n")[0]
+        said = " ".join(filter(None, (getattr(error, name, None) for name in ("context", "problem"))))
+        what = said or str(error).partition("\n")[0]
         rule = _TOO_DEEP if isinstance(error, MaxDepthExceededError) else f"must be YAML: {what}"
         raise StudyError([Problem(rule, line=line + 1)]) from None
 
@@ -229,7 +228,6 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.lines: dict[PathKey, int] = {}
         self.problems: list[Problem] = []
-        self._open: list[Node] = []
         self._count = 0
         yaml = YAML(typ="safe", pure=True)
         self._construct = yaml.constructor.construct_object
@@ -241,28 +239,22 @@ class _Reader:
         line = node.start_mark.line + 1
         self.lines.setdefault(path, line)
         self._count += 1
-        if self._count > MAX_NODES or len(self._open) > MAX_DEPTH:
+        if self._count > MAX_NODES or len(path) > MAX_DEPTH:
             # At the entry of the file that is read; the node may be that of an alias, far above.
             rule = _TOO_MANY if self._count > MAX_NODES else _TOO_DEEP
             raise StudyError([Problem(rule, line=self.lines.get(path[:1], line))])
         try:
-            if any(node is outer for outer in self._open):
-                raise Invalid("", "must not contain itself")
             if str(node.tag) not in _TAGS:
                 tag = str(node.tag).replace(_TAG, "!!")
                 raise Invalid("", "has a tag that means nothing in a study", tag)
+            if isinstance(node, MappingNode):
+                return self._mapping(node, path)
             if isinstance(node, ScalarNode):
                 return self._scalar(node)
+            return [self._read(item, (*path, index)) for index, item in enumerate(node.value)]
         except Invalid as error:
             self.problems += [replace(problem, path=path, line=line) for problem in error.problems]
             return None
-        self._open.append(node)
-        if isinstance(node, MappingNode):
-            value: Any = self._mapping(node, path)
-        else:
-            value = [self._read(item, (*path, index)) for index, item in enumerate(node.value)]
-        self._open.pop()
-        return value
 
     def _mapping(self, node: MappingNode, path: PathKey) -> dict[str, Any]:
         result: dict[str, Any] = {}

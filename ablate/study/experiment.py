@@ -55,8 +55,6 @@ class Experiment:
     variants: list[Variant]
     # Matches a config; None where nothing is matched.
     matcher: Matcher | None = None
-    # Variant → what it was given, one a task; empty where nothing is matched.
-    matched: Mapping[str, Sequence[Matched]] = dataclasses.field(default_factory=dict)
     # Name of a feature → what it has read of its sections.
     read: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     # How its variants were chosen.
@@ -135,7 +133,7 @@ class Experiment:
         config = self.resolve(apply_patches(base, patches))
         if problems := attempt(self.workload.check, config)[1]:
             raise Invalid.many(problems)
-        return self.matcher(config, task_index)[0] if self.matcher else config
+        return self.matcher(config, task_index) if self.matcher else config
 
     def judging(self, variants: Sequence[Variant], paths: Sequence[str], choice: Choice) -> Experiment:
         """The same study with the variants that were chosen, the baseline first, which differ on `paths`."""
@@ -144,11 +142,6 @@ class Experiment:
             self,
             design=Design(list(variants), factors, list(paths), self.design.kind),
             variants=list(variants),
-            matched={
-                v.name: [self.matcher.given(config, i) for i, config in enumerate(v.configs)]
-                for v in variants
-                if self.matcher
-            },
             choice=choice,
             _described={},
         )
@@ -163,9 +156,13 @@ class Experiment:
         return dataclasses.replace(self, claims=claims)
 
     @cached_property
-    def labels(self) -> dict[str, dict[str, str]]:
-        """Path → variant → label of its level."""
-        return {path: self.design.labels(path) for path in self.design.paths}
+    def matched(self) -> Mapping[str, Sequence[Matched]]:
+        """Variant → what it was given, one a task; empty where nothing is matched."""
+        return {
+            variant.name: [self.matcher.given(config, i) for i, config in enumerate(variant.configs)]
+            for variant in self.variants
+            if self.matcher
+        }
 
     def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
         """Path that some variant changes → what this one has there as it is trained; without paths that it lacks."""
@@ -176,7 +173,9 @@ class Experiment:
                 plain = value is None or (
                     isinstance(value, str | int | float) and not isinstance(value, DataFile)
                 )
-                found[path] = value if plain else self.labels[path].get(variant.name) or short_label(value)
+                found[path] = (
+                    value if plain else self.design.labels[path].get(variant.name) or short_label(value)
+                )
         return found
 
 
@@ -216,7 +215,7 @@ def facts_of(
         variants=[_variant(experiment, variant) for variant in experiment.variants],
         factors={
             path: list(dict.fromkeys(filter(None, by_variant.values())))
-            for path, by_variant in experiment.labels.items()
+            for path, by_variant in experiment.design.labels.items()
         },
         claims=list(claims),
         environment=dict(environment or {}),
@@ -245,7 +244,7 @@ def _rate(experiment: Experiment) -> str:
 
 
 def _variant(experiment: Experiment, variant: Variant) -> VariantFacts:
-    tasks, labels = experiment.tasks, experiment.labels
+    tasks, labels = experiment.tasks, experiment.design.labels
     described = dict(zip(tasks, experiment.describe(variant), strict=True))
     return VariantFacts(
         name=variant.name,

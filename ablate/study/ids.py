@@ -257,16 +257,12 @@ class _Kept(ast.NodeTransformer):
 
 
 def _file(module: str) -> Path | None:
-    loaded = sys.modules.get(module)
-    path = getattr(_spec(module), "origin", None) if loaded is None else getattr(loaded, "__file__", None)
-    return Path(path) if path else None
-
-
-def _spec(module: str) -> ModuleSpec | None:
     try:
-        return importlib.util.find_spec(module)
+        found = sys.modules.get(module) or importlib.util.find_spec(module)
     except ModuleNotFoundError:
         return None
+    path = found.origin if isinstance(found, ModuleSpec) else getattr(found, "__file__", None)
+    return Path(path) if path else None
 
 
 def _imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[tuple[str, Symbol]]:

@@ -13,8 +13,7 @@ from ablate.study.checks import Draft, attempt
 from ablate.study.designs import Config, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.expand import refuse_twins, report_at
-from ablate.study.patch import apply_patches, key_of, value_at
-from ablate.study.schema import StudyBase
+from ablate.study.patch import apply_patches, value_at
 from ablate.study.sections import MatchSection
 from ablate.study.solver import Number, Solver
 
@@ -39,25 +38,14 @@ class Matcher:
         for config in baseline:
             if not self._solver(config).has_effect():
                 raise self._no_effect(config)
-        self._matched: dict[tuple[str, int], tuple[Config, Matched]] = {}
 
-    def __call__(self, config: Config, task_index: int = 0) -> tuple[Config, Matched]:
-        """A resolved config with the value changed, and what that gives; the config itself where it fits already.
+    def __call__(self, config: Config, task_index: int = 0) -> Config:
+        """A resolved config with the value changed; the config itself where it fits already.
 
         Raises `Invalid`, with the path that is changed, when its value does not exist, is no number, has no effect, or
         misses the target by more than `within`.
         """
-        key = (key_of(config), task_index)
-        if key not in self._matched:
-            self._matched[key] = self._solved(config, self.targets[task_index])
-        return self._matched[key]
-
-    def given(self, config: Config, task_index: int = 0) -> Matched:
-        """The value and quantity of a config that has been matched."""
-        return Matched(self._number(config), self._amount(config), self.targets[task_index])
-
-    def _solved(self, config: Config, target: float) -> tuple[Config, Matched]:
-        by, within = self.match.by, self.match.within
+        by, within, target = self.match.by, self.match.within, self.targets[task_index]
         self._amount(config)  # or its problems
         found = self._solver(config).closest(target)
         if found is None:
@@ -73,7 +61,11 @@ class Matcher:
                 self._number(config),
                 hint=f"{OTHER_PATH}, or allow more with `within`",
             )
-        return self.resolve(apply_patches(config, {by: result.value})), result
+        return self.resolve(apply_patches(config, {by: result.value}))
+
+    def given(self, config: Config, task_index: int = 0) -> Matched:
+        """The value and quantity of a config that has been matched."""
+        return Matched(self._number(config), self._amount(config), self.targets[task_index])
 
     def _number(self, config: Config) -> Number:
         """The value at the path; raises `Invalid` when it does not exist or is no number."""
@@ -134,23 +126,9 @@ def check_match(match: MatchSection, draft: Draft) -> Matcher | None:
 
     None where there are problems, which are reported to the document.
     """
-    document, baseline = draft.document, draft.design.variants[0].configs
+    document, study, by = draft.document, draft.study, match.by
     before = len(document.problems)
-    _check_conflicts(match, draft.study, document)
-    if len(document.problems) > before:
-        return None
-    try:
-        return Matcher(match, draft.workload, baseline, draft.resolve)
-    except Invalid as error:
-        for problem in error.problems:
-            at = ("match", "by" if problem.path else match.quantity)
-            document.report(replace(problem, rule=_of_baseline(problem, match.by), path=at))
-        return None
-
-
-def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) -> None:
-    """A path that is compared or searched cannot be changed to match."""
-    by = match.by
+    # A path that is compared or searched cannot be changed to match.
     users = ["is a factor, whose levels are compared"] if by in study.factors else []
     varied = [of for feature in features() for of in feature.varies(study).items()]
     users += [f"is searched by `{section}`" for section, paths in varied if by in paths]
@@ -161,21 +139,28 @@ def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) 
             rule = "is what `match` changes, so that this value would not be kept"
             hint = f"Take it out, or match by another path than {by}"
             document.refuse(("variants", name, by), rule, patches[by], hint=hint)
+    if len(document.problems) > before:
+        return None
+    try:
+        return Matcher(match, draft.workload, draft.design.variants[0].configs, draft.resolve)
+    except Invalid as error:
+        for problem in error.problems:
+            at = ("match", "by" if problem.path else match.quantity)
+            document.report(replace(problem, rule=_of_baseline(problem, by), path=at))
+        return None
 
 
-def match_variants(
-    matcher: Matcher, variants: Iterable[Variant], document: Document
-) -> tuple[list[Variant], dict[str, list[Matched]]]:
-    """The variants as they are trained, under their own names, and by name what each was given, one a task.
+def match_variants(matcher: Matcher, variants: Iterable[Variant], document: Document) -> list[Variant]:
+    """The variants as they are trained, under their own names.
 
     A variant that cannot be matched, or becomes the same as another, is reported to the document.
     """
     found: list[Variant] = []
-    given: dict[str, list[Matched]] = {}
     by = matcher.match.by
     for variant in variants:
         try:
-            pairs = [matcher(config, index) for index, config in enumerate(variant.configs)]
+            configs = [matcher(config, index) for index, config in enumerate(variant.configs)]
+            found.append(replace(variant, configs=configs))
         except Invalid as error:
             for problem in error.problems:
                 if variant.name == BASELINE or variant.placebo:
@@ -183,16 +168,13 @@ def match_variants(
                 else:
                     own = replace(problem, rule=f"{by} {problem.rule}", path=()) if problem.path else problem
                     report_at([own], variant.patches, variant.at, document)
-            continue
-        found.append(replace(variant, configs=[config for config, _ in pairs]))
-        given[variant.name] = [matched for _, matched in pairs]
     refuse_twins(
         found,
         f"has the same config as {{}} once the {matcher.noun} are matched by {by}, so that nothing is compared",
         f"{OTHER_PATH}, or take it out",
         document,
     )
-    return found, given
+    return found
 
 
 def _of_baseline(problem: Problem, by: str) -> str:

@@ -17,7 +17,6 @@ from ruamel.yaml import YAML
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Problem, StudyError
-from ablate.core.facts import Matched
 from ablate.core.feature import features, grammar
 from ablate.core.names import GIVEN
 from ablate.study.checks import (
@@ -73,7 +72,6 @@ def prepare(
     judged = check_metric(study, of_tasks, document)
     claims = parse_claims(draft, claimable(draft, judged, of_tasks), sides=whole)
     variants, matcher = design.variants, None
-    matched: Mapping[str, Sequence[Matched]] = {}
     of_features: Mapping[str, Any] = {}
     # What is wrong with a variant itself is said once.
     if whole:
@@ -83,7 +81,7 @@ def prepare(
         if study.match is not None:
             matcher = check_match(study.match, draft)
         if matcher is not None:
-            variants, matched = match_variants(matcher, variants, document)
+            variants = match_variants(matcher, variants, document)
     document.raise_problems()
     return Experiment(
         path=path,
@@ -96,7 +94,6 @@ def prepare(
         resolve=resolve,
         variants=variants,
         matcher=matcher,
-        matched=matched,
         read=of_features,
     )
 

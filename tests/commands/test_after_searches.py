@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from harness import TOY_STUDY, plan_here, report_here
 
-from ablate.commands.results import load
+from ablate.commands._results import load
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 

@@ -56,7 +56,7 @@ def test_an_interruption_ends_in_seconds_and_says_what_is_kept(
     assert driver.returncode == 130
     assert time.monotonic() - began < 20
     kept = len(records(study.parent))
-    assert f"Interrupted. {kept} of 12 trials are kept in results/store; run the same command" in stderr
+    assert f"Interrupted; {kept} of 12 trials in results/store are kept; run the same command" in stderr
     assert "Traceback" not in stderr
     wait_for(lambda: not workers_of(study.parent), 5)
 

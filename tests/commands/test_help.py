@@ -43,8 +43,7 @@ def test_a_help_loads_its_own_command_and_nothing_heavy() -> None:
 def test_a_command_is_called_as_its_file_is() -> None:
     (root,) = ablate.__path__
     folders = [Path(root, "commands"), *Path(root).glob("features/*/commands")]
-    files = {path.stem for folder in folders for path in folder.glob("*.py")}
-    files -= {"__init__", "results"}
+    files = {path.stem for folder in folders for path in folder.glob("[!_]*.py")}
     assert {command.name for command in main.commands.values()} == set(main.commands) == files
 
 

@@ -25,7 +25,7 @@ def test_one_factor_changes_one_thing_at_a_time(write: Callable[..., Path]) -> N
         "model.noise=0.2",
     ]
     assert design.variants[2].configs[0]["model"] == {"effect": 1.0, "noise": 0.1, "width": 4, "inert": 0}
-    assert design.labels("model.effect") == {
+    assert design.labels["model.effect"] == {
         "baseline": "0.5", "model.effect=0.0": "0.0", "model.effect=1.0": "1.0", "model.noise=0.2": "0.5",
     }  # fmt: skip
 
@@ -47,7 +47,7 @@ def test_named_variants_change_several_paths(write: Callable[..., Path]) -> None
     design = prepare(write(HEAD + "variants: {big: {model.width: 9, model.effect: 1}}\n")).design
     assert [v.name for v in design.variants] == ["baseline", "big"]
     assert design.paths == ["model.width", "model.effect"]
-    assert design.labels("model.width") == {"baseline": "4", "big": "9"}
+    assert design.labels["model.width"] == {"baseline": "4", "big": "9"}
 
 
 HEADS = """\

@@ -102,7 +102,6 @@ class Steps:
     def __init__(self, experiment: Experiment) -> None:
         from ablate.study.sections import TUNING_SEEDS_FROM
 
-        assert experiment.design.kind is not None
         config = experiment.design.kind.config
         self.experiment = experiment
         self.target = next(v for v in experiment.variants if v.name == config.to)
@@ -168,7 +167,7 @@ class Steps:
     def _variant(self, paths: Sequence[str]) -> Variant:
         """The configuration with some changes of the target; raises `Invalid` where it cannot be."""
         patches = {path: value for path, value in self.target.patches.items() if path in paths}
-        labels = {path: self.experiment.design.labels(path)[self.target.name] for path in patches}
+        labels = {path: self.experiment.design.labels[path][self.target.name] for path in patches}
         name = ",".join(f"{path}={label}" for path, label in labels.items())
         config = self.experiment.patched(self.experiment.variants[0].configs[0], patches)
         return replace(self.target, name=name, configs=[config], patches=patches, at=("design",))
