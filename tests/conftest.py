@@ -28,6 +28,18 @@ def tracking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ABLATE_TRACKING")
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _figures_are_drawn_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where whole studies are run."""
+    if request.path.parent.name in ("commands", "evaluate", "route"):
+        from drawn import drawn_once
+
+        with drawn_once(whatever_the_data=request.path.stem != "test_bad_evidence"):
+            yield
+    else:
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _forget_parts() -> Iterator[None]:
     """What a test registers, in itself or by a plugin, is unknown to the next one."""

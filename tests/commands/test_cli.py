@@ -1,6 +1,5 @@
 """The command line as a user meets it: exit codes, kills, interruptions."""
 
-import json
 import os
 import signal
 import time
@@ -8,8 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from drivers import SLOW_TRIALS, assert_tracked_once, mlflow_runs, records, start, wait_for, workers_of
-from harness import ablate, ablate_here, with_database
+from drivers import SLOW_TRIALS, assert_tracked_once, records, start, wait_for, workers_of
+from harness import ablate
 
 pytestmark = pytest.mark.usefixtures("tracking")
 
@@ -59,20 +58,6 @@ def test_an_interruption_ends_in_seconds_and_says_what_is_kept(
     assert f"Interrupted; {kept} of 12 trials in results/store are kept; run the same command" in stderr
     assert "Traceback" not in stderr
     wait_for(lambda: not workers_of(study.parent), 5)
-
-
-def test_a_failed_trial_ends_with_one_and_its_traceback_is_kept(toy_study: Path) -> None:
-    folder = toy_study.parent
-    with_database(folder / "results/store")
-    done = ablate_here("run", toy_study, "--set", "training.fault=raise", "--jobs", "0", cwd=folder)
-    assert done.returncode == 1
-    assert "failed: baseline seed 0: RuntimeError: the toy broke" in done.stdout
-    assert "Traceback" not in done.stdout + done.stderr
-    runs = dict(mlflow_runs(folder))
-    for path in (folder / "results/store/trials").glob("*.json"):
-        record = json.loads(path.read_text())
-        assert runs[record["id"]] == ("FAILED" if record["status"] == "failed" else "FINISHED")
-        assert ("RuntimeError: the toy broke" in record["error"]) == (record["status"] == "failed")
 
 
 @pytest.mark.slow
