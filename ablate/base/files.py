@@ -11,8 +11,9 @@ import re
 import stat
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +59,7 @@ def replacing(path: Path) -> Iterator[Path]:
 
 def write_text(path: Path, text: str) -> None:
     """Writes `text` as UTF-8, whole or not at all."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+    write_files(path.parent, {path.name: text})
 
 
 def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
@@ -67,6 +67,19 @@ def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
     for name, content in files.items():
         with replacing(folder / name) as temporary:
             temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+def set_aside(stem: Path, files: Iterable[Path]) -> str:
+    """Renames those of the files that exist to names that nothing looks for, and returns that of the first.
+
+    `x.corrupt-1` is that of `x` and of `x.json`, and `x.corrupt-1.npz` that of `x.npz`, where `x` is the `stem`.
+    """
+    free = (n for n in count(1) if not any(stem.parent.glob(f"{stem.name}.corrupt-{n}*")))
+    start = f"{stem.name}.corrupt-{next(free)}"
+    aside = {file: start + file.name.removeprefix(stem.name).removesuffix(".json") for file in files}
+    for file in filter(os.path.lexists, aside):
+        file.replace(file.with_name(aside[file]))
+    return next(iter(aside.values()))
 
 
 def leftovers(folder: Path) -> list[Path]:

@@ -40,7 +40,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
 
     store, folders = Store(results / "store", warn, read_only=True), StudyFolder.all(results)
     trial = _the_id(given, results, store.trials, folders)
-    where = [(folder, *found) for folder in folders for found in folder.find(trial)]
+    where = [(folder, cell) for folder in folders for cell in folder.find(trial)]
     record = store.load(trial)
     if record is None:
         file = store.trials / f"{trial}.json"
@@ -58,7 +58,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         "attempts": record.attempts,
         "weights": f"{weights} ({' and '.join(record.kept)})" if record.kept else "",
     }
-    places = [(folder.name, cell, f" on {cell.task}" if cell.task else "") for folder, _, cell, _ in where]
+    places = [(folder.name, cell, f" on {cell.task}" if cell.task else "") for folder, cell in where]
     names = [f"{name}: {cell.variant}{task}, seed {cell.seed}" for name, cell, task in places]
     sections = {
         "trial": _yaml({name: value for name, value in facts.items() if value != ""}),
@@ -70,7 +70,7 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         "output": record.output,
         "traceback": record.error,
         "to repeat it, with the baseline of the same seed": "\n".join(
-            _repeat(folder, cell, record) for folder, _, cell, _ in where
+            _repeat(folder, cell, record) for folder, cell in where
         ),
     }
     lines: list[str] = []

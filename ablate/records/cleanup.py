@@ -15,7 +15,7 @@ from pathlib import Path
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.files import leftovers, remove_leftovers
 from ablate.records.folder import StudyFolder
-from ablate.records.store import set_aside, stored
+from ablate.records.store import ANY_ID, stored
 
 _UNCHANGED = "nothing was removed. Run `ablate clean` as a user who may read and write there"
 
@@ -62,9 +62,10 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
         results,
         {trial: files for trial, files in trials.items() if trial not in kept},
         [
-            *set_aside(root / "trials"),
-            *sorted(root.glob("mlflow.db.corrupt-[0-9]*")),
-            *sorted((root / "speed").glob("*.corrupt-[0-9]*")),
+            path
+            for corrupt in (f"trials/{ANY_ID}", "mlflow.db", "speed/*")
+            for path in sorted(root.glob(f"{corrupt}.corrupt-[0-9]*"))
+            if path.is_file()
         ],
         leftovers(results),
         len(trials),
@@ -78,8 +79,8 @@ def remove(rubbish: Rubbish) -> int:
     try:
         for path in sorted(set(rubbish.files) - set(rubbish.unfinished)):
             path.unlink(missing_ok=True)
-        for folder in {path.parent for path in rubbish.unfinished}:
-            remove_leftovers(folder)
+        # But for those that have changed meanwhile.
+        remove_leftovers(rubbish.results)
     except OSError as error:
         hint = "run `ablate clean` as a user who may write there"
         raise StoreError(f"{error.filename}: cannot be removed: {error.strerror}; {hint}") from error
@@ -100,9 +101,8 @@ def standstill(results: Path) -> Iterator[Callable[[], None]]:
     names |= {path.name for path in folder.glob("*.lock")}
 
     def no_more() -> None:
-        for path in sorted(folder.glob("*.lock")):
-            if path.name not in names:
-                raise StoreError(running.format(results, path.stem))
+        if new := {path.name for path in folder.glob("*.lock")} - names:
+            raise StoreError(running.format(results, Path(min(new)).stem))
 
     with ExitStack() as held:
         for name in sorted(names):

@@ -16,19 +16,18 @@ evaluation.csv, attention.npz            evaluations of kept weights
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError
 from ablate.base.files import remove_leftovers, write_files, write_text
 from ablate.core import names
-from ablate.core.facts import Evidence, Facts
 from ablate.core.trial import Cell
 from ablate.records.tables import (
     CURVES,
     TRIALS,
-    EvidenceFiles,
+    EvidenceFolder,
     read_csv,
     rows_and_facts,
     write_csv,
@@ -50,7 +49,7 @@ _VARIANTS = "variants.json"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)  # The files of every report.
 
 
-class StudyFolder:
+class StudyFolder(EvidenceFolder):
     """The files of one study under a results folder; nothing exists before it is written."""
 
     def __init__(self, results: Path, name: str) -> None:
@@ -61,7 +60,6 @@ class StudyFolder:
         self.study_file = self.path / _STUDY
         self.report_file, self.markdown_file = (self.path / name for name in _PAGES)
         self.paper = self.path / "paper"
-        self._evidence = EvidenceFiles(self.path)
 
     @property
     def written(self) -> StudyFolder | None:
@@ -96,7 +94,7 @@ class StudyFolder:
     def artifacts(self) -> list[Path]:
         """The files of a report that MLflow keeps."""
         names = (*_PAGES, _FIGURES, _STUDY, _VARIANTS)
-        tables = [*self.path.glob("*.csv"), *self._evidence.beside.values()]
+        tables = [*self.path.glob("*.csv"), *self._beside().values()]
         return [*filter(Path.exists, (self.path / name for name in names)), *sorted(tables)]
 
     def readable(self) -> dict[str, Path]:
@@ -116,36 +114,23 @@ class StudyFolder:
 
         Their trials have an id and a seed, and no config. Raises `AblateError` when it cannot be read.
         """
-        return self.trial_list.cells() or [cell for _, cell, _ in self.rows()]
+        return self.trial_list.cells() or [cell for cell, _ in self.rows()]
 
     def ids(self) -> set[str]:
         """Every trial that the list of trials or a table of the study names. Raises `AblateError`."""
-        return {cell.id for cell in self.trial_list.cells()} | self._evidence.ids()
+        return {cell.id for cell in self.trial_list.cells()} | super().ids()
 
-    def find(self, trial_id: str) -> list[tuple[str, Cell, dict[str, Any]]]:
-        """The study's references to a trial: its rows, or its place on the list of trials with an empty row."""
-        found = [(file, cell, row) for file, cell, row in self.rows() if cell.id == trial_id]
-        return found or [("", cell, {}) for cell in self.trial_list.cells() if cell.id == trial_id]
+    def find(self, trial_id: str) -> list[Cell]:
+        """The study's references to a trial: those of its tables, or its place on the list of trials."""
+        found = [cell for cell, _ in self.rows() if cell.id == trial_id]
+        return found or [cell for cell in self.trial_list.cells() if cell.id == trial_id]
 
     def stamps(self) -> list[tuple[str, int, int]]:
-        """Name, size and time of every file of a report; raises `ValueError` when one that each has is missing."""
-        if not all((self.path / name).is_file() for name in _REPORTED):
-            raise ValueError("a file of the report is missing")
-        paths = sorted(path for path in (*self.path.glob("[!.]*.*"), self.path / _FIGURES) if path.exists())
+        """Name, size and time of every file of a report; raises `OSError` when one that each has is missing."""
+        others = filter(Path.exists, (*self.path.glob("[!.]*.*"), self.path / _FIGURES))
+        paths = sorted({*(self.path / name for name in _REPORTED), *others})
         states = [(path, path.stat()) for path in paths]
         return [(str(path.relative_to(self.path)), s.st_size, s.st_mtime_ns) for path, s in states]
-
-    def rows(self) -> Iterator[tuple[str, Cell, dict[str, Any]]]:
-        """Every row of the study's tables: the file, the trial's place, and the row. Raises `AblateError`.
-
-        A row has id, variant, task, seed, factors, status, reason and metrics.
-        """
-        for path, cell, row in self._evidence.rows():
-            yield path.name, cell, row
-
-    def evidence(self) -> Evidence:
-        """The evidence of the last report. Raises `AblateError`."""
-        return self._evidence.load()
 
     def variants(self) -> Mapping[str, Any] | None:
         """The variants as they were judged, with their configs; None where no report has kept them."""
@@ -153,17 +138,9 @@ class StudyFolder:
         found: Mapping[str, Any] | None = json.loads(path.read_text("utf-8")) if path.is_file() else None
         return found
 
-    def facts(self) -> Facts:
-        """The facts of the last report, without its frames. Raises `AblateError`."""
-        return Facts.from_dict(rows_and_facts(self.path / TRIALS, [])[1])
-
     def statuses(self) -> list[str]:
         """The status of every trial of the last report. Raises `AblateError`."""
         return [row["status"] for row in rows_and_facts(self.path / TRIALS, ["status"])[0]]
-
-    def save_evidence(self, evidence: Evidence) -> None:
-        """Writes the frames, each whole or not at all; removes those of an earlier run that have no rows any more."""
-        self._evidence.save(evidence)
 
     def save_variants(self, judged: Mapping[str, Any]) -> None:
         """Writes the variants as they are judged, with their configs."""

@@ -10,7 +10,7 @@ import io
 import json
 import math
 from collections.abc import Mapping
-from typing import Any, NoReturn, get_type_hints
+from typing import Any, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,6 @@ from ablate.core.record import Curve, Record
 
 FORMAT = 2
 _ARRAYS = ("curves", "arrays", "weights")  # The fields of a record that are not in its JSON.
-
-
-class CorruptRecordError(Exception):
-    """A file of the store does not hold what was written."""
 
 
 _KINDS = {name: kind for name, kind in get_type_hints(Record).items() if name not in _ARRAYS}
@@ -51,40 +47,40 @@ def encoded(record: Record) -> tuple[bytes, bytes]:
 
 
 def decoded(text: bytes, arrays: bytes | None) -> Record:
-    """The record in these two files. Raises `CorruptRecordError` when they are not what was written."""
-    try:
-        data = json.loads(text, parse_constant=_refuse)
-        if not isinstance(data, dict):
-            raise CorruptRecordError("not a record")
-        version, digest = data.pop("format", None), data.pop("digest", None)
-        if version != FORMAT or isinstance(version, bool):
-            raise CorruptRecordError(f"of format {version!r}; this version of ablate reads format {FORMAT}")
-        if digest != digest_of_data({"format": version} | data):
-            raise CorruptRecordError("its content has another digest")
-        if arrays is None or digest_of(arrays) != data.pop("arrays_digest"):
-            raise CorruptRecordError("its arrays are missing, or have another digest")
-        fields = _Stored.model_validate(data).model_dump()
-        with np.load(io.BytesIO(arrays), allow_pickle=False) as file:
-            found = {name: file[name] for name in file.files}
-        return Record(**fields, curves=_curves(found), arrays=_below("array/", found))
-    except ValidationError as error:
-        raise CorruptRecordError(_first(error)) from None
-    except CorruptRecordError:
-        raise
-    except Exception as error:
-        # JSON, zip and numpy each raise errors of several kinds, and all of them mean the same here.
-        raise CorruptRecordError(str(error) or type(error).__name__) from None
+    """The record in these two files. Raises errors of several kinds when they are not what was written."""
+    data = json.loads(text)
+    if not isinstance(data, dict):
+        raise ValueError("not a record")
+    version, digest = data.pop("format", None), data.pop("digest", None)
+    if version != FORMAT:
+        raise ValueError(f"of format {version!r}; this version of ablate reads format {FORMAT}")
+    if digest != digest_of_data({"format": version} | data):
+        raise ValueError("its content has another digest")
+    if arrays is None or digest_of(arrays) != data.pop("arrays_digest"):
+        raise ValueError("its arrays are missing, or have another digest")
+    with np.load(io.BytesIO(arrays), allow_pickle=False) as file:
+        found = {name: file[name] for name in file.files}
+    values = _below("values/", found)
+    curves = {name: Curve(steps, values[name]) for name, steps in _below("steps/", found).items()}
+    return Record(**_checked(data), curves=curves, arrays=_below("array/", found))
 
 
 def fault_of(record: Record) -> str:
     """What keeps a record from being kept, and read again, as it is; empty where nothing does."""
     try:
-        _Stored.model_validate(_plain(record))
-    except ValidationError as error:
-        return _first(error)
+        _checked(_plain(record))
     except (TypeError, ValueError) as error:
         return str(error)
     return ""
+
+
+def _checked(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields in the JSON of a record. Raises `ValueError` for the first that is not what it must be."""
+    try:
+        return _Stored.model_validate(data).model_dump()
+    except ValidationError as error:
+        found = error.errors()[0]
+        raise ValueError(f"{'.'.join(map(str, found['loc']))}: {found['msg']}") from None
 
 
 def _plain(record: Record) -> dict[str, Any]:
@@ -98,19 +94,5 @@ def _plain(record: Record) -> dict[str, Any]:
     return found
 
 
-def _first(error: ValidationError) -> str:
-    found = error.errors()[0]
-    return f"{'.'.join(map(str, found['loc']))}: {found['msg']}"
-
-
-def _curves(arrays: Mapping[str, NDArray[Any]]) -> dict[str, Curve]:
-    values = _below("values/", arrays)
-    return {name: Curve(steps, values[name]) for name, steps in _below("steps/", arrays).items()}
-
-
 def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}
-
-
-def _refuse(constant: str) -> NoReturn:
-    raise CorruptRecordError(f"{constant} is not a number")

@@ -8,11 +8,10 @@ import csv
 import dataclasses
 import io
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data, replacing, write_text
@@ -22,7 +21,6 @@ from ablate.core.trial import JUDGED, Cell, Trial
 if TYPE_CHECKING:
     import pandas as pd
 
-KnownFacts = TypeVar("KnownFacts")
 FORMAT = 2
 READ = (1, FORMAT)  # The formats of the files of a study that can be read; format 1 had no number.
 # The attributes of a frame that hold the facts, the format, and a digest of facts and columns. Pandas keeps them in
@@ -39,12 +37,12 @@ def save_frame(path: Path, frame: pd.DataFrame, facts: Any = None) -> None:
         frame.to_parquet(temporary, index=False, write_page_checksum=True)
 
 
-def load_frame(path: Path, facts: Callable[[dict[str, Any]], KnownFacts]) -> tuple[KnownFacts, pd.DataFrame]:
-    """Reads facts, which `facts` makes from plain data, and frame. Raises `AblateError`."""
+def load_frame(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
+    """The facts of a frame as plain data, and the frame. Raises `AblateError`."""
     with _readable(path):
         table, known = _read(path)
         # By the names that the digest covers, and not those that pandas keeps beside.
-        return facts(known), table.replace_schema_metadata(None).to_pandas()
+        return known, table.replace_schema_metadata(None).to_pandas()
 
 
 def rows_and_facts(
@@ -80,23 +78,15 @@ def _read(path: Path, columns: list[str] | None = None) -> tuple[Any, dict[str, 
     with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
         schema = file.schema_arrow
         attributes = json.loads((schema.metadata or {}).get(b"PANDAS_ATTRS", b"{}"))
-        _check(path, attributes, schema.names)
+        version, digest = attributes.pop(_FORMAT, 1), attributes.pop(_DIGEST, None)
+        if version not in READ:
+            raise AblateError(
+                f"{path}: is of format {version!r}, and this version of ablate reads {READ[0]} to {READ[-1]}; use the "
+                "version that wrote it, or run the study again"
+            )
+        if (version, digest) != (1, None) and digest != digest_of_data([attributes, schema.names]):
+            raise ValueError("its facts or columns have another digest")
         return file.read(columns=columns), attributes.get(_FACTS, {})
-
-
-def _check(path: Path, attributes: dict[str, Any], columns: Iterable[str]) -> None:
-    """Takes format and digest out of the attributes of a table with these columns.
-
-    Raises `ValueError` for another digest, and `AblateError` for a format that cannot be read.
-    """
-    version, digest = attributes.pop(_FORMAT, 1), attributes.pop(_DIGEST, None)
-    if version not in READ:
-        raise AblateError(
-            f"{path}: is of format {version!r}, and this version of ablate reads {READ[0]} to {READ[-1]}; use the "
-            "version that wrote it, or run the study again"
-        )
-    if (version, digest) != (1, None) and digest != digest_of_data([attributes, list(columns)]):
-        raise ValueError("its facts or columns have another digest")
 
 
 def read_csv(path: Path, columns: Iterable[str] = ()) -> list[dict[str, str]]:
@@ -130,37 +120,36 @@ def write_csv(path: Path, columns: Sequence[str], rows: Iterable[Mapping[str, An
 TRIALS, CURVES, EXAMPLES = "trials.parquet", "curves.parquet", "examples.parquet"
 
 
-@dataclass(frozen=True)
-class EvidenceFiles:
-    """The frames of some evidence in a folder; all but trials and curves are missing where they have no rows."""
+class EvidenceFolder:
+    """A folder with the frames of some evidence; all but trials and curves are missing where they have no rows."""
 
-    folder: Path
+    path: Path
 
-    @property
-    def beside(self) -> dict[str, Path]:
-        """Name → the file of a feature's frame."""
-        found = {path.stem: path for path in sorted(self.folder.glob("[!.]*.parquet"))}
-        return {name: path for name, path in found.items() if path.name not in (TRIALS, CURVES, EXAMPLES)}
+    def facts(self) -> Facts:
+        """The facts, without the frames. Raises `AblateError`."""
+        path = self.path / TRIALS
+        with _readable(path):
+            return Facts.from_dict(rows_and_facts(path, [])[1])
 
-    def load(self) -> Evidence:
-        """The evidence. Raises `AblateError`."""
-        examples = self.folder / EXAMPLES
-        known = {"examples": load_frame(examples, dict)[1]} if examples.is_file() else {}
-        beside = {name: load_frame(path, dict) for name, path in self.beside.items()}
-        facts, trials = load_frame(self.folder / TRIALS, Facts.from_dict)
+    def evidence(self) -> Evidence:
+        """The evidence of the last report. Raises `AblateError`."""
+        facts, beside = self.facts(), {name: load_frame(path) for name, path in self._beside().items()}
         # An earlier version kept what the rows of a table share with it.
         shared = {name: of for name, (of, _) in beside.items() if of}
         facts = dataclasses.replace(facts, features={**shared, **facts.features})
+        trials, curves = (load_frame(self.path / name)[1] for name in (TRIALS, CURVES))
+        examples = self.path / EXAMPLES
+        known = {"examples": load_frame(examples)[1]} if examples.is_file() else {}
         frames = {name: frame for name, (_, frame) in beside.items()}
-        return Evidence(facts, trials, load_frame(self.folder / CURVES, dict)[1], frames=frames, **known)
+        return Evidence(facts, trials, curves, frames=frames, **known)
 
-    def save(self, evidence: Evidence) -> None:
+    def save_evidence(self, evidence: Evidence) -> None:
         """Writes the frames, each whole or not at all; removes those of an earlier run that have no rows any more."""
-        save_frame(self.folder / TRIALS, evidence.trials, evidence.facts)
-        save_frame(self.folder / CURVES, evidence.curves)
+        save_frame(self.path / TRIALS, evidence.trials, evidence.facts)
+        save_frame(self.path / CURVES, evidence.curves)
         frames = {**evidence.frames, Path(EXAMPLES).stem: evidence.examples}
-        for name in {*frames, *self.beside}:
-            path = self.folder / f"{name}.parquet"
+        for name in {*frames, *self._beside()}:
+            path = self.path / f"{name}.parquet"
             if name in frames and len(frames[name]):
                 save_frame(path, frames[name])
             else:
@@ -168,19 +157,19 @@ class EvidenceFiles:
 
     def ids(self) -> set[str]:
         """Every trial in its tables; a row that several trials have made lists them as `ids`. Raises `AblateError`."""
-        paths = filter(Path.is_file, (self.folder / TRIALS, *self.beside.values()))
+        paths = filter(Path.is_file, (self.path / TRIALS, *self._beside().values()))
         rows = [row for path in paths for row in rows_and_facts(path)[0]]
         return {trial for row in rows for trial in row.get("ids", [row.get("id")]) if trial}
 
-    def rows(self) -> Iterator[tuple[Path, Cell, dict[str, Any]]]:
-        """The file, the place in the study and the row of every trial, of one that has several its first.
+    def rows(self) -> Iterator[tuple[Cell, dict[str, Any]]]:
+        """The place in the study and the row of every trial, of one that several tables have the first.
 
-        Raises `AblateError`.
+        A row has id, variant, task, seed, factors, status, reason and metrics. Raises `AblateError`.
         """
-        if not (self.folder / TRIALS).is_file():
+        if not (self.path / TRIALS).is_file():
             return
         known: set[str] = set()
-        for path in (self.folder / TRIALS, *self.beside.values()):
+        for path in (self.path / TRIALS, *self._beside().values()):
             rows, facts = rows_and_facts(path)
             if path.name == TRIALS:
                 several = len(facts.get("tasks", [])) > 1
@@ -188,8 +177,13 @@ class EvidenceFiles:
             for row in rows if rows and {"id", "variant", "task", "seed"} <= rows[0].keys() else ():
                 if row["id"] not in known:
                     role = JUDGED if path.name == TRIALS else path.stem
-                    yield path, _cell(row, levels, role, several=several), row
+                    yield _cell(row, levels, role, several=several), row
             known |= {row["id"] for row in rows if "id" in row}
+
+    def _beside(self) -> dict[str, Path]:
+        """Name → the file of a feature's frame."""
+        paths = sorted(self.path.glob("[!.]*.parquet"))
+        return {path.stem: path for path in paths if path.name not in (TRIALS, CURVES, EXAMPLES)}
 
 
 def _cell(row: Mapping[str, Any], paths: set[str], role: str, *, several: bool) -> Cell:

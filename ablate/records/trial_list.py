@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import AblateError
-from ablate.base.files import digest_of, digest_of_file, write_text
+from ablate.base.files import write_text
 from ablate.core.trial import Cell, Trial
 
 FORMAT = 1
@@ -88,9 +88,3 @@ def first_of_each(cells: Iterable[Cell]) -> dict[str, Cell]:
     for cell in cells:
         found.setdefault(cell.id, cell)
     return found
-
-
-def digest_with_files(parts: Sequence[Any], files: Sequence[str]) -> str:
-    """Changes with the parts, and with the content of the files. Raises `AblateError` for one that cannot be read."""
-    content = [digest_of_file(file) for file in files]
-    return digest_of(json.dumps([*parts, content]).encode())

@@ -82,12 +82,12 @@ def _value(name: str, value: str | None) -> Any:
 def _lost(folder: StudyFolder, facts: Facts) -> tuple[list[str], int]:
     """The failed trials of a report with their reasons, and the number of planned ones without a result."""
     rows = [
-        row
-        for row in folder.rows()
-        if row[0] and (cell := row[1]).judged and cell.seed in facts.seeds_of(cell.variant, cell.task)
+        (cell, row)
+        for cell, row in folder.rows()
+        if cell.judged and cell.seed in facts.seeds_of(cell.variant, cell.task)
     ]
-    failed = [f"{cell.name}: {row['reason']}" for _, cell, row in rows if row["status"] == "failed"]
-    ended = sum(row["status"] != "pruned" for _, _, row in rows)
+    failed = [f"{cell.name}: {row['reason']}" for cell, row in rows if row["status"] == "failed"]
+    ended = sum(row["status"] != "pruned" for _, row in rows)
     return failed, max(0, facts.planned - ended)
 
 

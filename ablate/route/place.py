@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import AblateError, Problem, StudyError
-from ablate.base.files import digest_of
+from ablate.base.files import digest_of, digest_of_data, digest_of_file
 from ablate.base.plugins import plugin_files
 from ablate.base.text import masked
 from ablate.base.wording import joined
@@ -22,7 +22,6 @@ from ablate.core.facts import Facts
 from ablate.records.environment import here
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.records.trial_list import digest_with_files
 from ablate.route.options import Options
 from ablate.study.document import Document, PathKey, read_document
 from ablate.study.patch import short_label
@@ -167,18 +166,14 @@ def _digest(
 ) -> str:
     """Of the study, the options, the package, plugins and data (`files`), the records and the files of the report.
 
-    Raises `ValueError` or `OSError` when one is missing.
+    Raises `AblateError` or `OSError` when one is missing.
     """
     records = Store(folder.results / "store").stamp(trials)
-    if not records:
-        raise ValueError("a record is missing")
     # What is confirmed depends on the report of the study.
     reports = dict.fromkeys([folder.name, names.confirmed(folder.name) or folder.name])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
-    return digest_with_files(
-        [options.of_report, here(), _package(), records, stamps],
-        [str(path), *(str(path.parent / file) for file in files)],
-    )
+    content = [digest_of_file(str(path.parent / file)) for file in (path.name, *files)]
+    return digest_of_data([options.of_report, here(), _package(), records, stamps, content])
 
 
 @functools.cache

@@ -12,14 +12,13 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 from filelock import FileLock, Timeout
 
 from ablate.base.errors import StoreError
-from ablate.base.files import digest_of, remove_leftovers, replacing
+from ablate.base.files import digest_of, remove_leftovers, replacing, set_aside
 from ablate.base.text import masked
 
 DATABASE = "mlflow.db"
@@ -97,7 +96,12 @@ def _prepare(path: Path, *, own: bool, checked: bool, warn: Callable[[str], None
     if own:
         remove_leftovers(path.parent)
         if checked and path.exists() and (fault := _damage(path)):
-            _move_aside(path, fault, warn)
+            # With the files that SQLite keeps beside it, which would else belong to the next.
+            name = set_aside(path, [path.with_name(path.name + s) for s in ("", "-journal", "-wal", "-shm")])
+            warn(
+                f"{path} is damaged ({fault}); set aside as {name}. It is built again from the finished trials; "
+                "`ablate ui` brings in those of other studies"
+            )
     exists = path.exists() and path.stat().st_size > 0
     if exists:
         version = utils._get_schema_version(utils.create_sqlalchemy_engine(database_uri(path)))
@@ -123,16 +127,3 @@ def _damage(path: Path) -> str:
         if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             return str(error)
         raise
-
-
-def _move_aside(path: Path, fault: str, warn: Callable[[str], None]) -> None:
-    """Renames a database with the files that SQLite keeps beside it, which would else belong to the next."""
-    numbers = (number for number in count(1) if not any(path.parent.glob(f"{path.name}.corrupt-{number}*")))
-    name = f"{path.name}.corrupt-{next(numbers)}"
-    for file in path.parent.glob(f"{path.name}*"):
-        if (suffix := file.name.removeprefix(path.name)) in ("", "-journal", "-wal", "-shm"):
-            file.replace(path.with_name(f"{name}{suffix}"))
-    warn(
-        f"{path} is damaged ({fault}); set aside as {name}. It is built again from the finished trials; `ablate ui` "
-        "brings in those of other studies"
-    )

@@ -13,9 +13,10 @@ from contextlib import suppress
 from typing import Any, Literal
 from urllib.parse import quote
 
+from ablate.base.files import digest_of_data, digest_of_file
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.records.trial_list import digest_with_files, first_of_each
+from ablate.records.trial_list import first_of_each
 from ablate.tracking.content import (
     COUNT,
     DIGEST_TAG,
@@ -60,7 +61,7 @@ def sync(client: Any, folder: StudyFolder, store: Store, status: Status = "FINIS
         sources = [*filter(lambda file: file.is_file(), files)]
         sources += [store.trials / f"{trial}.json" for trial in sorted(recorded)]
         shown = [report.note, report.tags, report.metrics, report.view, [file.name for file in sources]]
-        digest = digest_with_files(shown, [str(file) for file in sources])
+        digest = digest_of_data([shown, [digest_of_file(str(file)) for file in sources]])
         # Whole: a finished parent with this digest, and nothing left over.
         whole = not runs.spare and runs.parent is not None and _digest(runs.parent) == digest
         if whole and recorded <= runs.trials.keys() <= cells.keys():

@@ -96,7 +96,7 @@ def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
         assert list(frame["mixed"].dropna()) == ["2", "none"]
     known = [{name: level for name, level in of.items() if level is not None} for of in levels]
     known[0]["mixed"] = "2"
-    assert [dict(cell.levels) for _, cell, _ in folder.rows()] == known
+    assert [dict(cell.levels) for cell, _ in folder.rows()] == known
 
 
 def test_what_is_of_one_layer_is_no_column() -> None:

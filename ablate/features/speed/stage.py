@@ -32,8 +32,7 @@ from ablate.features.speed.blocks import BUDGET
 from ablate.features.speed.measuring import Group, Request, measure_group, measured
 from ablate.features.speed.section import COLUMNS, SpeedFacts, SpeedSection
 from ablate.records.environment import here, machine
-from ablate.records.record_file import CorruptRecordError
-from ablate.records.store import Store, read_bytes
+from ablate.records.store import Store
 from ablate.report.words import say as words
 from ablate.route.choose import settling
 from ablate.route.place import reported
@@ -173,10 +172,10 @@ def measure(run: Run, missing: bool) -> Measured | None:
     the variants as those of the report were timed.
     """
     asked, facts = run.experiment.study.section("speed"), reported(run.folder)
-    before = None if facts is None else SpeedFacts.of(facts)
-    if asked is None and before is None:
+    before = SpeedFacts.of(facts) if facts else None
+    section = SpeedSection.of(before) if before and asked is None else asked
+    if section is None:
         return None
-    section = asked if before is None or asked else SpeedSection.of(before)
     timing = Timing(run.experiment, run.store, section)
     if asked is not None and missing:
         run.listeners.tracker.rest()
@@ -234,17 +233,15 @@ def file_of(store: Store, key: str) -> Path:
 
 def load(store: Store, key: str) -> list[dict[str, Any]]:
     """What the processes of a group have found so far; a corrupt file is set aside. Raises `StoreError`."""
-    path, processes = file_of(store, key), []
-    try:
-        if (content := read_bytes(path)) is not None:
-            data = json.loads(content)
-            processes = data["processes"]
-            if data["digest"] != digest_of_data([key, processes]):
-                raise CorruptRecordError("it is not what was written")
-    except (CorruptRecordError, ValueError, KeyError, TypeError) as error:
-        store.spoilt(path, error, [path], ", it will be measured again")
-        return []
-    return processes
+
+    def decode(content: bytes) -> list[dict[str, Any]]:
+        data = json.loads(content)
+        processes: list[dict[str, Any]] = data["processes"]
+        if data["digest"] != digest_of_data([key, processes]):
+            raise ValueError("it is not what was written")
+        return processes
+
+    return store.read(file_of(store, key), decode, ", it will be measured again") or []
 
 
 def save(store: Store, key: str, processes: Sequence[Mapping[str, Any]]) -> None:
