@@ -1,9 +1,9 @@
 """Same study, same numbers, bit for bit: whatever the number of workers, on the real workload."""
 
 import pytest
-from fixed_plan import FixedPlan
 from harness import content
 
+from ablate.core.events import FixedPlan
 from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from fixed_plan import FixedPlan
 from searching import GRID, SWEEP, prepared, search_of, train
 
-from ablate.core.events import Plan, Progress
+from ablate.core.events import FixedPlan, Plan, Progress
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.features.search.search import SearchPlan

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from engines import ENGINES, TOY_REF, children, run, toy_cells
-from fixed_plan import FixedPlan
 from harness import content
 
-from ablate.core.events import Asked, EngineEvent, Event, Finished, Found, Progress, Saved
+from ablate.core.events import Asked, EngineEvent, Event, Finished, FixedPlan, Found, Progress, Saved
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.execution.driver import drive

@@ -121,9 +121,8 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
 
 def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:
     """What the driver and the engine of `--jobs 0` tell of a study, in order, twice: trained, and from the store."""
-    from fixed_plan import FixedPlan
-
     from ablate.base.plugins import load_plugin
+    from ablate.core.events import FixedPlan
     from ablate.execution.driver import drive
     from ablate.execution.in_process import InProcess
     from ablate.execution.supervisor import Supervised

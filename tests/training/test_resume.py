@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 import torch
 from drivers import start, wait_for, workers_of
-from fixed_plan import FixedPlan
 from harness import ablate, content
 
+from ablate.core.events import FixedPlan
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.execution.driver import drive
