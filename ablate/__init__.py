@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ablate.base.datafile import DataFile
     from ablate.base.errors import Invalid
     from ablate.base.registry import PartConfig, register
-    from ablate.commands.results import Results, load, run
+    from ablate.commands._results import Results, load, run
     from ablate.route.options import Options
 
 __all__ = ["DataFile", "Invalid", "Options", "PartConfig", "Results", "load", "register", "run"]
@@ -41,10 +41,10 @@ _WHERE = {
     "Invalid": "base.errors",
     "Options": "route.options",
     "PartConfig": "base.registry",
-    "Results": "commands.results",
-    "load": "commands.results",
+    "Results": "commands._results",
+    "load": "commands._results",
     "register": "base.registry",
-    "run": "commands.results",
+    "run": "commands._results",
 }
 
 

@@ -26,7 +26,7 @@ REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
 
 @functools.cache
 def _modules() -> dict[str, str]:
-    """Name → module, found by file name alone: help is answered without importing any."""
+    """Name → module, found by file name alone."""
     root = Path(__file__).parent
     files = [*root.glob("commands/[!_]*.py"), *root.glob("features/*/commands/[!_]*.py")]
     return {
@@ -38,16 +38,14 @@ class Found(Mapping[str, click.Command]):
     """The `command` of each module of commands, those of features included, imported when it is asked for."""
 
     def __getitem__(self, name: str) -> click.Command:
-        found = getattr(importlib.import_module(_modules()[name]), "command", None)
-        if found is None:
-            raise KeyError(name)
+        found: click.Command = importlib.import_module(_modules()[name]).command
         return found
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in _modules() if name in self)
+        return iter(_modules())
 
     def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return len(_modules())
 
 
 class Group(click.Group):

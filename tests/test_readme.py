@@ -11,8 +11,8 @@ import pytest
 from click.shell_completion import get_completion_class
 from harness import ablate
 
+from ablate.commands._results import load
 from ablate.commands.guide import PAGES
-from ablate.commands.results import load
 from ablate.study.prepare import prepare
 
 ROOT = Path(__file__).parents[1]

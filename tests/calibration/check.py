@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from .simulations import band
 
 if TYPE_CHECKING:
-    from ablate.commands.results import Results
+    from ablate.commands._results import Results
 
 STUDIES = Path(__file__).parent / "studies"
 OWN = "ablate"

@@ -21,7 +21,7 @@ from ablate.core.facts import BASELINE, Evidence, VariantFacts
 from .check import Check, Place, frequency
 
 if TYPE_CHECKING:
-    from ablate.commands.results import Results
+    from ablate.commands._results import Results
 
 TASKS = ("digits", "reverse")
 SEEDS = (5, 10)

@@ -9,8 +9,8 @@ from harness import TOY, with_database
 from planned import print_plan
 from rich.console import Console
 
+from ablate.commands._results import Results, load
 from ablate.commands.report import rebuild
-from ablate.commands.results import Results, load
 from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder

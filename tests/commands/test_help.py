@@ -51,8 +51,7 @@ def test_a_command_is_imported_only_when_it_is_asked_for() -> None:
 def test_a_command_is_called_as_its_file_is() -> None:
     (root,) = ablate.__path__
     folders = [Path(root, "commands"), *Path(root).glob("features/*/commands")]
-    files = {path.stem for folder in folders for path in folder.glob("*.py")}
-    files -= {"__init__", "results"}
+    files = {path.stem for folder in folders for path in folder.glob("[!_]*.py")}
     assert {command.name for command in main.commands.values()} == set(main.commands) == files
 
 

@@ -15,7 +15,7 @@ from ablate.base import plugins
 from ablate.base.errors import AblateError, StudyError
 from ablate.base.registry import CATALOGUE
 from ablate.cli import main
-from ablate.commands.results import run
+from ablate.commands._results import run
 from ablate.commands.templates import PARTS
 from ablate.commands.templates.fill import create_part, create_task
 from ablate.report.parts import describe

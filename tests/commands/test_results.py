@@ -12,7 +12,7 @@ from ruamel.yaml import YAML
 
 import ablate
 from ablate.base.errors import AblateError, StudyError
-from ablate.commands.results import Results
+from ablate.commands._results import Results
 from ablate.route.options import Options
 from ablate.study.prepare import prepare
 

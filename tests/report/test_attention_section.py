@@ -31,7 +31,7 @@ def layer(
 ) -> AttentionMap:
     rng = np.random.default_rng(heads + queries)
     weights = rng.dirichlet(np.ones(keys), size=(2, heads, queries)).astype(np.float32)
-    return AttentionMap(f"id-{variant}", variant, "recall", 0, path, weights)
+    return AttentionMap(f"id-{variant}", variant, "recall", 0, path, weights, "final")
 
 
 def section(*layers: AttentionMap) -> tuple[str, list[Picture]]:

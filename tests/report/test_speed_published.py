@@ -16,7 +16,7 @@ from made_speed import with_speed
 from rich.console import Console
 from timings import AT_OWN
 
-from ablate.commands.results import load
+from ablate.commands._results import load
 from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import scaling, speeds
 from ablate.records.folder import StudyFolder

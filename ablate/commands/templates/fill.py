@@ -235,15 +235,15 @@ def _text(data: Path) -> str:
 def _columns(data: Path, text: str) -> dict[str, str]:
     """The columns of texts and labels of a table, as the task's parameters."""
     lines = text.splitlines() or [""]
-    table = csv.reader(lines, delimiter=max(",;\t|", key=lines[0].count))
-    columns = next(table, [])
+    table = csv.DictReader(lines, delimiter=max(",;\t|", key=lines[0].count), restval="")
+    columns = table.fieldnames or []
     if len(columns) < 2 or len(lines) < 2:
         rule = "must have a header with a column of texts and one of labels, and a row for each text"
         raise _refused(rule, str(data), source="--from")
     label = next((name for name in columns if name.lower() in LABELS), columns[-1])
-    rows = [dict(zip(columns, row, strict=False)) for row in islice(table, 100)]
+    rows = [*islice(table, 100)]
     others = [name for name in columns if name != label]
-    longest = max(others, key=lambda name: sum(len(row.get(name, "")) for row in rows))
+    longest = max(others, key=lambda name: sum(len(row[name]) for row in rows))
     return {"text": longest, "label": label}
 
 

@@ -191,8 +191,8 @@ class AttentionMap:
     "Of the layer, in the model."
     weights: NDArray[np.float32]
     "(examples, H, T_q, T_k); NaN in the rows and columns of padding."
-    kept: str = ""
-    "The weights of the trial that were evaluated: `final` or `best`; empty where that is not known."
+    kept: str
+    "The weights of the trial that were evaluated: `final` or `best`."
 
 
 @dataclass(frozen=True)
@@ -207,15 +207,12 @@ class Evaluated:
     @classmethod
     def load(cls, folder: StudyFolder) -> Evaluated:
         """All that is in the folder; empty where nothing was evaluated. Raises `AblateError`."""
-        path, maps_file = folder.path / TABLE, folder.path / MAPS
+        path, maps = folder.path / TABLE, []
         if not path.is_file():
             return cls()
-        maps = []
         try:
-            rows = pd.DataFrame(read_csv(path), columns=list(COLUMNS)).fillna({"weights": ""})
-            rows = rows.astype({"seed": int, "value": float})
-            if maps_file.is_file():
-                path = maps_file
+            rows = pd.DataFrame(read_csv(path), columns=list(COLUMNS)).astype({"seed": int, "value": float})
+            if (path := folder.path / MAPS).is_file():
                 with np.load(path, allow_pickle=False) as arrays:
                     index = json.loads(str(arrays["index"]))
                     maps = [AttentionMap(**{**entry, "weights": arrays[entry["weights"]]}) for entry in index]
@@ -226,8 +223,8 @@ class Evaluated:
 
     def current(self, ids: Collection[str], kind: str) -> Evaluated:
         """Those of these trials and of a kind of their weights; with the kind `none`, of any."""
-        kinds = {"", kind} if kind != "none" else {"", "final", "best"}
-        rows = self.rows[self.rows["id"].isin([*ids]) & self.rows["weights"].isin([*kinds])]
+        kinds = ["final", "best"] if kind == "none" else [kind]
+        rows = self.rows[self.rows["id"].isin([*ids]) & self.rows["weights"].isin(kinds)]
         maps = [found for found in self.maps if found.id in ids and found.kept in kinds]
         return Evaluated(rows, maps, self.rows["id"].nunique() - rows["id"].nunique())
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
-from ablate.base import wording
 from ablate.core.feature import Feature
 
 
@@ -20,15 +19,9 @@ class SpeedFeature(
     tables="ratios:tables",
     account="ratios:account",
     brief="tables:brief_tables",
+    costs="tables:COSTS",
 ):
     """Measured after training; claims may be about `step_seconds` and the like."""
 
     by_path: ClassVar[Sequence[str]] = ("speed.over",)
     decides: ClassVar[bool] = False
-
-    def costs(self) -> Mapping[str, tuple[str, Callable[[float], str]]]:
-        """Time and memory of a training step."""
-        return {
-            "step_seconds": ("time of a training step", wording.seconds),
-            "step_memory": ("peak memory of a training step", lambda size: wording.size(round(size))),
-        }

@@ -46,8 +46,8 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
     store = Store(options.results / "store", warn)
     with exclusive(store.root, folder.name, say), interruptible():
         experiment = given.reporting(folder.name, differs)
-        trained = folder.has_trials
-        experiment = _as_reported(experiment, folder, warn) if trained else experiment
+        if trained := folder.has_trials:
+            experiment = _as_reported(experiment, folder, warn)
         ran = {cell.variant for cell in experiment.cells() if store.has(cell.id)}
         timed = METRICS if was_timed(experiment, store, section) else ()
         claims = date_claims(folder, given.claims, ran, timed)

@@ -172,10 +172,10 @@ def measure(run: Run, missing: bool) -> Measured | None:
     the variants as those of the report were timed.
     """
     asked, facts = run.experiment.study.section("speed"), reported(run.folder)
-    before = None if facts is None else SpeedFacts.of(facts)
-    if asked is None and before is None:
+    before = SpeedFacts.of(facts) if facts else None
+    section = SpeedSection.of(before) if before and asked is None else asked
+    if section is None:
         return None
-    section = asked if before is None or asked else SpeedSection.of(before)
     timing = Timing(run.experiment, run.store, section)
     if asked is not None and missing:
         run.listeners.tracker.rest()

@@ -53,6 +53,13 @@ def in_units(metric: str) -> Callable[[float], str]:
     return (lambda size: wording.size(round(size))) if metric == MEMORY else wording.seconds
 
 
+COSTS = {
+    STEP: ("time of a training step", in_units(STEP)),
+    MEMORY: ("peak memory of a training step", in_units(MEMORY)),
+}
+"""Metric → the label of its axis, and how a value is said."""
+
+
 def value(row: Row | None) -> str:
     """`3.21 ms` or `12.4 MB`."""
     return NOTHING if row is None else shown(row["value_variant"], in_units(row["metric"]))

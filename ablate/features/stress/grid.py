@@ -172,18 +172,15 @@ class Grid:
 def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
     """Variant and task → its runs, seeds in the order of the plan and learning rates in that of the study."""
     facts, rates = evidence.facts, rates_of(evidence.facts)
-    frame = evidence.frame("stress", ("variant", "task", "seed", "value", "status", "reason"))
+    frame = evidence.frame("stress", COLUMNS)
     lost = [
-        lost_to_its_variant(*map(str, of)) for of in frame.reindex(columns=["status", "reason"]).to_numpy()
+        lost_to_its_variant(str(a), str(b)) for a, b in zip(frame["status"], frame["reason"], strict=True)
     ]
-    completed, diverged = (
-        frame["status"] == "completed",
-        (frame["status"] == "diverged") | np.array(lost, bool),
-    )
-    loss = frame.get("test_loss", pd.Series(dtype=float)).astype(float).fillna(np.inf)
+    diverged = (frame["status"] == "diverged") | np.array(lost, bool)
+    loss = frame["test_loss"].astype(float).fillna(np.inf).where(frame["status"] == "completed")
     frame = frame.assign(
-        reached=loss.where(completed).mask(diverged, np.inf),
-        initial=frame.get("initial_loss", pd.Series(dtype=float)).astype(float).replace(np.inf, np.nan),
+        reached=loss.mask(diverged, np.inf),
+        initial=frame["initial_loss"].astype(float).replace(np.inf, np.nan),
     )
     found = {}
     for variant in facts.variants:

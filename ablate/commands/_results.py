@@ -1,4 +1,4 @@
-"""The results of a study in Python: `ablate.run(...)` and `ablate.load(...)`."""
+"""The results of a study in Python, which is no command: `ablate.run(...)` and `ablate.load(...)`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError
+from ablate.records.folder import StudyFolder
 from ablate.route.options import Options
 
 if TYPE_CHECKING:
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ablate.core.facts import Evidence
-    from ablate.records.folder import StudyFolder
 
 
 @dataclass(frozen=True, repr=False)
@@ -54,10 +54,10 @@ class Results:
         from ablate.report.page import figures
         from ablate.route.publish import material
 
-        return figures(material(_study(self.folder)))
+        return figures(material(StudyFolder.at(self.folder)))
 
     def __repr__(self) -> str:
-        return "\n".join([f"Results of {self.folder}", *_study(self.folder).answer()])
+        return "\n".join([f"Results of {self.folder}", *StudyFolder.at(self.folder).answer()])
 
 
 def run(
@@ -93,7 +93,7 @@ def run(
         raise AblateError(f"jobs: must be a whole number; given {jobs}; allowed: at least 0")
     from rich.console import Console
 
-    from ablate.commands.run import execute
+    from ablate.route.execute import execute
     from ablate.study.prepare import as_file, as_sets
 
     seeds = getattr(seeds, "tolist", lambda: seeds)()  # of numpy, pandas or torch
@@ -116,12 +116,5 @@ def run(
 
 def load(folder: str | Path) -> Results:
     """The results of a study from its folder alone; raises `AblateError` when they are not there."""
-    found = _study(folder)
+    found = StudyFolder.at(Path(folder))
     return Results(found.path, found.evidence(), *found.frames())
-
-
-def _study(folder: str | Path) -> StudyFolder:
-    # Imported late: `ablate --help` imports this module to see whether it is a command.
-    from ablate.records.folder import StudyFolder
-
-    return StudyFolder.at(Path(folder))
