@@ -157,7 +157,7 @@ def test_the_markdown_says_the_same(folder: Path) -> None:
 
 
 def test_figures_are_files_of_one_width(folder: Path) -> None:
-    names = ("forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss")
+    names = ("forest", "seeds", "cost", "validation-accuracy", "train-loss")
     files = {path.name for path in (folder / "figures").iterdir()}
     assert files == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     for name in names:
