@@ -64,8 +64,6 @@ class Search:
         self.spec, self.prepare, self.variant, self.task = spec, prepare, variant, task
         self.rows: list[dict[str, Any]] = []
         "What each setting has come to, in the order in which they were asked for."
-        self.failed = False
-        "Whether a trial has failed, on which nothing may rest: it asks for nothing more."
         self._batch: list[Setting] = []
         self._wanted: set[str] = set()
         self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
@@ -77,6 +75,11 @@ class Search:
             pruner=spec.pruner.build().make(),
             directions=["minimize" if o.direction == "min" else "maximize" for o in spec.facts.objectives],
         )
+
+    @property
+    def failed(self) -> bool:
+        """Whether a trial has failed, on which nothing may rest: it asks for nothing more."""
+        return any(row["status"] == "failed" for row in self.rows)
 
     @property
     def complete(self) -> bool:
@@ -180,7 +183,6 @@ class Search:
                 if not math.isnan(value):
                     setting.asked.report(value, step)
             self.study.tell(setting.asked, values, TrialState[state])
-            self.failed |= state == "FAIL"
         self._batch = []
 
     def _outcome(

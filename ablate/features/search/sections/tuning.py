@@ -6,7 +6,7 @@ Before that, what the sections of searches share: objectives, settings and value
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 from matplotlib.axes import Axes
@@ -55,9 +55,7 @@ class OfSearch:
 
 def table(material: Material) -> SearchTable:
     """The settings that were tried, of a section that applies."""
-    found = table_of(material.evidence)
-    assert found is not None
-    return found
+    return cast(SearchTable, table_of(material.evidence))
 
 
 def named(objective: Objective) -> str:
