@@ -216,8 +216,8 @@ def _composed(yaml: YAML, text: str) -> Node | None:
     except (YAMLError, ValueError) as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         line = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0))
-        parts = [getattr(error, name, None) for name in ("context", "problem")]
-        what = " ".join(filter(None, parts)) or str(error).partition("\n")[0]
+        said = " ".join(filter(None, (getattr(error, name, None) for name in ("context", "problem"))))
+        what = said or str(error).partition("\n")[0]
         rule = _TOO_DEEP if isinstance(error, MaxDepthExceededError) else f"must be YAML: {what}"
         raise StudyError([Problem(rule, line=line + 1)]) from None
 

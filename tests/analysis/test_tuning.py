@@ -21,7 +21,7 @@ TWO = {"baseline": [0.6, 0.8, 0.7], "a": [0.5, 0.9, 0.4], "b": [0.5, 0.9, 0.4]}
 
 def spent(search: SearchTable, tuned: Evidence | None = None) -> pd.DataFrame:
     facts = (tuned or study(FINE)).facts
-    return budgets(search, facts, budget_curves(search, facts)).set_index("variant")
+    return budgets(search, facts, budget_curves(search)).set_index("variant")
 
 
 def changed(tuned: Evidence, untuned: Evidence) -> pd.DataFrame:
@@ -36,7 +36,7 @@ def curve(found: pd.DataFrame, variant: str, column: str = "best") -> list[float
 
 
 def test_of_random_settings_the_expected_best() -> None:
-    found = budget_curves(searched(TWO), study(FINE).facts)
+    found = budget_curves(searched(TWO))
     assert found["low"].notna().all()
     pairs = [max(pair) for pair in itertools.combinations(TWO["a"], 2)]
     assert curve(found, "a") == pytest.approx([0.6, np.mean(pairs), 0.9])
@@ -47,7 +47,7 @@ def test_of_random_settings_the_expected_best() -> None:
 
 def test_where_less_is_better_curves_fall() -> None:
     loss = Objective("loss", "min", "validation")
-    found = budget_curves(searched(TWO, objective=loss), study(FINE).facts)
+    found = budget_curves(searched(TWO, objective=loss))
     pairs = [min(pair) for pair in itertools.combinations(TWO["a"], 2)]
     assert curve(found, "a") == pytest.approx([0.6, np.mean(pairs), 0.4])
     assert (found["low"] <= found["best"]).all()
@@ -55,25 +55,25 @@ def test_where_less_is_better_curves_fall() -> None:
 
 
 def test_settings_that_depend_on_one_another_have_no_curve() -> None:
-    assert budget_curves(searched(TWO, sampler="tpe(n_startup_trials=4)"), study(FINE).facts).empty
+    assert budget_curves(searched(TWO, sampler="tpe(n_startup_trials=4)")).empty
 
 
 @pytest.mark.parametrize("status", ["diverged", "pruned", "failed", "invalid"])
 def test_every_setting_counts(status: str) -> None:
     values = {"baseline": [0.6, 0.8], "a": [0.9, np.nan]}
-    found = budget_curves(searched(values, statuses={("a", 1): status}), study(FINE).facts)
+    found = budget_curves(searched(values, statuses={("a", 1): status}))
     assert curve(found, "a") == pytest.approx([(0.9 + 0.125) / 2, 0.9])
 
 
 def test_a_pruned_setting_does_not_win_by_its_unfinished_value() -> None:
     values = {"baseline": [0.6, 0.8], "a": [0.5, 0.99]}
-    found = budget_curves(searched(values, statuses={("a", 1): "pruned"}), study(FINE).facts)
+    found = budget_curves(searched(values, statuses={("a", 1): "pruned"}))
     assert curve(found, "a")[-1] == 0.5
 
 
 def test_a_diverged_setting_with_a_value_has_it() -> None:
     values = {"baseline": [0.6, 0.8], "a": [0.5, 0.3]}
-    found = budget_curves(searched(values, statuses={("a", 1): "diverged"}), study(FINE).facts)
+    found = budget_curves(searched(values, statuses={("a", 1): "diverged"}))
     assert curve(found, "a") == pytest.approx([0.4, 0.5])
 
 
@@ -82,13 +82,13 @@ def test_a_failure_is_as_bad_as_anything_on_the_task(floor: float | None, worst:
     values = {"baseline": [0.6, 0.05], "a": [0.5, np.nan]}
     target = Objective("accuracy", "max", "validation", floor)
     search = searched(values, objective=target, statuses={("a", 1): "failed"})
-    assert curve(budget_curves(search, study(FINE).facts), "a") == pytest.approx([(0.5 + worst) / 2, 0.5])
+    assert curve(budget_curves(search), "a") == pytest.approx([(0.5 + worst) / 2, 0.5])
 
 
 def test_a_search_that_found_nothing_has_no_curve() -> None:
     statuses = {("a", 0): "failed", ("a", 1): "failed"}
     search = searched({"baseline": [0.6, 0.8], "a": [np.nan] * 2}, statuses=statuses)
-    assert set(budget_curves(search, study(FINE).facts)["variant"]) == {"baseline"}
+    assert set(budget_curves(search)["variant"]) == {"baseline"}
     assert spent(search).loc["a", ["settings", "trainings", "failed"]].tolist() == [2, 0, 2]
 
 

@@ -50,7 +50,7 @@ def material(search: SearchTable, tuned: Evidence, untuned: Evidence | None = No
 
 
 def table_of(search: SearchTable, tuned: Evidence) -> Table:
-    return budget_table(search, budgets(search, tuned.facts, budget_curves(search, tuned.facts)))
+    return budget_table(search, budgets(search, tuned.facts, budget_curves(search)))
 
 
 def findings(search: SearchTable, untuned: Evidence | None = None, **options: object) -> list[str]:

@@ -29,7 +29,7 @@ SIDES = ("untuned", "tuned", "shift")
 CHANGE_COLUMNS = ("variant", "task", *(f"{side}{end}" for side in SIDES for end in ("", "_low", "_high")))
 
 
-def budget_curves(searched: SearchTable, facts: Facts) -> pd.DataFrame:
+def budget_curves(searched: SearchTable) -> pd.DataFrame:
     """One row per variant, task and n = 1 … N: the expected best of n random settings on the first objective.
 
     Columns: variant, task, n, best (Tang et al. 2020), low and high: one standard deviation away (Dodge et al. 2019),
@@ -42,20 +42,17 @@ def budget_curves(searched: SearchTable, facts: Facts) -> pd.DataFrame:
     """
     target = searched.facts.objectives[0]
     up, frames = sign(target), [pd.DataFrame(columns=["variant", "task", "n", "best", "low", "high"])]
-    whole = with_values(searched.trials, [target])[target.name].reindex(searched.trials.index)
-    for task in facts.tasks if searched.facts.sampler == "random" else ():
-        places = {v.name: searched.of(v.name, task.name).index for v in facts.variants}
-        found = {name: up * whole[at].to_numpy(float, na_value=np.nan) for name, at in places.items()}
-        known = [x for values in found.values() for x in values[~np.isnan(values)]]
-        worst = min([*known, *([] if target.floor is None else [up * target.floor])], default=NAN)
-        for name, values in found.items():
-            if not np.isnan(values).all():
-                values = np.where(np.isnan(values), worst, values)
-                best, sd = expected_best(values)
-                bounds = up * np.clip([best - sd, best + sd], values.min(), values.max())
-                low, high = np.sort(bounds, axis=0)
+    rows = searched.trials if searched.facts.sampler == "random" else searched.trials[:0]
+    scores = up * pd.to_numeric(with_values(rows, [target])[target.name]).reindex(rows.index).astype(float)
+    for task, found in scores.groupby(rows["task"], sort=False):
+        worst = min([found.min(), *([] if target.floor is None else [up * target.floor])])
+        for variant, values in found.groupby(rows["variant"], sort=False):
+            if values.notna().any():
+                known = values.fillna(worst)
+                best, sd = expected_best(known)
+                low, high = np.sort(up * np.clip([best - sd, best + sd], known.min(), known.max()), axis=0)
                 columns = {"n": np.arange(1, len(best) + 1), "best": up * best, "low": low, "high": high}
-                frames.append(pd.DataFrame({"variant": name, "task": task.name, **columns}))
+                frames.append(pd.DataFrame({"variant": variant, "task": task, **columns}))
     return pd.concat(frames[1:] or frames, ignore_index=True)
 
 

@@ -22,7 +22,6 @@ from ablate.study.document import PathKey
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 COSTS = ("parameters", "flops", "compute")
-STABILITY = ("divergence_rate", "seed_spread")
 DEFAULT_TRIALS = 20
 
 
@@ -124,7 +123,7 @@ def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objectiv
     """What is searched for."""
     study, section, metrics = draft.study, draft.study.section(kind), baseline.metrics
     known = {name: Objective(name, "min", "cost") for name in COSTS}
-    known |= {name: Objective(name, "min", "stability") for name in STABILITY}
+    known["divergence_rate"] = Objective("divergence_rate", "min", "stability")
     measured = {name: Objective(name, of.direction, "validation", of.floor) for name, of in metrics.items()}
     every = measured | known | measured  # A metric comes before a cost of its name.
     names = list(getattr(section, "objectives", [])) or [study.metric.name or next(iter(metrics))]
@@ -132,16 +131,9 @@ def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objectiv
         with draft.document.reporting(kind, "objectives", index), Gather() as at:
             at.refuse(name in names[:index], "", "is listed twice", name)
             at.refuse(name not in every, "", "no such objective", name, listed(every), nearest(name, every))
-            source = every[name].source if name in every else ""
-            unknown = source == "cost" and getattr(baseline, name) is None
+            unknown = name in COSTS and name not in metrics and getattr(baseline, name) is None
             rule = f"is not known for this config of {study.workload}"
             at.refuse(unknown, "", rule, name, hint="Search for another cost")
-            spread = source == "stability" and name == "seed_spread"
-            lacking = spread and not metrics.keys() & {*names}
-            rule = "is the spread of a metric, and none is searched for"
-            at.refuse(lacking, "", rule, name, hint=f"Add one: {listed(metrics)}")
-            rule = "is a standard deviation over seeds, and the search has one"
-            at.refuse(spread and section.seeds < 2, "", rule, name, hint="Give `seeds: 3`")
     return [every[name] for name in names if name in every]
 
 
@@ -195,7 +187,6 @@ def summarised(
     lost = sum(record.status in LOST for record in records)
     known: dict[str, float | None] = {
         "divergence_rate": lost / len(records),
-        "seed_spread": float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan,
         **{name: getattr(description, name) for name in COSTS},
         **{name: float(np.mean(column)) for name, column in columns.items()},
     }
@@ -205,7 +196,7 @@ def summarised(
     ]
     return values, {
         "values": columns.get(objectives[0].name, [math.nan] * len(records)),
-        "spread": known["seed_spread"],
+        "spread": float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan,
         "diverged": lost,
         "own": any(on_validation(r, o.name, at)[1] == "own" for o in metrics for r in records),
     }

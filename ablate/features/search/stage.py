@@ -78,13 +78,23 @@ def _search(experiment: Experiment, spec: SearchSpec, variant: Variant, index: i
         setting = experiment.patched(variant.configs[index], spec.space.patches(point), index)
         known = experiment.workload.describe(setting)
         name, levels = f"{prefix}setting {number:03d}", spec.space.labels(point)
-        cells = []
-        for seed in spec.facts.seeds:
-            # Only the trials of the comparison are evaluated.
-            trial = replace(experiment.trial(setting, seed, stream), checkpoint="none")
-            named = f"{name}{experiment.on(task)} seed {seed}"
-            cells.append(Cell(name, task, seed, trial, named, levels, TRIED, partial(size_of, known)))
-        return cells, known
+        # Only the trials of the comparison are evaluated.
+        trained = [
+            replace(experiment.trial(setting, seed, stream), checkpoint="none") for seed in spec.facts.seeds
+        ]
+        return [
+            Cell(
+                name,
+                task,
+                trial.seed,
+                trial,
+                f"{name}{experiment.on(task)} seed {trial.seed}",
+                levels,
+                TRIED,
+                partial(size_of, known),
+            )
+            for trial in trained
+        ], known
 
     return Search(spec, prepare, variant.name, task, stream)
 

@@ -40,8 +40,6 @@ FIGURES = {
     "optimization_history": ("history", "History"),
     "param_importances": ("importances", "Importances"),
     "slice": ("slices", "Slices"),
-    "parallel_coordinate": ("parallel", "Parallel coordinates"),
-    "contour": ("contour", "Contour"),
 }
 # Settings with a value below which nothing but their history is drawn.
 LEAST = 8
@@ -139,20 +137,17 @@ def judged_as(evidence: Evidence, winner: str) -> str:
 
 
 def fresh(evidence: Evidence, metric: Objective, winner: str) -> pd.DataFrame:
-    """A metric on the study's own seeds: `test`, and `validation` at the last step, where the workload has it.
+    """A metric on the study's own seeds: `test`, and `validation`, where the workload measures it.
 
     A seed that diverged counts as guessing on validation data where the metric says what that is.
     """
     trials = evidence.trials[evidence.trials["variant"] == judged_as(evidence, winner)]
-    test = validation = trials[evidence.facts.column_of(metric.name)].astype(float)
-    if metric.source == "validation":
-        name = f"validation_{metric.name}"
-        curves = evidence.curves[evidence.curves["metric"] == name].sort_values("step")
-        ends = trials["id"].map(curves.drop_duplicates("id", keep="last").set_index("id")["value"])
-        validation = trials[name].fillna(ends) if name in trials else ends
+    test = trials[evidence.facts.column_of(metric.name)].astype(float)
+    own = trials.get(f"validation_{metric.name}", np.nan) if metric.source == "validation" else test
+    found = pd.DataFrame({"validation": own, "test": test})
     if metric.floor is not None:
-        validation = validation.mask(trials["status"] == "diverged", metric.floor)
-    return pd.DataFrame({"validation": validation, "test": test}).replace([np.inf, -np.inf], np.nan)
+        found.loc[trials["status"] == "diverged", "validation"] = metric.floor
+    return found.replace([np.inf, -np.inf], np.nan)
 
 
 def best_table(searched: SearchTable) -> Table | None:
@@ -215,7 +210,7 @@ class SweepFigures(OfSearch, Section):
     kind = "sweep"
     place = 520
     title = "How the search went"
-    inside = "history, importances, slices, parallel coordinates and contours"
+    inside = "history, importances and slices"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = table(material)
@@ -223,21 +218,16 @@ class SweepFigures(OfSearch, Section):
         objective = next((o for o in every if o.source != "cost"), every[0])
         data, words = with_values(searched.trials, [objective]), named(objective)
         alone = SearchTable(replace(searched.facts, objectives=[objective]), searched.trials)
-        numeric = (p.path for p in searched.facts.parameters if p.kind != "choice")
-        numbers = [path for path in numeric if data[path].nunique() > 1]
-        apt = dict.fromkeys(FIGURES, len(data) >= LEAST and data[objective.name].nunique() > 1)
-        apt["pareto_front"] &= len(every) in (2, 3)
-        apt["contour"] &= len(numbers) > 1
-        apt["optimization_history"] = len(data) > 0
+        tells = len(data) >= LEAST and data[objective.name].nunique() > 1
+        apt = {"pareto_front": tells and len(every) in (2, 3), "optimization_history": len(data) > 0}
         for name, (end, title) in FIGURES.items():
-            given: dict[str, Any] = {"params": numbers[:2]} if name == "contour" else {}
-            given |= {} if name == "pareto_front" else {"target_name": words}
-            options = (searched if name == "pareto_front" else alone), name, given
+            front = name == "pareto_front"
+            options = (searched, name, {}) if front else (alone, name, {"target_name": words})
             caption, alt = (
                 say("search.optuna", name, words),
                 say("search.optuna_alt", title, len(data), words),
             )
-            if apt[name]:
+            if apt.get(name, tells):
                 yield Picture(f"sweep-{end}", title, caption, alt, data, draw, options)
 
 
@@ -250,8 +240,6 @@ def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, 
     renamed = SearchTable(
         replace(searched.facts, parameters=parameters), searched.trials.rename(columns=ends)
     )
-    if "params" in given:
-        given = given | {"params": [ends[path] for path in given["params"]]}
     with matplotlib.rc_context(), quiet():
         made = getattr(drawn, f"plot_{name}")(renamed.rebuilt(row["variant"], row["task"]), **given)
         fig: Figure = np.ravel(made)[0].figure
@@ -263,6 +251,6 @@ def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, 
         if name == "slice":
             ax.tick_params("x", rotation=90)
     fig.suptitle("")
-    many = len(searched.paths) / 3 if name in ("slice", "parallel_coordinate") else 1
+    many = len(searched.paths) / 3 if name == "slice" else 1
     fig.set_size_inches(style.width() * max(1.0, many), style.width() * 0.7)
     return fig

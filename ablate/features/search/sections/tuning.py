@@ -121,7 +121,7 @@ class Tuning(OfSearch, Section):
             yield change_table(changed, material.facts.metric)
             yield Text(say("search.moved"), aside=True)
         facts, target = material.facts, searched.facts.objectives[0]
-        label, curves = named(target), budgets.budget_curves(searched, facts)
+        label, curves = named(target), budgets.budget_curves(searched)
         for task, end, of in by_task(facts):
             data = curves[curves["task"] == task.name]
             variants = set(data["variant"])
@@ -169,7 +169,7 @@ class Tuning(OfSearch, Section):
 def spent(material: Material) -> pd.DataFrame:
     """See `budgets.budgets`; variants by their names for readers."""
     searched, facts = table(material), material.facts
-    found = budgets.budgets(searched, facts, budgets.budget_curves(searched, facts))
+    found = budgets.budgets(searched, facts, budgets.budget_curves(searched))
     return found.assign(variant=found["variant"].map(short_names(facts)))
 
 
