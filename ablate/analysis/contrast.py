@@ -61,11 +61,12 @@ class Contrast:
         lost = (unknown & [side.status != "diverged" for side in sides]).any(axis=0) & asked
         usable = ~unknown.any(axis=0)
         rows = [values for side in sides if (values := side.by_example(name)) is not None]
+        # Of each variant, its weight in the sum of the means of the parts.
+        of_a, of_b = ([better / len(part) for part in parts for _ in part] for parts in (plus, minus))
         examples = None
         if len(rows) == len(sides):
-            of_a, of_b = _sum_of_means(rows[: len(a)], plus), _sum_of_means(rows[len(a) :], minus)
-            examples = better * (of_a - of_b)[usable]
-        means = [better * _sum_of_means(*of)[usable] for of in ((first, plus), (second, minus))]
+            examples = np.tensordot([*of_a, *np.negative(of_b)], rows, 1)[usable]
+        means = np.tensordot(of_a, first, 1)[usable], np.tensordot(of_b, second, 1)[usable]
         threshold, of_task = solving_metric(task, runs.facts.metric), task in runs.facts.tasks
         scores, solved = (first[:, usable], second[:, usable]), None
         if len(sides) == 2 and counted:
@@ -76,7 +77,7 @@ class Contrast:
         return cls(
             metric,
             *scores,
-            Differences.between(means[0], means[1], step, examples, overlap(task)),
+            Differences.between(*means, step, examples, overlap(task)),
             diverged=sum(int((side.status[asked] == "diverged").sum()) for side in sides),
             missing=int(lost.sum()),
             solved=solved,
@@ -161,14 +162,6 @@ def smallest_difference(scores: Floats) -> float:
     gaps = np.diff(np.unique(scores))
     gaps = gaps[gaps > ROUNDING * np.abs(scores).max(initial=0.0)]
     return float(gaps.min(initial=np.inf)) if len(gaps) else 0.0
-
-
-def _sum_of_means(rows: Sequence[Floats] | Floats, parts: Sequence[Sequence[Side]]) -> Floats:
-    """The sum over `parts`, whose variants the rows are in turn, of the means over their rows."""
-    ends = np.cumsum([len(part) for part in parts])
-    return np.asarray(
-        sum(np.mean(rows[end - len(part) : end], axis=0) for part, end in zip(parts, ends, strict=True))
-    )
 
 
 def at_floor(metric: Metric, scores: Floats) -> bool:

@@ -64,30 +64,11 @@ class Outlook:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A difference that the study is to detect, in the metric's units, and what that takes.
-
-    median: the seeds that the median comparison takes; None where no spread is known, infinite where no number does.
-    seeds: with them every comparison detects it that can; None where none can. Of its trials those to_train are not
-    in the store; seconds that these take on so many workers, None where no training has been timed.
-    """
-
-    difference: float
-    median: float | None
-    seeds: int | None
-    trials: int = 0
-    to_train: int = 0
-    seconds: float | None = None
-    workers: int = 0
-    tuned: bool = False  # Whether trials that tune come before them.
-
-
-@dataclass(frozen=True)
 class Power:
     """What a study can detect on its primary metric.
 
     comparisons: M, the size of the family. level: at which each is judged; with looks, the share of the last one.
-    source: where the spread comes from, in words; empty where none is known.
+    source: where the spread comes from, in words; empty where none is known. asked: a difference that it is to detect.
     """
 
     metric: str
@@ -97,7 +78,7 @@ class Power:
     looks: int
     source: str
     tasks: Sequence[Outlook]
-    asked: Asked | None = None
+    asked: float | None = None
 
 
 @dataclass(frozen=True)
@@ -117,37 +98,30 @@ def outlook(
     span = task.metrics[name].span
     if terms.detect is not None and span is not None and terms.detect > span:
         terms = replace(terms, detect=None)
+    n, alpha, margin, detect = terms.n, terms.alpha, terms.margin, terms.detect
     if task.outcome == "all_or_nothing" and solving_metric(task, name) is not None:
-        return _by_rate(task.name, name, span, terms)
+        # This needs no spread: it takes no more than the failures that would be significant.
+        rate = detectable_failure_rate(n, alpha)
+        alike = seeds_without_failure(margin, span, alpha) if span and margin is not None else None
+        return Outlook(
+            *(task.name, name, margin, True),
+            failure_rate=None if math.isnan(rate) else rate,
+            equivalent_seeds=alike,
+            seeds=seeds_for_failure_rate(detect / span, alpha) if span and detect else None,
+        )
     prospects = [Prospect(variant, why=str(Reason("pairs"))) for variant in variants]
-    tasks = () if evidence is None else evidence.facts.tasks
-    if found := [known for known in tasks if known.name == task.name and name in known.metrics]:
-        assert evidence is not None
-        runs = Runs(evidence)
-        baseline = [[runs.of(BASELINE, found[0])]]
-        contrasts = [Contrast.between([[runs.of(variant, found[0])]], baseline, name) for variant in variants]
+    tasks = evidence.facts.tasks if evidence else ()
+    found = next((known for known in tasks if known.name == task.name and name in known.metrics), None)
+    if evidence and found:
+        runs, measured = Runs(evidence), task.metrics[name]
+        base = [[runs.of(BASELINE, found)]]
+        contrasts = [Contrast.between([[runs.of(variant, found)]], base, name) for variant in variants]
         prospects = [
-            _prospect(variant, replace(contrast, metric=task.metrics[name]), terms)
+            _prospect(variant, replace(contrast, metric=measured), terms)
             for variant, contrast in zip(variants, contrasts, strict=True)
         ]
-    effect = detectable_effect(terms.n, terms.alpha) if terms.n > 1 else None
-    return Outlook(task.name, name, terms.margin, False, effect, prospects)
-
-
-def _by_rate(task: str, name: str, span: float | None, terms: Terms) -> Outlook:
-    """What needs no spread: it takes no more than the failures that would be significant."""
-    rate = detectable_failure_rate(terms.n, terms.alpha) if terms.n > 1 else math.nan
-    takes = seeds = None
-    if span and terms.margin is not None:
-        takes = seeds_without_failure(terms.margin, span, terms.alpha)
-    if span and terms.detect:
-        seeds = seeds_for_failure_rate(terms.detect / span, terms.alpha)
-    return Outlook(
-        *(task, name, terms.margin, True),
-        failure_rate=None if math.isnan(rate) else rate,
-        equivalent_seeds=takes,
-        seeds=seeds,
-    )
+    effect = detectable_effect(n, alpha) if n > 1 else None
+    return Outlook(task.name, name, margin, False, effect, prospects)
 
 
 def _prospect(variant: str, c: Contrast, terms: Terms) -> Prospect:

@@ -93,7 +93,7 @@ def run(
         raise AblateError(f"jobs: must be a whole number; given {jobs}; allowed: at least 0")
     from rich.console import Console
 
-    from ablate.commands.run import execute
+    from ablate.route.execute import execute
     from ablate.study.prepare import as_file, as_sets
 
     seeds = getattr(seeds, "tolist", lambda: seeds)()  # of numpy, pandas or torch

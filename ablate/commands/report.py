@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from ablate.route.console import AS_JSON, GATE, REPORTED, RESULTS, STRICT, printing, saying
+from ablate.route.console import AS_JSON, GATE, REPORTED, RESULTS, STRICT, ended, printing, saying
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,8 +30,6 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: there is no such report; 3: with --strict, no claim is
     refuted, and one is inconclusive, incomplete or not judged. Exploratory claims count too.
     """
-    from ablate.commands.run import ended
-
     with printing(as_json) as console:
         folder = rebuild(study, results, console)
     return ended(folder.path, None, as_json, gate, strict)

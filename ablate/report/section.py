@@ -32,8 +32,6 @@ class Material:
 
     - comparisons, claims: what `analysis.compare` and `analysis.claims` make of the evidence.
     - kept: name of a feature → what it keeps in the study's folder by its own name.
-    - searched: the settings that were tried, by a sweep or to tune the variants: `evidence.facts.searched` says which.
-    - untuned: of a tuned study, its variants as the study gives them; None where they were not run.
     - tables: name → what `analysis.stability` and the features make of the evidence.
     - results: the results folder, in which the records of trials are kept.
     """

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -18,7 +17,6 @@ from rich.text import Text
 
 from ablate.base.text import printable
 from ablate.core.feature import features
-from ablate.core.short_names import short_claim
 from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import claim_table, level_of, names_of, verdict_tables
 from ablate.report.words import Column, Table, text
@@ -95,8 +93,7 @@ def summary(folder: StudyFolder, *, measured: bool = False) -> Summary:
     comparisons, facts = folder.comparisons(), folder.facts()
     names, judged = names_of(facts), [row for row in folder.claims() if text(row["verdict"])]
     tables = [] if measured else [*verdict_tables(comparisons, names, facts.rate)]
-    claim = partial(short_claim, facts=facts)
-    tables += [claim_table(judged, claim, names, level_of(comparisons))] if judged else []
+    tables += [claim_table(judged, facts, level_of(comparisons))] if judged else []
     for feature in features():
         tables += feature.brief(folder.beside(f"{feature.name}.csv"), names)
     return Summary(facts.question, [] if measured else folder.answer(), tables)

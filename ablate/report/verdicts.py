@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ablate.core.facts import Facts
-from ablate.core.short_names import in_short_names, level_name, short_names
+from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
 from ablate.report.words import (
     NOTHING,
     Column,
@@ -66,7 +66,11 @@ def verdict_tables(comparisons: Any, names: Names, at: str = "") -> Iterator[Tab
         if unseen := {why for row in mine if (why := text(row.get("reason"))).startswith(UNSEEN)}:
             # What holds for every row is said once.
             caption += say("verdicts.unseen", because(max(unseen)))
-        yield tabulated(verdict_columns(mine, names), mine, caption, "comparisons.csv")
+        rated = all(number(row.get("solved_variant")) is not None for row in mine)
+        heading = "Seeds solved" if rated else f"Difference [{level_of(mine)}]"
+        columns = [variant_column(names), Column("verdict", "Verdict")]
+        columns += [Column("difference", heading, True, show=difference_of), *mean_columns(spare=True)]
+        yield tabulated([*columns, reason_column(names)], mine, caption, "comparisons.csv")
 
 
 def family(rows: Sequence[Row]) -> int:
@@ -78,11 +82,6 @@ def family(rows: Sequence[Row]) -> int:
 def variant_column(names: Names) -> Column:
     """The variant of a row, by its name for readers."""
     return Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"])))
-
-
-def difference_column(heading: str) -> Column:
-    """The difference with its interval; of rates the seeds that solved the task on each side."""
-    return Column("difference", heading, True, show=difference_of)
 
 
 def mean_columns(*, spare: bool = False) -> list[Column]:
@@ -99,16 +98,13 @@ def mean_columns(*, spare: bool = False) -> list[Column]:
 
 
 def reason_column(names: Names) -> Column:
-    """Why a verdict is what it is."""
-    return Column("reason", "Reason", below=True, show=lambda row: reason(row, names))
+    """Why a verdict is what it is, in words; what all that are equivalent have is in the caption."""
 
+    def reason(row: Row) -> str:
+        found = text(row.get("reason"))
+        return "" if found.startswith(UNSEEN) else in_short_names(because(found), names)
 
-def verdict_columns(rows: Sequence[Row], names: Names) -> list[Column]:
-    """At most seven."""
-    rated = all(number(row.get("solved_variant")) is not None for row in rows)
-    heading = "Seeds solved" if rated else f"Difference [{level_of(rows)}]"
-    columns = [variant_column(names), Column("verdict", "Verdict"), difference_column(heading)]
-    return [*columns, *mean_columns(spare=True), reason_column(names)]
+    return Column("reason", "Reason", below=True, show=reason)
 
 
 def level_of(rows: Sequence[Row]) -> str:
@@ -141,21 +137,15 @@ def shown_as(mde: float, by_rate: bool, n: int) -> str:
     return say("verdicts.seeds", round(mde), n) if by_rate else significant(mde)
 
 
-def reason(row: Row, names: Names) -> str:
-    """Why a verdict is what it is, in words; what all that are equivalent have is in the caption."""
-    found = text(row.get("reason"))
-    return "" if found.startswith(UNSEEN) else in_short_names(because(found), names)
-
-
-def claim_table(claims: Any, short: Callable[[str], str], names: Names, level: str) -> Table:
-    """The claims of a study, judged; `short` gives their words for readers, `level` is that of their intervals."""
+def claim_table(claims: Any, facts: Facts, level: str) -> Table:
+    """The claims of a study, judged; `level` is that of their intervals."""
     rows = rows_of(claims)
     columns = [
-        Column("claim", "Claim", words=True, show=lambda row: text(short(row["claim"]))),
+        Column("claim", "Claim", words=True, show=lambda row: text(short_claim(row["claim"], facts))),
         Column("verdict", "Verdict"),
-        difference_column(f"Difference [{level}]"),
+        Column("difference", f"Difference [{level}]", True, show=difference_of),
         Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
-        reason_column(names),
+        reason_column(names_of(facts)),
     ]
     late = sum(is_true(row.get("exploratory")) for row in rows)
     return tabulated(columns, rows, say("verdicts.claims", late, len(rows)), "claims.csv")

@@ -12,12 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.text import masked, printable
-from ablate.route.options import Options
+from ablate.route.options import Options, Outcome
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from ablate.records.folder import StudyFolder
 
 STUDY = click.argument("study", type=click.Path(path_type=Path))
 REPORTED = click.argument("study", type=click.Path(path_type=Path))
@@ -76,13 +74,28 @@ def printing(as_json: bool) -> Iterator[Console]:
         yield Console(stderr=as_json)
 
 
-def gated(folder: StudyFolder, gate: bool, strict: bool) -> int:
-    """The exit code that the claims of a report ask for; names those that do on standard error."""
-    from ablate.route.claims import pass_gate
+def ended(
+    path: Path, outcome: Outcome | None, as_json: bool, gate: bool = False, strict: bool = False
+) -> int:
+    """The exit code of a report, or of the run that made it; prints the object that `--json` asks for.
 
-    code, lines = pass_gate(folder.claims(), strict=strict) if gate or strict else (0, [])
-    for line in lines:
-        click.echo(safe(line), err=True)
+    The claims that a gate does not let pass are named on standard error.
+    """
+    from ablate.records.folder import StudyFolder
+
+    folder, code = StudyFolder.at(path), 0
+    if gate or strict:
+        from ablate.route.claims import pass_gate
+
+        code, lines = pass_gate(folder.claims(), strict=strict)
+        for line in lines:
+            click.echo(safe(line), err=True)
+    if outcome and outcome.failed:
+        code = 1
+    if as_json:
+        from ablate.route.as_json import report_object, written
+
+        click.echo(written(report_object(folder, outcome, code)))
     return code
 
 

@@ -57,7 +57,7 @@ def test_an_interruption_ends_in_seconds_and_says_what_is_kept(
     assert time.monotonic() - began < 20
     kept = len(records(study.parent))
     assert (
-        f"Interrupted. {kept} of 12 trials are kept in results/store; run the same command to continue"
+        f"Interrupted; {kept} of 12 trials in results/store are kept; run the same command to continue"
         in stderr
     )
     assert "Traceback" not in stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
 from importlib import resources
 
 import pandas as pd
@@ -14,7 +13,6 @@ from ablate.analysis.runs import Runs, solving_metric
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.text import printable
 from ablate.core.feature import derived, features
-from ablate.core.short_names import short_claim
 from ablate.report.draw import style
 from ablate.report.page import markdown
 from ablate.report.section import Material, failed, pictures, shown, slug
@@ -101,7 +99,7 @@ def _tables(material: Material) -> Iterator[tuple[str, Table]]:
         yield from ((f"{name}-{i}" if i > 1 else name, table) for i, table in enumerate(tables, 1))
     if len(material.claims):
         level = level_of(planned_rows(material.comparisons))
-        yield "claims", claim_table(material.claims, partial(short_claim, facts=facts), names, level)
+        yield "claims", claim_table(material.claims, facts, level)
 
 
 def methods(material: Material) -> str:

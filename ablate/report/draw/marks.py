@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,16 +40,6 @@ def verdicts(ax: Axes, data: pd.DataFrame, x: str, y: str) -> None:
         ax.scatter(rows[x], rows[y], s=30, marker=mark, fc=shade, ec="white", lw=0.6, zorder=4)
 
 
-def verdict_handles(verdicts: Iterable[str]) -> list[Line2D]:
-    """The entries of a legend for the verdicts that are shown."""
-    shown = {name: mark for name, mark in MARKS.items() if name in set(verdicts)}
-    look: dict[str, Any] = {"ls": "", "mec": "white", "mew": 0.6}
-    return [
-        Line2D([], [], marker=mark.marker, color=colour(mark.colour), label=name, **look)
-        for name, mark in shown.items()
-    ]
-
-
 def references(ax: Axes, known: Metric, along: str) -> None:
     """Dotted lines at the values of guessing and of solved that are in view; `along` is the axis of the metric."""
     low, high = ax.get_xlim() if along == "x" else ax.get_ylim()
@@ -72,17 +61,12 @@ def padded(low: float, high: float, share: float = 0.06, known: Metric | None = 
     room = (high - low) * share if low < high else abs(low) * 0.1 or 1.0
     start, end = low - room, high + room
     if known is not None:
-        least, most = ends(known)
+        floor, ceiling = known.floor, known.ceiling
+        least, most = (floor, ceiling) if known.direction == "max" else (ceiling, floor)
         # Less than the distance of two ticks: none lies beyond.
-        start, end = max(start, min(low, least) - 0.15 * room), min(end, max(high, most) + 0.15 * room)
+        start = start if least is None else max(start, min(low, least) - 0.15 * room)
+        end = end if most is None else min(end, max(high, most) + 0.15 * room)
     return start, end
-
-
-def ends(known: Metric) -> Limits:
-    """The least and the greatest value of a metric, infinite where it has none; worse than guessing is possible."""
-    floor, ceiling = known.floor, known.ceiling
-    low, high = (floor, ceiling) if known.direction == "max" else (ceiling, floor)
-    return -math.inf if low is None else low, math.inf if high is None else high
 
 
 def views(lows: ArrayLike, highs: ArrayLike, always: Limits, known: Metric | None = None) -> list[Limits]:
@@ -182,10 +166,13 @@ def forest(
     # A narrow figure, in a column of a paper, leaves them to the table.
     if style.width() >= style.WIDTH:
         write_right(found[-1], dict(zip(data["y"], data["told"], strict=True)), colour("ink"))
+    look: dict[str, Any] = {"ls": "", "mec": "white", "mew": 0.6}
     handles: list[Any] = [
-        *verdict_handles(data["verdict"]),
-        Line2D([], [], color=soft, lw=1.6, label="interval"),
+        Line2D([], [], marker=mark.marker, color=colour(mark.colour), label=name, **look)
+        for name, mark in MARKS.items()
+        if name in set(data["verdict"])
     ]
+    handles += [Line2D([], [], color=soft, lw=1.6, label="interval")]
     handles += [Patch(color=colour("band"), lw=0, label=band[1])] if band is not None else []
     handles += [Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label=dotted[1])] if dotted[1] else []
     style.legend(figure, handles)

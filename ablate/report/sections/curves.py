@@ -16,7 +16,6 @@ from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.draw.marks import (
-    Limits,
     axes,
     padded,
     placed,
@@ -96,10 +95,14 @@ def draw_curves(
     """
     average, broken = means(data), data[data["status"] != "completed"]
     completed = data[data["status"] == "completed"]
-    limits, scale = _limits(completed if len(completed) else data, known)
+    # Of the completed trials, so that one that left the numbers does not flatten the others.
+    values = (completed if len(completed) else data)["value"].astype(float)
+    bottom, top = values.min(), values.max()
+    log = bottom > 0 and top > 30 * bottom
+    limits = (0.8 * bottom, 1.25 * top) if log else padded(bottom, top, known=known)
 
     def draw(ax: Axes, of: dict[str, Look]) -> None:
-        ax.set(yscale=scale)
+        ax.set(yscale="log" if log else "linear")
         lines(ax, average, of, "step", "mean")
         for (variant, _), run in broken[broken["variant"].isin(of)].groupby(["variant", "seed"]):
             shade, end = of[variant].colour, run.iloc[-1]
@@ -108,21 +111,13 @@ def draw_curves(
             ax.plot(*at, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)
         ax.set(ylim=limits)
         ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        if scale == "log":
+        if log:
             ax.yaxis.set_major_formatter(plain)
             ax.yaxis.set_minor_locator(NullLocator())
         if known:
             references(ax, known, "y")
 
     return multiples(shown, set(data["variant"]), draw, "step", label)
-
-
-def _limits(data: pd.DataFrame, known: Metric | None) -> tuple[Limits, str]:
-    """The range of the completed trials, so that one that left the numbers does not flatten the others."""
-    bottom, top = float(data["value"].min()), float(data["value"].max())
-    if bottom > 0 and top > 30 * bottom:
-        return (0.8 * bottom, 1.25 * top), "log"
-    return padded(bottom, top, known=known), "linear"
 
 
 OFFSET = 0.2

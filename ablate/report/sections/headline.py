@@ -122,19 +122,17 @@ def learned(found: Learned) -> str:
     return say("answer.learned", found, wording.number(found.mean, wording.decimals(found.spread)))
 
 
-def noise_lines(material: Material) -> list[str]:
+def noise_lines(material: Material) -> Iterator[str]:
     """A line for each task: how far the baseline spreads over seeds, what is detectable, and its placebo."""
     if material.evidence.only_measured:
-        return []
+        return
     found = noise(material.evidence, material.comparisons)
     found.loc[found["test_share"] < MATTERS, "test_share"] = None
     found = found.astype(object).where(found.notna(), None)
-    return [say("noise.line", row, len(found) > 1, _detectable(row)) for row in rows_of(found)]
-
-
-def _detectable(row: Row) -> list[str]:
-    sizes = [row[name] for name in ("mde", "mde_low", "mde_high") if row[name] is not None]
-    return [shown_as(size, row["by_rate"], row["n"]) for size in sizes]
+    for row in rows_of(found):
+        sizes = [row[name] for name in ("mde", "mde_low", "mde_high") if row[name] is not None]
+        told = [shown_as(size, row["by_rate"], row["n"]) for size in sizes]
+        yield say("noise.line", row, len(found) > 1, told)
 
 
 def gaps(evidence: Evidence) -> Iterator[str]:

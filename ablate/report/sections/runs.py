@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import product
 from typing import Any
 
 import pandas as pd
@@ -26,9 +27,6 @@ class Notes(Section):
     title = "Notes"
     needs_trials = False
     inside = "what whoever ran the study wrote about it"
-
-    def applies(self, material: Material) -> bool:
-        return bool(material.facts.notes.strip())
 
     def blocks(self, material: Material) -> list[Block]:
         return prose(material.facts.notes)
@@ -74,17 +72,14 @@ class Incidents(Section):
             Column("status", "What happened"),
             Column("reason", "Why", below=True, show=reason),
         ]
-        if rows := [*incidents(material.evidence), *_aside(material.evidence)]:
+        rows = incidents(material.evidence)
+        for name, frame in material.evidence.frames.items():
+            # Trials that a feature asked for beside those that are judged.
+            if {"id", "status", "reason"} <= {*frame}:
+                failed = rows_of(frame[frame["status"] == "failed"])
+                rows += [row | {"variant": f"{row['variant']} {name}"} for row in failed]
+        if rows:
             yield tabulated(columns, rows, say("cost.incidents"), "trials.parquet")
-
-
-def _aside(evidence: Evidence) -> Iterator[Row]:
-    """The failed trials that features asked for beside those that are judged."""
-    for name, frame in evidence.frames.items():
-        for row in (
-            rows_of(frame[frame["status"] == "failed"]) if {"id", "status", "reason"} <= {*frame} else ()
-        ):
-            yield row | {"variant": f"{row['variant']} {name}"}
 
 
 def incidents(evidence: Evidence) -> list[dict[str, Any]]:
@@ -181,15 +176,17 @@ def cost_table(facts: Facts) -> Table:
     tasks, first = [task.name for task in facts.tasks], facts.variants[0]
     every = [[(costs(v, task), v.matched.get(task)) for v in facts.variants] for task in tasks]
     tasks = tasks[:1] if all(found == every[0] for found in every) else tasks
-    rows: list[dict[str, Any]] = [
+    shown = list(dict.fromkeys(cost for of_task in every for found, _ in of_task for cost in found))
+    if "compute" in shown and all(len({v.examples.get(task) for v in facts.variants}) == 1 for task in tasks):
+        shown.remove("compute")  # which says nothing that FLOPs do not
+    rows = [
         {"variant": v.name, "task": task, "changes": _changes(v), "matched": v.matched.get(task)}
-        | {"costs": costs(v, task), "base": costs(first, task)}
-        for v in facts.variants
-        for task in tasks
+        | {
+            cost: against(costs(v, task).get(cost), costs(first, task).get(cost), cost in TOTALS)
+            for cost in shown
+        }
+        for v, task in product(facts.variants, tasks)
     ]
-    shown_costs = {cost: 0 for row in rows for cost in row["costs"]}
-    if not any(len({v.examples.get(task) for v in facts.variants}) > 1 for task in tasks):
-        shown_costs.pop("compute", None)  # which says nothing that FLOPs do not
     columns = [
         variant_column(names_of(facts)),
         Column("task", "Task", varying=True),
@@ -205,19 +202,10 @@ def cost_table(facts: Facts) -> Table:
             True,
             show=lambda row: percent(row["matched"].residual, 2) if row["matched"] else NOTHING,
         ),
-        *map(_column, shown_costs),
+        *(Column(cost, TOTALS.get(cost, cost.replace("_", " ").capitalize()), True) for cost in shown),
         Column("changes", "Changes", below=True),
     ]
     return tabulated(columns, rows, say("cost.caption"), "trials.parquet")
-
-
-def _column(cost: str) -> Column:
-    heading = TOTALS.get(cost, cost.replace("_", " ").capitalize())
-
-    def show(row: Row) -> str:
-        return against(row["costs"].get(cost), row["base"].get(cost), cost in TOTALS)
-
-    return Column(cost, heading, True, show=show)
 
 
 def costs(variant: VariantFacts, task: str) -> dict[str, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import partial
 
 from ablate.base import wording
 from ablate.core.short_names import short_claim
@@ -11,7 +10,7 @@ from ablate.report.section import Block, Folded, Material, Section, Terms, Text
 from ablate.report.verdicts import (
     Names,
     claim_table,
-    difference_column,
+    difference_of,
     level_of,
     mean_columns,
     names_of,
@@ -73,25 +72,21 @@ class Comparisons(Section):
     inside = "all metrics and the placebo, with p"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        if len(material.comparisons):
-            yield detail_table(material, names_of(material.facts))
-
-
-def detail_table(material: Material, names: Names) -> Table:
-    """A row a comparison."""
-    columns = [
-        variant_column(names),
-        Column("task", "Task", varying=True),
-        Column("metric", "Metric", varying=True),
-        Column("verdict", "Verdict"),
-        difference_column("Difference"),
-        *mean_columns(),
-        Column("p", "p", True, show=lambda row: p_value(row["p"])),
-        Column("n", "Seeds", True, show=lambda row: count(row["n"])),
-        Column("settings", "Settings", below=True),
-        reason_column(names),
-    ]
-    return tabulated(columns, rows_of(material.comparisons), say("cost.every"), "comparisons.csv")
+        names, rows = names_of(material.facts), rows_of(material.comparisons)
+        columns = [
+            variant_column(names),
+            Column("task", "Task", varying=True),
+            Column("metric", "Metric", varying=True),
+            Column("verdict", "Verdict"),
+            Column("difference", "Difference", True, show=difference_of),
+            *mean_columns(),
+            Column("p", "p", True, show=lambda row: p_value(row["p"])),
+            Column("n", "Seeds", True, show=lambda row: count(row["n"])),
+            Column("settings", "Settings", below=True),
+            reason_column(names),
+        ]
+        if rows:
+            yield tabulated(columns, rows, say("cost.every"), "comparisons.csv")
 
 
 class Claims(Section):
@@ -118,9 +113,7 @@ class Claims(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         if len(material.claims):
-            short = partial(short_claim, facts=material.facts)
-            level = level_of(planned_rows(material.comparisons))
-            yield claim_table(material.claims, short, names_of(material.facts), level)
+            yield claim_table(material.claims, material.facts, level_of(planned_rows(material.comparisons)))
 
 
 RATE = "divergence_rate"

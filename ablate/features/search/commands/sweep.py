@@ -16,6 +16,7 @@ from ablate.route.console import (
     SETS,
     STUDY,
     TRACKING_URI,
+    ended,
     printing,
 )
 
@@ -41,7 +42,7 @@ def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> i
 
     Exit codes: 0: done; 1: some trials failed; 2: the study or the command line is invalid; 130: interrupted.
     """
-    from ablate.commands.run import ended, execute
+    from ablate.route.execute import execute
     from ablate.route.options import Options
 
     options["sets"] = (*options["sets"], *([f"search.trials={trials}"] if trials else []))

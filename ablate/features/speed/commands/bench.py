@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ablate.route.console import AS_JSON, REPORTED, RESULTS, SETS, printing, saying
+from ablate.route.console import AS_JSON, REPORTED, RESULTS, SETS, ended, printing, saying
 
 
 @click.command("bench")
@@ -41,8 +41,4 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
         folder = bench(study, Options(**options), processes, saying(console), saying(console, "warning"))
         print_verdicts(folder, console, measured=True)
         print_places(folder, console)
-    if as_json:
-        from ablate.route.as_json import report_object, written
-
-        click.echo(written(report_object(folder)))
-    return 0
+    return ended(folder.path, None, as_json)
