@@ -64,30 +64,11 @@ class Outlook:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """A difference that the study is to detect, in the metric's units, and what that takes.
-
-    median: the seeds that the median comparison takes; None where no spread is known, infinite where no number does.
-    seeds: with them every comparison detects it that can; None where none can. Of its trials those to_train are not
-    in the store; seconds that these take on so many workers, None where no training has been timed.
-    """
-
-    difference: float
-    median: float | None
-    seeds: int | None
-    trials: int = 0
-    to_train: int = 0
-    seconds: float | None = None
-    workers: int = 0
-    tuned: bool = False  # Whether trials that tune come before them.
-
-
-@dataclass(frozen=True)
 class Power:
     """What a study can detect on its primary metric.
 
     comparisons: M, the size of the family. level: at which each is judged; with looks, the share of the last one.
-    source: where the spread comes from, in words; empty where none is known.
+    source: where the spread comes from, in words; empty where none is known. asked: a difference that it is to detect.
     """
 
     metric: str
@@ -97,7 +78,7 @@ class Power:
     looks: int
     source: str
     tasks: Sequence[Outlook]
-    asked: Asked | None = None
+    asked: float | None = None
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ WIDTH = 100
     "--detect",
     type=click.FloatRange(0, 1e300, min_open=True),
     metavar="X",
-    help="Say how many seeds detect a difference of X in the metric, and what they cost.",
+    help="Say how many seeds detect a difference of X in the metric.",
 )
 @JOBS
 @RESULTS

@@ -42,13 +42,11 @@ def power_parts(power: Power) -> Iterator[str | Table]:
             yield prospect_table(outlook, power, what)
     if power.seeds > 1 and not power.source and not all(outlook.by_rate for outlook in power.tasks):
         yield say("plan.spread")
-    if power.asked is not None and power.asked.seeds is not None:
-        yield say("plan.cost", power.asked)
 
 
 def prospect_table(outlook: Outlook, power: Power, what: str) -> Table:
     """One row a comparison."""
-    asked = wording.exact(power.asked.difference) if power.asked else ""
+    asked = wording.exact(power.asked) if power.asked else ""
     columns = [
         Column("variant", "variant"),
         Column("pairs", "pairs", True),

@@ -12,12 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 from ablate.analysis.family import family_size, weights
 from ablate.analysis.power import ALPHA
-from ablate.analysis.prospects import Asked, Power, Terms, outlook
+from ablate.analysis.prospects import Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import exact
 from ablate.core import names
@@ -72,7 +72,8 @@ class Planned:
     @property
     def expected(self) -> float | None:
         """Expected seconds of these; None where no training has been timed."""
-        return _expected(self.seconds, self.at_most, self.jobs)
+        most = self.at_most
+        return fmean(self.seconds.values()) * most / max(1, min(self.jobs, most)) if self.seconds else None
 
 
 def study_of(path: Path, options: Options) -> Experiment:
@@ -95,13 +96,12 @@ def planned(
     cells = experiment.cells()
     every = first_of_each([*cells, *experiment.companions(cells)])
     records = {i: record for i, cell in every.items() if (record := store.load(cell.trial)) is not None}
-    done = [cell for i, cell in every.items() if store.is_finished(records.get(i), cell.trial.checkpoint)]
-    left = every.keys() - {cell.id for cell in done}
+    left = {i for i, c in every.items() if not store.is_finished(records.get(i), c.trial.checkpoint)}
     took: dict[Place, list[float]] = {}
     for cell in cells:
         if cell.id in records and (seconds := records[cell.id].metrics.get("train_seconds")):
             took.setdefault((cell.variant, cell.task), []).append(seconds)
-    found = Planned(
+    return Planned(
         experiment,
         Counter((cell.variant, cell.task) for cell in cells if cell.id not in left),
         len(left),
@@ -112,11 +112,6 @@ def planned(
         {feature.name: feature.plan(experiment, store) for feature in features()},
         settling(experiment, options),
     )
-    if detect is None:
-        return found
-    each = len(every) / experiment.study.seeds.count
-    asked = _asked(found, detect, each, [cell.seed for cell in done])
-    return replace(found, power=replace(found.power, asked=asked))
 
 
 def power(experiment: Experiment, known: tuple[Evidence, str] | None, detect: float | None = None) -> Power:
@@ -133,29 +128,7 @@ def power(experiment: Experiment, known: tuple[Evidence, str] | None, detect: fl
     variants = [variant.name for variant in experiment.variants[1:] if not variant.placebo]
     evidence, source = known or (None, "")
     found = [outlook(task, metric, variants, evidence, terms) for task in (tasks if m else ())]
-    return Power(metric, seeds.count, m, terms.alpha, looks, source, found)
-
-
-def _asked(plan: Planned, detect: float, each: float, kept: Sequence[int]) -> Asked:
-    """What it takes to detect a difference in every comparison that can.
-
-    each: trainings a seed. kept: the seed of each trial that is in the store.
-    """
-    every = [seeds for of in plan.power.tasks for seeds in (of.seeds, *(one.seeds for one in of.prospects))]
-    needed = [seeds for seeds in every if seeds is not None]
-    middle = median(needed) if needed else None
-    seeds = int(max(filter(math.isfinite, needed), default=0))
-    if not seeds:
-        return Asked(detect, middle, None)
-    used, trials = plan.experiment.study.seeds.values[:seeds], round(each * seeds)
-    left = trials - sum(seed in used for seed in kept)
-    cost = _expected(plan.seconds, left, plan.jobs)
-    return Asked(detect, middle, seeds, trials, left, cost, plan.jobs, bool(plan.chooses))
-
-
-def _expected(seconds: Mapping[Place, float], trials: int, jobs: int) -> float | None:
-    """Seconds that so many trainings take; None where none has been timed."""
-    return fmean(seconds.values()) * trials / max(1, min(jobs, trials)) if seconds else None
+    return Power(metric, seeds.count, m, terms.alpha, looks, source, found, detect)
 
 
 def _stored(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -185,12 +186,17 @@ def refuse_own(path: str, rule: str, hint: str, draft: Draft) -> None:
             document.refuse((*variant.at, *inside), rule, hint=hint)
 
 
-def check_metric(study: StudyBase, tasks: Sequence[Description], document: Document) -> Claimable:
-    """The metrics that all `tasks` have, of which the study's must be one; these are descriptions of the baseline."""
+def check_metric(study: StudyBase, tasks: Sequence[Description], document: Document) -> Mapping[str, Metric]:
+    """The metrics that all `tasks` have, of which the study's must be one; of several, those of the smallest range.
+
+    `tasks` are descriptions of the baseline.
+    """
     metrics = [description.metrics for description in tasks]
-    shared = {name: info for name, info in metrics[0].items() if all(name in other for other in metrics)}
-    spans = {name: [span for of in metrics if (span := of[name].span) is not None] for name in shared}
-    ranges = {name: min(of) for name, of in spans.items() if of}
+    shared = {
+        name: min((of[name] for of in metrics), key=lambda metric: metric.span or math.inf)
+        for name in metrics[0]
+        if all(name in of for of in metrics)
+    }
     asked, name = study.metric, study.metric.name
     judged = name or next(iter(shared), "")
     with document.reporting("metric", "name"):
@@ -204,12 +210,12 @@ def check_metric(study: StudyBase, tasks: Sequence[Description], document: Docum
             document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
     if asked.margin is not None:
         with document.reporting("metric", "margin"):
-            check_margin(asked.margin, judged, ranges, asked.margin)
+            check_margin(asked.margin, judged, shared, asked.margin)
     if asked.target is not None and judged in shared:
         with document.reporting("metric", "target"):
             for of in metrics:
                 _check_target(asked.target, of[judged])
-    return Claimable(shared, ranges)
+    return shared
 
 
 def _check_target(value: float, metric: Metric) -> None:
@@ -232,7 +238,7 @@ def target_of(study: StudyBase, metrics: Mapping[str, Metric]) -> dict[str, floa
     return {} if value is None else {name: value}
 
 
-def claimable(draft: Draft, judged: Claimable, tasks: Sequence[Description]) -> Claimable:
+def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Description]) -> Claimable:
     """All that claims may use: what is `judged`, numbers of stability, and derived metrics.
 
     `tasks` are descriptions of the baseline; the variants are described where these lack a metric that is claimed.
@@ -247,17 +253,16 @@ def claimable(draft: Draft, judged: Claimable, tasks: Sequence[Description]) -> 
     lacking = {
         name: of.lacks(offers[0]) for name, of in derived().items() if offers and all(map(of.lacks, offers))
     }
-    if not judged.metrics:  # a baseline that cannot be built: any name may be one
-        return Claimable({}, {}, lacking)
+    if not judged:  # a baseline that cannot be built: any name may be one
+        return Claimable({}, lacking)
     metrics = {name: of.metric for name, of in derived().items() if name not in lacking}
     metrics |= {name: metric for task in tasks for name, metric in task.stability.items()}
     asked = {found[1] for text in study.claims if (found := re.search(r" on (\S+)", text))}
-    if asked - {*metrics, *judged.metrics, *lacking}:
+    if asked - {*metrics, *judged, *lacking}:
         for config in (config for variant in draft.design.variants for config in variant.configs):
             description = attempt(workload.describe, config)[0]
             metrics = {**description.stability, **metrics} if description else metrics
-    ranges = {name: metric.span for name, metric in metrics.items() if metric.span is not None}
-    return Claimable({**metrics, **judged.metrics}, {**ranges, **judged.ranges}, lacking)
+    return Claimable({**metrics, **judged}, lacking)
 
 
 def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:

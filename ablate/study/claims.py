@@ -51,8 +51,7 @@ class Claimable:
     """Metrics that claims may use."""
 
     metrics: Mapping[str, Metric]
-    ranges: Mapping[str, float] = field(default_factory=dict)
-    "The range of each that has one; the smallest, of several tasks."
+    "Of several tasks, those with the smallest range."
     lacking: Mapping[str, str] = field(default_factory=dict)
     "Derived metric that the study cannot give → what it would have to give for it."
 
@@ -84,7 +83,7 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
         elif match["by"] is not None:
             with at():
                 by = _margin(match["by"], text, positive=kind != "beats")
-                check_margin(by, metric, known.ranges, text)
+                check_margin(by, metric, known.metrics, text)
         if design is not None:
             with at():
                 sides = _Reader(text, design).sides(match.groupdict())
@@ -92,11 +91,12 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
     return Claim(text, kind, metric, a, b, by, a_less=a_less, b_less=b_less)
 
 
-def check_margin(margin: float, metric: str, ranges: Mapping[str, float], given: Any) -> None:
-    """Raises `Invalid` for a margin that not even guessing and the best value differ by: metric → that difference."""
-    if metric in ranges and margin >= ranges[metric]:
+def check_margin(margin: float, metric: str, metrics: Mapping[str, Metric], given: Any) -> None:
+    """Raises `Invalid` for a margin that not even guessing and the best value differ by."""
+    span = metrics[metric].span if metric in metrics else None
+    if span is not None and margin >= span:
         rule = f"a margin must be less than the range of {metric}, or everything is equivalent"
-        allowed = f"less than {ranges[metric]:g}, the distance from guessing to the best {metric}"
+        allowed = f"less than {span:g}, the distance from guessing to the best {metric}"
         raise Invalid("", rule, given, allowed)
 
 
@@ -146,10 +146,9 @@ class _Reader:
             self._check_crossed((a, b), pairs)
         variants: list[list[str]] = []
         with Gather() as at:
-            for level in pairs or (None,):
-                for side in (a, b):
-                    with at():
-                        variants.append(self._variants(side, level))
+            for level, side in itertools.product(pairs or (None,), (a, b)):
+                with at():
+                    variants.append(self._variants(side, level))
         if both := set(variants[0]) & set(variants[1]):
             hint = "`path=level` alone is the mean over the other factors; several levels are one variant"
             raise self._invalid(

@@ -99,21 +99,19 @@ def _factor(path: str, values: list[Any], patched: _Patched) -> list[Level] | No
 
 def _combinations(kind: Kind, factors: Mapping[str, list[Level]], patched: _Patched) -> list[Variant]:
     """The variants that the design makes of the factors."""
-    found: dict[str, Variant] = {}
+    found: list[Variant] = []
+    known = {key_of(patched.baseline)}
     for combination in kind.combinations(list(factors.values())):
         chosen = {path: level for path, level in zip(factors, combination, strict=True) if level is not None}
         patches = {path: level.value for path, level in chosen.items()}
         alone = next(iter(chosen.values())) if len(chosen) == 1 else None
         at = alone.at if alone else ("factors",)
         configs = alone.configs if alone else patched(patches, at, skip_removed=kind.collapses)
-        if configs is not None:
-            variant = Variant("", configs, patches, at)
-            key = key_of(configs)
-            # Where a level removes the path of another, several combinations are one; else twins are a mistake.
-            found.setdefault(key if kind.collapses else f"{len(found)} {key}", variant)
-    if kind.collapses:
-        found.pop(key_of(patched.baseline), None)
-    return list(found.values())
+        # Where a level removes the path of another, several combinations are one; else twins are a mistake.
+        if configs is not None and not (kind.collapses and key_of(configs) in known):
+            known.add(key_of(configs))
+            found.append(Variant("", configs, patches, at))
+    return found
 
 
 def report_at(

@@ -14,7 +14,6 @@ from ablate.study.designs import Config, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.expand import refuse_twins, report_at
 from ablate.study.patch import apply_patches, value_at
-from ablate.study.schema import StudyBase
 from ablate.study.sections import MatchSection
 from ablate.study.solver import Number, Solver
 
@@ -107,10 +106,8 @@ class Matcher:
         start = self._number(config)
 
         def changed(value: Number) -> Config | None:
-            try:
-                return self.resolve(apply_patches(config, {self.match.by: value}))
-            except Invalid:
-                return None
+            found: Config | None = attempt(self.resolve, apply_patches(config, {self.match.by: value}))[0]
+            return found
 
         def quantity(value: Number) -> float | None:
             found = changed(value)
@@ -127,23 +124,9 @@ def check_match(match: MatchSection, draft: Draft) -> Matcher | None:
 
     None where there are problems, which are reported to the document.
     """
-    document, baseline = draft.document, draft.design.variants[0].configs
+    document, study, by = draft.document, draft.study, match.by
     before = len(document.problems)
-    _check_conflicts(match, draft.study, document)
-    if len(document.problems) > before:
-        return None
-    try:
-        return Matcher(match, draft.workload, baseline, draft.resolve)
-    except Invalid as error:
-        for problem in error.problems:
-            at = ("match", "by" if problem.path else match.quantity)
-            document.report(replace(problem, rule=_of_baseline(problem, match.by), path=at))
-        return None
-
-
-def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) -> None:
-    """A path that is compared or searched cannot be changed to match."""
-    by = match.by
+    # A path that is compared or searched cannot be changed to match.
     users = ["is a factor, whose levels are compared"] if by in study.factors else []
     varied = [of for feature in features() for of in feature.varies(study).items()]
     users += [f"is searched by `{section}`" for section, paths in varied if by in paths]
@@ -154,6 +137,15 @@ def _check_conflicts(match: MatchSection, study: StudyBase, document: Document) 
             rule = "is what `match` changes, so that this value would not be kept"
             hint = f"Take it out, or match by another path than {by}"
             document.refuse(("variants", name, by), rule, patches[by], hint=hint)
+    if len(document.problems) > before:
+        return None
+    try:
+        return Matcher(match, draft.workload, draft.design.variants[0].configs, draft.resolve)
+    except Invalid as error:
+        for problem in error.problems:
+            at = ("match", "by" if problem.path else match.quantity)
+            document.report(replace(problem, rule=_of_baseline(problem, by), path=at))
+        return None
 
 
 def match_variants(matcher: Matcher, variants: Iterable[Variant], document: Document) -> list[Variant]:

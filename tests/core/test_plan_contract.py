@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from searching import GRID, PEAK_STUDY, SWEEP, prepared, search_of, train
+from searching import GRID, SWEEP, prepared, search_of, train
 
 from ablate.core.events import FixedPlan, Plan, Progress
 from ablate.core.record import Record
 from ablate.core.trial import Cell
-from ablate.features.path import Steps
 from ablate.features.search.search import SearchPlan
 from ablate.study.experiment import Experiment
 
@@ -114,14 +113,3 @@ class TestPrunedSearchPlan(TestSearchPlan):
 class TestSearchesTogether(PlanContract):
     def make(self, experiment: Experiment) -> Plan:
         return SearchPlan([search_of(experiment, name) for name in ("a", "b")], lambda cells: None)
-
-
-class TestSteps(PlanContract):
-    study = (
-        PEAK_STUDY
-        + "design: {name: path, to: top, seeds: 2}\n"
-        + "variants: {top: {model.x: 0.3, training.lr: 1e-3, training.seconds: 1e-9}}\n"
-    )
-
-    def make(self, experiment: Experiment) -> Plan:
-        return Steps(experiment)

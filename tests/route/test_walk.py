@@ -1,27 +1,23 @@
-"""Greedy paths: which steps are chosen, on which seeds, and what is then trained and shown."""
+"""Greedy paths: which steps are chosen, on which seeds, and what is then trained."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from harness import ablate, with_database
-from made_evidence import study
 from searching import PEAK_STUDY, prepared, train
 
-from ablate.analysis.claims import judge_claims
-from ablate.analysis.compare import compare
 from ablate.base.errors import StudyError
-from ablate.core.facts import VariantFacts
+from ablate.core.events import FixedPlan
 from ablate.core.record import Record
-from ablate.features.path import Steps
-from ablate.features.path.sections.path import Path as PathSection
-from ablate.features.path.sections.path import path_of, steps
-from ablate.report.section import Material
-from ablate.route.gather import gather
-from ablate.study.experiment import Experiment, facts_of
+from ablate.features.path import PathFeature
+from ablate.route.options import Outcome
+from ablate.route.running import Unfinished
+from ablate.study.experiment import Experiment
 
 # From .1, the learning rate gains 4; `wide` gains .1 beside one head and .2 beside three, which gain nothing without
 # it; x gains .09.
@@ -33,43 +29,49 @@ claims: [top beats baseline on score]
 """
 
 
-def walk(experiment: Experiment) -> tuple[Steps, dict[str, Record], list[int]]:
-    """Trains all that the plan asks for; how many each time."""
-    plan, records, rounds = Steps(experiment), dict[str, Record](), list[int]()
-    while asked := plan.ask(records):
-        rounds.append(len(asked))
-        assert all(cell.seed >= 10_000 and not cell.judged for cell in asked)
-        for cell in asked:
+class Walk:
+    """A run that trains at once; `rounds` are how many trainings each step asks for."""
+
+    def __init__(self, experiment: Experiment) -> None:
+        self.experiment, self.options = experiment, SimpleNamespace(fresh=False)
+        self.folder = SimpleNamespace(trial_list=SimpleNamespace(add=lambda cells: None))
+        self.rounds, self.later, self.records = list[int](), list[int](), dict[str, Record]()
+
+    def drive(self, plan: FixedPlan, later: int, fresh: bool) -> dict[str, Record]:
+        asked = {cell.id: cell for cell in plan.ask({})}
+        missing = [cell for cell in asked.values() if cell.id not in self.records]
+        assert all(cell.seed >= 10_000 and not cell.judged for cell in missing)
+        for cell in missing:
             try:
-                records[cell.id] = train(experiment, cell.trial)
+                self.records[cell.id] = train(self.experiment, cell.trial)
             except RuntimeError as error:
-                records[cell.id] = Record.of(cell.trial, "failed", reason=str(error))
-    return plan, records, rounds
+                self.records[cell.id] = Record.of(cell.trial, "failed", reason=str(error))
+        self.rounds.append(len(missing))
+        self.later.append(later)
+        return self.records
+
+    def unfinished(self, what: str, cells: object, records: object) -> Exception:
+        return Unfinished(Outcome(Path(), [], 0))
 
 
-def test_a_variant_with_another_level_of_a_change_is_no_further_step() -> None:
-    changes = {
-        "baseline": {},
-        "x=1": {"x": "1"},
-        "top": {"x": "1", "y": "1"},
-        "else": {"x": "2", "y": "1", "z": "1"},
-    }
-    facts = study({name: [0.5, 0.6] for name in changes}).facts
-    variants = [VariantFacts(name, of, of) for name, of in changes.items()]
-    found = path_of(replace(facts, design="path", variants=variants))
-    assert [variant.name for variant in found] == ["baseline", "x=1", "top"]
+def walked(walk: Walk) -> tuple[list[str], Experiment]:
+    """The changes in the order in which they were taken, and the study with the path."""
+    found = PathFeature().settle(walk)  # type: ignore[arg-type]
+    taken = [re.findall(r" takes (\S+) before", remark)[0] for remark in found.remarks]
+    return taken, found
 
 
 def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(
     write: Callable[..., Path],
 ) -> None:
     experiment = prepared(write(PATH))
-    plan, records, rounds = walk(experiment)
-    assert plan.taken == ["training.lr", "model.kind", "model.heads", "model.x"]
-    assert rounds == [8, 6, 4]
-    assert len(records) == 18
-    walked = plan.walked()
-    names = [variant.name for variant in walked.variants]
+    walk = Walk(experiment)
+    taken, found = walked(walk)
+    assert taken == ["training.lr", "model.kind", "model.heads"]
+    # Three configurations between, with the baseline, the target and the other: six on three seeds.
+    assert (walk.rounds, walk.later) == ([8, 6, 4], [10 + 18, 4 + 18, 18])
+    assert len(walk.records) == len(found.choice.cells) == 18
+    names = [variant.name for variant in found.variants]
     assert names == [
         "baseline",
         "training.lr=0.001",
@@ -78,9 +80,9 @@ def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(
         "top",
         "other",
     ]
-    assert walked.variants[4].configs == experiment.variants[1].configs
-    assert [cell.seed for cell in walked.cells()] == [seed for seed in range(3) for _ in range(6)]
-    first, *_ = walked.remarks
+    assert found.variants[4].configs == experiment.variants[1].configs
+    assert [cell.seed for cell in found.cells()] == [seed for seed in range(3) for _ in range(6)]
+    first, *_ = found.remarks
     assert first.startswith("step 1 of the path to top takes training.lr before ")
     assert first.endswith("by score on validation data of seeds 10000–10001")
 
@@ -88,45 +90,22 @@ def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(
 def test_a_change_that_diverges_comes_last_and_one_that_fails_ends_the_choice(
     write: Callable[..., Path],
 ) -> None:
-    plan, _, _ = walk(prepared(write(PATH), training__fault="diverge", training__above=0.3))
-    assert plan.taken[-1] == "model.x"
-    plan, records, _ = walk(prepared(write(PATH), training__fault="raise", training__above=0.3))
-    assert plan.taken == []
-    assert [record.status for record in records.values()].count("failed") == 2
+    taken, _ = walked(Walk(prepared(write(PATH), training__fault="diverge", training__above=0.3)))
+    assert len(taken) == 3
+    assert "model.x" not in taken
+    walk = Walk(prepared(write(PATH), training__fault="raise", training__above=0.3))
+    with pytest.raises(Unfinished):
+        walked(walk)
+    assert [record.status for record in walk.records.values()].count("failed") == 2
 
 
 def test_a_configuration_that_is_known_is_not_trained_again(write: Callable[..., Path]) -> None:
     # Another `seconds` is no other trial, so that the step that adds it beside the best one is known.
-    plan, _, rounds = walk(
+    walk = Walk(
         prepared(write(PATH.replace(CHANGES, "training.lr: 1e-3, model.x: 0.3, training.seconds: 1e-9")))
     )
-    assert plan.taken == ["training.lr", "model.x", "training.seconds"]
-    assert rounds == [6, 2]
-
-
-def test_the_steps_are_judged_on_the_seeds_of_the_study(write: Callable[..., Path]) -> None:
-    plan, _, _ = walk(prepared(write(PATH)))
-    found = plan.walked()
-    cells = found.cells()
-    records = {cell.id: train(found, cell.trial) for cell in cells}
-    evidence = gather(facts_of(found), cells, records)
-    rows = steps(evidence)
-    runs = evidence.trials.pivot(index="seed", columns="variant", values="score")
-    assert sorted(runs.index) == [0, 1, 2]
-    one, two, base = (
-        runs[name] for name in ("training.lr=0.001", "model.kind=wide,training.lr=0.001", "baseline")
-    )
-    assert rows[1]["step_diff"][0] == pytest.approx((two - one).mean())
-    assert rows[1]["step_diff"][1] > 0
-    assert rows[1]["total"][0] == pytest.approx((two - base).mean())
-    planned = compare(evidence)
-    shown = Material(evidence, planned, judge_claims(evidence))
-    assert PathSection().applies(shown)
-    _, printed = PathSection().blocks(shown)
-    assert [row["adds"] for row in printed.rows] == ["lr 0.001", "wide kind", "heads 3", "x 0.3"]
-    assert printed.rows[1]["step_diff"].startswith("+")
-    evidence.facts.variants[1:] = []
-    assert not PathSection().applies(shown)
+    assert walked(walk)[0] == ["training.lr", "model.x"]
+    assert walk.rounds == [6, 2]
 
 
 @pytest.mark.slow
@@ -139,7 +118,6 @@ def test_a_run_trains_and_reports_the_path(write: Callable[..., Path], tmp_path:
         assert len(list((tmp_path / "results/store/trials").glob("*.json"))) == 36
         assert f"{trained} trials to train" in done.stdout or not trained
     text = (tmp_path / "results/peaks/report.md").read_text()
-    assert f"## {PathSection.title}\n" in text
     assert "step 2 of the path to top takes model.kind" in text
 
 
@@ -147,7 +125,7 @@ def test_a_run_trains_and_reports_the_path(write: Callable[..., Path], tmp_path:
     ("change", "line", "rule"),
     [
         (("to: top", "to: tp"), 8, "is no variant that is named under `variants:`"),
-        (("to: top", "to: other"), 8, "changes 1 paths, and a path takes from 2"),
+        (("to: top", "to: other"), 8, "changes one path only"),
         (("to: top, ", ""), 8, "is required"),
         (("claims:", "factors: {model.x: [0.1]}\nclaims:"), 10, "have no part in a path"),
         (

@@ -17,19 +17,16 @@ from pydantic import Field
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.registry import PartConfig, register
+from ablate.core.events import FixedPlan
 from ablate.core.feature import Feature
 from ablate.core.metric import sign
 from ablate.core.record import Record, lost_to_its_variant, on_validation
 from ablate.core.trial import Cell
-from ablate.study.designs import Kind, T
+from ablate.study.designs import Kind, T, Variant
 
 if TYPE_CHECKING:
-    from ablate.core.events import Progress
     from ablate.route.running import Run
-    from ablate.study.designs import Variant
     from ablate.study.experiment import Experiment
-
-MAX_CHANGES = 20
 
 
 @register("design", "path")
@@ -38,8 +35,8 @@ class Path(Kind):
 
     Which change that is, validation data say on tuning seeds, which never judge: the best of several is lucky, and on
     the seeds that chose it would look better than it is. Each configuration of the path is then trained on the seeds
-    of the study, and judged against the baseline and against the one before it. After the ablation paths
-    of Fawcett and Hoos 2016, J. Heuristics 22, 431–458.
+    of the study, and judged against the baseline. After the ablation paths of Fawcett and Hoos 2016, J. Heuristics 22,
+    431–458.
     """
 
     class Config(PartConfig):
@@ -53,16 +50,14 @@ class Path(Kind):
     def check(self, levels: Mapping[str, int], study: Any) -> None:
         """See `Kind`: a target of several changes, on one task, without factors of its own."""
         to, variants = self.config.to, study.variants
-        count = len(variants.get(to, ()))
         with Gather() as at:
             rule = "is no variant that is named under `variants:`"
             at.refuse(to not in variants, "design.to", rule, to, listed(variants), nearest(to, variants))
-            rule = f"changes {count} paths, and a path takes from 2 to {MAX_CHANGES}"
-            at.refuse(to in variants and not 2 <= count <= MAX_CHANGES, "design.to", rule, to)
+            rule = "changes one path only, and a path takes several"
+            at.refuse(len(variants.get(to, "two")) < 2, "design.to", rule, to)
             at.refuse(levels, "factors", "have no part in a path, whose changes are those of its variant")
-            at.refuse(
-                len(getattr(study, "tasks", ())) > 1, "tasks", "are several, and a path is chosen on one"
-            )
+            rule = "are several, and a path is chosen on one"
+            at.refuse(len(getattr(study, "tasks", ())) > 1, "tasks", rule)
 
     def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
         """See `Kind`: none before the steps are chosen."""
@@ -78,122 +73,116 @@ class PathFeature(Feature):
 
     def settle(self, run: Run) -> Experiment:
         """The study with the configurations of the path, in their order, before its other variants."""
-        steps = Steps(run.experiment)
-        later = len(run.experiment.cells()) + self.adds(run.experiment) * run.experiment.study.seeds.count
-        records = run.drive(steps, later=later, fresh=run.options.fresh)
-        cells = [*steps.cells.values()]
-        run.folder.trial_list.add(cells)
-        if len(steps.taken) < len(steps.changes):
-            raise run.unfinished("path", cells, records)
-        return steps.walked()
-
-    def adds(self, experiment: Experiment) -> int:
-        """The configurations between the baseline and the target."""
-        return len(Steps(experiment).changes) - 1 if self.settles(experiment) else 0
-
-    def at_most(self, experiment: Experiment, left: int) -> int:
-        """With the steps, and the configurations between the baseline and the target."""
-        return left + Steps(experiment).left + self.adds(experiment) * experiment.study.seeds.count
-
-
-class Steps:
-    """A plan that asks for the changes left, adds the best, and asks again; see `core.events.Plan`."""
-
-    def __init__(self, experiment: Experiment) -> None:
-        from ablate.study.sections import TUNING_SEEDS_FROM
-
-        config = experiment.design.kind.config
-        self.experiment = experiment
-        self.target = next(v for v in experiment.variants if v.name == config.to)
-        self.changes = list(self.target.patches)
-        self.seeds = range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + config.seeds)
-        self.taken: list[str] = []
-        self.cells: dict[str, Cell] = {}
-        self.remarks: list[str] = []
-        self.asked = 0
-        "Steps of which the candidates were asked for."
-
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        """The changes that may come next, once the step before is chosen; none where one is left, or some failed."""
-        from ablate.report.words import say
-        from ablate.study.sections import in_words
-
-        while len(rest := [path for path in self.changes if path not in self.taken]) > 1:
-            self.asked = len(self.taken) + 1
-            candidates = {path: cells for path in rest if (cells := self._candidate(path))}
-            if not candidates:
-                self._variant([*self.taken, rest[0]])  # it cannot be built, and says why
-            asked = {cell.id: cell for cells in candidates.values() for cell in cells}
-            self.cells |= asked
-            # A change that changes nothing there is a configuration that is known.
-            if missing := [cell for cell in asked.values() if cell.id not in records]:
-                return missing
-            found = {path: [records[cell.id] for cell in cells] for path, cells in candidates.items()}
-            if any(_failed(record) for each in found.values() for record in each):
-                return []
-            best, *others = sorted(found, key=lambda path: -self._score(found[path]))
-            self.taken.append(best)
-            step, seeds = (len(self.taken), self.target.name, best, others), in_words(self.seeds)
-            self.remarks.append(say("figures.path_step", *step, self.experiment.metric, seeds))
-        self.taken += rest
-        return []
-
-    def hear(self, report: Progress) -> bool:
-        """Ends no trial."""
-        return False
-
-    @property
-    def left(self) -> int:
-        """The largest number of trainings that may follow those already asked for."""
-        rest = len(self.changes) - self.asked
-        return max(0, rest * (rest + 1) // 2 - 1) * len(self.seeds)
-
-    def walked(self) -> Experiment:
-        """The study with the configurations of the path, in their order, before its other variants."""
         from ablate.study.experiment import Choice
         from ablate.study.patch import key_of
 
-        baseline, *others = self.experiment.variants
-        known = {key_of(v.configs): v for v in others if not v.placebo}
-        path = [self._variant(self.taken[: i + 1]) for i in range(len(self.taken))]
-        steps = [known.get(key_of(variant.configs), variant) for variant in path]
-        rest = [variant for variant in others if variant not in steps]
-        paths = self.experiment.design.paths
-        found = self.experiment.judging(
-            [baseline, *steps, *rest], paths, Choice("path", [*self.cells.values()])
-        )
-        return replace(found, remarks=[*self.experiment.remarks, *self.remarks])
+        experiment, (baseline, *others) = run.experiment, run.experiment.variants
+        path, cells, remarks = list[Variant](), dict[str, Cell](), list[str]()
+        rest = [*_target(experiment).patches]
+        while rest:
+            candidates = _candidates(experiment, rest)
+            best = rest[0]
+            if len(rest) > 1:
+                asked = {change: _cells(experiment, variant) for change, variant in candidates.items()}
+                cells |= {cell.id: cell for each in asked.values() for cell in each}
+                best, remark = self._best(run, asked, [*cells.values()], len(path) + 1)
+                remarks.append(remark)
+            path.append(candidates[best])
+            rest.remove(best)
+        known = {key_of(variant.configs): variant for variant in others if not variant.placebo}
+        path = [known.get(key_of(variant.configs), variant) for variant in path]
+        judged = [baseline, *path, *(variant for variant in others if variant not in path)]
+        found = experiment.judging(judged, experiment.design.paths, Choice("path", [*cells.values()]))
+        return replace(found, remarks=[*experiment.remarks, *remarks])
 
-    def _variant(self, paths: Sequence[str]) -> Variant:
-        """The configuration with some changes of the target; raises `Invalid` where it cannot be."""
-        patches = {path: value for path, value in self.target.patches.items() if path in paths}
-        labels = {path: self.experiment.design.labels[path][self.target.name] for path in patches}
-        name = ",".join(f"{path}={label}" for path, label in labels.items())
-        config = self.experiment.patched(self.experiment.variants[0].configs[0], patches)
-        return replace(self.target, name=name, configs=[config], patches=patches, at=("design",))
+    def _best(
+        self, run: Run, asked: Mapping[str, Sequence[Cell]], cells: Sequence[Cell], number: int
+    ) -> tuple[str, str]:
+        """Trains a step, of which all `cells` so far have a record then; the best change, and what is said of it."""
+        from ablate.report.words import say
+        from ablate.study.sections import in_words
 
-    def _candidate(self, path: str) -> list[Cell]:
-        """The cells of a next step; none where it cannot be taken before another."""
+        experiment = run.experiment
+        plan = FixedPlan([cell for each in asked.values() for cell in each])
+        run.folder.trial_list.add(cells)
+        judged = len(experiment.cells()) + self.adds(experiment) * experiment.study.seeds.count
+        later = _steps(len(asked) - 1) * len(_seeds(experiment)) + judged
+        records = run.drive(plan, later=later, fresh=run.options.fresh)
+        if any(_is_unknown(records.get(cell.id)) for each in asked.values() for cell in each):
+            raise run.unfinished("path", cells, records)
+        scores = {change: _score(experiment, [records[c.id] for c in each]) for change, each in asked.items()}
+        best, *others = sorted(scores, key=lambda change: -scores[change])
+        step = number, _target(experiment).name, best, others, experiment.metric, in_words(_seeds(experiment))
+        return best, say("figures.path_step", *step)
+
+    def adds(self, experiment: Experiment) -> int:
+        """The configurations between the baseline and the target."""
+        return len(_target(experiment).patches) - 1 if self.settles(experiment) else 0
+
+    def at_most(self, experiment: Experiment, left: int) -> int:
+        """With the steps, and the configurations between the baseline and the target."""
+        adds = self.adds(experiment)
+        return left + _steps(adds + 1) * len(_seeds(experiment)) + adds * experiment.study.seeds.count
+
+
+def _steps(rest: int) -> int:
+    """How many configurations are trained to choose the steps among `rest` changes; the last needs no choice."""
+    return max(0, rest * (rest + 1) // 2 - 1)
+
+
+def _target(experiment: Experiment) -> Variant:
+    assert experiment.design.kind is not None
+    return next(v for v in experiment.variants if v.name == experiment.design.kind.config.to)
+
+
+def _seeds(experiment: Experiment) -> range:
+    from ablate.study.sections import TUNING_SEEDS_FROM
+
+    assert experiment.design.kind is not None
+    return range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + experiment.design.kind.config.seeds)
+
+
+def _candidates(experiment: Experiment, rest: Sequence[str]) -> dict[str, Variant]:
+    """The configurations that may come next, by the change that each adds; one may have to wait for another.
+
+    Raises `Invalid` where none can be.
+    """
+    target, found, problems = _target(experiment), dict[str, Variant](), list[Invalid]()
+    for change in rest:
+        patches = {
+            path: value for path, value in target.patches.items() if path == change or path not in rest
+        }
+        name = ",".join(f"{path}={experiment.design.labels[path][target.name]}" for path in patches)
         try:
-            variant = self._variant([*self.taken, path])
-        except Invalid:
-            return []
-        task, (config,), name = self.experiment.tasks[0], variant.configs, variant.name
-        trials = [self.experiment.trial(config, seed) for seed in self.seeds]
-        return [Cell(name, task, t.seed, t, f"{name} seed {t.seed}", role="step") for t in trials]
-
-    def _score(self, records: Sequence[Record]) -> float:
-        """The mean over seeds on validation data, oriented; a run without a value counts as guessing."""
-        name, at = self.experiment.metric, self.experiment.study.metric.at
-        metric = self.experiment.describe(self.experiment.variants[0])[0].metrics[name]
-        worst = -math.inf if metric.floor is None else sign(metric) * metric.floor
-        values = [
-            sign(metric) * on_validation(record, name, at)[0] if record.status == "completed" else worst
-            for record in records
-        ]
-        return fmean(value if math.isfinite(value) else worst for value in values)
+            config = experiment.patched(experiment.variants[0].configs[0], patches)
+        except Invalid as error:
+            problems.append(error)
+        else:
+            found[change] = replace(target, name=name, configs=[config], patches=patches, at=("design",))
+    if not found:
+        raise problems[0]
+    return found
 
 
-def _failed(record: Record) -> bool:
-    """Whether a trial has failed for no reason of its change, so that nothing is known of it."""
+def _cells(experiment: Experiment, variant: Variant) -> list[Cell]:
+    """A configuration on the tuning seeds."""
+    task, name = experiment.tasks[0], variant.name
+    trials = [experiment.trial(variant.configs[0], seed) for seed in _seeds(experiment)]
+    return [Cell(name, task, t.seed, t, f"{name} seed {t.seed}", role="step") for t in trials]
+
+
+def _score(experiment: Experiment, records: Sequence[Record]) -> float:
+    """The mean over seeds on validation data, oriented; a run without a value counts as guessing."""
+    name, at = experiment.metric, experiment.study.metric.at
+    metric = experiment.describe(experiment.variants[0])[0].metrics[name]
+    worst = -math.inf if metric.floor is None else sign(metric) * metric.floor
+    values = [sign(metric) * on_validation(r, name, at)[0] for r in records if r.status == "completed"]
+    known = [value for value in values if math.isfinite(value)]
+    return fmean([*known, *[worst] * (len(records) - len(known))])
+
+
+def _is_unknown(record: Record | None) -> bool:
+    """Whether a trial has no record, or has failed for no reason of its change."""
+    if record is None:
+        return True
     return record.status == "failed" and not lost_to_its_variant(record.status, record.reason)
