@@ -8,11 +8,11 @@ import hashlib
 import json
 import os
 import re
+import secrets
 import stat
-import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -35,15 +35,11 @@ def replacing(path: Path) -> Iterator[Path]:
     The content reaches the disk before the name does, so that neither a kill nor a power cut leaves half a
     file under `path`. Raises `StoreError` when the disk is full or the folder cannot be written.
     """
-    temporary = None
+    shown = os.fsencode(path.name)[:_MAX_NAME].decode(errors="ignore")
+    # Its own ending, so that nobody who looks for finished files takes it for one.
+    temporary = path.with_name(f".{shown}.ablate-{secrets.token_hex(8)}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        shown = os.fsencode(path.name)[:_MAX_NAME].decode(errors="ignore")
-        # Its own ending, so that nobody who looks for finished files takes it for one.
-        handle, name = tempfile.mkstemp(prefix=f".{shown}.ablate-", suffix=".part", dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
-        temporary.chmod(0o666 & ~_umask())
         yield temporary
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
@@ -53,8 +49,8 @@ def replacing(path: Path) -> Iterator[Path]:
             f"{path}: cannot be written: {error.strerror or error}; free space or choose --results"
         ) from error
     finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink()
 
 
 def write_text(path: Path, text: str) -> None:
@@ -150,12 +146,3 @@ def digest_of_file(path: str) -> str:
 def _digest(path: str, state: object) -> str:
     with open(path, "rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-# The key of the validation context that holds the folder to which paths are relative.

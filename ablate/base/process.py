@@ -1,16 +1,14 @@
-"""What belongs to this process: time, memory, signals, standard streams, garbage collection."""
+"""What belongs to this process: time, memory, signals, standard streams."""
 
 from __future__ import annotations
 
 import atexit
-import gc
 import os
 import resource
 import signal
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,20 +18,7 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 def now() -> str:
     """ISO 8601 in UTC, to the millisecond."""
-    return _written(time.time())
-
-
-def stopwatch() -> Callable[[], str]:
-    """A clock like `now` that never goes back: the time of day at the start, advanced by the monotonic clock.
-
-    Durations are right even when the time of day is changed meanwhile.
-    """
-    ahead = time.time() - time.monotonic()
-    return lambda: _written(time.monotonic() + ahead)
-
-
-def _written(seconds: float) -> str:
-    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+    return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
 def memory_allowed() -> int:
@@ -63,22 +48,6 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
-
-
-@contextmanager
-def gc_paused() -> Iterator[None]:
-    """Pauses garbage collection inside the block; objects that exist at its end are never scanned again.
-
-    Loading libraries and drawing create hundreds of thousands of objects, few of which are garbage.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-            gc.freeze()
 
 
 def forgive() -> None:

@@ -116,14 +116,15 @@ class Plan(Protocol):
         """
 
     def hear(self, report: Progress) -> bool:
-        """Whether a prunable trial ends at this report."""
+        """Whether a prunable trial ends at this report; here, none does."""
+        return False
 
     @property
     def left(self) -> int:
         """The largest number of trainings that may follow those already asked for."""
 
 
-class FixedPlan:
+class FixedPlan(Plan):
     """A plan that asks for its cells once."""
 
     left = 0
@@ -135,7 +136,3 @@ class FixedPlan:
         """All cells, the first time; then none."""
         cells, self._cells = self._cells, []
         return cells
-
-    def hear(self, report: Progress) -> bool:
-        """Ends no trial."""
-        return False

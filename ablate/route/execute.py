@@ -33,22 +33,20 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         print_results(folder, console)
         return Outcome(folder.path)
     from ablate.base.locks import exclusive
-    from ablate.base.process import gc_paused, interruptible
+    from ablate.base.process import interruptible
+    from ablate.execution.progress import Display
     from ablate.records.store import Store
+    from ablate.route.choose import settling
+    from ablate.route.confirm import confirming
+    from ablate.route.run import follow
+    from ablate.route.running import Listeners, Run, Workers
+    from ablate.route.trials import select
+    from ablate.study.prepare import prepare
+    from ablate.tracking.tracker import Tracker
 
-    with gc_paused():
-        from ablate.execution.progress import Display
-        from ablate.route.choose import settling
-        from ablate.route.confirm import confirming
-        from ablate.route.run import follow
-        from ablate.route.running import Listeners, Run, Workers
-        from ablate.route.trials import select
-        from ablate.study.prepare import prepare
-        from ablate.tracking.tracker import Tracker
-
-        experiment = prepare(document, confirm=options.confirm)
-        refuse_another(experiment, options.results)
-        experiment = confirming(experiment, options.results, options.seeds)
+    experiment = prepare(document, confirm=options.confirm)
+    refuse_another(experiment, options.results)
+    experiment = confirming(experiment, options.results, options.seeds)
     chooses = settling(experiment, options)
     # Unknown names are refused before anything is written.
     select(experiment.cells(), options.only, options.seed)

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.base.process import gc_paused
 from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.feature import derived, features
 from ablate.core.names import confirmed
@@ -33,20 +32,17 @@ def publish(
 
     `judged` is called when the verdicts are written. What cannot be drawn after that is a warning.
     """
+    from ablate.report.sections.headline import answers, noise_lines
     from ablate.route.claims import with_waiting
 
-    with gc_paused():
-        from ablate.report.sections.headline import answers, noise_lines
-
-        found = material(folder)
-        tables = {COMPARISONS: found.comparisons, CLAIMS: with_waiting(found.claims, folder)}
-        tables |= {f"{name}.csv": table for name, table in found.tables.items()}
-        folder.save_verdicts(tables, [*answers(found), *noise_lines(found)])
+    found = material(folder)
+    tables = {COMPARISONS: found.comparisons, CLAIMS: with_waiting(found.claims, folder)}
+    tables |= {f"{name}.csv": table for name, table in found.tables.items()}
+    folder.save_verdicts(tables, [*answers(found), *noise_lines(found)])
     judged()
-    with gc_paused():
-        from ablate.report.page import render
+    from ablate.report.page import render
 
-        folder.save_page(render(found, lambda fault: warn(f"{folder.report_file}: {fault}")))
+    folder.save_page(render(found, lambda fault: warn(f"{folder.report_file}: {fault}")))
 
 
 def material(folder: StudyFolder) -> Material:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ablate.analysis.claims import Place, unsettled
 from ablate.base.errors import Problem, StudyError, listed, nearest
 from ablate.base.process import now
-from ablate.core.events import Progress
+from ablate.core.events import Plan
 from ablate.core.facts import BASELINE, Claim, Evidence, Facts
 from ablate.core.feature import Measured, features
 from ablate.core.record import Record
@@ -28,7 +28,7 @@ from ablate.study.experiment import Experiment, facts_of
 from ablate.study.sections import in_words
 
 
-class Trials:
+class Trials(Plan):
     """The plan of a study's trials; a fixed number of seeds is a single look. See `core.events.Plan`."""
 
     def __init__(self, experiment: Experiment, claims: Sequence[Claim] = ()) -> None:
@@ -60,10 +60,6 @@ class Trials:
         self._until |= dict.fromkeys(self._open, self._looks[self._taken])
         self._taken += 1
         return [cell for cell in self.used if id(cell) not in before]
-
-    def hear(self, report: Progress) -> bool:
-        """Ends no trial."""
-        return False
 
     @property
     def left(self) -> int:

@@ -146,10 +146,9 @@ class _Reader:
             self._check_crossed((a, b), pairs)
         variants: list[list[str]] = []
         with Gather() as at:
-            for level in pairs or (None,):
-                for side in (a, b):
-                    with at():
-                        variants.append(self._variants(side, level))
+            for level, side in itertools.product(pairs or (None,), (a, b)):
+                with at():
+                    variants.append(self._variants(side, level))
         if both := set(variants[0]) & set(variants[1]):
             hint = "`path=level` alone is the mean over the other factors; several levels are one variant"
             raise self._invalid(

@@ -1,15 +1,14 @@
 """The JSON Schema (draft 2020-12) of study files: pydantic's own, with the registered parts in the places of slots.
 
 It knows the parts that are registered when it is made. What depends on several keys at once (a rank and
-d_model, the sides of a claim) is left to `ablate plan`.
+d_model, the path of a factor, the sides of a claim) is left to `ablate plan`.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
-import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pydantic import BaseModel
@@ -64,7 +63,13 @@ def study_schema(workload: Workload) -> Node:
         definitions[f"{part.slot}.{part.name}"] = config
     for key, mark in marks.items():
         definitions[key] = {"oneOf": [*_forms(mark, definitions)]}
-    _complete(study, workload, definitions)
+    properties, name = study["properties"], getattr(workload, "name", None)
+    if name is not None:
+        properties["workload"]["const"] = name
+        study["required"] += [] if name == StudyBase.model_fields["workload"].default else ["workload"]
+    if "task" in properties:
+        study["oneOf"] = [{"required": ["task"]}, {"required": ["tasks"]}]
+    properties["claims"]["items"]["description"] = f"{GRAMMAR}."
     title = "A study of `ablate run`"
     return {"$schema": _Generator.schema_dialect, **study, "title": title, "$defs": definitions}
 
@@ -76,55 +81,6 @@ def _forms(mark: Node, definitions: Mapping[str, Node]) -> Iterator[Node]:
         if "required" not in definitions[key]:
             yield definitions[key]["properties"]["name"]
         yield {"$ref": _DEFS + key} | ({} if name == mark["unnamed"] else {"required": ["name"]})
-
-
-def _complete(study: Node, workload: Workload, definitions: Mapping[str, Node]) -> None:
-    """Adds what depends on the workload: its name, one task or several, and the paths of factors and variants."""
-    properties, name = study["properties"], getattr(workload, "name", None)
-    if name is not None:
-        properties["workload"]["const"] = name
-        study["required"] += [] if name == StudyBase.model_fields["workload"].default else ["workload"]
-    if "task" in properties:
-        study["oneOf"] = [{"required": ["task"]}, {"required": ["tasks"]}]
-    properties["claims"]["items"]["description"] = f"{GRAMMAR}."
-    found: dict[str, list[Node]] = {}
-    for path, value in _paths({key: properties[key] for key in workload.schema()}, definitions):
-        found[path] = [*(one for one in found.get(path, []) if one != value), value]
-    values = {path: each[0] if len(each) == 1 else {"anyOf": each} for path, each in found.items()}
-    levels = {path: {"type": "array", "minItems": 1, "items": value} for path, value in values.items()}
-    below: dict[str, Node] = {f"^{re.escape(path)}": {} for path in values if path.endswith(".")}
-    for place, each in (
-        (properties["variants"]["additionalProperties"], values),
-        (properties["factors"], levels),
-    ):
-        place |= {"properties": each, "patternProperties": below, "additionalProperties": False}
-
-
-def _paths(
-    properties: Mapping[str, Node], definitions: Mapping[str, Node], outer: tuple[str, ...] = ()
-) -> Iterator[tuple[str, Node]]:
-    """Each dotted path with a schema of its values; one that ends in a dot stands for all below, which are not listed.
-
-    `outer`: the definitions that lead here.
-    """
-    for name, node in properties.items():
-        value = {key: item for key, item in node.items() if key not in ("default", "title")}
-        keys = _references([node, *node.get("anyOf", ())])
-        parts = [part for key in keys for part in _references(definitions[key].get("oneOf", ()))]
-        # A mapping changes some parameters of the part that is there.
-        yield name, {"anyOf": [value, {"type": "object"}]} if parts else value
-        if set(keys) & set(outer) or isinstance(node.get("additionalProperties"), dict):
-            yield f"{name}.", {}
-            continue
-        for key in parts or keys:
-            inside = definitions[key].get("properties", {})
-            for path, below in _paths(inside, definitions, (*outer, *keys)):
-                yield f"{name}.{path}", below
-
-
-def _references(nodes: Iterable[Node]) -> list[str]:
-    """The definitions that alternatives refer to."""
-    return [node["$ref"].removeprefix(_DEFS) for node in nodes if "$ref" in node]
 
 
 def fields(model: type[BaseModel]) -> dict[str, Node]:

@@ -106,10 +106,8 @@ class Matcher:
         start = self._number(config)
 
         def changed(value: Number) -> Config | None:
-            try:
-                return self.resolve(apply_patches(config, {self.match.by: value}))
-            except Invalid:
-                return None
+            found: Config | None = attempt(self.resolve, apply_patches(config, {self.match.by: value}))[0]
+            return found
 
         def quantity(value: Number) -> float | None:
             found = changed(value)

@@ -78,9 +78,7 @@ def prepare(
         check_labels(draft)
         check_live(draft)
         of_features = {feature.name: feature.check(draft) for feature in features()}
-        if study.match is not None:
-            matcher = check_match(study.match, draft)
-        if matcher is not None:
+        if study.match is not None and (matcher := check_match(study.match, draft)):
             variants = match_variants(matcher, variants, document)
     document.raise_problems()
     return Experiment(

@@ -87,20 +87,17 @@ class _Runs:
         """`own`: in the store's own database."""
         self.client, self.study = client, study
         self.experiment = self._experiment(own)
-        self.spare, parents, self.trials = list[Any](), list[Any](), dict[str, Any]()
+        self.spare, self.trials = list[Any](), dict[str | None, Any]()
         order = ["attributes.start_time ASC"]
         for run in client.search_runs([self.experiment], max_results=50_000, order_by=order):
             trial = run.data.tags.get(TRIAL_TAG)
             if run.data.tags.get(STUDY_TAG) != study:
                 continue
-            if trial is None:
-                parents.append(run)
-            elif _digest(run) and trial not in self.trials:
+            if (trial is None or _digest(run)) and trial not in self.trials:
                 self.trials[trial] = run
             else:
                 self.spare.append(run)
-        self.spare += parents[1:]
-        self.parent: Any = parents[0] if parents else None
+        self.parent: Any = self.trials.pop(None, None)
 
     def _experiment(self, own: bool) -> str:
         """The id of the study's experiment, which is made where there is none.
