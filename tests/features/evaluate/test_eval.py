@@ -240,7 +240,7 @@ def test_numbers_of_other_weights_than_the_study_keeps_are_left_out_of_the_repor
 
 
 def test_what_is_no_study_says_what_is_expected(folder: Path) -> None:
-    with pytest.raises(StudyError, match="is neither") as caught:
+    with pytest.raises(AblateError, match="is neither") as caught:
         evaluate(Path("tinny"), Options(results=folder / "results"), print, print)
     assert f"is neither a study file nor the name of a study under {folder / 'results'}" in str(caught.value)
     assert "Did you mean 'tiny'?" in str(caught.value)
