@@ -74,7 +74,7 @@ def test_what_was_evaluated_comes_back_and_is_brought_up_to_date(tmp_path: Path)
     assert newer.rows["value"].tolist()[1:] == [0.3, 0.5]
     assert newer.maps == []
     for ids, kind, kept, left_out in (
-        ({"b"}, "none", ["b"], 1),
+        ({"b"}, "final", ["b"], 1),
         ({"a", "b"}, "best", [], 2),
         ({"a", "b"}, "final", ["a", "b", "a"], 0),
     ):

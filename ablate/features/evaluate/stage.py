@@ -28,7 +28,7 @@ from ablate.base.process import interruptible
 from ablate.base.text import at_results, typed
 from ablate.core.facts import BASELINE, Evidence, no_rows
 from ablate.core.record import Record
-from ablate.core.trial import Cell, Checkpoint
+from ablate.core.trial import Cell
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.tables import read_csv, write_csv
@@ -41,7 +41,7 @@ from ablate.route.trials import select
 from ablate.study.checks import in_variants
 from ablate.study.document import parse_set, read_document
 from ablate.study.experiment import Experiment
-from ablate.study.patch import apply_patches, has_path
+from ablate.study.patch import apply_patches
 
 Changes = Mapping[str, Any]
 """Dotted path below `task` → value; of no change at all, the study's own task."""
@@ -63,14 +63,14 @@ def evaluate(
         raise StudyError([Problem(rule, ("workload",), experiment.study.workload, source=str(given.path))])
     every = experiment.cells()
     cells = [cell for cell in select(every, options.only) if not options.only or cell.variant in options.only]
-    changes = _changes(options.sets)
-    _check(changes, cells, experiment)
+    if changes := _changes(options.sets):
+        _check(changes, cells, experiment)
     store, ids = Store(options.results / "store", warn), {cell.id for cell in every}
     with exclusive(store.root, folder.name, say), interruptible():
         folder.evidence()  # a report that can be read, before anything is evaluated
-        kind, kept = _kept(cells, store, experiment)
-        new = _evaluated(kept, kind, [{}, *([changes] if changes else [])], store, experiment)
-        Evaluated.load(folder).current(ids, kind).updated(new).save(folder)
+        kept = _kept(cells, store, experiment)
+        new = _evaluated(kept, [{}, *([changes] if changes else [])], store, experiment)
+        Evaluated.load(folder).current(ids, experiment.study.checkpoint).updated(new).save(folder)
         publish(folder, warn)
     say(f"{words('evaluate.done', len(kept), [*new.rows['slice'].unique()])}: {folder.path}")
     return folder
@@ -98,22 +98,13 @@ def _slice(changes: Changes) -> str:
     return ", ".join(f"{path}={value}" for path, value in changes.items()) or TEST
 
 
-def _own(changes: Changes, config: Mapping[str, Any]) -> Changes:
-    """The changes for which the task of a config has a setting."""
-    return {path: value for path, value in changes.items() if has_path(config, path)}
-
-
 def _check(changes: Changes, cells: Sequence[Cell], experiment: Experiment) -> None:
     """Raises `StudyError` with everything that keeps the variants from being evaluated on a slice."""
     configs = [(c.variant, dict(c.trial.config)) for c in {(c.variant, c.task): c for c in cells}.values()]
-    nowhere = {
-        path: value for path, value in changes.items() if not any(has_path(c, path) for _, c in configs)
-    }
 
     def check(config: Mapping[str, Any]) -> None:
-        if mine := {**_own(changes, config), **nowhere}:
-            task = experiment.resolve(apply_patches(config, mine))["task"]
-            experiment.workload.check_evaluation(config, task)
+        task = experiment.resolve(apply_patches(config, changes))["task"]
+        experiment.workload.check_evaluation(config, task)
 
     if problems := in_variants(check, configs):
         hint = "Evaluate those without this problem, by --only"
@@ -123,51 +114,44 @@ def _check(changes: Changes, cells: Sequence[Cell], experiment: Experiment) -> N
         )
 
 
-def _kept(
-    cells: Sequence[Cell], store: Store, experiment: Experiment
-) -> tuple[Checkpoint, list[tuple[Cell, Record]]]:
-    """The kind of weights to evaluate, and the trials that have them; raises `AblateError` when there are none."""
-    study, where = experiment.study, at_results(store.root.parent)
+def _kept(cells: Sequence[Cell], store: Store, experiment: Experiment) -> list[tuple[Cell, Record]]:
+    """The trials that have the weights that the study keeps; raises `AblateError` when there are none."""
+    study = experiment.study
     found = [(cell, record) for cell in cells if (record := store.load(cell.id))]
-    ended = [(cell, record) for cell, record in found if record.status == "completed"]
-    kinds: list[Checkpoint] = ["final", "best"] if study.checkpoint == "none" else [study.checkpoint]
-    by_kind = {kind: [(c, r) for c, r in ended if store.has_weights(r, kind)] for kind in kinds}
-    kind, kept = max(by_kind.items(), key=lambda item: len(item[1]))
-    keeping = ["--set", "checkpoint=final"] if study.checkpoint == "none" else []
+    kept = [(c, r) for c, r in found if r.status == "completed" and store.has_weights(r, study.checkpoint)]
     command = "sweep" if experiment.choice.by == "sweep" else "run"
-    how = words("evaluate.how", typed(command, experiment.path, *keeping, *where), not keeping)
+    again = typed(command, experiment.path, *at_results(store.root.parent))
+    how = words("evaluate.how", again, study.checkpoint != "none")
     if not kept:
         raise AblateError(f"{store.trials}: has no kept weights of {study.name}; {how}")
     known = {record.id for _, record in kept} | {r.id for _, r in found if r.status != "completed"}
     if lost := [cell.name for cell in cells if cell.id not in known]:
         store.warn(words("evaluate.left_out", len(lost), listed(lost, 3), how))
-    return kind, kept
+    return kept
 
 
 def _evaluated(
     kept: Sequence[tuple[Cell, Record]],
-    kind: Checkpoint,
     slices: Sequence[Changes],
     store: Store,
     experiment: Experiment,
 ) -> Evaluated:
     rows: list[tuple[Any, ...]] = []
     maps: list[AttentionMap] = []
-    seed = min(cell.seed for cell, _ in kept)
+    seed, kind = min(cell.seed for cell, _ in kept), experiment.study.checkpoint
     made_by: dict[str, str] = {}
     for cell, record in sorted(kept, key=lambda pair: pair[0].variant != BASELINE):
-        weights, config = store.weights(record), cell.trial.config
+        weights = store.weights(record) or b""
         place = record.id, cell.variant, cell.task, cell.seed
         for changes in slices:
-            mine = _own(changes, config)
-            if weights is None or (changes and not mine):
-                continue
-            task = experiment.resolve(apply_patches(config, mine))["task"]
+            task = experiment.resolve(apply_patches(cell.trial.config, changes))["task"]
             found = experiment.workload.evaluate(cell.trial, weights, task)
-            rows += [(*place, kind, _slice(mine), metric, value) for metric, value in found.metrics.items()]
+            rows += [
+                (*place, kind, _slice(changes), metric, value) for metric, value in found.metrics.items()
+            ]
             # The baseline comes first; a variant with the same attention adds no map.
             new = cell.variant == BASELINE or made_by.get(cell.task) != found.attention
-            if not mine and cell.seed == seed and new:
+            if not changes and cell.seed == seed and new:
                 made_by.setdefault(cell.task, found.attention)
                 maps += [AttentionMap(*place, path, w, kind) for path, w in found.maps.items()]
     return Evaluated(pd.DataFrame(rows, columns=list(COLUMNS)), maps)
@@ -222,10 +206,9 @@ class Evaluated:
         return cls(rows, maps)
 
     def current(self, ids: Collection[str], kind: str) -> Evaluated:
-        """Those of these trials and of a kind of their weights; with the kind `none`, of any."""
-        kinds = ["final", "best"] if kind == "none" else [kind]
-        rows = self.rows[self.rows["id"].isin([*ids]) & self.rows["weights"].isin(kinds)]
-        maps = [found for found in self.maps if found.id in ids and found.kept in kinds]
+        """Those of these trials and of a kind of their weights."""
+        rows = self.rows[self.rows["id"].isin([*ids]) & (self.rows["weights"] == kind)]
+        maps = [found for found in self.maps if found.id in ids and found.kept == kind]
         return Evaluated(rows, maps, self.rows["id"].nunique() - rows["id"].nunique())
 
     def updated(self, new: Evaluated) -> Evaluated:
