@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,13 @@ from ablate.study.schema import StudyBase
 def settling(experiment: Experiment, options: Options) -> list[Feature]:
     """The features that choose the variants of a run, in their order; none where they are chosen already.
 
-    Raises `StudyError` for two.
+    Raises `StudyError` for two that do not know of one another.
     """
     found = [] if experiment.choice.by else [f for f in features() if f.settles(experiment, options)]
-    if len(found) > 1:
-        rule = f"cannot go with {found[0].name}: both choose the variants"
-        raise StudyError([Problem(rule, (found[1].name,), source=str(experiment.path))])
+    for first, then in pairwise(found):
+        if first.name not in then.after:
+            rule = f"cannot go with {first.name}: both choose the variants"
+            raise StudyError([Problem(rule, (then.name,), source=str(experiment.path))])
     return found
 
 
