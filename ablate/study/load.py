@@ -48,7 +48,7 @@ def load(document: Document, *, confirm: bool = False) -> tuple[StudyBase, Workl
     """A study that agrees with the schema, and its workload.
 
     `document` may have been changed by options; `confirm` names it as the confirmation of itself. Raises `StudyError`
-    with all mistakes against the schema; where plugins or the workload, which make it, cannot be used, with those alone.
+    with all mistakes against the schema; where plugins or the workload, which make it, are at fault, with those alone.
     """
     path, data = document.path, document.data
     for section, key in GONE:
