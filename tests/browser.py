@@ -9,8 +9,6 @@ import os
 import select
 import signal
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -101,26 +99,6 @@ class Browser:
             assert time.monotonic() < until, f"in vain for {expression}, on\n{self.evaluate(text)}"
             time.sleep(0.05)
         return found
-
-    @contextmanager
-    def frame(self) -> Iterator[None]:
-        """Has commands go to the one frame of the page that is kept apart from it, a sandbox for instance."""
-
-        def frames() -> list[str]:
-            targets = self.call("Target.getTargets")["targetInfos"]
-            return [target["targetId"] for target in targets if target["type"] == "iframe"]
-
-        until = time.monotonic() + PATIENCE
-        while not (found := frames()):
-            assert time.monotonic() < until, "the page has no such frame"
-            time.sleep(0.05)
-        page = self._session
-        self._session = self.call("Target.attachToTarget", targetId=found[0], flatten=True)["sessionId"]
-        # What was reported before is reported again.
-        for domain in ("Runtime", "Log"):
-            self.call(f"{domain}.enable")
-        yield
-        self._session = page
 
     def evaluate(self, expression: str) -> Any:
         """The value of a JavaScript expression, as plain data."""

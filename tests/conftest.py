@@ -1,10 +1,12 @@
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from textwrap import dedent
+from typing import Any
 
 import pytest
-from harness import TOY_STUDY
+from harness import TOY_STUDY, run_here
 from hypothesis import HealthCheck, settings
 
 from ablate.base import plugins
@@ -24,6 +26,18 @@ os.environ["ABLATE_TRACKING"] = "off"
 def tracking(monkeypatch: pytest.MonkeyPatch) -> None:
     """Has runs brought into MLflow."""
     monkeypatch.delenv("ABLATE_TRACKING")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _figures_are_drawn_once(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Where whole studies are run."""
+    if request.path.parent.name in ("commands", "evaluate", "route"):
+        from drawn import drawn_once
+
+        with drawn_once(whatever_the_data=request.path.stem != "test_bad_evidence"):
+            yield
+    else:
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -56,3 +70,32 @@ def write(tmp_path: Path) -> Callable[..., Path]:
 @pytest.fixture
 def toy_study(write: Callable[..., Path]) -> Path:
     return write(TOY_STUDY)
+
+
+@pytest.fixture
+def run(write: Callable[..., Path]) -> Callable[..., tuple[Any, str]]:
+    """Runs a study, given as its file or its text, into `results` beside it; the outcome, and what was printed."""
+
+    def run(study: str | Path, **options: object) -> tuple[Any, str]:
+        return run_here(study if isinstance(study, Path) else write(study), **options)
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder in which the study `MADE` of the module has run once, and its results.
+
+    It is as deep as the folders of tests, because plugins are kept as relative paths.
+    """
+    folder = tmp_path_factory.mktemp("made")
+    (folder / "study.yaml").write_text(request.module.MADE)
+    run_here(folder / "study.yaml", **getattr(request.module, "OPTIONS", {}))
+    return folder
+
+
+@pytest.fixture
+def ran(made: Path, tmp_path: Path) -> Path:
+    """A copy of the results of `made` in the folder of the test, where `run` goes on from them."""
+    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
+    return tmp_path / "results"

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,16 @@ def ablate(*arguments: object, cwd: Path, **kwargs: object) -> subprocess.Comple
     command = [sys.executable, "-m", "ablate", *map(str, arguments)]
     kwargs.setdefault("timeout", 120)
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False, **kwargs)  # type: ignore[call-overload,no-any-return]
+
+
+def ablate_without(absent: set[str], *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """The command line in a process of its own, which ends well and has loaded none of these modules."""
+    code = "import sys\nfrom ablate.cli import main\ntry: main(sys.argv[1:])\n"
+    code += f"except SystemExit as end: assert not end.code\nassert not {absent} & set(sys.modules)\n"
+    command = [sys.executable, "-c", code, *map(str, words)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done
 
 
 def ablate_here(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
@@ -91,13 +102,63 @@ def with_database(store: Path) -> Path:
 
 def run_here(study: Path, *, width: int = 300, **options: object) -> tuple[Any, str]:
     """Runs a study in this process, into `results` beside it; returns the outcome and what was printed."""
-    from rich.console import Console
-
     from ablate.commands.run import execute
     from ablate.route.options import Options
 
-    results = study.parent / "results"
-    with_database(results / "store")
-    console = Console(file=io.StringIO(), width=width)
-    outcome = execute(study, Options(**{"results": results, "jobs": 0, **options}), console)  # type: ignore[arg-type]
-    return outcome, console.file.getvalue()  # type: ignore[attr-defined]
+    given = Options(**{"results": study.parent / "results", "jobs": 0} | options)  # type: ignore[arg-type]
+    with_database(given.results / "store")
+    console = _console(width)
+    outcome = execute(study, given, console)
+    return outcome, console.file.getvalue()
+
+
+def plan_here(study: Path, *, width: int = 300, detect: float | None = None, **options: object) -> str:
+    """What `ablate plan` prints of a study whose results are in `results` beside it."""
+    from ablate.commands.plan import show_plan
+    from ablate.route.console import saying
+    from ablate.route.options import Options
+    from ablate.route.plan import planned, study_of
+
+    given = Options(**{"results": study.parent / "results"} | options)  # type: ignore[arg-type]
+    console = _console(width)
+    show_plan(planned(study_of(study, given), given, saying(console), detect), console)
+    return str(console.file.getvalue())
+
+
+def report_here(folder: Path, results: Path | None = None) -> str:
+    """Makes the report of a results folder again; what was printed."""
+    from ablate.commands.report import rebuild
+
+    console = _console()
+    rebuild(folder, results or folder.parent, console)
+    return str(console.file.getvalue())
+
+
+def made_again_alone(folder: Path, elsewhere: Path) -> None:
+    """The report of a results folder is the same when it is made from a copy of the folder, without a store."""
+    alone = elsewhere / folder.name
+    shutil.copytree(folder, alone, ignore=shutil.ignore_patterns("report.html", "comparisons.csv", "figures"))
+    report_here(alone)
+    for name in ("report.html", "comparisons.csv", "claims.csv"):
+        assert (alone / name).read_bytes() == (folder / name).read_bytes()
+
+
+def clean_here(results: Path, agree: bool | Callable[[], bool] = True) -> tuple[str, str]:
+    """Cleans the store of a results folder; what was said, and what was warned of."""
+    from ablate.commands.clean import clean
+
+    said: list[str] = []
+    warned: list[str] = []
+    clean(results, agree if callable(agree) else lambda: bool(agree), said.append, warned.append)
+    return "\n".join(said), "\n".join(warned)
+
+
+def stored(results: Path) -> set[str]:
+    """The ids of the trials in the store of a results folder."""
+    return {path.stem for path in (results / "store/trials").glob("[!.]*.json")}
+
+
+def _console(width: int = 300) -> Any:
+    from rich.console import Console
+
+    return Console(file=io.StringIO(), width=width)

@@ -57,51 +57,40 @@ def study(
         variant: v if isinstance(v, Mapping) else dict.fromkeys(tasks, v) for variant, v in values.items()
     }
     seeds = max(len(np.atleast_1d(v)) for per_task in by_task.values() for v in per_task.values())
+    judged = column or metric
     rows = []
     for variant, per_task in by_task.items():
         for task, numbers in per_task.items():
             for seed, value in enumerate(np.asarray(numbers, float)):
                 status = (statuses or {}).get((variant, seed), "not run" if np.isnan(value) else "completed")
-                if status != "not run":
-                    row = {"id": f"{variant}-{task}-{seed}", "variant": variant, "task": task, "seed": seed}
-                    extra = {
-                        name: v[variant][seed] if status == "completed" else np.nan
-                        for name, v in (others or {}).items()
-                    }
-                    shown = value if status == "completed" else np.nan
-                    said = {"status": status, "reason": (reasons or {}).get((variant, seed), "")}
-                    rows.append(row | said | {column or metric: shown} | extra)
+                if status == "not run":
+                    continue
+                found = {judged: value} | {name: of[variant][seed] for name, of in (others or {}).items()}
+                row = {"id": f"{variant}-{task}-{seed}", "variant": variant, "task": task, "seed": seed}
+                row |= {"status": status, "reason": (reasons or {}).get((variant, seed), "")}
+                rows.append(row | (found if status == "completed" else dict.fromkeys(found, np.nan)))
     facts = Facts(
-        study="made",
-        question="",
-        notes="",
+        **{"study": "made", "question": "", "notes": "", "at": "last", "design": "one_factor", "factors": {}},
         metric=metric,
-        column=column or metric,
-        at="last",
+        column=judged,
         margin=margin,
-        design="one_factor",
         seeds=list(range(planned or seeds)),
         tasks=[
             TaskFacts(name, dict(of_task), outcome, sampling, dict(stability or {}))
             for name, of_task in tasks.items()
         ],
         variants=[VariantFacts(name, {}, {}, placebo=name in placebos) for name in values],
-        factors={},
         claims=list(claims),
         features={"stress": {"training.lr": list(rates)}} if stress else {},
     )
     points = [
-        {"id": f"{variant}-{task}-{seed}", "step": 100 * i, "metric": f"validation_{metric}", "value": value}
+        (f"{variant}-{task}-{seed}", 100 * i, f"validation_{metric}", value)
         for (variant, seed), curve in (curves or {}).items()
         for task in tasks
         for i, value in enumerate(curve)
     ]
     outcomes = [
-        {
-            "id": row["id"],
-            "metric": metric,
-            "values": np.asarray(examples[row["variant"]], float)[row["seed"]],
-        }
+        (row["id"], metric, np.asarray(examples[row["variant"]], float)[row["seed"]])
         for row in rows
         if examples and row["variant"] in examples and row["status"] == "completed"
     ]
@@ -121,7 +110,7 @@ def study(
         for rate, loss in zip(rates, by_rate, strict=True)
         if not np.isnan(loss)
     ]
-    columns = ["id", "variant", "task", "seed", "status", column or metric]
+    columns = ["id", "variant", "task", "seed", "status", judged]
     return Evidence(
         facts,
         pd.DataFrame(rows) if rows else pd.DataFrame(columns=columns),

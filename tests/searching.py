@@ -13,6 +13,8 @@ from ablate.core.events import Progress
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.features.search.search import Search, SearchPlan
+from ablate.features.search.table import SearchTable, table_of
+from ablate.records.folder import StudyFolder
 from ablate.study.experiment import Experiment
 from ablate.study.prepare import prepare
 
@@ -119,3 +121,15 @@ def points(frame: pd.DataFrame, paths: list[str]) -> list[tuple[Any, ...]]:
 
 def prepared(path: Path, **sets: Any) -> Experiment:
     return prepare(path, [f"{key.replace('__', '.')}={value}" for key, value in sets.items()])
+
+
+def table_at(folder: Path) -> SearchTable:
+    """The table of the searches in a results folder."""
+    found = table_of(StudyFolder.at(folder).evidence())
+    assert found is not None
+    return found
+
+
+def frame_at(folder: Path) -> pd.DataFrame:
+    """The same without times."""
+    return table_at(folder).trials.drop(columns=TIMES)

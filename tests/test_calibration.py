@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from calibration import coverage, families, power, report, single
 from calibration.campaign import calibrate
-from calibration.check import Check, Place, frequency
+from calibration.check import Check, Place
 from calibration.rules import PACKAGE, PERCENTILE, UNCORRECTED, UNPAIRED, Rules
 from calibration.runs import fictitious
 from calibration.simulations import band
@@ -56,26 +56,6 @@ def test_wrong_rules_are_outside_of_the_same_bands(rules: Rules, missed: Sequenc
 def test_bands_are_the_binomial_ones_of_methods() -> None:
     assert band(1_000) == pytest.approx((0.033, 0.069))
     assert band(10_000) == pytest.approx((0.0445, 0.0557))
-
-
-def made() -> tuple[list[Check], dict[str, tuple[list[Check], float]]]:
-    good = frequency("Alone: `better` or `worse`", np.arange(1000) < 50, {"n": 5}, exactly=True)
-    bad = frequency("Alone: `better` or `worse`", np.arange(1000) < 80, {"n": 8}, exactly=True)
-    wrong = frequency("Alone: `better` or `worse`", np.arange(1000) < 300, {"n": 5}, rules="peeking")
-    blind = frequency("Alone: `better` or `worse`", np.arange(1000) < 50, {"n": 5}, rules="harmless")
-    checks = [good, bad, wrong, blind]
-    return checks, {"single": (checks, 1.0)}
-
-
-def test_the_report_shows_what_failed_and_what_was_not_found() -> None:
-    checks, found = made()
-    table = report.frame(found)
-    head = {"seed": 3, "date": "2026-11-22T00:00:00", "environment": {"commit": "0123456789abcdef"}}
-    page = report.page(head, table, report.rows_of(table))
-    assert "1 checks in 2 settings, **1 failed**" in page
-    assert "| 2 | 1,000 | .0500 – .0800 | .0330 – .0690 | **FAIL** 1 of 2 |" in page
-    assert "| peeking | Alone: `better` or `worse` | 1 | 1,000 | .3000 | ≤ .0690 | found |" in page
-    assert report.wrong_rules_missed(checks) == ["harmless"]
 
 
 def test_fictitious_variants_are_runs_of_one_configuration() -> None:

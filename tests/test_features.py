@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import os
 import shutil
 import subprocess
@@ -10,8 +11,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from harness import TOY_STUDY, with_database
+from harness import TOY_STUDY, run_here
 from test_imports import ROOT, graph
+
+import ablate.features.speed.stage
 
 FEATURES = ROOT / "features"
 NAMES = sorted(path.parent.name for path in FEATURES.glob("*/__init__.py"))
@@ -28,43 +31,40 @@ USES = {
 """Feature → a study that uses its keys; the others have a command alone."""
 
 
-def call(package: Path, *arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command line of the package in a folder."""
-    return subprocess.run(
-        [sys.executable, "-m", "ablate", *map(str, arguments)],
-        cwd=cwd,
-        env=os.environ | {"PYTHONPATH": str(package), "PYTHONSAFEPATH": "1"},
-        capture_output=True,
-        text=True,
-        timeout=120,
-        check=False,
-    )
+CALLS = """
+import json, sys
+from click.testing import CliRunner
+from ablate.cli import main
+for words in json.loads(sys.argv[1]):
+    done = CliRunner().invoke(main, words, prog_name="ablate")
+    print(json.dumps([done.exit_code, done.output]))
+"""
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_its_folder_the_rest_works(name: str, tmp_path: Path) -> None:
-    study, copy = tmp_path / "study.yaml", tmp_path / "copy"
-    shutil.copytree(ROOT, copy / "ablate", ignore=shutil.ignore_patterns("__pycache__"))
-    with_database(tmp_path / "results/store")
+def test_without_its_folder_the_rest_works(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study, plain, page = (tmp_path / each for each in ("study.yaml", "plain.yaml", "results/toy/report.html"))
     study.write_text(USES.get(name, STUDY))
-    done = call(copy, "run", study, "--jobs", 0, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "results/toy/report.html").is_file()
+    plain.write_text(STUDY.replace("name: toy", "name: plain"))
+    monkeypatch.setattr(ablate.features.speed.stage, "BUDGET", 0.005)
+    run_here(study)
+    page.unlink()
 
+    copy = tmp_path / "copy"
+    shutil.copytree(ROOT, copy / "ablate", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.rmtree(copy / "ablate/features" / name)
-    commands = {path.stem for path in (FEATURES / name).glob("commands/[!_]*.py")}
-    helped = call(copy, "--help", cwd=tmp_path)
-    assert helped.returncode == 0, helped.stderr
-    assert not commands & set(helped.stdout.split())
-    refused = call(copy, "run", study, cwd=tmp_path)
-    assert refused.returncode == (2 if name in USES else 0), refused.stderr
-    (tmp_path / "results/toy/report.html").unlink()
-    rebuilt = call(copy, "report", "toy", cwd=tmp_path)
-    assert rebuilt.returncode == 0, rebuilt.stderr
-    assert (tmp_path / "results/toy/report.html").is_file()
-    study.write_text(STUDY.replace("name: toy", "name: plain"))
-    done = call(copy, "run", study, "--jobs", 0, cwd=tmp_path)
+    calls = (["--help"], ["run", "study.yaml"], ["report", "toy"], ["run", "plain.yaml", "--jobs", "0"])
+    command = [sys.executable, "-c", CALLS, json.dumps(calls)]
+    env = os.environ | {"PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1"}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+    answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
+    assert [code for code, _ in answers] == [0, 2 if name in USES else 0, 0, 0], answers
+    commands = {path.stem for path in (FEATURES / name).glob("commands/[!_]*.py")}
+    assert not commands & set(answers[0][1].split())
+    assert page.is_file()
     assert (tmp_path / "results/plain/report.html").is_file()
 
 

@@ -8,7 +8,6 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from click.shell_completion import get_completion_class
 from harness import ablate
 
 from ablate.commands._results import load
@@ -28,10 +27,6 @@ def commands(program: str) -> list[list[str]]:
     """The README's, as lists of words."""
     lines = [shlex.split(line, comments=True) for b in blocks("sh", README) for line in b.splitlines()]
     return [line for line in lines if line[:1] == [program]]
-
-
-def test_the_readme_is_short():
-    assert len(README.splitlines()) < 130
 
 
 def test_every_command_is_known():
@@ -54,13 +49,6 @@ def test_its_commands_run_in_their_order(tmp_path):
         done = ablate(*line[1:], cwd=tmp_path, timeout=400)
         assert done.returncode == 0, (line, done.stderr)
     assert (tmp_path / "results/mine/report.html").is_file()
-
-
-def test_its_shells_complete():
-    shells = re.findall(r"_ABLATE_COMPLETE=(\w+)_source ablate", README)
-    assert shells == ["bash", "zsh", "fish"]
-    for shell in shells:
-        assert get_completion_class(shell)
 
 
 def test_its_targets_exist_and_leave_what_is_published():

@@ -1,13 +1,11 @@
 """A small part of the campaign of `make torture`; and that it would find what it looks for."""
 
-import json
 import shutil
 from pathlib import Path
-from random import Random
 
 import pytest
-from torture.campaign import campaign, run_case, summary, write
-from torture.case import Kind, Place, Shared, Skipped
+from torture.campaign import campaign
+from torture.case import Place, Shared
 from torture.process import Done
 from torture.studies import STUDIES, Watched
 from torture.tables import differences, tables
@@ -82,25 +80,3 @@ def test_the_last_bit_of_a_table_counts(tmp_path: Path) -> None:
     found = differences(tables(tmp_path), expected)
     assert found[0] == "trials.parquet is missing"
     assert found[1].startswith("comparisons.csv: ")
-
-
-def test_what_is_skipped_or_broken_is_counted_as_such(tmp_path: Path) -> None:
-    def skips(rng: Random, place: Place) -> str:
-        raise Skipped("no namespaces here")
-
-    def breaks(rng: Random, place: Place) -> str:
-        raise KeyError("a")
-
-    shared = Shared(tmp_path)
-    kinds = [Kind("skips", skips, 1), Kind("breaks", breaks, 1)]
-    results = [run_case(kind, 0, SEED, shared) for kind in kinds]
-    found = summary(results, {"skips": 1, "breaks": 3}, SEED, 60.0)
-    assert found["skipped"] == {"skips: no namespaces here": 1}
-    assert [found["kinds"]["skips"][key] for key in ("tried", "skipped", "violated")] == [0, 1, 0]
-    assert [found["kinds"]["breaks"][key] for key in ("tried", "not_reached", "violated")] == [1, 2, 1]
-    (violation,) = found["violations"]
-    assert violation["violation"].startswith("the campaign broke: ")
-    assert violation["repeat"] == f"python -m tests.torture --only breaks --seed {SEED} --case 0"
-    write(tmp_path / "results", found)
-    assert violation["repeat"] in (tmp_path / "results/report.md").read_text()
-    assert json.loads((tmp_path / "results/torture.json").read_text())["violations"] == [violation]

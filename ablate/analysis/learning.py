@@ -1,6 +1,5 @@
-"""What runs show beside their verdicts: whether they learned their task, and had stopped improving; how they differ
-over training steps; how far the baseline's seeds are apart, how much of that is the finite test set, and what was
-detectable.
+"""What runs show beside their verdicts: whether they learned their task, and had stopped improving; how far the
+baseline's seeds are apart, and what was detectable.
 
 A comparison is of little use where the baseline did not learn, or where training ended too early.
 """
@@ -8,19 +7,16 @@ A comparison is of little use where the baseline did not learn, or where trainin
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.contrast import at_floor, overlap
+from ablate.analysis.contrast import at_floor
 from ablate.analysis.paired import NAN, Differences, MeanSquares, mean_of, sd_of
 from ablate.analysis.power import ALPHA
-from ablate.analysis.runs import Runs, Side, solving_metric
+from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric, sign
-
-TRAJECTORY_COLUMNS = ("variant", "task", "step", "n", "diff", "low", "high")
 
 
 @dataclass(frozen=True)
@@ -64,16 +60,6 @@ def baseline_learned(evidence: Evidence) -> list[Learned]:
     return found
 
 
-def _validated(evidence: Evidence) -> dict[str, pd.Series]:
-    """Trial id → the finite values of its primary metric on validation data, by step."""
-    curves = evidence.curves[evidence.curves["metric"] == f"validation_{evidence.facts.metric}"]
-    curves = curves.astype({"step": int, "value": float}).sort_values("step")
-    return {
-        str(name): rows.set_index("step")["value"]
-        for name, rows in curves[np.isfinite(curves["value"])].groupby("id")
-    }
-
-
 def convergence(evidence: Evidence) -> pd.DataFrame:
     """One row a variant and task that has the primary metric: variant, task, n, gain, improving.
 
@@ -82,13 +68,16 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
     is still improving, "not converged", when the gain exceeds the metric's resolution and its 90 % interval over seeds
     lies above 0. Fewer than two runs cannot tell.
     """
-    curves, rows = _validated(evidence), []
+    curves, rows = evidence.curves, []
+    curves = curves[curves["metric"] == f"validation_{evidence.facts.metric}"]
+    curves = curves.astype({"step": int, "value": float}).sort_values("step")
+    of_trial = dict(list(curves[np.isfinite(curves["value"])].groupby("id")["value"]))
     for side in Runs(evidence).sides():
         if (metric := side.task.metrics.get(evidence.facts.metric)) is None:
             continue
         tenths = []
         for run in side.ids[side.status == "completed"]:
-            values = curves.get(run, pd.Series(dtype=float)).to_numpy()
+            values = of_trial.get(run, pd.Series(dtype=float)).to_numpy()
             tenth = -(-len(values) // 10)
             if len(values) > 1:
                 tenths.append((values[-2 * tenth : -tenth].mean(), values[-tenth:].mean()))
@@ -99,37 +88,9 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["variant", "task", "n", "gain", "improving"])
 
 
-def trajectory(evidence: Evidence) -> pd.DataFrame:
-    """One row a variant, task and step at which every run of both sides was evaluated, with `TRAJECTORY_COLUMNS`.
-
-    `diff` is the mean over seeds of variant − baseline on the primary metric and validation data, oriented; `low` and
-    `high` its 95 % interval over seeds, NaN for fewer than two. A diverged run counts with the metric's floor once its
-    curve has ended.
-    """
-    facts, runs, curves = evidence.facts, Runs(evidence), _validated(evidence)
-    rows: list[tuple[object, ...]] = []
-    for variant, task in product(facts.variants[1:], facts.tasks):
-        if (metric := task.metrics.get(facts.metric)) is None:
-            continue
-        sides = [runs.of(name, task) for name in (variant.name, facts.variants[0].name)]
-        ended = sides[0].ended & sides[1].ended
-        # A row a run and a column a step.
-        both = [
-            pd.DataFrame([curves.get(i, pd.Series(dtype=float)) for i in side.ids[ended]]) for side in sides
-        ]
-        known = pd.concat([f[s.status[ended] != "diverged"] for f, s in zip(both, sides, strict=True)])
-        steps = sorted(known.columns[known.notna().all()]) if len(known) else []
-        floor = np.nan if metric.floor is None else metric.floor
-        a, b = (sign(metric) * frame.reindex(columns=steps).fillna(floor) for frame in both)
-        for step in steps:
-            d = Differences.between(a[step], b[step], metric.resolution, overlap=overlap(task))
-            rows.append((variant.name, task.name, step, d.n, d.mean, *d.interval()))
-    return pd.DataFrame(rows, columns=list(TRAJECTORY_COLUMNS))
-
-
 NOISE_COLUMNS = (
     *("task", "metric", "n", "diverged", "sd", "test_share", "placebo_diff", "placebo_low", "placebo_high"),
-    *("comparisons", "mde", "mde_low", "mde_high", "by_rate"),
+    *("mde", "mde_low", "mde_high", "by_rate"),
 )
 
 
@@ -137,7 +98,8 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
     """One row a task that has the primary metric, with `NOISE_COLUMNS`; `comparisons` is the result of `compare`.
 
     - `n` runs of the baseline have a value, of which `diverged` counted with the metric's floor; `sd` is their standard
-      deviation, `test_share` the share of its square that is due to the finite test set; NaN where unknown.
+      deviation, `test_share` the share of its square that is due to a test set that all seeds share; NaN
+      where unknown.
     - `placebo_*`: its difference from the baseline, with its 95 % interval.
     - `mde*`: median, least and largest of what the planned comparisons detect; `by_rate`: in seeds.
     """
@@ -153,28 +115,11 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
         known = planned["mde"].dropna().to_numpy(float)
         sizes = (np.median(known), known.min(), known.max()) if len(known) else (NAN,) * 3
         place = (task.name, facts.metric, len(values), side.diverged)
-        share = _of_the_test_set(side, facts.metric, sd**2) if sd > 0 else NAN
         placebo = bounds[0] if len(bounds) else (NAN,) * 3
-        rows.append((*place, sd, share, *placebo, len(planned), *sizes, task.outcome == "all_or_nothing"))
+        share, examples = NAN, side.by_example(facts.metric)
+        if examples is not None and sd > 0:
+            # How runs differ by example; one that is hard for all runs moves all seeds alike.
+            squares = MeanSquares.of(examples[~np.isnan(scored)], 0.0)
+            share = min(1.0, squares.rest / squares.m / sd**2)
+        rows.append((*place, sd, share, *placebo, *sizes, task.outcome == "all_or_nothing"))
     return pd.DataFrame(rows, columns=list(NOISE_COLUMNS))
-
-
-def _of_the_test_set(side: Side, name: str, variance: float) -> float:
-    """The share of the `variance` between seeds that is the finite test set's; NaN where that cannot be told.
-
-    Drawn afresh for every seed: p(1 − p)/N for a share p of N examples, the most that it can be. Shared by all seeds:
-    how runs differ by example, σ²_rest/m of the mean squares of seeds × examples; an example that is hard for all runs
-    moves all seeds alike.
-    """
-    metric, size, scored = side.task.metrics[name], side.task.sampling.test, side.scored(name)
-    if side.task.sampling.pool == "held_out":
-        examples = side.by_example(name)
-        if examples is None:
-            return NAN
-        examples = examples[~np.isnan(scored)]
-        return min(1.0, MeanSquares.of(examples, 0.0).rest / examples.shape[1] / variance)
-    if metric.resolution <= 0 or metric.ceiling != 1 or size < 2:
-        return NAN
-    # A diverged run counts with the floor, which no test set changes.
-    values = np.nan_to_num(scored[side.status == "completed"])
-    return min(1.0, float((values * (1 - values) / size).sum()) / int((~np.isnan(scored)).sum()) / variance)

@@ -49,9 +49,7 @@ def report_object(folder: StudyFolder, outcome: Outcome | None = None, code: int
         **{key: [*map(typed_row, folder.beside(file))] if facts else [] for key, file in BESIDE.items()},
         "paths": {name: str(path) for name, path in folder.readable().items()},
     }
-    if outcome is None:
-        failed, missing = _lost(folder, facts) if facts else ([], None)
-        outcome = Outcome(folder.path, failed, 0, missing or 0)
+    outcome = outcome or (_lost(folder, facts) if facts else Outcome(folder.path))
     return found | {
         "trained": outcome.trained,
         "failed": list(outcome.failed),
@@ -70,17 +68,15 @@ def _value(name: str, value: str | None) -> Any:
         return None
     if name in TEXT:
         return value
-    if value in ("True", "False"):
-        return value == "True"
     try:
         number = float(value)
     except ValueError:
-        return value
+        return {"True": True, "False": False}.get(value, value)
     return int(number) if number.is_integer() and "." not in value and "e" not in value.lower() else number
 
 
-def _lost(folder: StudyFolder, facts: Facts) -> tuple[list[str], int]:
-    """The failed trials of a report with their reasons, and the number of planned ones without a result."""
+def _lost(folder: StudyFolder, facts: Facts) -> Outcome:
+    """That of a report: its failed trials with their reasons, and the number of planned ones without a result."""
     rows = [
         (cell, row)
         for cell, row in folder.rows()
@@ -88,7 +84,7 @@ def _lost(folder: StudyFolder, facts: Facts) -> tuple[list[str], int]:
     ]
     failed = [f"{cell.name}: {row['reason']}" for cell, row in rows if row["status"] == "failed"]
     ended = sum(row["status"] != "pruned" for _, row in rows)
-    return failed, max(0, facts.planned - ended)
+    return Outcome(folder.path, failed, 0, max(0, facts.planned - ended))
 
 
 def plan_object(plan: Planned) -> dict[str, Any]:

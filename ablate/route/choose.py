@@ -93,19 +93,8 @@ def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
 
 
 def study_path(path: Path, results: Path) -> Path:
-    """The study file that is meant by a file, or by the name or folder of a study: then the study as it was run.
-
-    Raises `StudyError` for a path that is none of these.
-    """
-    if path.is_file():
-        return path
-    for folder in (StudyFolder.at(path), StudyFolder(results, path.name)):
-        if folder.study_file.is_file():
-            return folder.study_file
-    rule = f"is neither a study file nor the name of a study under {results}"
-    names = [folder.name for folder in StudyFolder.all(results)]
-    hint = nearest(path, [*names, *sorted(map(str, path.parent.glob("*.yaml")))])
-    raise StudyError([Problem(rule, allowed=listed(names), hint=hint, source=str(path))])
+    """The study file that is meant by a file, or by the name or folder of a study: then the study as it was run."""
+    return path if path.is_file() else report_folder(path, results).study_file
 
 
 def report_folder(path: Path, results: Path) -> StudyFolder:
@@ -115,15 +104,12 @@ def report_folder(path: Path, results: Path) -> StudyFolder:
     """
     if (folder := StudyFolder.at(path)).has_report:
         return folder
-    folder = StudyFolder(results, study_name(path))
+    name = str(read_document(path).data.get("name", path.stem)) if path.is_file() else path.name
+    folder = StudyFolder(results, name)
     if not folder.has_report and not folder.path.is_dir() and not path.exists():
         names = [each.name for each in StudyFolder.all(results)]
         rule = f"is neither a study file nor the name of a study under {results}"
-        hint = nearest(path.name, names) or "Run the study first"
-        raise AblateError(str(Problem(rule, allowed=listed(names), hint=hint, source=str(path))))
+        hint = nearest(path.name, [*names, *sorted(file.name for file in path.parent.glob("*.yaml"))])
+        problem = Problem(rule, allowed=listed(names), hint=hint or "Run the study first", source=str(path))
+        raise AblateError(str(problem))
     return folder
-
-
-def study_name(path: Path) -> str:
-    """The name in a study file, or the last part of a name or folder. Raises `StudyError` for an invalid file."""
-    return str(read_document(path).data.get("name", path.stem)) if path.is_file() else path.name

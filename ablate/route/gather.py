@@ -82,12 +82,8 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
     ran = [cell for cell in cells if cell.id in records]
     for path in paths if ran else ():
         trials[path] = _typed([cell.levels.get(path) for cell in ran])
-    for column in [
-        facts.column,
-        *(name for task in facts.tasks for name in task.metrics),
-    ]:
-        if column not in trials:
-            trials[column] = np.nan
+    measured = [facts.column, *(name for task in facts.tasks for name in task.metrics)]
+    trials = trials.reindex(columns=[*dict.fromkeys([*trials, *measured])])
     return Evidence(
         facts,
         trials,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
@@ -55,12 +55,6 @@ class Workers(Supervised):
         pool = LocalPool(self.where, self.jobs, devices) if self.jobs else None
         super().__init__(pool or InProcess(self.where, experiment.workload), self.where.environment)
 
-    def __enter__(self) -> Workers:
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self.close()
-
 
 @dataclass(frozen=True)
 class Listeners:
@@ -92,7 +86,11 @@ class Run:
     @contextmanager
     def training(self) -> Iterator[None]:
         """Inside, it may `drive`; afterwards its workers are gone."""
-        with training(self.store.root, self.folder.name, self.say), self.workers, self.listeners.display:
+        with (
+            training(self.store.root, self.folder.name, self.say),
+            closing(self.workers),
+            self.listeners.display,
+        ):
             yield
 
     def drive(
@@ -107,9 +105,13 @@ class Run:
 
         `later`: the largest number of trainings that follow.
         """
-        fast = self.options.fail_fast
-        hear, store = self.listeners, self.store
-        return drive(plan, self.workers, store, hear, wanted=wanted, later=later, fresh=fresh, fail_fast=fast)
+        return drive(
+            *(plan, self.workers, self.store, self.listeners),
+            wanted=wanted,
+            later=later,
+            fresh=fresh,
+            fail_fast=self.options.fail_fast,
+        )
 
     def failed(self, cells: Sequence[Cell], records: Mapping[str, Record]) -> list[str]:
         """Warns of the failed trials, and returns the first of their cells with the reason."""

@@ -64,8 +64,6 @@ class Document:
     origins: dict[PathKey, str] = field(default_factory=dict)
     "Nodes that came from elsewhere: the option of the command line that set them."
     problems: list[Problem] = field(default_factory=list)
-    unread: frozenset[PathKey] = frozenset()
-    "Nodes whose value could not be read, so that nothing more is reported there."
 
     @property
     def path(self) -> Path:
@@ -86,8 +84,7 @@ class Document:
         # Of two nodes, one is the other or contains it.
         above = [text for node, text in self.origins.items() if path and all(map(operator.eq, node, path))]
         place = {"source": above[0]} if above else {"line": self.line(path), "source": self.source}
-        if path not in self.unread:
-            self.note(replace(problem, given=masked_inside(problem.given), **place))
+        self.note(replace(problem, given=masked_inside(problem.given), **place))
 
     def note(self, problem: Problem) -> None:
         """Notes a problem that has its place; raises `StudyError` when there are too many."""
@@ -145,10 +142,7 @@ class Document:
 
 
 def read_document(path: Path) -> Document:
-    """Reads a study file; raises `StudyError` when it is no YAML mapping at all, or larger than any study.
-
-    Faults that leave the rest readable (a duplicate key, a tag) are noted in the document's `problems`.
-    """
+    """Reads a study file; raises `StudyError` when it is no mapping of plain data, or larger than any study."""
     source = str(path)
     try:
         read = _Reader(_text(path))
@@ -158,13 +152,11 @@ def read_document(path: Path) -> Document:
                 type(None): "must be a mapping, but the file is empty",
             }
             rule = kinds.get(type(read.data), "must be a mapping, not a single value")
-            raise StudyError(read.problems or [Problem(rule, line=1)])
+            raise StudyError([Problem(rule, line=1)])
     except StudyError as error:
-        raise StudyError(replace(problem, source=source) for problem in error.problems) from None
-    document = Document(source, read.data, read.lines, unread=frozenset(p.path for p in read.problems))
-    for problem in read.problems:
-        document.note(replace(problem, given=masked_inside(problem.given), source=source))
-    return document
+        found = (replace(p, source=source, given=masked_inside(p.given)) for p in error.problems)
+        raise StudyError(found) from None
+    return Document(source, read.data, read.lines)
 
 
 def parse_set(text: str) -> tuple[str, Any]:
@@ -187,12 +179,10 @@ def parse_set(text: str) -> tuple[str, Any]:
 def parse_value(text: str) -> Any:
     """A value as a study file would have it; raises `ValueError` with all that is wrong."""
     try:
-        read = _Reader(text)
+        return _Reader(text).data
     except StudyError as error:
-        raise ValueError(error.problems[0].rule.removeprefix("must be YAML: ")) from None
-    if read.problems:
-        raise ValueError("; ".join(str(replace(problem, line=None)) for problem in read.problems))
-    return read.data
+        found = (str(replace(problem, line=None)) for problem in error.problems)
+        raise ValueError("; ".join(found).removeprefix("must be YAML: ")) from None
 
 
 def _text(path: Path) -> str:
@@ -223,7 +213,7 @@ def _composed(yaml: YAML, text: str) -> Node | None:
 
 
 class _Reader:
-    """The data of one text, the line of each node, and what is wrong with some; raises `StudyError` for the whole."""
+    """The data of one text and the line of each node; raises `StudyError` with the first problems."""
 
     def __init__(self, text: str) -> None:
         self.lines: dict[PathKey, int] = {}
@@ -233,6 +223,8 @@ class _Reader:
         self._construct = yaml.constructor.construct_object
         root = _composed(yaml, text)
         self.data = None if root is None else self._read(root, ())
+        if self.problems:
+            raise StudyError(self.problems[:MAX_PROBLEMS])
 
     def _read(self, node: Node, path: PathKey) -> Any:
         """The data of a node; None where it cannot be read, which is a problem."""

@@ -110,7 +110,7 @@ def _workload(document: Document) -> Workload:
 
 def _validated(document: Document, model: type[StudyBase], folder: Path) -> StudyBase:
     """The study, with files relative to `folder`; raises `StudyError`."""
-    tasks = [bool(document.data.get(key)) or (key,) in document.unread for key in ("task", "tasks")]
+    tasks = [bool(document.data.get(key)) for key in ("task", "tasks")]
     if "task" in model.model_fields and all(tasks) == any(tasks):
         document.refuse(("task",), "give either `task`, or `tasks` with several")
     try:

@@ -63,7 +63,7 @@ def prepare(
     for task in {task for task in tasks if tasks.count(task) > 1}:
         document.refuse(("tasks",), "names the same task twice", task)
     before = len(document.problems)
-    of_tasks, known = describe_baseline(workload, baseline, resolve, document)
+    of_tasks, known = describe_baseline(workload, baseline, document)
     design = expand(study, baseline, resolve, document)
     draft = Draft(workload, study, design, resolve, document)
     check_study(draft)

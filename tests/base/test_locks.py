@@ -12,29 +12,20 @@ from ablate.base.locks import exclusive, measuring, training
 Hold = Callable[[Path, Callable[[str], None]], AbstractContextManager[None]]
 
 
-def a_run(root: Path, say: Callable[[str], None]) -> AbstractContextManager[None]:
-    return exclusive(root, "a", say)
+def of(kind: Callable[..., AbstractContextManager[None]], study: str) -> Hold:
+    return lambda root, say: kind(root, study, say)
 
 
-def a_training(root: Path, say: Callable[[str], None]) -> AbstractContextManager[None]:
-    return training(root, "a", say)
-
-
-def b_training(root: Path, say: Callable[[str], None]) -> AbstractContextManager[None]:
-    return training(root, "b", say)
+a_run, a_training, b_training = of(exclusive, "a"), of(training, "a"), of(training, "b")
 
 
 @pytest.mark.parametrize(
     ("first", "second", "told"),
     [
-        (a_run, a_run, "a is already running; waiting for it to finish …"),
-        (
-            a_training,
-            measuring,
-            "a is training, which would disturb the measurement; waiting for it to finish …",
-        ),
-        (measuring, a_training, "speed is being measured, which training would disturb; waiting for it to"),
-        (measuring, measuring, "speed is already being measured; waiting for it to finish …"),
+        (a_run, a_run, "a is already running; waiting"),
+        (a_training, measuring, "a is training, which would disturb the measurement; waiting"),
+        (measuring, a_training, "speed is being measured, which training would disturb; waiting"),
+        (measuring, measuring, "speed is already being measured; waiting"),
     ],
 )
 def test_one_waits_and_says_why(tmp_path: Path, first: Hold, second: Hold, told: str) -> None:

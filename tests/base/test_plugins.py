@@ -9,22 +9,7 @@ import torch
 
 from ablate.base import plugins
 from ablate.base.errors import AblateError
-from ablate.base.plugins import Fault, load_plugin, load_plugins, plugin_fault
-
-
-@pytest.mark.parametrize(
-    ("text", "expected", "line"),
-    [
-        ("import sys\nsys.exit(0)\n", "SystemExit: 0", 2),
-        ("x = 1 / 0\n", "ZeroDivisionError: division by zero", 1),
-        ("x = (\n", "SyntaxError: '(' was never closed", 1),
-    ],
-)
-def test_a_plugin_that_raises(tmp_path: Path, text: str, expected: str, line: int | None) -> None:
-    path = tmp_path / "broken.py"
-    path.write_text(text)
-    assert plugin_fault(path) == Fault(expected, path, line)
-    assert "ablate_plugin_broken" not in sys.modules
+from ablate.base.plugins import load_plugin, load_plugins, plugin_fault
 
 
 def test_a_plugin_is_run_once_for_each_content(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -54,7 +39,7 @@ def test_modules_beside_a_plugin_that_import_one_another(tmp_path: Path) -> None
     assert plugin_fault(path) is None
 
 
-@pytest.mark.parametrize("kind", ["pipe", "device", "large", "folder", "name", "missing"])
+@pytest.mark.parametrize("kind", ["pipe", "large", "folder", "missing"])
 def test_a_plugin_that_is_no_file(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "plugin.py"
     if kind == "pipe":
@@ -64,15 +49,12 @@ def test_a_plugin_that_is_no_file(tmp_path: Path, kind: str) -> None:
     elif kind == "large":
         with path.open("wb") as file:
             file.truncate(plugins.MAX_BYTES + 1)
-    else:
-        path = {"device": Path("/dev/zero"), "name": tmp_path / ("n" * 5000)}.get(kind, path)
-    rules = {
+    rule = {
+        "pipe": "is a pipe, a socket or a device, not a file",
         "large": "is too large: 10.0 MB, and at most 10.0 MB are read",
         "folder": "is a folder, not a file",
-        "name": "cannot be read: File name too long",
         "missing": "does not exist",
-    }
-    rule = rules.get(kind, "is a pipe, a socket or a device, not a file")
+    }[kind]
     with pytest.raises(AblateError) as caught:
         load_plugins([path])
     assert str(caught.value) == f"{path}: {rule}. Name a Python file"

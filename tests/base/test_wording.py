@@ -19,13 +19,6 @@ def test_a_difference_has_two_digits_of_half_its_interval_and_a_sign(value, half
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0.02, ".02"), (-0.015, "−.015"), (0.0, "0"), (1.5, "1.5"), (-2.0, "−2"), (0.9, ".9")]
-)
-def test_a_chosen_number_is_shown_as_it_was_chosen(value, text):
-    assert wording.exact(value) == text
-
-
-@pytest.mark.parametrize(
     ("p", "text"),
     [(0.0004, "<.001"), (0.0312, ".031"), (0.04996, ".04996"), (0.05004, ".05004"), (1.0, "1.000")],
 )

@@ -1,62 +1,32 @@
 """`ablate clean`: what goes, what stays, and when nothing may be touched."""
 
-import io
 import os
 import pty
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
-from harness import TOY_STUDY, ablate, ablate_here, with_database
-from rich.console import Console
+from harness import TOY_STUDY, ablate, ablate_here, run_here, stored
+from harness import clean_here as cleaned
 
 from ablate.base.errors import AblateError, StoreError
-from ablate.base.wording import size
-from ablate.commands.clean import clean
-from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.core.record import Record
 from ablate.records.store import Store
-from ablate.route.options import Options, Outcome
+from ablate.route.options import Outcome
 
-Said = tuple[str, str]
-"""What was said, what was warned of."""
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a study that has run; as deep as the tests' own, since plugins are kept as relative paths."""
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "study.yaml").write_text(TOY_STUDY)
-    run_in(folder)
-    return folder
-
-
-def run_in(folder: Path, **options: object) -> Outcome:
-    every = Options(results=folder / "results", jobs=0, **options)  # type: ignore[arg-type]
-    with_database(folder / "results/store")
-    return execute(folder / "study.yaml", every, Console(file=io.StringIO()))
+MADE = TOY_STUDY
 
 
 @pytest.fixture
-def results(made: Path, tmp_path: Path) -> Path:
-    """The results of the study, to be changed."""
-    shutil.copytree(made, tmp_path, dirs_exist_ok=True)
-    return tmp_path / "results"
+def results(ran: Path) -> Path:
+    return ran
 
 
-def cleaned(results: Path, agree: bool | Callable[[], bool] = True) -> Said:
-    said: list[str] = []
-    warned: list[str] = []
-    clean(results, agree if callable(agree) else lambda: bool(agree), said.append, warned.append)
-    return "\n".join(said), "\n".join(warned)
-
-
-def stored(results: Path) -> set[str]:
-    return {path.stem for path in (results / "store/trials").glob("[!.]*.json")}
+def run_in(folder: Path, **options: object) -> Outcome:
+    return run_here(folder / "study.yaml", **options)[0]
 
 
 def strange(results: Path, *ids: str) -> None:
@@ -65,12 +35,6 @@ def strange(results: Path, *ids: str) -> None:
         environment = {"command": "ablate run old.yaml"}
         record = Record(trial, {}, 0, "completed", environment=environment, finished_at="2026-01-02T03:04:05")
         Store(results / "store").save(record)
-
-
-def forget(results: Path, study: str = "toy") -> None:
-    """As if the study had been killed before its first report."""
-    (results / study / "trials.parquet").unlink()
-    (results / f"store/studies/{study}.json").unlink()
 
 
 def test_weights_and_states_go_with_their_trial(results: Path) -> None:
@@ -141,12 +105,14 @@ def test_trials_that_came_after_the_last_report_stay(results: Path) -> None:
 
 
 def test_what_cannot_be_told_is_not_cleaned(results: Path) -> None:
-    forget(results)
+    """As if the study had been killed before its first report."""
+    (results / "toy/trials.parquet").unlink()
+    (results / "store/studies/toy.json").unlink()
     strange(results)
-    with pytest.raises(AblateError) as caught:
+    with pytest.raises(
+        AblateError, match=r"the trials of toy are unknown.*Nothing was removed\. Run toy again"
+    ):
         cleaned(results)
-    assert "the trials of toy are unknown" in str(caught.value)
-    assert "Nothing was removed. Run toy again, or remove" in str(caught.value)
     assert len(stored(results)) == 10
     assert run_in(results.parent).trained == 0
     cleaned(results)
@@ -189,14 +155,9 @@ def test_broken_and_unfinished_files_go(results: Path) -> None:
 def test_files_of_the_user_in_the_store_stay(results: Path) -> None:
     trials = results / "store/trials"
     strange(results)
-    names = [
-        "notes.json",
-        "notes.corrupt-1",
-        ".env.99999999-prod",
-        ".notes.2024-05-01.md",
-        "0123456789abcdef.txt",
-    ]
-    mine = [trials / name for name in [*names, "0123456789ABCDEF.json", "fedcba9876543210.json"]]
+    names = "notes.json notes.corrupt-1 .env.99999999-prod .notes.2024-05-01.md 0123456789abcdef.txt"
+    names += " 0123456789ABCDEF.json fedcba9876543210.json"
+    mine = [trials / name for name in names.split()]
     for path in mine[:-1]:
         path.write_text("{}")
     mine[-1].symlink_to("notes.json")
@@ -245,21 +206,3 @@ def test_on_the_command_line_it_asks_or_wants_yes(results: Path, tmp_path: Path)
     assert done.returncode == 0, done.stderr
     assert len(stored(results)) == 9
     assert run_in(tmp_path).trained == 0
-
-
-def test_a_folder_without_a_store_is_refused(tmp_path: Path) -> None:
-    done = ablate_here("clean", "--results", "nowhere", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "nowhere: has no store of trials; name another folder with --results" in done.stderr
-    assert not (tmp_path / "nowhere").exists()
-
-
-@pytest.mark.parametrize(
-    ("count", "expected"),
-    [
-        (0, "0 B"), (999, "999 B"), (1000, "1.0 kB"), (18_940, "18.9 kB"), (999_949, "999.9 kB"),
-        (999_951, "1.0 MB"), (2_500_000, "2.5 MB"), (7_000_000_000, "7.0 GB"), (7_000_000_000_000, "7000.0 GB"),
-    ],
-)  # fmt: skip
-def test_sizes(count: int, expected: str) -> None:
-    assert size(count) == expected

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import io
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY_STUDY, ablate_here, run_here, with_database
-from planned import print_plan
-from rich.console import Console
+from harness import TOY_STUDY, ablate_here, clean_here, plan_here, report_here
 from searching import PEAK_STUDY
 
 from ablate import load
 from ablate.base.errors import AblateError
-from ablate.commands.clean import clean
-from ablate.commands.report import rebuild
-from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report.words import say
 from ablate.route.confirm import NothingDecided
-from ablate.route.options import Options, Outcome
+from ablate.route.options import Outcome
 from ablate.tracking.tracker import bring_up_to_date
 
 Run = Callable[..., tuple[Outcome, str]]
 
-STUDY = (
+MADE = STUDY = (
     TOY_STUDY.replace("[0.1, 0.3]", "[0.1001, 0.9]")
     + """\
 metric: {name: accuracy, margin: 0.05}
@@ -55,47 +48,32 @@ tune:
 SWEPT = TUNED.replace("tune:", "search:").replace("  untuned: off\n", "")
 
 
-@pytest.fixture
-def run(tmp_path: Path, write: Callable[..., Path]) -> Run:
-    """Runs a study; returns the outcome and what was printed."""
-
-    def run(text: str = STUDY, **options: object) -> tuple[Outcome, str]:
-        return run_here(write(text), **options)
-
-    return run
-
-
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The study, run, and confirmed through the command line."""
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "study.yaml").write_text(STUDY)
-    run_here(folder / "study.yaml")
-    done = ablate_here("run", "study.yaml", "--confirm", "--jobs", 0, cwd=folder)
+def confirmed(made: Path) -> Path:
+    """The results of the study, confirmed through the command line."""
+    done = ablate_here("run", "study.yaml", "--confirm", "--jobs", 0, cwd=made)
     assert done.returncode == 0, done.stderr
-    assert "on seeds 3–5 what toy decided on seeds 0–2 (2 variants and 1 claim)" in " ".join(
-        done.stdout.split()
-    )
-    return folder
+    said = " ".join(done.stdout.split())
+    assert "on seeds 3–5 what toy decided on seeds 0–2 (2 variants and 1 claim)" in said
+    return made / "results"
 
 
 @pytest.fixture
-def here(made: Path, tmp_path: Path) -> Path:
-    """The results, to be changed; `run` goes on in them."""
-    shutil.copytree(made / "results", tmp_path / "results")
-    return tmp_path / "results"
+def here(confirmed: Path, ran: Path) -> Path:
+    """A copy of them; `run` goes on in it."""
+    return ran
 
 
-def test_what_was_decided_is_judged_again_on_other_seeds(made: Path) -> None:
-    first, again = load(made / "results/toy"), load(made / "results/toy@confirm")
+def test_what_was_decided_is_judged_again_on_other_seeds(confirmed: Path) -> None:
+    first, again = load(confirmed / "toy"), load(confirmed / "toy@confirm")
     verdicts = first.comparisons[~first.comparisons.exploratory].set_index("variant").verdict
     assert verdicts.to_dict() == {
         "model.effect=0.2": "better", "model.noise=0.1001": "equivalent", "model.noise=0.9": "inconclusive",
         "placebo": "inconclusive",
     }  # fmt: skip
-    facts = again.evidence.facts
-    assert facts.study == "toy@confirm"
-    assert facts.seeds == [3, 4, 5]
+    before, facts = first.evidence.facts, again.evidence.facts
+    assert (before.seeds, len(before.variants), before.cautions) == ([0, 1, 2], 5, [])
+    assert (facts.study, facts.seeds) == ("toy@confirm", [3, 4, 5])
     assert [v.name for v in facts.variants] == [
         "baseline",
         "model.effect=0.2",
@@ -107,145 +85,69 @@ def test_what_was_decided_is_judged_again_on_other_seeds(made: Path) -> None:
     primary = again.comparisons[again.comparisons.metric == "accuracy"].set_index("variant")
     assert primary.verdict[["model.effect=0.2", "model.noise=0.1001"]].tolist() == ["better", "equivalent"]
     assert facts.cautions[0].startswith("repeats on seeds 3–5 what toy decided")
-
-
-def test_its_claims_are_those_that_were_settled_and_dated_before_its_first_trial(made: Path) -> None:
-    (claim,) = StudyFolder(made / "results", "toy@confirm").claims()
-    assert (claim["claim"], claim["verdict"], claim["exploratory"]) == (
-        "model.effect=0.2 beats baseline on accuracy", "supported", "False",
-    )  # fmt: skip
-    store = Store(made / "results/store", read_only=True)
-    records = [store.load(i) for i in load(made / "results/toy@confirm").trials.id]
+    # Its claims are those that were settled, dated before its first trial.
+    (claim,) = StudyFolder(confirmed, "toy@confirm").claims()
+    found = (claim["claim"], claim["verdict"], claim["exploratory"])
+    assert found == ("model.effect=0.2 beats baseline on accuracy", "supported", "False")
+    store = Store(confirmed / "store", read_only=True)
+    records = [store.load(trial) for trial in again.trials.id]
     assert claim["declared"] < min(record.started_at for record in records if record is not None)
 
 
-def test_the_report_of_the_study_stays(made: Path) -> None:
-    before = load(made / "results/toy")
-    assert before.evidence.facts.seeds == [0, 1, 2]
-    assert len(before.evidence.facts.variants) == 5
-    assert before.evidence.facts.cautions == []
-
-
-def test_the_same_again_trains_nothing_and_says_so(here: Path, run: Run) -> None:
+def test_the_same_again_trains_nothing_and_options_go_beside_it_or_are_refused(here: Path, run: Run) -> None:
     # The first run in this folder notes what its report was made from.
-    assert run(confirm=True)[0].trained == 0
-    outcome, printed = run(confirm=True)
-    assert (outcome.trained, outcome.folder) == (0, here / "toy@confirm")
-    assert "Nothing to train" in printed
+    assert run(STUDY, confirm=True)[0].trained == 0
+    outcome, printed = run(STUDY, confirm=True)
     assert "toy@confirm" in printed
-
-
-@pytest.mark.slow
-def test_other_seeds_of_the_study_move_the_confirmation(here: Path, run: Run) -> None:
-    run(STUDY.replace("seeds: 3", "seeds: 4"))
-    outcome, _ = run(STUDY.replace("seeds: 3", "seeds: 4"), confirm=True)
-    assert load(outcome.folder).evidence.facts.seeds == [4, 5, 6, 7]
-
-
-def test_with_options_it_is_beside_the_confirmation_as_written_or_refused(here: Path, run: Run) -> None:
-    assert run(confirm=True, seeds=3)[0].folder == here / "toy@confirm"
-    outcome, printed = run(confirm=True, seeds=2)
+    assert "Nothing to train" in printed
+    outcome, _ = run(STUDY + "notes: A new word changes nothing.\n", confirm=True, seeds=3)
+    assert (outcome.trained, outcome.folder) == (0, here / "toy@confirm")
+    outcome, printed = run(STUDY, confirm=True, seeds=2)
     assert outcome.folder == here / "toy@confirm,seeds=2"
     assert (load(outcome.folder).evidence.facts.seeds, outcome.trained) == ([3, 4], 0)
     assert f"in seeds=2: it reports in {here}/toy@confirm,seeds=2/." in printed
-    with pytest.raises(AblateError, match=r"differs from the study that .*/toy reports, in training"):
-        run(confirm=True, sets=["training.steps=5"])
+    with pytest.raises(AblateError, match=r"differs from the study that .*/toy reports, in training; run it"):
+        run(STUDY, confirm=True, sets=["training.steps=5"])
+    with pytest.raises(AblateError, match=r"--seeds 2,9: .*/toy used 2 already; name others, or a number"):
+        run(STUDY, confirm=True, seeds=(2, 9))
+    outcome, printed = run(STUDY, confirm=True, seeds=(5, 9))
+    assert outcome.folder == here / "toy@confirm,seeds=5+9"
+    assert "on seeds 5, 9 what toy decided on seeds 0–2" in printed
+    assert outcome.trained == 4
 
 
 @pytest.mark.slow
 def test_a_run_that_differed_is_confirmed_from_its_own_study(here: Path, run: Run) -> None:
-    differing, _ = run(seeds=2)
-    options = Options(results=here, jobs=0, confirm=True)
-    console = Console(file=io.StringIO(), width=300)
-    outcome = execute(differing.folder / "study.yaml", options, console)
+    differing, _ = run(STUDY, seeds=2)
+    outcome, _ = run(differing.folder / "study.yaml", results=here, confirm=True)
     assert outcome.folder == here / "toy@seeds=2,confirm"
     assert load(outcome.folder).evidence.facts.seeds == [2, 3]
     # And again from that one's own, without the option.
-    again = execute(outcome.folder / "study.yaml", Options(results=here, jobs=0), console)
+    again, _ = run(outcome.folder / "study.yaml", results=here)
     assert (again.folder, again.trained) == (outcome.folder, 0)
 
 
-def test_its_number_of_seeds_can_be_chosen(here: Path, run: Run) -> None:
-    outcome, _ = run(confirm=True, seeds=4)
-    assert load(outcome.folder).evidence.facts.seeds == [3, 4, 5, 6]
-    assert outcome.trained == 4
-
-
-def test_its_seeds_can_be_listed_where_none_was_used(here: Path, run: Run) -> None:
-    with pytest.raises(
-        AblateError, match=r"--seeds 2,9: .*/toy used 2 already; name others, or a number of seeds"
-    ):
-        run(confirm=True, seeds=(2, 9))
-    outcome, printed = run(confirm=True, seeds=(5, 9))
-    assert outcome.folder == here / "toy@confirm,seeds=5+9"
-    assert "on seeds 5, 9 what toy decided on seeds 0–2" in printed
-
-
-def test_it_runs_again_from_its_resolved_study(here: Path, run: Run) -> None:
-    text = (here / "toy@confirm/study.yaml").read_text()
-    plugin = next(line for line in STUDY.splitlines() if line.startswith("plugins"))
-    lines = text.splitlines()
-    at = lines.index("plugins:")
-    lines[at : at + 2] = [plugin]
-    outcome, _ = run("\n".join(lines))
+def test_every_command_copes_with_its_name(here: Path, run: Run, tmp_path: Path) -> None:
+    outcome, _ = run(here / "toy@confirm/study.yaml", results=here)
     assert (outcome.trained, outcome.folder.name) == (0, "toy@confirm")
     assert load(outcome.folder).evidence.facts.seeds == [3, 4, 5]
-
-
-def test_every_command_copes_with_its_name(here: Path, tmp_path: Path, write: Callable[..., Path]) -> None:
-    said: list[str] = []
     trial = load(here / "toy@confirm").trials.id[0]
-    assert f"ablate run {here}/toy@confirm/study.yaml --only baseline --seed 3 --fresh" in show(
-        trial, here, said.append
-    )
-    console = Console(file=io.StringIO(), width=300)
-    rebuild(Path("toy@confirm"), here, console)
-    print_plan(write(STUDY), Options(results=here, confirm=True), console)
-    printed = console.file.getvalue()  # type: ignore[attr-defined]
-    assert "toy@confirm/report.html" in printed
-    assert "toy@confirm: 4 variants" in printed
-    assert say("plan.cached") in printed
-    clean(here, lambda: False, said.append, said.append)
-    assert "nothing to remove; all 27 trials belong to a study" in said[-1]
-    said.clear()
-    bring_up_to_date(here, said.append)
-    assert said == []
+    command = f"ablate run {here}/toy@confirm/study.yaml --only baseline --seed 3 --fresh"
+    assert command in show(trial, here, pytest.fail)
+    assert "toy@confirm/report.html" in report_here(Path("toy@confirm"), here)
+    planned = plan_here(tmp_path / "study.yaml", confirm=True)
+    assert "toy@confirm: 4 variants" in planned
+    assert say("plan.cached") in planned
+    assert "nothing to remove; all 27 trials belong to a study" in clean_here(here, agree=False)[0]
+    bring_up_to_date(here, pytest.fail)
 
 
-@pytest.mark.slow
-def test_mlflow_keeps_both_apart(here: Path) -> None:
-    from mlflow import MlflowClient
-
-    shutil.rmtree(here / "store/artifacts", ignore_errors=True)
-    (here / "store/mlflow.db").unlink()
-    with_database(here / "store")
-    bring_up_to_date(here, print)
-    client = MlflowClient(f"sqlite:///{here}/store/mlflow.db")
-    for name, trials in (("toy", 15), ("toy@confirm", 12)):
-        experiment = client.get_experiment_by_name(name)
-        runs = client.search_runs([experiment.experiment_id], max_results=100)
-        assert len(runs) == trials + 1
-        (parent,) = [run for run in runs if "mlflow.parentRunId" not in run.data.tags]
-        assert "report.html" in [file.path for file in client.list_artifacts(parent.info.run_id)]
-        assert (here / "store/artifacts" / name / parent.info.run_id).is_dir()
-
-
-def test_a_study_without_a_report_is_refused(run: Run, tmp_path: Path) -> None:
-    with pytest.raises(AblateError, match="toy: has no report that could be confirmed; run toy first"):
-        run(confirm=True)
-    assert not (tmp_path / "results/toy@confirm").exists()
-
-
-def test_a_study_that_has_changed_since_is_refused(here: Path, run: Run) -> None:
-    with pytest.raises(AblateError, match=r"differs from the study that .*toy reports, in training; run it"):
-        run(confirm=True, sets=["training.steps=4"])
-    assert run(STUDY + "notes: A new word changes nothing.\n", confirm=True)[0].trained == 0
-
-
-def test_where_nothing_was_decided_nothing_is_trained(
+def test_a_study_without_a_report_or_without_a_verdict_is_refused(
     run: Run, tmp_path: Path, write: Callable[..., Path]
 ) -> None:
     text = TOY_STUDY.replace("[0.2]", "[0.0001]").replace("[0.1, 0.3]", "[0.2]")
+    with pytest.raises(AblateError, match="toy: has no report that could be confirmed; run toy first"):
+        run(text, confirm=True)
     run(text)
     with pytest.raises(NothingDecided, match="has decided no comparison on accuracy and no claim"):
         run(text, confirm=True)

@@ -87,35 +87,50 @@ def test_levels_may_be_files_and_are_named_as_the_study_writes_them(home: Path) 
         prepare(study)
 
 
+def run(home: Path) -> str:
+    """What a run prints."""
+    done = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
 @pytest.mark.slow
 def test_after_an_edit_all_trials_are_trained_again_and_none_is_paired_with_an_old_one(home: Path) -> None:
-    first = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
-    assert first.returncode == 0, first.stderr
-    assert "Nothing to train" in ablate("run", "study.yaml", cwd=home).stdout
+    run(home)
+    assert "Nothing to train" in run(home)
     before = pd.read_parquet(home / "results/read/trials.parquet")
+    copy = Path(shutil.copytree(home, home.parent / "copy"))
     (home / "data/numbers.txt").write_text("5 6 7")
-    again = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
-    assert "6 trials to train" in again.stdout, again.stdout + again.stderr
+    assert "6 trials to train" in run(home)
     after = pd.read_parquet(home / "results/read/trials.parquet")
     assert set(before["id"]).isdisjoint(after["id"])
     assert after["accuracy"].to_list() == pytest.approx((before["accuracy"] + 4).to_list())
     record = json.loads((home / f"results/store/trials/{after['id'][0]}.json").read_text())
-    assert [name for name in record["data"] if name.startswith("file ")] == [
-        f"file {home}/data/numbers.txt",
-        f"file {home}/offset.txt",
-    ]
+    files = [name for name in record["data"] if name.startswith("file ")]
+    assert files == [f"file {home}/data/numbers.txt", f"file {home}/offset.txt"]
     # The resolved study runs from its own folder, and has no absolute path.
     resolved = home / "results/read/study.yaml"
     assert str(home) not in resolved.read_text()
     assert ids(resolved) == ids(home / "study.yaml")
+    # The report of a copied study follows the data of the copy.
+    assert "Nothing to train" in run(copy)
+    (copy / "data/numbers.txt").write_text("9 9 9")
+    assert "6 trials to train" in run(copy)
+    # Moved, it is reported again, from the same trials.
+    printed = run(copy.rename(home.parent / "moved"))
+    assert "Nothing to train" in printed or "all 6 trials are in the store" in printed
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
 
 
 @pytest.mark.slow
 def test_a_file_that_changes_while_it_is_read_fails_the_trial(home: Path) -> None:
-    plugin = home / "reader.py"
     line = "        noise = "
-    edit = "        Path(trial.config['task']['numbers']).write_text('0')\n"
-    plugin.write_text(plugin.read_text().replace(line, edit + line))
+    edit(home / "reader.py", line, f"        Path(trial.config['task']['numbers']).write_text('0')\n{line}")
     done = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
     assert done.returncode == 1
     assert "numbers.txt changed while the study ran; run the study again" in done.stderr + done.stdout
@@ -123,43 +138,17 @@ def test_a_file_that_changes_while_it_is_read_fails_the_trial(home: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_file_that_is_read_and_not_declared_is_named(home: Path) -> None:
-    plugin = home / "reader.py"
-    plugin.write_text(plugin.read_text().replace('    data_files = ("offset.txt",)\n', ""))
-    done = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
-    assert done.returncode == 0, done.stderr
-    told = f"{home}/offset.txt: read, and not declared, so that an edit would go unnoticed."
-    assert done.stdout.count(told) == 1
-    assert "numbers.txt: read" not in done.stdout
-
-
-@pytest.mark.slow
-def test_what_is_trained_after_the_edit_of_an_undeclared_file_is_not_paired_with_what_was_before(
+def test_a_file_that_is_read_and_not_declared_is_named_and_after_its_edit_nothing_is_paired(
     home: Path,
 ) -> None:
-    """The digests that the workload itself records of its data tell them apart."""
-    plugin, study = home / "reader.py", home / "study.yaml"
-    plugin.write_text(plugin.read_text().replace("numbers: DataFile", "numbers: str"))
-    assert ablate("run", "study.yaml", "--jobs", "1", cwd=home).returncode == 0
+    """The digests that the workload itself records of its data tell old and new apart."""
+    edit(home / "reader.py", "numbers: DataFile", "numbers: str")
+    printed = run(home)
+    told = f"{home}/data/numbers.txt: read, and not declared, so that an edit would go unnoticed."
+    assert printed.count(told) == 1
+    assert "offset.txt: read" not in printed
     (home / "data/numbers.txt").write_text("5 6 7")
-    study.write_text(STUDY.replace("model.effect: [1.0]", "model.effect: [1.0, 2.0]"))
-    done = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
-    assert "model.effect=2.0 seed 0: was trained on other data than the baseline of its seed" in done.stdout
-    assert set(pd.read_parquet(home / "results/read/trials.parquet")["variant"]) == {
-        "baseline",
-        "model.effect=1.0",
-    }
-
-
-@pytest.mark.slow
-def test_the_report_of_a_copied_study_follows_the_data_of_the_copy(home: Path) -> None:
-    assert ablate("run", "study.yaml", "--jobs", "1", cwd=home).returncode == 0
-    copy = shutil.copytree(home, home.parent / "copy")
-    assert "Nothing to train" in ablate("run", "study.yaml", cwd=copy).stdout
-    (copy / "data/numbers.txt").write_text("9 9 9")
-    assert "6 trials to train" in ablate("run", "study.yaml", "--jobs", "1", cwd=copy).stdout
-    # Moved, it is reported again, from the same trials.
-    moved = copy.rename(home.parent / "moved")
-    done = ablate("run", "study.yaml", "--jobs", "1", cwd=moved)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "Nothing to train" in done.stdout or "all 6 trials are in the store" in done.stdout
+    edit(home / "study.yaml", "model.effect: [1.0]", "model.effect: [1.0, 2.0]")
+    assert "model.effect=2.0 seed 0: was trained on other data than the baseline of its seed" in run(home)
+    found = set(pd.read_parquet(home / "results/read/trials.parquet")["variant"])
+    assert found == {"baseline", "model.effect=1.0"}

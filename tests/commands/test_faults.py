@@ -2,7 +2,6 @@
 
 import os
 import resource
-import shutil
 import signal
 import socket
 import time
@@ -10,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from drivers import SLOW_TRIALS, assert_tracked_once, mlflow_runs, records, start, wait_for, workers_of
+from drivers import SLOW_TRIALS, assert_tracked_once, records, start, wait_for, workers_of
 from harness import TOY_STUDY, ablate
 
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tracking")]
@@ -43,19 +42,6 @@ def test_a_tracker_that_is_down_costs_a_warning_and_is_brought_up_to_date(toy_st
     assert_tracked_once(folder)
 
 
-def test_a_tracker_that_never_answers_costs_a_warning_and_the_process_ends(toy_study: Path) -> None:
-    folder = toy_study.parent
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        uri = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        done = ablate("run", toy_study, "--jobs", "1", "--tracking-uri", uri, cwd=folder, timeout=90)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("warning: MLflow") == 1
-    # The verdicts and the report come first.
-    assert done.stdout.index("better") < done.stdout.index("Report: ") < done.stdout.index("warning: MLflow")
-    assert "there was no time left. Nothing is lost" in done.stdout
-    assert "Traceback" not in done.stdout + done.stderr
-
-
 def test_a_full_disk_is_one_clear_error_and_finished_trials_stay(toy_study: Path) -> None:
     """A limit on the size of files lets the small records through and stops what is larger."""
     folder = toy_study.parent
@@ -74,20 +60,6 @@ def test_a_full_disk_is_one_clear_error_and_finished_trials_stay(toy_study: Path
     assert "all 9 trials are in the store" in done.stdout
     assert records(folder) == kept
     assert_tracked_once(folder)
-
-
-def test_a_store_that_was_moved_is_used_where_it_is(toy_study: Path) -> None:
-    folder = toy_study.parent
-    assert ablate("run", toy_study, "--jobs", "1", cwd=folder).returncode == 0
-    moved = folder / "elsewhere"
-    moved.mkdir()
-    shutil.move(folder / "results", moved / "results")
-    toy_study.write_text(TOY_STUDY.replace("seeds: 3", "seeds: 2"))
-    done = ablate("run", toy_study, "--results", "elsewhere/results", cwd=folder)
-    assert done.returncode == 0
-    assert "all 6 trials are in the store" in done.stdout
-    assert len([trial for trial, _ in mlflow_runs(moved) if trial]) == 6
-    assert not (folder / "results").exists()
 
 
 def test_workers_that_are_killed_again_and_again(write: Callable[..., Path]) -> None:

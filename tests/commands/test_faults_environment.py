@@ -147,65 +147,44 @@ def test_the_rights_of_root_are_given_up(tmp_path: Path, locked: Callable[[Path,
 
 
 @pytest.mark.slow
-def test_a_folder_that_may_not_be_written(toy_study: Path, locked: Callable[[Path, int], None]) -> None:
+def test_a_folder_that_may_not_be_written_and_one_below_a_file(
+    toy_study: Path, locked: Callable[[Path, int], None]
+) -> None:
     folder = toy_study.parent
     (folder / "closed").mkdir()
-    locked(folder / "closed", 0o500)
-    run = ("run", toy_study, "--jobs", 0, "--results")
-    reason = "cannot be written: Permission denied; choose another --results"
-    assert refused(*run, "closed", cwd=folder) == f"closed/store: {reason}"
-    assert refused(*run, "closed/results", cwd=folder) == f"closed/results/store: {reason}"
-    said = refused("new", "closed/mine", cwd=folder, code=2)
-    assert said == "closed/mine.yaml: cannot be written: Permission denied; choose another"
-    for command in (("ui",), ("clean",), ("report", toy_study)):
-        said = refused(*command, "--results", "closed/results", cwd=folder, code=2)
-        assert said.startswith("closed/results")
-        assert "has no" in said
-    assert not list((folder / "closed").iterdir())
-
-
-@pytest.mark.slow
-def test_a_results_folder_that_is_a_file_or_lies_below_one(toy_study: Path) -> None:
-    folder = toy_study.parent
     (folder / "file").write_text("mine")
-    for command in (("run", toy_study), ("plan", toy_study), ("report", toy_study), ("ui",), ("clean",)):
+    locked(folder / "closed", 0o500)
+    for place, reason in (("closed", "Permission denied"), ("file", "Not a directory")):
+        below = ("--results", f"{place}/results")
+        said = refused("run", toy_study, "--jobs", 0, *below, cwd=folder)
+        assert said == f"{place}/results/store: cannot be written: {reason}; choose another --results"
+        said = refused("new", f"{place}/mine", cwd=folder, code=2)
+        assert f"{place}/mine.yaml: cannot be written" in said
+        for command in (("ui",), ("clean",), ("report", toy_study)):
+            said = refused(*command, *below, cwd=folder, code=2)
+            assert said.startswith(f"{place}/results")
+            assert "has no" in said
+    assert not list((folder / "closed").iterdir())
+    for command in (("run", toy_study), ("clean",)):
         done = ablate(*command, "--results", "file", cwd=folder)
         assert done.returncode == 2
         assert "Invalid value for '--results': Directory 'file' is a file" in done.stderr
-    below = ("--results", "file/below")
-    reason = "Not a directory; choose another --results"
-    said = refused("run", toy_study, "--jobs", 0, *below, cwd=folder)
-    assert said == f"file/below/store: cannot be written: {reason}"
-    assert reason in refused("plan", toy_study, *below, cwd=folder)
-    assert "run the study first" in refused("report", toy_study, *below, cwd=folder, code=2)
-    assert "run a study or name --results" in refused("ui", *below, cwd=folder, code=2)
-    assert "name another folder with --results" in refused("clean", *below, cwd=folder, code=2)
-    assert "file/mine.yaml: cannot be written" in refused("new", "file/mine", cwd=folder, code=2)
     assert (folder / "file").read_text() == "mine"
 
 
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a study that has been run."""
-    folder = tmp_path_factory.mktemp("finished")
-    (folder / "study.yaml").write_text(TOY_STUDY)
-    assert ablate("run", "study.yaml", "--jobs", 0, cwd=folder).returncode == 0
-    return folder
+MADE = TOY_STUDY
 
 
 @pytest.fixture
-def copy(finished: Path, tmp_path: Path) -> Path:
+def copy(made: Path, tmp_path: Path) -> Path:
     """A copy of it, to be damaged; its files look changed, so that a run has something to do."""
-    shutil.copytree(finished, tmp_path / "copy", copy_function=shutil.copyfile)
-    return tmp_path / "copy"
+    return Path(shutil.copytree(made, tmp_path / "copy", copy_function=shutil.copyfile))
 
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracking")
-def test_results_that_may_only_be_read(
-    finished: Path, copy: Path, locked: Callable[[Path, int], None]
-) -> None:
-    for folder in (finished, copy):
+def test_results_that_may_only_be_read(made: Path, copy: Path, locked: Callable[[Path, int], None]) -> None:
+    for folder in (made, copy):
         for path in [folder / "results", *(folder / "results").rglob("*")]:
             locked(path, 0o500 if path.is_dir() else 0o400)
     denied = "Permission denied"
@@ -221,10 +200,10 @@ def test_results_that_may_only_be_read(
     assert "MLflow's database cannot be made or written: " in said
     assert denied in said
     # What only reads goes on.
-    for command in (("run", "study.yaml"), ("plan", "study.yaml"), ("show", next(iter(records(finished))))):
-        done = ablate(*command, cwd=finished, preexec_fn=give_up_the_rights_of_root)
+    for command in (("run", "study.yaml"), ("plan", "study.yaml"), ("show", next(iter(records(made))))):
+        done = ablate(*command, cwd=made, preexec_fn=give_up_the_rights_of_root)
         assert done.returncode == 0, done.stderr
-    assert len(records(copy)) == len(records(finished)) == 9
+    assert len(records(copy)) == len(records(made)) == 9
 
 
 @pytest.mark.slow

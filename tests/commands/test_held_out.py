@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
-from harness import with_database
-from rich.console import Console
 
-from ablate.commands.run import execute
 from ablate.records.folder import StudyFolder
-from ablate.route.options import Options
+from ablate.route.options import Outcome
 
+Run = Callable[..., tuple[Outcome, str]]
 STUDY = """
 name: small
 task: {name: digits, train_size: 100, validation_size: 100, test_size: 90}
@@ -27,19 +22,8 @@ seeds: 2
 """
 
 
-@pytest.fixture
-def run(tmp_path: Path, write: Callable[..., Path]) -> Callable[..., Path]:
-    def run(text: str = STUDY, **options: object) -> Path:
-        results = tmp_path / "results"
-        with_database(results / "store")
-        console = Console(file=io.StringIO(), width=100)
-        return execute(write(text), Options(results=results, jobs=0, **options), console).folder  # type: ignore[arg-type]
-
-    return run
-
-
-def test_every_trial_leaves_what_each_test_example_gave(run: Callable[..., Path]) -> None:
-    folder = run()
+def test_every_trial_leaves_what_each_test_example_gave(run: Run) -> None:
+    folder = run(STUDY)[0].folder
     examples = pd.read_parquet(folder / "examples.parquet")
     trials = pd.read_parquet(folder / "trials.parquet").set_index("id")
     assert len(examples) == len(trials) * 2 == 8
@@ -53,13 +37,3 @@ def test_every_trial_leaves_what_each_test_example_gave(run: Callable[..., Path]
     before = StudyFolder.at(folder).stamps()
     (folder / "examples.parquet").unlink()
     assert StudyFolder.at(folder).stamps() != before
-
-
-@pytest.mark.slow
-def test_another_task_leaves_none(run: Callable[..., Path]) -> None:
-    folder = run()
-    task = "{name: recall, validation_size: 64, test_size: 64}"
-    fresh = STUDY.replace("{name: digits, train_size: 100, validation_size: 100, test_size: 90}", task)
-    assert run(fresh) == folder
-    assert not (folder / "examples.parquet").exists()
-    assert len(StudyFolder.at(folder).evidence().examples) == 0

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-import pytest
 
 import ablate.commands
 from ablate.cli import main
@@ -28,24 +27,17 @@ def parameters() -> Iterator[tuple[str, click.Parameter]]:
             yield name, parameter
 
 
-@pytest.mark.parametrize(
-    "arguments", [["--version"], ["--help"], *([name, "--help"] for name in main.commands)], ids=" ".join
-)
-def test_nothing_heavy_is_loaded(arguments: list[str]) -> None:
-    code = f"import sys\nfrom ablate.cli import main\ntry: main({arguments})\nexcept SystemExit: pass\n"
+def test_a_help_loads_its_own_command_and_nothing_heavy() -> None:
+    code = "import sys\nfrom ablate.cli import main\n"
+    code += "def call(*words):\n    try: main(words)\n    except SystemExit as end: assert not end.code\n"
+    code += "call('--version')\ncall('run', '--help')\n"
+    code += "loaded = [name for name in sys.modules if name.startswith('ablate.commands.')]\n"
+    code += "assert loaded == ['ablate.commands.run'], loaded\n"
+    code += "call('--help')\nfor name in main.commands: call(name, '--help')\n"
     code += f"assert not {HEAVY} & set(sys.modules)\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    expected = importlib.metadata.version("ablate") if arguments == ["--version"] else "Usage:"
-    assert expected in done.stdout
-
-
-def test_a_command_is_imported_only_when_it_is_asked_for() -> None:
-    code = "import sys\nfrom ablate.cli import main\ntry: main(['run', '--help'])\nexcept SystemExit: pass\n"
-    code += "print(*(name for name in sys.modules if name.startswith('ablate.commands.')))\n"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = {name.rpartition(".")[2] for name in done.stdout.splitlines()[-1].split()}
-    assert loaded == {"run"}
+    assert importlib.metadata.version("ablate") in done.stdout.splitlines()[0]
 
 
 def test_a_command_is_called_as_its_file_is() -> None:
@@ -53,29 +45,6 @@ def test_a_command_is_called_as_its_file_is() -> None:
     folders = [Path(root, "commands"), *Path(root).glob("features/*/commands")]
     files = {path.stem for folder in folders for path in folder.glob("[!_]*.py")}
     assert {command.name for command in main.commands.values()} == set(main.commands) == files
-
-
-@pytest.mark.parametrize("name", main.commands)
-def test_every_command_says_in_a_line_what_it_does(name: str) -> None:
-    line = main.commands[name].get_short_help_str(80)
-    assert line.endswith(".")
-    assert not line.endswith("...")
-    listing = main.get_help(click.Context(main, info_name="ablate", terminal_width=80))
-    assert re.search(rf"^  {name} +{re.escape(line)}$", listing, re.MULTILINE)
-
-
-@pytest.mark.parametrize(
-    ("name", "parameter"), list(parameters()), ids=lambda item: getattr(item, "name", item)
-)
-def test_every_option_has_a_help_text_and_every_argument_is_explained(
-    name: str, parameter: click.Parameter
-) -> None:
-    if isinstance(parameter, click.Option):
-        assert parameter.help
-        assert parameter.help.endswith((".", ")."))
-    else:
-        words = re.findall(r"\w+", main.commands[name].help or "")
-        assert {parameter.make_metavar(click.Context(main)).strip("[]"), parameter.name.upper()} & set(words)
 
 
 def test_readme_guide_and_helps_name_no_option_that_is_not_there() -> None:
@@ -97,11 +66,10 @@ def test_every_command_in_readme_and_guide_can_be_called_so() -> None:
         assert options <= {option for p in command.params for option in p.opts}, call
 
 
-@pytest.mark.parametrize("wrong", ["rnu", "options", "no.such"])
-def test_an_unknown_command_is_refused(wrong: str) -> None:
+def test_an_unknown_command_is_refused() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "ablate", wrong], capture_output=True, text=True, check=False
+        [sys.executable, "-m", "ablate", "rnu"], capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert f"No such command '{wrong}'." in done.stderr
-    assert ("Did you mean 'run'?" in done.stderr) == (wrong == "rnu")
+    assert "No such command 'rnu'." in done.stderr
+    assert "Did you mean 'run'?" in done.stderr

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from harness import TOY, ablate_here
+from harness import ablate_here
 from ruamel.yaml import YAML
 
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
-from ablate.report.parts import describe, kind
-from ablate.study.json_schema import fields
+from ablate.report.parts import describe
 
 PLUGIN = '''
 from typing import Annotated, Any, Literal
@@ -93,17 +92,12 @@ def test_it_fits_the_terminal_and_splits_no_name(columns: int, monkeypatch: pyte
         assert words("\n".join(lines)) == text
 
 
-def test_a_slot_inside_names_its_parts_with_their_parameters() -> None:
+def test_slots_and_formulas_are_said() -> None:
     text = words(describe("mixer", "attention"))
     assert "value value: full, low_rank(rank), shared_kv; default full The vector" in text
     assert "gaussian(sigma, learned), scaled_dot; default scaled_dot How well" in text
-    assert "(Vaswani et al. 2017, 3.2)" in text
-
-
-def test_a_score_says_what_it_computes() -> None:
     text = describe("score", "additive")
     assert "w_vᵀ tanh(W_q q + W_k k)" in text
-    assert "Bahdanau et al. 2015" in text
     assert "  hidden  whole number above 0, or none; default none\n" in text
     assert "  logits  The score of every query with every key, (B, H, T_q, T_k).\n" in text
 
@@ -114,33 +108,21 @@ def section(text: str, heading: str) -> str:
     return re.sub(r"\n {3,}", " ", lines)
 
 
-@pytest.mark.parametrize(
-    ("part", "source", "lines"),
-    [
-        (
-            ("score", "listed"),
-            PLUGIN,
-            [
-                "q ⋆ k.",
-                "needed  whole number; required",
-                "rate    number at least 0 and below 1; default 0.5",
-                "side    left or right, or none; default none",
-                "switch  on or off; default on",
-                "inner   norm: batch(eps, momentum), layer(eps), none, rms(eps); default layer",
-                "Has to be given.",
-                "defined in own.py:10",
-            ],
-        ),
-        (("workload", "listed"), Path(TOY).read_text().replace('"toy"', '"listed"'), ["no parameters"]),
-    ],
-)
-def test_a_part_of_a_plugin_is_described(
-    part: tuple[str, str], source: str, lines: list[str], tmp_path: Path
-) -> None:
-    (tmp_path / "own.py").write_text(source)
-    done = ablate_here("list", *part, "--plugin", "own.py", cwd=tmp_path)
+def test_a_part_of_a_plugin_is_described(tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text(PLUGIN)
+    done = ablate_here("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert [line for line in lines if line not in done.stdout] == []
+    for line in (
+        "q ⋆ k.",
+        "needed  whole number; required",
+        "rate    number at least 0 and below 1; default 0.5",
+        "side    left or right, or none; default none",
+        "switch  on or off; default on",
+        "inner   norm: batch(eps, momentum), layer(eps), none, rms(eps); default layer",
+        "Has to be given.",
+        "defined in own.py:10",
+    ):
+        assert line in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -148,7 +130,6 @@ def test_a_part_of_a_plugin_is_described(
     [
         ("scor", None, r"unknown slot 'scor'; allowed: .*score.*Did you mean 'score'\?"),
         ("attention", None, r"Did you mean `ablate list mixer attention` or `ablate list cross attention`\?"),
-        ("rotary", None, r"Did you mean `ablate list position rope`\?"),
         ("score", "RoPE", r"unknown score 'RoPE'; allowed: .*Did you mean `ablate list position rope`\?"),
         ("score", "addditive", r"unknown score 'addditive'; allowed: .*Did you mean 'additive'\?"),
     ],
@@ -158,33 +139,10 @@ def test_what_is_not_registered_is_named(slot: str, name: str | None, message: s
         describe(slot, name)
 
 
-def test_kinds_of_values() -> None:
-    assert kind({}) == "anything"
-    assert kind({"type": "integer", "minimum": 1, "maximum": 5}) == "whole number at least 1 and at most 5"
-    mixer = fields(CATALOGUE.get("mixer", "attention").Config)  # type: ignore[attr-defined]
-    assert kind(mixer["value"]) == "value: full, low_rank(rank), shared_kv"
-
-
-@pytest.mark.parametrize(
-    ("source", "message"),
-    [
-        (
-            "import json\nraise ValueError('no')\n",
-            "own.py: fails when it is loaded: ValueError: no (own.py:2). Correct",
-        ),
-        ("def (:\n", "own.py: fails when it is loaded: SyntaxError: invalid syntax (own.py:1)"),
-        (
-            "from ablate import register\n\n\n@register('norm', 'layer')\nclass Own:\n    pass\n",
-            "components.norms.LayerNorm; choose another name (own.py:4)",
-        ),
-    ],
-)
 @pytest.mark.parametrize("command", ["list", "schema"])
-def test_a_plugin_that_fails_is_named_with_its_line(
-    command: str, source: str, message: str, tmp_path: Path
-) -> None:
-    (tmp_path / "own.py").write_text(source)
+def test_a_plugin_that_fails_is_named_with_its_line(command: str, tmp_path: Path) -> None:
+    (tmp_path / "own.py").write_text("import json\nraise ValueError('no')\n")
     done = ablate_here(command, "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 2
-    assert message in done.stderr
+    assert "own.py: fails when it is loaded: ValueError: no (own.py:2). Correct" in done.stderr
     assert "Traceback" not in done.stderr

@@ -35,6 +35,10 @@ def test_it_is_valid_and_compares_what_it_says_with_the_defaults(task: str, tmp_
 def test_every_setting_stands_there_with_its_meaning(tmp_path: Path) -> None:
     path = create(tmp_path / "mine", "recall")
     words = " ".join(path.read_text().replace("#", " ").split())
+    # What stands there commented out is what YAML reads without it.
+    data = read_document(path).data
+    assert "d_k" not in data["model"]["mixer"]
+    assert data["factors"] == {"model.position": ["none"], "model.mixer.score": ["additive"]}
     experiment = prepare(path)
     for section in ("model", "training"):
         for name, field in experiment.workload.schema()[section][0].model_fields.items():
@@ -42,14 +46,6 @@ def test_every_setting_stands_there_with_its_meaning(tmp_path: Path) -> None:
             assert " ".join(field.description.split()) in words
     assert "Peak learning rate. Default: 0.001." in words
     assert max(map(len, path.read_text().splitlines())) <= 110
-
-
-def test_without_its_optional_settings_it_means_the_same(tmp_path: Path) -> None:
-    """What stands there commented out is what YAML reads without it."""
-    data = read_document(create(tmp_path / "mine", "recall")).data
-    assert "d_k" not in data["model"]["mixer"]
-    assert data["placebo"] == "off"
-    assert data["factors"] == {"model.position": ["none"], "model.mixer.score": ["additive"]}
 
 
 def test_the_hints_in_comments_are_valid_too(tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 """`ablate.run` and `ablate.load`: a study as a dict, options by name."""
 
-import inspect
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +10,6 @@ from ruamel.yaml import YAML
 
 import ablate
 from ablate.base.errors import AblateError, StudyError
-from ablate.commands._results import Results
-from ablate.route.options import Options
 from ablate.study.prepare import prepare
 
 TOY_DICT: dict[str, Any] = {
@@ -36,13 +32,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_the_package_offers_its_names() -> None:
-    assert {"run", "load", "register"} <= set(dir(ablate))
-
-
 def test_a_study_may_be_a_dict(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
     results = ablate.run(TOY_DICT, jobs=0)
     assert results.folder == Path("results/toy")
+    assert repr(results).startswith("Results of results/toy\n")
+    assert len(repr(results)) < 1000
     (here / "toy.yaml").write_text(TOY_STUDY.replace(str(TOY), TOY.name))
     assert [c.id for c in prepare(here / "toy.yaml").cells()] == [
         c.id for c in prepare(here / "results/toy/study.yaml").cells()
@@ -74,14 +68,6 @@ def test_the_mistakes_of_a_dict_name_their_place_in_it(here: Path) -> None:
 
 
 def test_options_have_names(here: Path) -> None:
-    named = inspect.signature(ablate.run).parameters
-    options = {field.name: field.default for field in fields(Options)}
-    kinds = {name: parameter.kind for name, parameter in named.items()}
-    assert {name for name, kind in kinds.items() if kind is inspect.Parameter.KEYWORD_ONLY} == set(options)
-    assert all(f"    {name}: " in ablate.run.__doc__ or name == "sweep" for name in options)
-    assert {n: p.default for n, p in named.items() if n in options and n != "results"} == {
-        name: default for name, default in options.items() if name != "results"
-    }
     with pytest.raises(TypeError, match="workers"):
         ablate.run(TOY_DICT, workers=1)
     with pytest.raises(AblateError, match="jobs: must be a whole number; given -1; allowed: at least 0"):
@@ -94,15 +80,3 @@ def test_changes_may_be_a_dict_and_one_variant_a_word(here: Path) -> None:
     assert results.folder.name == "toy@model.width=5,seeds=0+2,only=model.noise=0.3"
     assert set(results.trials.seed) == {0, 2}
     assert set(results.trials.variant) == {"baseline", "model.noise=0.3"}
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    folder = tmp_path_factory.mktemp("made")
-    with_database(folder / "results/store")
-    return ablate.run(TOY_DICT | {"plugins": [TOY]}, results=folder / "results", jobs=0)
-
-
-def test_results_as_they_are_printed(made: Results) -> None:
-    assert repr(made).startswith(f"Results of {made.folder}\n")
-    assert len(repr(made)) < 1000

@@ -55,25 +55,6 @@ def test_no_file_of_a_run_or_a_sweep_holds_a_secret(write: Callable[..., Path], 
     assert_nowhere(results, ran, swept, shown)
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("tracking")
-@pytest.mark.parametrize(
-    "uri",
-    [
-        f"http://me:{SECRET}@127.0.0.1:9/x?api_key={SECRET}",
-        f"https://{SECRET}{SECRET}@127.0.0.1:9",
-        f"postgresql://me:{SECRET}@127.0.0.1:9/x?sslpassword={SECRET}",
-        f"mssql+pyodbc:///?odbc_connect=PWD%3D{SECRET}",
-    ],
-)
-def test_a_tracker_that_is_down(write: Callable[..., Path], tmp_path: Path, uri: str) -> None:
-    study, results = write(TOY_STUDY), tmp_path / "results"
-    ran = ablate("run", study, "--jobs", 0, "--seeds", 2, "--tracking-uri", uri, cwd=tmp_path)
-    assert ran.returncode == 0
-    assert "is not up to date" in ran.stdout
-    assert_nowhere(results, ran)
-
-
 @pytest.mark.parametrize(
     "option",
     [

@@ -1,45 +1,35 @@
 """`ablate show`: everything that is known of one trial, and a command that repeats it."""
 
-import io
 import json
-import re
 import shlex
-import subprocess
-import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import TOY_STUDY, ablate_here, with_database
-from rich.console import Console
+from harness import TOY_STUDY, ablate_here, ablate_without, stored
 from ruamel.yaml import YAML
 
 from ablate.base.errors import AblateError
-from ablate.commands.run import execute
 from ablate.commands.show import show
 from ablate.core.record import Record
 from ablate.records.store import Store
-from ablate.route.options import Options
 
 # A name that a shell would take apart, and a trial that fails.
-STUDY = (
+MADE = (
     TOY_STUDY.replace("seeds: 3", "seeds: 2")
     + 'variants: {"it\'s$HOME": {model.width: 5}}\ntraining: {fault: raise, fault_seed: 1}\n'
 )
 
 
+OPTIONS = {"jobs": 1}
+
+
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("show")
-    (folder / "study.yaml").write_text(STUDY)
-    with_database(folder / "results/store")
-    options = Options(results=folder / "results", jobs=1)
-    execute(folder / "study.yaml", options, Console(file=io.StringIO()))
-    return folder
+def folder(made: Path) -> Path:
+    return made
 
 
 def text(given: str, results: Path) -> str:
-    return show(given, results, lambda message: None)
+    return show(given, results, pytest.fail)
 
 
 def the_record(folder: Path, status: str, width: int = 4) -> dict[str, object]:
@@ -77,18 +67,6 @@ def test_it_shows_what_the_record_holds(folder: Path) -> None:
     assert "traceback" not in found
 
 
-@pytest.mark.slow
-def test_a_failed_trial_shows_why(folder: Path) -> None:
-    record = the_record(folder, "failed")
-    found = sections(text(str(record["id"]), folder / "results"))
-    (line,) = re.findall(r"reason: 'RuntimeError: the toy broke \(tests/toy\.py:(\d+)\)'", found["trial"])
-    first, place = found["traceback"].strip().splitlines()[:2]
-    assert first == "Traceback (most recent call last):"
-    assert place.endswith(f'toy.py", line {line}, in train')
-    assert found["traceback"].strip().endswith("RuntimeError: the toy broke")
-    assert "metrics" not in found
-
-
 def test_its_command_repeats_the_trial_and_no_other_variant(folder: Path) -> None:
     record = the_record(folder, "completed", width=5)
     (command,) = text(str(record["id"]), folder / "results").strip().splitlines()[-1:]
@@ -108,8 +86,8 @@ def test_its_command_repeats_the_trial_and_no_other_variant(folder: Path) -> Non
 
 
 def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(folder: Path) -> None:
-    ids = sorted(path.stem for path in (folder / "results/store/trials").glob("*.json"))
     results = folder / "results"
+    ids = sorted(stored(results))
     assert f"id: {ids[0]}" in text(ids[0][:-1].upper(), results)
     store = Store(results / "store")
     twin = ids[0][:-1] + ("0" if ids[0][-1] != "0" else "1")
@@ -126,7 +104,7 @@ def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(folder: Path)
 
 
 def test_what_is_no_id_is_refused_with_the_nearest(folder: Path) -> None:
-    trial = next((folder / "results/store/trials").glob("*.json")).stem
+    trial = min(stored(folder / "results"))
     for given, hint in (("zz", ""), ("", ""), ("results/toy", ""), (f"{trial[:7]}zz{trial[9:]}", trial)):
         with pytest.raises(
             AblateError, match=r"ID: matches no trial; given .*; allowed: an id of the 8"
@@ -135,31 +113,22 @@ def test_what_is_no_id_is_refused_with_the_nearest(folder: Path) -> None:
         assert not hint or f"Did you mean '{hint}'" in str(caught.value)
 
 
-def test_a_trial_that_no_study_refers_to(tmp_path: Path) -> None:
-    Store(tmp_path / "store").save(
-        Record("ab12ab12ab12ab12", {"a": {}}, 3, "completed", metrics={"loss": None})
-    )
+def test_a_trial_that_no_study_refers_to_and_what_it_printed_cannot_act_on_the_terminal(
+    tmp_path: Path,
+) -> None:
+    output = "\x1b[31mred\x1b[0m \x1b[2J\x07bell\ttab\n"
+    record = Record("ab12ab12ab12ab12", {"a": {}}, 3, "completed", metrics={"loss": None}, output=output)
+    Store(tmp_path / "store").save(record)
     found = sections(text("ab", tmp_path))
     assert found["studies"].strip() == "No study refers to this trial."
     assert found["metrics"].split() == ["loss:"]
+    assert found["output"].strip() == "red \\x07bell\ttab"
     assert not any(title.startswith("to repeat") for title in found)
 
 
-def test_what_a_trial_printed_cannot_act_on_the_terminal(tmp_path: Path) -> None:
-    output = "\x1b[31mred\x1b[0m \x1b[2J\x07bell\ttab\n"
-    Store(tmp_path / "store").save(Record("ab12ab12ab12ab12", {}, 0, "completed", output=output))
-    assert sections(text("ab12", tmp_path))["output"].strip() == "red \\x07bell\ttab"
-
-
 def test_on_the_command_line_without_torch_and_mlflow(folder: Path, tmp_path: Path) -> None:
-    trial = next((folder / "results/store/trials").glob("*.json")).stem
-    code = (
-        "import sys\nfrom ablate.cli import main\ntry: main(['show', sys.argv[1]])\nexcept SystemExit: pass\n"
-    )
-    code += "assert not {'torch', 'mlflow'} & set(sys.modules)\n"
-    call = [sys.executable, "-c", code, trial[:10]]
-    done = subprocess.run(call, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    trial = min(stored(folder / "results"))
+    done = ablate_without({"torch", "mlflow"}, "show", trial[:10], cwd=folder)
     assert f"id: {trial}" in done.stdout
     assert f"ablate run {Path('results/toy/study.yaml')} --only" in done.stdout
     done = ablate_here("show", "abc", cwd=tmp_path)
@@ -169,8 +138,8 @@ def test_on_the_command_line_without_torch_and_mlflow(folder: Path, tmp_path: Pa
     )
 
 
-def test_a_table_that_cannot_be_read_is_named(tmp_path: Path, write: Callable[..., Path]) -> None:
+def test_a_table_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     (tmp_path / "results/toy").mkdir(parents=True)
-    write("not parquet", "results/toy/trials.parquet")
+    (tmp_path / "results/toy/trials.parquet").write_text("not parquet")
     with pytest.raises(AblateError, match=r"toy/trials.parquet: cannot be read .*; restore it"):
         text("ab", tmp_path / "results")

@@ -1,22 +1,17 @@
 """`stress:` a grid of learning rates over which every variant is trained: what is trained, kept, shared and shown."""
 
-import io
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from harness import run_here
-from planned import print_plan
-from rich.console import Console
+from harness import clean_here, plan_here, report_here, stored
 
-from ablate.commands.clean import clean
-from ablate.commands.report import rebuild
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 from ablate.report.words import say
-from ablate.route.options import Options, Outcome
+from ablate.route.options import Outcome
 
 PLUGIN = Path(__file__).parents[1] / "rated.py"
 STUDY = f"""
@@ -31,14 +26,7 @@ GRID = "stress: {training.lr: [1e-1, 1e-3, 1e-2]}\n"
 Run = Callable[..., tuple[Outcome, str]]
 
 
-@pytest.fixture
-def run(tmp_path: Path, write: Callable[..., Path]) -> Run:
-    """Runs a study; returns the outcome and what was printed."""
-
-    def run(text: str = STUDY + GRID, **options: object) -> tuple[Outcome, str]:
-        return run_here(write(text), width=100, **options)
-
-    return run
+MADE = STUDY + GRID
 
 
 @pytest.fixture
@@ -46,12 +34,13 @@ def folder(tmp_path: Path) -> StudyFolder:
     return StudyFolder(tmp_path / "results", "rated")
 
 
-def ids(tmp_path: Path) -> set[str]:
-    return {path.stem for path in (tmp_path / "results/store/trials").glob("*.json")}
-
-
-def test_every_variant_is_trained_over_the_grid(run: Run, folder: StudyFolder, tmp_path: Path) -> None:
-    outcome, printed = run()
+def test_every_variant_is_trained_over_the_grid(
+    run: Run, folder: StudyFolder, write: Callable[..., Path]
+) -> None:
+    planned = plan_here(write(MADE))
+    assert say("plan.stress", "training.lr", ["0.001", "0.01", "0.1"], 12) in planned
+    assert "14 trials to train" in planned
+    outcome, printed = run(MADE)
     assert (outcome.trained, outcome.missing) == (6 + 8, 0)
     assert "model.limit=0.05 seed 1 at lr 0.1: diverged: too fast" in printed
     evidence = folder.evidence()
@@ -78,7 +67,7 @@ def test_every_variant_is_trained_over_the_grid(run: Run, folder: StudyFolder, t
     own = stress[stress.value == 0.01].set_index(["variant", "seed"]).id
     trials = evidence.trials[evidence.trials.variant != "placebo"].set_index(["variant", "seed"])
     assert own.sort_index().equals(trials.id.sort_index())
-    assert set(stress.id) | set(evidence.trials.id) == ids(tmp_path) == folder.ids()
+    assert set(stress.id) | set(evidence.trials.id) == stored(folder.results) == folder.ids()
     lost = stress[(stress.variant != "baseline") & (stress.value == 0.1)]
     assert set(lost.status) == {"diverged"}
     assert lost.test_loss.isna().all()
@@ -92,22 +81,19 @@ def test_every_variant_is_trained_over_the_grid(run: Run, folder: StudyFolder, t
     assert set(rows.variant) == {"model.limit=0.05"}  # a placebo has no grid
 
     for trial, place in zip(stress.id, zip(stress.variant, stress.seed, strict=True), strict=True):
-        assert f"rated: {place[0]}, seed {place[1]}" in show(trial, tmp_path / "results", print)
-    warned: list[str] = []
-    clean(tmp_path / "results", lambda: True, print, warned.append)
-    assert (ids(tmp_path), warned) == (folder.ids(), [])
-    outcome, printed = run()
-    assert outcome.trained == 0
+        assert f"rated: {place[0]}, seed {place[1]}" in show(trial, folder.results, print)
+    assert clean_here(folder.results)[1] == ""
+    assert stored(folder.results) == folder.ids()
+    assert run(MADE)[0].trained == 0
+    assert say("plan.cached") in plan_here(write(MADE))
 
 
 def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgotten(
-    run: Run, folder: StudyFolder, tmp_path: Path
+    run: Run, ran: Path, folder: StudyFolder, tmp_path: Path
 ) -> None:
-    run()
     before = folder.evidence()
-    store = tmp_path / "results/store"
-    store.rename(tmp_path / "elsewhere")
-    rebuild(folder.path, folder.results, Console(file=io.StringIO()))
+    store = (ran / "store").rename(tmp_path / "elsewhere")
+    report_here(folder.path)
     pd.testing.assert_frame_equal(folder.evidence().frames["stress"], before.frames["stress"])
     grid = set(before.frames["stress"].id) - set(before.trials.id)
     assert {cell.id for cell in folder.cells()} == set(before.trials.id) | grid
@@ -117,7 +103,7 @@ def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgo
         for seed in (0, 1)
         for lr in ("0.001", "0.1")
     }
-    (tmp_path / "elsewhere").rename(store)
+    store.rename(ran / "store")
     run(STUDY)
     after = folder.evidence()
     assert (after.frames, after.facts.features) == ({}, {})
@@ -126,7 +112,7 @@ def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgo
 
 
 @pytest.mark.slow
-def test_a_part_of_the_study_has_its_part_of_the_grid(run: Run, folder: StudyFolder, tmp_path: Path) -> None:
+def test_a_part_of_the_study_has_its_part_of_the_grid(run: Run, folder: StudyFolder) -> None:
     """And a run that goes on trains what is missing; a failed trial is tried again."""
     text = STUDY.replace("[0.05]", "[0.05], model.fails_at: [0.1]") + GRID
     outcome, printed = run(text, only=["model.limit=0.05"], seed=1)
@@ -142,19 +128,6 @@ def test_a_part_of_the_study_has_its_part_of_the_grid(run: Run, folder: StudyFol
     assert len(outcome.failed) == len(failed) == 2
     assert "model.fails_at=0.1 seed 0 at lr 0.1: RuntimeError: no such rate" in outcome.failed[0]
     assert run(text)[0].trained == 2
-
-
-def test_a_plan_counts_the_grid(run: Run, tmp_path: Path, write: Callable[..., Path]) -> None:
-    def planned() -> str:
-        console = Console(file=io.StringIO(), width=200)
-        print_plan(write(STUDY + GRID), Options(results=tmp_path / "results"), console)
-        return console.file.getvalue()  # type: ignore[attr-defined,no-any-return]
-
-    text = planned()
-    assert say("plan.stress", "training.lr", ["0.001", "0.01", "0.1"], 12) in text
-    assert "14 trials to train" in text
-    run()
-    assert say("plan.cached") in planned()
 
 
 def test_looks_take_the_grid_of_their_seeds_along(run: Run, folder: StudyFolder) -> None:
@@ -176,15 +149,7 @@ def test_the_grid_replaces_the_rate_that_a_search_has_chosen(run: Run, folder: S
     assert not set(evidence.frames["stress"].id) & set(evidence.trials.id)
     assert len(evidence.frames["stress"]) == 12
     sweep = over.replace(", untuned: off", "")
-    run(STUDY + GRID + f"search: {sweep}\n", sweep=True)
-    stress = StudyFolder(folder.results, "rated@sweep").evidence().frames["stress"]
+    outcome, _ = run(STUDY + GRID + f"search: {sweep}\n", sweep=True)
+    stress = StudyFolder.at(outcome.folder).evidence().frames["stress"]
     assert set(stress.variant) == {"baseline", "winner"}
     assert len(stress) == 12
-
-
-@pytest.mark.slow
-def test_results_are_those_of_any_number_of_jobs(run: Run, folder: StudyFolder, tmp_path: Path) -> None:
-    run()
-    alone = folder.evidence().frames["stress"]
-    run(results=tmp_path / "other", jobs=2)
-    pd.testing.assert_frame_equal(StudyFolder(tmp_path / "other", "rated").evidence().frames["stress"], alone)

@@ -1,22 +1,17 @@
 """What machines do to a sweep, really caused: kills at any moment, interruptions, a second driver."""
 
-import os
 import random
 import re
-import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import drivers
 import pandas as pd
 import pytest
 from drivers import records, wait_for, workers_of
-from searching import GRID, SWEEP, TIMES
-
-from ablate.features.search.table import table_of
-from ablate.records.folder import StudyFolder
+from searching import GRID, SWEEP, frame_at
 
 SLOWER = "training: {seconds: 0.15}\n"
 ADAPTIVE = SWEEP.replace("trials: 8", "trials: 12\n  sampler: {name: tpe, n_startup_trials: 4}\n  batch: 3")
@@ -24,15 +19,7 @@ PRUNED = ADAPTIVE.replace("batch: 3", "batch: 3\n  pruner: {name: median, n_star
 
 
 def start(study: Path, *options: object, jobs: int = 1) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "ablate", "sweep", str(study), "--jobs", str(jobs), *map(str, options)]
-    return subprocess.Popen(
-        command,
-        cwd=study.parent,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
+    return drivers.start(study, *options, command="sweep", jobs=jobs)
 
 
 def finish(driver: subprocess.Popen[str], code: int = 0) -> str:
@@ -40,12 +27,6 @@ def finish(driver: subprocess.Popen[str], code: int = 0) -> str:
     assert driver.returncode == code, stdout + stderr
     assert "Traceback" not in stdout + stderr
     return stdout
-
-
-def table(folder: Path, study: str = "peaks") -> pd.DataFrame:
-    searched = table_of(StudyFolder.at(folder / study).evidence())
-    assert searched is not None
-    return searched.trials.drop(columns=TIMES)
 
 
 def kill(driver: subprocess.Popen[str], folder: Path) -> None:
@@ -65,7 +46,7 @@ def whole(study: Path) -> pd.DataFrame:
     text = study.read_text()
     finish(start(at_once(study), "--results", "whole", jobs=2))
     study.write_text(text)
-    return table(study.parent / "whole")
+    return frame_at(study.parent / "whole/peaks")
 
 
 @pytest.mark.slow
@@ -85,31 +66,4 @@ def test_a_sweep_that_is_killed_again_and_again_at_any_moment(
         kept = records(study.parent)
     finish(start(at_once(study), jobs=2))
     assert kept.items() <= records(study.parent).items()
-    pd.testing.assert_frame_equal(table(study.parent / "results"), expected)
-
-
-@pytest.mark.slow
-def test_an_interruption_says_what_is_kept(write: Callable[..., Path]) -> None:
-    study = write(SWEEP + "training: {seconds: 1}\n")
-    driver = start(study)
-    wait_for(lambda: len(records(study.parent)) >= 2)
-    os.killpg(driver.pid, signal.SIGINT)
-    _, stderr = driver.communicate(timeout=60)
-    assert driver.returncode == 130
-    assert (
-        f"{len(records(study.parent))} trials are kept in results/store; run the same command to continue"
-        in stderr
-    )
-    assert "Traceback" not in stderr
-    assert "at most" in finish(start(at_once(study)))
-
-
-@pytest.mark.slow
-def test_a_second_driver_waits_and_finds_the_search_done(write: Callable[..., Path]) -> None:
-    study = write(ADAPTIVE + SLOWER)
-    expected = whole(study)
-    drivers = [start(study, jobs=jobs) for jobs in (1, 2)]
-    outputs = [driver.communicate(timeout=120) for driver in drivers]
-    assert [driver.returncode for driver in drivers] == [0, 0], outputs
-    assert any("waiting" in (out + error).lower() for out, error in outputs), outputs
-    pd.testing.assert_frame_equal(table(study.parent / "results"), expected)
+    pd.testing.assert_frame_equal(frame_at(study.parent / "results/peaks"), expected)

@@ -1,30 +1,22 @@
 """`tune:` from study to report: equal budgets on seeds that judge nothing, and what is judged afterwards."""
 
-import io
 import re
-import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pytest
-from harness import with_database
-from rich.console import Console
+from harness import clean_here, made_again_alone, stored
 from searching import PEAK_STUDY
+from searching import table_at as load
 
 import ablate
-from ablate.commands.clean import clean
-from ablate.commands.report import rebuild
-from ablate.commands.run import execute
-from ablate.features.search.table import SearchTable, table_of
-from ablate.records.folder import StudyFolder
-from ablate.route.options import Options, Outcome
+from ablate.route.options import Outcome
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 Run = Callable[..., tuple[Outcome, str]]
 
-TUNED = (
+MADE = TUNED = (
     PEAK_STUDY
     + """\
 variants:
@@ -42,48 +34,18 @@ SEARCHES = 4
 
 
 @pytest.fixture
-def run(tmp_path: Path, write: Callable[..., Path]) -> Run:
-    """Runs a study; returns the outcome and what was printed."""
-
-    def run(study: str = TUNED, **options: Any) -> tuple[Outcome, str]:
-        console = Console(file=io.StringIO(), width=200)
-        options = {"results": tmp_path / "results", "jobs": 0} | options
-        with_database(options["results"] / "store")
-        outcome = execute(write(study), Options(**options), console)
-        return outcome, console.file.getvalue()  # type: ignore[attr-defined]
-
-    return run
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The results of the study, run once."""
-    folder = tmp_path_factory.mktemp("made")
-    (folder / "study.yaml").write_text(TUNED)
-    with_database(folder / "results/store")
-    outcome = execute(
-        folder / "study.yaml", Options(results=folder / "results", jobs=0), Console(file=io.StringIO())
-    )
-    assert outcome.trained == SEARCHES * 5 * 2 + 2 * SEARCHES * 3
-    return folder / "results"
-
-
-@pytest.fixture
-def tuned(made: Path, tmp_path: Path) -> Path:
+def tuned(ran: Path) -> Path:
     """The folder of the study, to be changed; `run` goes on in it."""
-    shutil.copytree(made, tmp_path / "results")
-    return tmp_path / "results" / "peaks"
+    return ran / "peaks"
 
 
-def load(folder: Path) -> SearchTable:
-    searched = table_of(StudyFolder.at(folder).evidence())
-    assert searched is not None
-    return searched
-
-
-def test_every_variant_is_given_the_same(made: Path) -> None:
-    searched = load(made / "peaks")
+def test_every_variant_is_given_the_same_and_its_best_is_judged_on_seeds_that_never_tuned(
+    made: Path, tmp_path: Path
+) -> None:
+    folder = made / "results/peaks"
+    searched, results = load(folder), ablate.load(folder)
     table = searched.trials
+    assert len(stored(made / "results")) == SEARCHES * 5 * 2 + 2 * SEARCHES * 3
     assert set(table.variant) == {"baseline", "wide", "right", "placebo"}
     assert table.groupby("variant").size().unique().tolist() == [5]
     assert set(table.seeds) == {2}
@@ -92,10 +54,6 @@ def test_every_variant_is_given_the_same(made: Path) -> None:
     assert by_variant["wide"] == by_variant["right"] == by_variant["baseline"] != by_variant["placebo"]
     assert len(set(table.ids.explode())) == 4 * 5 * 2
 
-
-def test_what_is_judged_is_the_best_on_the_tuning_seeds_on_seeds_that_never_tuned(made: Path) -> None:
-    table = load(made / "peaks").trials
-    results = ablate.load(made / "peaks")
     for name, rows in table.groupby("variant"):
         (chosen,) = rows.index[rows.chosen == name]
         assert rows.score.idxmax() == chosen
@@ -103,15 +61,24 @@ def test_what_is_judged_is_the_best_on_the_tuning_seeds_on_seeds_that_never_tune
         assert set(judged.seed) == {0, 1, 2}
         (facts,) = [v for v in results.evidence.facts.variants if v.name == name]
         assert facts.tuned == {"peak": {"training.lr": f"{rows.loc[chosen, 'training.lr']:.12g}"}}
-    assert min(load(made / "peaks").facts.seeds) >= TUNING_SEEDS_FROM > max(results.trials.seed)
+    assert min(searched.facts.seeds) >= TUNING_SEEDS_FROM > max(results.trials.seed)
     assert not set(table.ids.explode()) & set(results.trials.id)
 
-
-def test_the_untuned_study_stands_beside_the_tuned_one(made: Path) -> None:
-    untuned, tuned = pd.read_parquet(made / "peaks/untuned.parquet"), ablate.load(made / "peaks").trials
+    untuned, tuned = pd.read_parquet(folder / "untuned.parquet"), results.trials
     assert len(untuned) == len(tuned) == 4 * 3
     assert untuned.score.mean() < tuned.score.mean()
     assert (tuned.score > -1.5).all(), "the learning rate that is given is far from the best"
+    made_again_alone(folder, tmp_path)
+
+
+def test_the_same_run_again_trains_nothing_and_clean_keeps_what_tuned(tuned: Path, run: Run) -> None:
+    run(TUNED)
+    outcome, printed = run(TUNED)
+    assert outcome.trained == 0
+    assert "Nothing to train" in printed
+    (tuned.parent / "store/studies/peaks.json").unlink()
+    said = f"{tuned.parent}/store: nothing to remove; all 64 trials belong to a study."
+    assert clean_here(tuned.parent) == (said, "")
 
 
 @pytest.mark.slow
@@ -128,51 +95,30 @@ def test_the_untuned_study_is_a_choice(tuned: Path, run: Run, tmp_path: Path) ->
     assert "wide untuned" not in printed
 
 
-def test_the_same_run_again_trains_nothing(tuned: Path, run: Run) -> None:
-    run()
-    outcome, printed = run()
-    assert outcome.trained == 0
-    assert "Nothing to train" in printed
-
-
-def test_the_report_is_made_again_from_the_folder_alone(made: Path, tmp_path: Path) -> None:
-    alone = tmp_path / "elsewhere" / "peaks"
-    shutil.copytree(made / "peaks", alone)
-    kept = {name: (alone / name).read_bytes() for name in ("report.html", "comparisons.csv")}
-    for name in ("report.html", "comparisons.csv"):
-        (alone / name).unlink()
-    rebuild(Path("peaks"), tmp_path / "elsewhere", Console(file=io.StringIO()))
-    assert {name: (alone / name).read_bytes() for name in kept} == kept
-
-
-def test_clean_keeps_what_tuned(tuned: Path) -> None:
-    (tuned.parent / "store/studies/peaks.json").unlink()
-    said: list[str] = []
-    clean(tuned.parent, lambda: True, said.append, said.append)
-    assert said == [f"{tuned.parent}/store: nothing to remove; all 64 trials belong to a study."]
-
-
 @pytest.mark.slow
 def test_more_seeds_judge_and_tune_nothing_anew(tuned: Path, run: Run) -> None:
-    outcome, _ = run(seeds=4)
+    outcome, _ = run(TUNED, seeds=4)
     assert outcome.trained == 2 * SEARCHES
     assert outcome.folder.name == "peaks@seeds=4"
     pd.testing.assert_frame_equal(load(outcome.folder).trials, load(tuned).trials)
+    # Trials of the same config and seed are one in the store, also with another set of variants.
+    fewer = TUNED.replace("  wide: {model.kind: wide}\n", "").replace("placebo: true\n", "")
+    assert run(fewer)[0].trained == 0
 
 
 @pytest.mark.slow
 def test_one_variant_and_one_seed_can_be_asked_for(run: Run) -> None:
-    outcome, printed = run(only=["wide"], seed=1)
+    outcome, printed = run(TUNED, only=["wide"], seed=1)
     # Two variants are tuned, and judged on one seed, both ways.
     assert outcome.trained == 2 * 5 * 2 + 2 * 2
     assert outcome.missing == 2 * 2
     assert set(load(outcome.folder).trials.variant) == {"baseline", "wide"}
     assert "4 of 6 trials have not been run" in printed
-    outcome, _ = run()
+    outcome, _ = run(TUNED)
     assert outcome.trained == SEARCHES * 5 * 2 + 2 * SEARCHES * 3 - 24
     assert set(load(outcome.folder).trials.variant) == {"baseline", "wide", "right", "placebo"}
     # A report of what is asked for again is beside that of all.
-    again, _ = run(only=["wide"])
+    again, _ = run(TUNED, only=["wide"])
     assert (again.folder.name, again.trained) == ("peaks@only=wide", 0)
     assert [len(load(each.folder).trials) for each in (outcome, again)] == [4 * 5, 2 * 5]
 
@@ -214,11 +160,3 @@ def test_a_failed_training_of_one_variant_leaves_nothing_to_judge_yet(run: Run) 
     assert all(name.startswith("right · setting") for name in outcome.failed)
     assert not (outcome.folder / "trials.parquet").exists()
     assert run(text)[0].trained == 8
-
-
-@pytest.mark.slow
-def test_the_tuning_of_one_study_serves_another_of_the_same_name_elsewhere(run: Run, tmp_path: Path) -> None:
-    """Trials of the same config and seed are one in the store, also with another set of variants."""
-    run(TUNED)
-    fewer = TUNED.replace("  wide: {model.kind: wide}\n", "").replace("placebo: true\n", "")
-    assert run(fewer)[0].trained == 0

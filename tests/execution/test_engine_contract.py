@@ -77,13 +77,6 @@ def test_an_exception_fails_one_trial_and_leaves_the_others(make, tmp_path):
     assert failed.attempts == 1
 
 
-def test_a_record_says_where_it_was_made_and_when(make, trials):
-    (record,) = run(make(), trials[:1])
-    assert record.environment["command"] == "a test"
-    assert {"commit", "dirty", "versions", "machine"} <= record.environment.keys()
-    assert record.started_at <= record.finished_at
-
-
 def test_an_engine_can_be_used_again(make, trials):
     engine, heard = make(), []
     for trial in trials[:3]:

@@ -83,12 +83,6 @@ def lines(total: int, failing: int | None = None) -> list[str]:
     return console.file.getvalue().splitlines()
 
 
-def test_a_small_run_has_a_line_for_each_trial():
-    first, *found = lines(9)
-    assert first == "toy: 9 trials to train on 2 workers."
-    assert [line.partition(" ")[0] for line in found] == [f"[{done}/9]" for done in range(1, 10)]
-
-
 def test_a_large_run_has_few_lines_and_names_every_failure():
     _, *found = lines(1000, failing=503)
     assert len(found) <= MOST_LINES + 2

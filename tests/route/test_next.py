@@ -59,22 +59,18 @@ def test_what_is_open_gets_the_seeds_that_would_settle_it(results: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("values", "facts"),
+    ("values", "facts", "name"),
     [
-        (HOPELESS, {}),
-        (DECIDED, {"differs": ["seeds=4"]}),
-        (DECIDED, {"source": ""}),
-        (DECIDED, {"source": "gone"}),
+        (HOPELESS, {}, "x"),
+        (DECIDED, {"differs": ["seeds=4"]}, "x"),
+        (DECIDED, {"source": "gone"}, "x"),
+        (DECIDED, {}, "x@confirm"),
     ],
 )
 def test_nothing_is_advised_where_it_would_not_help(
-    results: Path, values: dict[str, list[float]], facts: dict[str, object]
+    results: Path, values: dict[str, list[float]], facts: dict[str, object], name: str
 ) -> None:
-    assert len(lines(folder(results, values, **facts))) == 2
-
-
-def test_a_confirmation_is_not_to_be_confirmed_again(results: Path) -> None:
-    assert len(lines(folder(results, DECIDED, "x@confirm"))) == 2
+    assert len(lines(folder(results, values, name, **facts))) == 2
 
 
 def test_an_answer_is_a_line_whatever_a_label_says_and_damage_is_shown(results: Path) -> None:

@@ -14,15 +14,13 @@ from ablate.base.errors import StudyError
 from ablate.core.facts import Evidence
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Options
-from ablate.route.place import place, source_of
-from ablate.route.place import refuse_another as refuse
+from ablate.route.place import place, refuse_another, source_of
 from ablate.study.document import read_document
 from ablate.study.prepare import prepare
 
 
-def refuse_another(path: Path, results: Path, name: str) -> None:
-    experiment = prepare(path)
-    refuse(experiment.reporting(name, []), results)
+def refuse(path: Path, results: Path, name: str = "toy") -> None:
+    refuse_another(prepare(path).reporting(name, []), results)
 
 
 EVIDENCE = made({"baseline": [0.5, 0.6], "a": [0.5, 0.7]})
@@ -49,14 +47,11 @@ def at(path: Path, results: Path = Path("results"), **options: object) -> tuple[
     [
         ({}, "toy", []),
         ({"sweep": True, "fresh": True, "jobs": 0}, "toy", []),
-        ({"seeds": 3, "sets": ["seeds.count=3", "name=toy"]}, "toy", []),
-        ({"seeds": (2, 0, 1)}, "toy", []),
-        ({"sets": ["factors.model.effect=[0.2]"]}, "toy", []),
+        ({"seeds": (2, 0, 1), "sets": ["factors.model.effect=[0.2]", "name=toy"]}, "toy", []),
         ({"sets": ["name=other"]}, "other", []),
         ({"seeds": 2}, "toy@seeds=2", ["seeds=2"]),
         ({"seeds": (7, 0, 3)}, "toy@seeds=0+3+7", ["seeds=0+3+7"]),
         ({"seeds": (2,)}, "toy@seeds=2-3a9bf8", ["seeds=[2]"]),
-        ({"sets": ["seeds=[2]"]}, "toy@seeds=2-3a9bf8", ["seeds=[2]"]),
         ({"confirm": True}, "toy@confirm", []),
         ({"confirm": True, "seeds": 4}, "toy@confirm,seeds=4", ["seeds=4"]),
         (
@@ -92,11 +87,11 @@ def test_a_study_that_was_moved_copied_or_resolved_is_the_same(
     folder = StudyFolder(results, "toy")
     report(folder, source=source_of(toy_study, folder))
     assert folder.facts().source == "../../study.yaml"
-    refuse_another(toy_study, results, "toy")
-    refuse_another(write("# A comment.\n" + TOY_STUDY, "copy.yaml"), results, "toy")
+    refuse(toy_study, results)
+    refuse(write("# A comment.\n" + TOY_STUDY, "copy.yaml"), results)
     other = write(TOY_STUDY.replace("[0.2]", "[0.4]"), "other.yaml")
     with pytest.raises(StudyError, match="another study"):
-        refuse_another(other, results, "toy")
+        refuse(other, results)
     for name in ("toy", "toy@seeds=2", "toy@confirm"):
         own = StudyFolder(results, name)
         own.path.mkdir(exist_ok=True)
@@ -104,10 +99,10 @@ def test_a_study_that_was_moved_copied_or_resolved_is_the_same(
         report(own, source="../../study.yaml")
     for name in ("toy", "toy@seeds=2", "toy@confirm"):
         resolved = StudyFolder(results, name).study_file
-        refuse_another(resolved, results, name)
+        refuse(resolved, results, name)
         assert source_of(resolved, StudyFolder(results, name)) == "../../study.yaml"
     assert source_of(folder.study_file, StudyFolder(results, "toy@seeds=2")) == "../../study.yaml"
     with pytest.raises(StudyError, match=r"results/toy reports .*study.yaml"):
-        refuse_another(other, results, "toy@confirm")
+        refuse(other, results, "toy@confirm")
     toy_study.unlink()
-    refuse_another(other, results, "toy")
+    refuse(other, results)

@@ -8,9 +8,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import pytest
 from drivers import records, start, wait_for
-from harness import TOY_STUDY, ablate, with_database
+from harness import TOY_STUDY, run_here
 from rich.console import Console
 
 from ablate.records.folder import StudyFolder
@@ -26,10 +25,7 @@ def verdicts(folder: Path) -> str:
 def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
     write: Callable[..., Path], tmp_path: Path
 ) -> None:
-    study = write(STUDY)
-    with_database(tmp_path / "results/store")
-    found = ablate("run", study, "--jobs", "0", cwd=tmp_path)
-    assert found.returncode == 0, found.stderr
+    run_here(write(STUDY))
     folder = StudyFolder(tmp_path / "results", "toy")
     facts = folder.facts()
     assert facts.looks == [2, 4, 6]
@@ -45,7 +41,6 @@ def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
 
     other = tmp_path / "killed"
     other.mkdir()
-    with_database(other / "results/store")
     slow = other / "study.yaml"
     slow.write_text(STUDY + "training: {seconds: 0.1}\n")
     driver = start(slow)
@@ -55,30 +50,8 @@ def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
         os.killpg(driver.pid, signal.SIGKILL)
         driver.communicate()
     kept = records(other)
-    done = ablate("run", slow, cwd=other)
-    assert done.returncode == 0, done.stderr
+    run_here(slow)
     assert verdicts(other) == verdicts(tmp_path)
     now = records(other)
     assert len(now) == len(records(tmp_path))
     assert kept.items() <= now.items()
-
-
-@pytest.mark.parametrize(
-    ("seeds", "said"),
-    [
-        ("{min: 5, max: 12}", "seeds: has a max, 12, that is no further multiple of its min"),
-        ("{min: 5, max: 5}", "seeds: has a max, 5, that is no further multiple of its min"),
-        ("{min: 1, max: 5}", "seeds.min: must be greater than or equal to 2"),
-        ("{min: 5}", "seeds.max: is required"),
-        ("{min: 5, max: 10, count: 3}", "seeds.count: unknown key"),
-        ("{min: 5, max: ten}", "seeds.max: must be a whole number"),
-        ("{min: 5000, max: 15000}", "reach the seeds from 10000 on"),
-    ],
-)
-def test_looks_that_are_none(write: Callable[..., Path], seeds: str, said: str) -> None:
-    from ablate.base.errors import StudyError
-    from ablate.study.prepare import prepare
-
-    with pytest.raises(StudyError, match=":9: seeds") as error:
-        prepare(write(TOY_STUDY.replace("seeds: 3", f"seeds: {seeds}")))
-    assert said in str(error.value), error.value

@@ -11,7 +11,6 @@ import pytest
 from harness import ablate, with_database
 from searching import PEAK_STUDY, prepared, train
 
-from ablate.base.errors import StudyError
 from ablate.core.events import FixedPlan
 from ablate.core.record import Record
 from ablate.features.path import PathFeature
@@ -119,26 +118,3 @@ def test_a_run_trains_and_reports_the_path(write: Callable[..., Path], tmp_path:
         assert f"{trained} trials to train" in done.stdout or not trained
     text = (tmp_path / "results/peaks/report.md").read_text()
     assert "step 2 of the path to top takes model.kind" in text
-
-
-@pytest.mark.parametrize(
-    ("change", "line", "rule"),
-    [
-        (("to: top", "to: tp"), 8, "is no variant that is named under `variants:`"),
-        (("to: top", "to: other"), 8, "changes one path only"),
-        (("to: top, ", ""), 8, "is required"),
-        (("claims:", "factors: {model.x: [0.1]}\nclaims:"), 10, "have no part in a path"),
-        (
-            ("task: {name: peak}", "tasks: [{name: peak}, {name: valley}]"),
-            4,
-            "are several, and a path is chosen on one",
-        ),
-    ],
-)
-def test_a_path_that_leads_nowhere(
-    write: Callable[..., Path], change: tuple[str, str], line: int, rule: str
-) -> None:
-    with pytest.raises(StudyError) as caught:
-        prepared(write(PATH.replace(*change)))
-    problem = caught.value.problems[0]
-    assert (problem.line, rule in problem.rule) == (line, True), problem

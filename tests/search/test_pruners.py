@@ -10,7 +10,6 @@ from pydantic import ValidationError
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
-from ablate.report.parts import describe
 from ablate.search.parts import check_pruner, quiet
 
 CATALOGUE.load_package("search")
@@ -117,11 +116,3 @@ def test_defaults_are_those_of_optuna(name: str, recwarn: pytest.WarningsRecorde
         expected = OPTUNA.get(name) or others[name]()
     assert vars(part(name, **GIVEN.get(name, {})).make()) == vars(expected)
     assert not recwarn.list
-
-
-@pytest.mark.parametrize("name", [*PRUNERS, "none"])
-def test_a_pruner_can_be_looked_up(name: str) -> None:
-    text = describe("pruner", name)
-    assert text.startswith(f"pruner {name}\n")
-    for field in CATALOGUE.get("pruner", name).Config.model_fields.keys() - {"name"}:  # type: ignore[attr-defined]
-        assert f"  {field} " in text

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,7 +11,6 @@ from scipy.stats import wilcoxon
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, drive, prepared, search_of, train
 
 from ablate.core.record import Record
-from ablate.core.trial import Cell
 from ablate.features.search.search import Search
 from ablate.features.search.table import SearchTable, tabulated
 from ablate.study.experiment import Experiment
@@ -42,11 +42,16 @@ def frame_of(search: Search) -> pd.DataFrame:
     return table(search).trials.drop(columns=TIMES)
 
 
+def finished(experiment: Experiment, stream: str = "", **options: Any) -> Search:
+    """A search that has come to its end."""
+    search = search_of(experiment, stream)
+    drive(search, experiment, {}, **options)
+    return search
+
+
 def score(experiment: Experiment, name: str) -> float:
     """The best value that a search finds, without noise."""
-    search = search_of(experiment, name)
-    drive(search, experiment, {})
-    found = table(search)
+    found = table(finished(experiment, name))
     return float(found.trials.loc[found.best("baseline", "")[0], "score"])
 
 
@@ -61,13 +66,10 @@ def test_tpe_beats_random_at_equal_budget(write: Callable[..., Path]) -> None:
 
 
 def test_a_grid_has_every_point_once(write: Callable[..., Path]) -> None:
-    experiment = prepared(write(GRID))
-    search = search_of(experiment)
-    assert drive(search, experiment, {}) == 18
-    frame = frame_of(search)
-    points = frame[["model.kind", "model.x", "model.heads"]].fillna(-1)
-    assert len(points) == len(points.drop_duplicates()) == 9
-    assert set(map(tuple, points.to_numpy().tolist())) == {
+    frame = frame_of(finished(prepared(write(GRID))))
+    points = frame[["model.kind", "model.x", "model.heads"]].fillna(-1).to_numpy().tolist()
+    assert (frame.seeds.sum(), len(points)) == (18, 9)
+    assert set(map(tuple, points)) == {
         *(("plain", x, -1.0) for x in (0.0, 0.2, 0.4)),
         *(("wide", x, heads) for x in (0.0, 0.2, 0.4) for heads in (2.0, 3.0)),
     }
@@ -111,45 +113,22 @@ def test_a_search_that_is_killed_at_any_training_finds_the_same(
         pd.testing.assert_frame_equal(killed_and_resumed(experiment, moment), expected, obj=f"at {moment}")
 
 
-@pytest.mark.parametrize("study", [MIXED, PRUNED])
-def test_the_order_in_which_a_batch_is_trained_does_not_matter(
-    write: Callable[..., Path], study: str
-) -> None:
-    experiment = prepared(write(PEAK_STUDY + study))
-    one, other = search_of(experiment), search_of(experiment)
-    drive(one, experiment, {})
-    drive(other, experiment, {}, order=list[Cell].reverse)
-    pd.testing.assert_frame_equal(frame_of(one), frame_of(other))
-
-
-def test_a_finished_record_is_cut_where_its_training_would_have_been_ended(
+def test_a_finished_record_is_cut_where_its_training_would_have_been_ended_and_trained_on_where_it_would_not(
     write: Callable[..., Path],
 ) -> None:
-    experiment = prepared(write(PEAK_STUDY + PRUNED))
-    whole: dict[str, Record] = {}
-    unpruned = search_of(prepared(write(PEAK_STUDY + MIXED)))
-    drive(unpruned, experiment, whole)
-    search, live = search_of(experiment), search_of(experiment)
-    drive(search, experiment, whole)
-    drive(live, experiment, {})
-    found = frame_of(search)
-    pd.testing.assert_frame_equal(found, frame_of(live))
-    pruned = found[found.status == "pruned"]
-    assert {"pruned", "completed"} == set(found.status)
-    assert pruned.reason.str.match(r"pruned after step [1-4]").all()
-    assert (pruned.seeds == 1).all()
-
-
-def test_a_record_that_another_search_ended_early_is_trained_on(write: Callable[..., Path]) -> None:
-    experiment = prepared(write(PEAK_STUDY + PRUNED))
-    records: dict[str, Record] = {}
-    drive(search_of(experiment), experiment, records)
-    assert {"pruned", "completed"} == {record.status for record in records.values()}
-    unpruned = prepared(write(PEAK_STUDY + MIXED))
-    one, other = search_of(unpruned), search_of(unpruned)
-    drive(one, unpruned, records)
-    drive(other, unpruned, {})
-    pd.testing.assert_frame_equal(frame_of(one), frame_of(other))
+    pruning, whole = prepared(write(PEAK_STUDY + PRUNED)), prepared(write(PEAK_STUDY + MIXED))
+    for experiment, other in ((pruning, whole), (whole, pruning)):
+        records: dict[str, Record] = {}
+        drive(search_of(other), other, records)
+        assert ("pruned" in {record.status for record in records.values()}) == (other is pruning)
+        search = search_of(experiment)
+        drive(search, experiment, records)
+        found = frame_of(search)
+        pd.testing.assert_frame_equal(found, frame_of(finished(experiment)))
+        pruned = found[found.status == "pruned"]
+        assert bool(len(pruned)) == (experiment is pruning)
+        assert pruned.reason.str.match(r"pruned after step [1-4]").all()
+        assert (pruned.seeds == 1).all()
 
 
 def test_a_failed_trial_ends_its_search_after_its_batch_and_goes_on_once_it_is_mended(
@@ -190,15 +169,13 @@ def test_a_larger_budget_goes_on_and_another_batch_of_random_settings_changes_no
     write: Callable[..., Path],
 ) -> None:
     path = write(PEAK_STUDY + MIXED)
-    found = []
-    for sets in ({"search__trials": 7}, {}, {"search__sampler": "random"}):
-        search = search_of(prepared(path, **sets))
-        drive(search, prepared(path, **sets), {})
-        found.append(frame_of(search)["model.x"])
-    pd.testing.assert_series_equal(found[0], found[1][:7])
-    search = search_of(experiment := prepared(path, search__sampler="random", search__batch=5))
-    drive(search, experiment, {})
-    pd.testing.assert_series_equal(found[2], frame_of(search)["model.x"])
+
+    def found(**sets: Any) -> pd.Series:
+        return frame_of(finished(prepared(path, **sets)))["model.x"]
+
+    pd.testing.assert_series_equal(found(search__trials=7), found()[:7])
+    random = {"search__sampler": "random"}
+    pd.testing.assert_series_equal(found(**random), found(**random, search__batch=5))
 
 
 def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write: Callable[..., Path]) -> None:
@@ -216,10 +193,7 @@ def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write: Callable[
 
 def test_settings_that_cannot_be_built_are_listed_with_the_reason(write: Callable[..., Path]) -> None:
     text = f"{PEAK_STUDY}search: {{over: {{model.heads: {{int: [5, 8]}}}}, sampler: grid, seeds: 1}}\n"
-    experiment = prepared(write(text))
-    search = search_of(experiment)
-    assert drive(search, experiment, {}) == 3
-    frame = frame_of(search)
+    frame = frame_of(finished(prepared(write(text))))
     assert list(frame.status) == ["completed", "completed", "invalid", "completed"]
     assert "must not be seven" in frame.reason[2]
     assert np.isnan(frame.score[2])
@@ -234,10 +208,7 @@ FAULTY = (
 def test_diverged_settings_have_the_value_of_guessing_and_are_told_as_such(
     write: Callable[..., Path],
 ) -> None:
-    experiment = prepared(write(FAULTY.replace("FAULT", "diverge")))
-    search = search_of(experiment)
-    drive(search, experiment, {})
-    frame = frame_of(search)
+    frame = frame_of(finished(prepared(write(FAULTY.replace("FAULT", "diverge")))))
     diverged = frame[frame.status == "diverged"]
     assert 0 < len(diverged) < 12 == len(frame)
     assert (diverged["model.x"] >= 0).all()
@@ -247,26 +218,18 @@ def test_diverged_settings_have_the_value_of_guessing_and_are_told_as_such(
     assert diverged.score.tolist() == pytest.approx([np.mean(values) for values in diverged["values"]])
 
 
-def test_every_trial_is_a_row_whatever_becomes_of_it(write: Callable[..., Path]) -> None:
-    experiment = prepared(write(FAULTY.replace("FAULT", "diverge")), search__objectives="[loss]")
-    search = search_of(experiment)
-    drive(search, experiment, {})
-    frame = frame_of(search)
-    assert list(frame.number) == list(range(12))
-    # No guess is known of the loss: the worst there is, which never wins.
-    assert set(frame[frame.status == "diverged"].loss) == {np.inf}
-    assert set(frame.status) == {"completed", "diverged"}
-
-
 @pytest.mark.parametrize("sampler", ["tpe", "gp", "cmaes", "nsga2"])
-def test_samplers_bear_worst_values(write: Callable[..., Path], sampler: str) -> None:
+def test_samplers_bear_worst_values_and_every_trial_is_a_row(
+    write: Callable[..., Path], sampler: str
+) -> None:
     text = SWEEP.replace("trials: 8", "trials: 20").replace("seeds: 2", "seeds: 1")
     text += "training: {fault: diverge, above: 0.0}\n"
     experiment = prepared(write(text), search__objectives="[loss]", search__sampler=sampler)
-    search = search_of(experiment)
-    drive(search, experiment, {})
-    frame = frame_of(search)
+    frame = frame_of(finished(experiment))
+    assert list(frame.number) == list(range(20))
     assert set(frame.status) == {"completed", "diverged"}
+    # No guess is known of the loss: the worst there is, which never wins.
+    assert set(frame[frame.status == "diverged"].loss) == {np.inf}
     assert np.isfinite(frame.loss).any()
 
 

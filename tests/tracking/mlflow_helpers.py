@@ -5,15 +5,17 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from made_evidence import study as made
 
 from ablate.core.events import Finished
-from ablate.core.facts import Evidence, Facts, VariantFacts
+from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.record import Curve, Record
 from ablate.core.trial import Cell, Trial
 from ablate.records.folder import CLAIM_COLUMNS, StudyFolder
@@ -75,36 +77,17 @@ def report(
     every = [*(event.cell for event in events), *cells]
     folder.begin(STUDY.format(name=study, seeds=seeds), every)
     names = dict.fromkeys(event.cell.variant for event in events)
-    facts = Facts(
+    facts = replace(
+        made({name: [0.5] for name in names or ["baseline"]}).facts,
         study=study,
         question="Why?",
-        notes="",
-        metric="accuracy",
-        column="accuracy",
-        at="last",
-        margin=None,
-        design="one_factor",
-        seeds=[0],
-        tasks=[],
         variants=[VariantFacts(name, {"model.norm": "layer"}, {}) for name in names],
-        factors={},
-        claims=[],
         environment={"commit": "c0ffee", "dirty": True, "command": "ablate run study.yaml --seeds 2"},
     )
-    rows = [
-        {
-            "id": e.cell.id,
-            "variant": e.cell.variant,
-            "task": e.cell.task,
-            "seed": e.cell.seed,
-            "status": "completed",
-        }
-        for e in events
-    ]
+    rows = [(e.cell.id, e.cell.variant, e.cell.task, e.cell.seed, "completed") for e in events]
+    trials = pd.DataFrame(rows, columns=["id", "variant", "task", "seed", "status"])
     curves = pd.DataFrame({"id": [], "step": [], "metric": [], "value": []})
-    folder.save_evidence(
-        Evidence(facts, pd.DataFrame(rows, columns=["id", "variant", "task", "seed", "status"]), curves)
-    )
+    folder.save_evidence(Evidence(facts, trials, curves))
     judged = [{"variant": f"v{n}", "verdict": word, "exploratory": False} for n, word in enumerate(verdicts)]
     comparisons = pd.DataFrame([*judged, {"variant": "beside", "verdict": "better", "exploratory": True}])
     claims = pd.DataFrame(columns=list(CLAIM_COLUMNS))

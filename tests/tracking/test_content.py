@@ -15,7 +15,6 @@ from ablate.tracking.content import (
     cleaned,
     content_of,
     cut,
-    flattened,
     milliseconds,
     run_names,
 )
@@ -27,28 +26,6 @@ def content(event: Finished, name: str = "run") -> Content:
     return content_of(name, event.cell, event.record)
 
 
-def test_parameters_are_the_flattened_config_with_parts_under_their_own_path():
-    params = content(tracked("model.norm=batch", 3)).params
-    assert params == {
-        "task": "recall",
-        "task.seq_len": "5",
-        "model.d_model": "32",
-        "model.mixer": "attention",
-        "model.mixer.value": "low_rank",
-        "model.mixer.value.rank": "8",
-        "model.norm": "layer",
-        "training.lr": "0.003",
-        "training.clip_norm": "null",
-        "variant": "model.norm=batch",
-        "seed": "3",
-    }
-    assert flattened({"name": "x", "a": {"b": [1, "c"], "d": True}}) == {
-        "name": "x",
-        "a.b": '[1, "c"]',
-        "a.d": "true",
-    }
-
-
 def test_names_sort_by_task_where_there_are_several_then_variant_then_seed():
     cells = [tracked(variant, seed).cell for variant in ("baseline", "model.norm=batch") for seed in (2, 11)]
     names = run_names({cell.id: cell for cell in [*cells, tracked("baseline", 3, "copy").cell]})
@@ -58,7 +35,11 @@ def test_names_sort_by_task_where_there_are_several_then_variant_then_seed():
 
 
 def test_curves_have_a_group_of_their_own_and_final_metrics_stand_at_step_0():
-    points = content(tracked("baseline", 0)).points
+    size = {"parameters": 1234, "flops": 10, "training_flops": 30}
+    points = content(tracked("baseline", 0, environment=size)).points
+    assert {key: (value, step) for key, value, _, step in points if key in size} == {
+        key: (float(number), 0) for key, number in size.items()
+    }
     _, times, steps = zip(*(point[1:] for point in points if point[0] == "Curves/accuracy"), strict=True)
     assert list(steps) == [100, 200, 300, 400, 500]
     assert list(times) == sorted(set(times))
@@ -66,14 +47,6 @@ def test_curves_have_a_group_of_their_own_and_final_metrics_stand_at_step_0():
     assert final == [(0.75, milliseconds("2026-01-02T03:04:15+00:00"), 0)]
     assert [(value, step) for key, value, _, step in points if key == "accuracy/far"] == [(0.5, 0)]
     assert not [key for key, *_ in points if key == "unknown"]
-
-
-def test_parameters_and_flops_are_among_the_metrics():
-    size = {"parameters": 1234, "flops": 10, "training_flops": 30}
-    points = content(tracked("baseline", 0, environment=size)).points
-    assert {key: (value, step) for key, value, _, step in points if key in size} == {
-        key: (float(number), 0) for key, number in size.items()
-    }
 
 
 def test_what_is_not_finite_is_nan_on_a_curve_and_absent_among_the_final_metrics():
@@ -97,22 +70,6 @@ def test_the_digest_follows_the_content_and_nothing_else():
         assert other.digest != digest
 
 
-def test_a_failed_trial_shows_its_traceback_and_output():
-    run = tracked(
-        "baseline",
-        0,
-        status="failed",
-        reason="ValueError: no",
-        error="Traceback …\nValueError: no",
-        output="hi",
-    )
-    shown = content(run)
-    assert shown.status == "FAILED"
-    assert shown.texts == {"traceback.txt": "Traceback …\nValueError: no", "output.txt": "hi"}
-    assert shown.tags["reason"] == "ValueError: no"
-    assert "Traceback …" in shown.tags["mlflow.note.content"]
-
-
 @given(st.text(max_size=300))
 @settings(deadline=None)
 def test_any_name_is_made_one_that_mlflow_takes(name):
@@ -127,9 +84,6 @@ def test_any_name_is_made_one_that_mlflow_takes(name):
 def test_cut_text_fits(text, limit):
     assert len(cut(text, limit)) <= limit
     assert cut(text, limit) == text or cut(text, limit).endswith("\n…")
-
-
-def test_long_parameters_are_cut():
     assert len(cleaned({"notes": "x" * 10_000}, MAX_PARAM)["notes"]) == MAX_PARAM
 
 

@@ -143,12 +143,11 @@ def test_a_database_of_a_later_version_is_left_as_it_is(results):
     assert not list(path.parent.glob("*corrupt*"))
 
 
-@pytest.mark.parametrize("damage", ["text", "cut_short"])
-def test_a_damaged_database_of_the_users_own_is_left_as_it_is(results, tmp_path, damage):
+def test_a_damaged_database_of_the_users_own_is_left_as_it_is(results, tmp_path):
     path = tmp_path / "own" / "mlflow.db"
     path.parent.mkdir()
     shutil.copy(results / "store" / "mlflow.db", path)
-    DAMAGES[damage](path)
+    DAMAGES["cut_short"](path)
     before, folder = path.read_bytes(), report(results, tracked("baseline", 0))
     with pytest.raises(Exception, match=r"not a database|malformed"):
         synced(folder, f"sqlite:///{path}")
@@ -167,12 +166,3 @@ def test_a_database_that_is_locked_is_left_for_later(results, journal):
             synced(folder)
     synced(folder)
     assert shown(results) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
-
-
-def test_a_driver_imports_no_mlflow():
-    code = """
-import sys, ablate.tracking.tracker, ablate.tracking.tracker
-print([name for name in ("mlflow", "pandas", "torch", "sqlalchemy") if name in sys.modules])
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"

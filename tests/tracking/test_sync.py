@@ -8,18 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from filelock import FileLock
-from mlflow_helpers import (
-    NOLOAD,
-    cell_of,
-    query,
-    report,
-    shown,
-    snapshot,
-    synced,
-    told,
-    track,
-    tracked,
-)
+from harness import with_database
+from mlflow_helpers import NOLOAD, cell_of, query, report, shown, snapshot, synced, told, track, tracked
 
 from ablate.base.errors import StoreError
 from ablate.core.record import Curve
@@ -34,8 +24,8 @@ DONE = [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
 # Brings a study into MLflow until it is killed.
 SYNC = """
 import sys
-sys.path.insert(0, sys.argv[1])
 from pathlib import Path
+sys.path[:0] = [sys.argv[1], str(Path(sys.argv[1]).parent)]
 from mlflow_helpers import synced
 from ablate.records.folder import StudyFolder
 synced(StudyFolder(Path(sys.argv[2]), sys.argv[3]), status=sys.argv[4])
@@ -78,23 +68,18 @@ def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(result
     assert {"params.`variant`", "metrics.`accuracy`", "metrics.`parameters`"} <= set(view["selectedColumns"])
 
 
-def test_writing_again_changes_nothing_but_the_time_of_the_parent(results):
-    runs = [tracked("baseline", 0), tracked("model.norm=batch", 0)]
-    track(results, *runs)
-    trials, everything = snapshot(results, parent=False), told(results)
-    track(results, *runs)
-    assert snapshot(results, parent=False) == trials
-    assert told(results) == everything
-    assert len(shown(results)) == 3
-
-
-def test_a_database_that_is_gone_is_built_again_the_same(results, empty_database):
+def test_writing_again_changes_nothing_and_a_database_that_is_gone_is_built_again_the_same(results):
     runs = [tracked("baseline", 0, output="printed"), tracked("model.norm=batch", 0, task="copy")]
-    folder = track(results, *runs, cells=[cell_of("baseline", 1, "recall", "planned")])
-    everything, written = snapshot(results), told(results)
+    cells = [cell_of("baseline", 1, "recall", "planned")]
+    folder = track(results, *runs, cells=cells)
+    trials, everything, written = snapshot(results, parent=False), snapshot(results), told(results)
     synced(folder)
     assert snapshot(results) == everything
-    shutil.copy(empty_database, results / "store" / "mlflow.db")
+    track(results, *runs, cells=cells)  # another time of the parent
+    assert snapshot(results, parent=False) == trials
+    assert (told(results), len(shown(results))) == (written, 3)
+    (results / "store" / "mlflow.db").unlink()
+    with_database(results / "store")
     shutil.rmtree(results / "store" / "artifacts")
     synced(folder)
     assert told(results) == written

@@ -122,20 +122,6 @@ def test_no_process_without_trials_nor_where_tracking_is_off(
     assert shown(folder.results) == []
 
 
-@pytest.mark.slow
-def test_a_tracker_that_is_down_is_one_warning(
-    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "0")
-    closed = "http://127.0.0.1:9"
-    (warning,) = finished(folder, closed)
-    assert warning.startswith(f"MLflow ({closed}) is not up to date: ")
-    assert warning.endswith(
-        f"every trial is in {folder.results / 'store'}, and the next run of the study brings MLflow up to date."
-    )
-    assert capfd.readouterr() == ("", "")
-
-
 @pytest.fixture
 def silent() -> Iterator[str]:
     """The address of a server that accepts and never answers."""
@@ -151,14 +137,3 @@ def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(
     (warning,) = finished(folder, silent)
     assert time.monotonic() - began < 10
     assert warning.startswith(f"MLflow ({silent}) is not up to date: there was no time left. Nothing is lost")
-
-
-@pytest.mark.slow
-def test_the_driver_passes_on_that_a_database_was_set_aside(folder: StudyFolder) -> None:
-    (folder.results / "store" / "mlflow.db").write_text("text " * 100)
-    warnings: list[str] = []
-    with Tracker(folder, None, warnings.append) as tracker:
-        assert tracker.finish()
-    assert len(warnings) == 1
-    assert "set aside as mlflow.db.corrupt-1" in warnings[0]
-    assert shown(folder.results) == DONE

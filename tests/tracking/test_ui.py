@@ -5,16 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from mlflow_helpers import (
-    NOLOAD,
-    cell_of,
-    report,
-    shown,
-    snapshot,
-    told,
-    track,
-    tracked,
-)
+from mlflow_helpers import NOLOAD, cell_of, report, shown, snapshot, told, track, tracked
 
 from ablate.base.errors import AblateError
 from ablate.records.folder import StudyFolder
@@ -94,13 +85,6 @@ def test_of_a_trial_that_is_gone_mlflow_keeps_what_it_has(results, study, known)
     bring_up_to_date(results, pytest.fail)
     names = [name for name, _ in shown(results)]
     assert names == NAMES[not known :]
-
-
-def test_nothing_to_show_is_an_error(tmp_path):
-    with pytest.raises(
-        AblateError, match=r"has no store/, nothing has been run there; run a study or name --results"
-    ):
-        serve(tmp_path, 5000)
 
 
 def test_a_port_that_is_taken_is_an_error(results):

@@ -56,9 +56,10 @@ def for_paper(
     if not known:
         raise AblateError(f"{study}: has neither comparisons nor figures; run the study first")
     if wrong := [name for name in only if name not in known]:
-        rule = f"is no table or figure of {study}"
-        problem = Problem(rule, (), wrong[0], listed(known, 40), nearest(wrong[0], known), source="--only")
-        raise AblateError(str(problem))
+        name, rule = wrong[0], f"is no table or figure of {study}"
+        raise AblateError(
+            str(Problem(rule, (), name, listed(known, 40), nearest(name, known), source="--only"))
+        )
     commit, label, mark = (
         material.facts.environment.get("commit"),
         slug(study),

@@ -8,8 +8,9 @@ being asked again from its beginning. Nothing but the records is kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import Invalid
@@ -63,8 +64,6 @@ class Search:
         self.spec, self.prepare, self.variant, self.task = spec, prepare, variant, task
         self.rows: list[dict[str, Any]] = []
         "What each setting has come to, in the order in which they were asked for."
-        self.failed = False
-        "Whether a trial has failed, on which nothing may rest: it asks for nothing more."
         self._batch: list[Setting] = []
         self._wanted: set[str] = set()
         self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
@@ -76,6 +75,11 @@ class Search:
             pruner=spec.pruner.build().make(),
             directions=["minimize" if o.direction == "min" else "maximize" for o in spec.facts.objectives],
         )
+
+    @property
+    def failed(self) -> bool:
+        """Whether a trial has failed, on which nothing may rest: it asks for nothing more."""
+        return any(row["status"] == "failed" for row in self.rows)
 
     @property
     def complete(self) -> bool:
@@ -139,33 +143,22 @@ class Search:
         rest = [cell for cell in setting.cells if _unfinished(cell, records)]
         if self._reads == "nothing" or not setting.cells:
             return rest
-        setting.shown, setting.pruned_at = {}, None
+        setting.shown, last = {}, -1
+        reports: Iterable[tuple[int, float]]
         if self._reads == "seeds":
-            return self._next_seed(setting, records)
-        first = setting.cells[0]
-        record, prunable = records.get(first.id), replace(first, trial=replace(first.trial, prunable=True))
-        if record is None:
-            return [prunable]
-        steps = {} if record.status == "failed" else intermediate(record, self._metric)
-        ends = (step for step, value in steps.items() if self._ends(setting, step, value))
+            # One after the other; the last saves no training.
+            then, last = rest[:1], len(setting.cells) - 1
+            ended = (records[cell.id] for cell in takewhile(lambda cell: cell not in then, setting.cells))
+            reports = enumerate(seed_value(r, self.spec.facts.objectives[0], self.spec.at) for r in ended)
+        else:
+            first, record = setting.cells[0], records.get(setting.cells[0].id)
+            reports = intermediate(record, self._metric).items() if record else ()
+            # Another search, or this one with other settings before it, had it ended early.
+            again = record is None or record.status == "pruned"
+            then = [replace(first, trial=replace(first.trial, prunable=True))] if again else rest
+        ends = (step for step, value in reports if self._ends(setting, step, value) and step != last)
         setting.pruned_at = next(ends, None)
-        if setting.pruned_at is not None:
-            return []
-        # Another search, or this one with other settings before it, had it ended early.
-        return [prunable] if record.status == "pruned" else rest
-
-    def _next_seed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
-        """The first cell without a record, unless the results of those before it end the setting."""
-        for index, cell in enumerate(setting.cells):
-            if _unfinished(cell, records):
-                return [cell]
-            if _failed(records[cell.id]):
-                break
-            value = seed_value(records[cell.id], self.spec.facts.objectives[0], self.spec.at)
-            if self._ends(setting, index, value) and cell is not setting.cells[-1]:
-                setting.pruned_at = index
-                break
-        return []
+        return then if setting.pruned_at is None else []
 
     def _ends(self, setting: Setting, step: int, value: float) -> bool:
         """Shows the pruner one more value. Of other settings it sees those that were told, of earlier batches."""
@@ -186,13 +179,10 @@ class Search:
             found = [records[cell.id] for cell in setting.cells[:end] if cell.id in records]
             state, values, row = self._outcome(setting, found)
             self.rows.append(row)
-            if state != "FAIL" and len(self.spec.facts.objectives) == 1:
-                steps = setting.shown or (intermediate(found[0], self._metric) if found else {})
-                for step, value in steps.items():
-                    if not math.isnan(value):
-                        setting.asked.report(value, step)
+            for step, value in setting.shown.items():
+                if not math.isnan(value):
+                    setting.asked.report(value, step)
             self.study.tell(setting.asked, values, TrialState[state])
-            self.failed |= state == "FAIL"
         self._batch = []
 
     def _outcome(
@@ -214,17 +204,15 @@ class Search:
         row |= {"parameters": setting.description.parameters, "flops": setting.description.flops}
         if failed := [record for record in records if _failed(record)]:
             return "FAIL", None, row | {"status": "failed", "reason": failed[0].reason}
-        if setting.pruned_at is not None and self._reads == "steps":
-            # What a finished record has beyond its cut is not known either.
-            lacking: dict[str, float | None] = {f"validation_{self._metric}": None}
-            records = [replace(r, status="pruned", metrics=lacking, curves={}) for r in records]
         values, more = summarised(records, self.spec.facts.objectives, setting.description, self.spec.at)
-        row |= more | dict(zip((o.name for o in self.spec.facts.objectives), values, strict=True))
         if setting.pruned_at is not None:
+            # What a finished record has beyond its cut is not known either.
+            row |= more if self._reads == "seeds" else {"values": [math.nan]}
             at = setting.pruned_at + (self._reads == "seeds")
             row |= {self._metric: setting.shown[setting.pruned_at], "pruned_at": at}
             reason = f"pruned after {self._reads.removesuffix('s')} {at}"
             return "PRUNED", None, row | {"status": "pruned", "reason": reason}
+        row |= more | dict(zip((o.name for o in self.spec.facts.objectives), values, strict=True))
         reasons = [record.reason for record in records if record.status in LOST]
         why = f"{len(reasons)} of {len(records)} seeds {reasons[0]}" if reasons else ""
         return "COMPLETE", values, row | {"status": "diverged" if why else "completed", "reason": why}

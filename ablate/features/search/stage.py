@@ -228,16 +228,12 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
                 pruner="" if known.pruner == "none" else known.pruner,
                 variants=len(experiment.variants) if tunes else 0,
                 objectives=[say("plan.objective", o.name, o.direction) for o in known.objectives],
-                seeds=len(spec.facts.seeds),
-                trials=searches * spec.facts.trials * len(spec.facts.seeds),
+                seeds=len(known.seeds),
+                trials=searches * known.trials * len(known.seeds),
                 then=then if tunes else say("plan.winners", winner_names(spec.winners)),
             )
         )
-        for p in known.parameters:
-            low, high, step = (None if n is None else f"{n:g}" for n in (p.low, p.high, p.step))
-            sentences.append(
-                say("plan.range", p.path, p.choices, p.kind == "int", low, high, step, p.log, p.when)
-            )
+        sentences += [say("plan.range", parameter) for parameter in known.parameters]
     return sentences, None
 
 

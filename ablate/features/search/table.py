@@ -42,8 +42,6 @@ values         of the first objective, in the same order, NaN where a seed has n
 """
 # Statuses of settings that have a value.
 OUTCOMES = ("completed", "diverged")
-# Optuna's states of settings by their statuses; all others are pruned.
-STATES = {"completed": "COMPLETE", "diverged": "COMPLETE", "failed": "FAIL"}
 # Significant digits to which a float is used, so that the value reported is the value trained.
 DIGITS = 4
 # Points of a grid.
@@ -170,8 +168,7 @@ class SearchTable:
 
     def of(self, variant: str, task: str) -> pd.DataFrame:
         """The settings of one search, in the order in which they were asked for."""
-        mine = self.trials[(self.trials["variant"] == variant) & (self.trials["task"] == task)]
-        return mine.sort_values("number", kind="stable")
+        return self.trials[(self.trials["variant"] == variant) & (self.trials["task"] == task)]
 
     def point(self, place: int) -> dict[str, Any]:
         """The searched path → number, or label, of the setting in one row."""
@@ -190,8 +187,7 @@ class SearchTable:
         objectives, mine = self.facts.objectives, with_values(self.of(variant, task), self.facts.objectives)
         mine = mine[mine["diverged"] < mine["seeds"]]
         ascending = [objective.direction == "min" for objective in objectives]
-        names = [*(o.name for o in objectives), "number"]
-        order = mine.sort_values(names, ascending=[*ascending, True], kind="stable")
+        order = mine.sort_values([o.name for o in objectives], ascending=ascending, kind="stable")
         if len(objectives) > 1:
             order = order[order["front"].astype(bool)]
         distinct = order[~order[self.paths].astype(str).duplicated()]
@@ -213,11 +209,11 @@ class SearchTable:
             directions=["minimize" if o.direction == "min" else "maximize" for o in objectives],
         )
         study.set_metric_names([o.name for o in objectives])
-        for place, row in self.of(variant, task).iterrows():
+        mine = self.of(variant, task)
+        states = mine["status"].map({"pruned": "PRUNED", "invalid": "PRUNED"}).fillna("FAIL")
+        states[with_values(mine, objectives).index] = "COMPLETE"
+        for (place, row), state in zip(mine.iterrows(), states, strict=True):
             point, values = self.point(place), [float(row[o.name]) for o in objectives]
-            state = STATES.get(row["status"], "PRUNED")
-            if state == "COMPLETE" and not all(map(math.isfinite, values)):
-                state = "FAIL"
             study.add_trial(
                 optuna.create_trial(
                     state=optuna.trial.TrialState[state],

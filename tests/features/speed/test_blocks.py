@@ -59,7 +59,7 @@ def test_visits_are_mirrored_in_an_order_of_chance_that_is_new_in_every_block() 
     assert other != asked
 
 
-@pytest.mark.parametrize("seconds", [1e-4, 0.001, 0.03, 2.0])
+@pytest.mark.parametrize("seconds", [1e-4, 0.03, 2.0])
 def test_every_operation_gets_as_many_visits_and_like_ones_as_many_calls(seconds: float) -> None:
     machine = Machine({"a": seconds, "b": 3 * seconds, "c": seconds})
     found, asked = machine.time()
@@ -72,7 +72,7 @@ def test_every_operation_gets_as_many_visits_and_like_ones_as_many_calls(seconds
     assert all(2 <= called[name] - dropped[name] <= 1 + MOST_WARM for name in "abc")
 
 
-@pytest.mark.parametrize("seconds", [1e-5, 0.004, 0.3, 1.0])
+@pytest.mark.parametrize("seconds", [1e-5, 0.3])
 def test_a_delay_of_five_percent_is_what_is_found(seconds: float) -> None:
     found, _ = Machine({"base": seconds, "slow": 1.05 * seconds}).time()
     assert found["base"].log_ratio == 0
@@ -86,20 +86,27 @@ def test_a_machine_that_slows_down_within_blocks_takes_as_much_from_each() -> No
     assert found["same"].log_ratio == pytest.approx(0, abs=1e-3)
 
 
+def wrapped(machine: Machine, before: Callable[[str], None]) -> None:
+    """Has something happen before each call of the machine's operations."""
+
+    def around(name: str, call: Callable[[], None]) -> Callable[[], None]:
+        return lambda: (before(name), call())[1]
+
+    machine.operations = {
+        name: Operation(around(name, o.run), 1, 1) for name, o in machine.operations.items()
+    }
+
+
 def test_time_in_which_others_had_the_core_is_not_counted() -> None:
     machine = Machine({"base": 0.004, "slow": 0.0042})
     draws = np.random.default_rng(0)
 
-    def crowded(call: Callable[[], None]) -> Callable[[], None]:
-        def run() -> None:
-            delay = float(draws.exponential(0.01))
-            machine.waited += delay
-            machine.now += delay
-            call()
+    def crowd(name: str) -> None:
+        delay = float(draws.exponential(0.01))
+        machine.waited += delay
+        machine.now += delay
 
-        return run
-
-    machine.operations = {name: Operation(crowded(o.run), 1, 1) for name, o in machine.operations.items()}
+    wrapped(machine, crowd)
     found, _ = machine.time()
     assert found["slow"].log_ratio == pytest.approx(math.log(1.05))
     assert found["base"].seconds == pytest.approx(0.004)
@@ -124,20 +131,14 @@ def test_a_thread_waits_for_a_core_that_others_have() -> None:
 
 def test_the_first_call_of_a_visit_is_dropped_where_there_are_several() -> None:
     machine = Machine({"a": 0.01, "b": 0.01})
-    before = ""
+    last = ""
 
-    def cold(name: str, call: Callable[[], None]) -> Callable[[], None]:
-        def run() -> None:
-            nonlocal before
-            machine.now += 1.0 if before != name else 0.0
-            before = name
-            call()
+    def cold(name: str) -> None:
+        nonlocal last
+        machine.now += 1.0 if last != name else 0.0
+        last = name
 
-        return run
-
-    machine.operations = {
-        name: Operation(cold(name, operation.run), 1, 1) for name, operation in machine.operations.items()
-    }
+    wrapped(machine, cold)
     found, _ = machine.time(budget=10.0)
     assert found["a"].seconds == found["b"].seconds == pytest.approx(0.01)
 

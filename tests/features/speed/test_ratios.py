@@ -8,8 +8,6 @@ import math
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from made_speed import speed_frame, timed, with_speed
 from scipy import stats
 
@@ -90,12 +88,10 @@ def test_processes_and_load_are_kept_as_numbers() -> None:
     assert math.isnan(row(timed(speed_frame({"baseline": AA, "a": AA}, flops=math.nan)))["flops"])
 
 
-@settings(max_examples=6, deadline=None)
-@given(st.permutations(range(8)))
-def test_neither_the_order_of_rows_nor_of_processes_matters(order: list[int]) -> None:
+def test_neither_the_order_of_rows_nor_of_processes_matters() -> None:
     frame = speed_frame({"baseline": AA, "a": AA - 0.05, "b": 2 * AA})
     evidence = timed(frame)
-    mixed = frame.assign(process=frame["process"].map(dict(enumerate(order)))).sample(frac=1, random_state=1)
+    mixed = frame.assign(process=(frame["process"] * 3 + 1) % 8).sample(frac=1, random_state=1)
     found = speeds(with_speed(evidence, mixed))
     pd.testing.assert_frame_equal(found, speeds(evidence), check_exact=False, rtol=1e-9)
 

@@ -10,6 +10,8 @@ from ablate.core.speed import Operation
 from ablate.features.speed.measuring import peak_of_step
 
 MB = 1 << 20
+ADAMW = {"lr": 1e-3, "beta1": 0.9, "beta2": 0.999, "weight_decay": 0.0, "eps": 1e-8}
+ADAMW |= {"amsgrad": False, "maximize": False}
 
 
 class Perceptron:
@@ -43,13 +45,7 @@ class Perceptron:
             self.moments[1::2],
             [],
             [torch.ones(()) for _ in self.weights],
-            lr=1e-3,
-            beta1=0.9,
-            beta2=0.999,
-            weight_decay=0.0,
-            eps=1e-8,
-            amsgrad=False,
-            maximize=False,
+            **ADAMW,
         )
 
     @property
@@ -87,10 +83,7 @@ def test_only_the_second_step_counts() -> None:
     assert peak_of_step(lambda: Once().operations()) == pytest.approx(Once().known, rel=0.05)
 
 
-def test_without_a_step_there_is_none() -> None:
-    assert peak_of_step(dict) is None
-
-
-def test_without_tensors_there_is_none() -> None:
+def test_without_a_step_or_without_tensors_there_is_none() -> None:
     """Of no bytes there is no ratio."""
+    assert peak_of_step(dict) is None
     assert peak_of_step(lambda: {"step": Operation(lambda: sum(range(9)), 1, 1)}) is None

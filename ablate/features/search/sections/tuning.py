@@ -6,14 +6,14 @@ Before that, what the sections of searches share: objectives, settings and value
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from ablate.base.wording import brief
+from ablate.base.wording import exact
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.core.short_names import short_names
@@ -55,9 +55,7 @@ class OfSearch:
 
 def table(material: Material) -> SearchTable:
     """The settings that were tried, of a section that applies."""
-    found = table_of(material.evidence)
-    assert found is not None
-    return found
+    return cast(SearchTable, table_of(material.evidence))
 
 
 def named(objective: Objective) -> str:
@@ -67,13 +65,10 @@ def named(objective: Objective) -> str:
 
 
 def value(found: Any) -> str:
-    """A value of a searched path; a number with three significant digits."""
-    if pd.isna(found):
-        return ""
+    """A value of a searched path, or nothing."""
     if isinstance(found, str):
         return text(found)
-    number = float(found)
-    return brief(number).removeprefix("0") if 0 < number < 1 else brief(number)
+    return "" if number(found) is None else exact(float(found))
 
 
 def places(rows: pd.DataFrame, whole: pd.DataFrame) -> list[str]:
@@ -126,7 +121,7 @@ class Tuning(OfSearch, Section):
             data = curves[curves["task"] == task.name]
             variants = set(data["variant"])
             # A level keeps the colour that it has in the learning curves.
-            every = panels(facts, material.comparisons).items()
+            every = panels(facts).items()
             shown = {title: rows for title, rows in every if {e.variant for e in rows} & variants}
             caption, alt = say("search.expected", label), say("search.budget_alt", label, of, len(variants))
             options = shown or {BASELINE: []}, label, task.metrics.get(target.name)
