@@ -57,7 +57,7 @@ BESIDE = (
 def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
     """The sections in which a study differs from the one of a report, but for those `BESIDE`. Raises `AblateError`."""
     try:
-        reported = load(source.study_file)[1]
+        reported, _ = load(read_document(source.study_file))
     except StudyError:
         raise AblateError(
             f"{source.study_file}: is of another version of ablate; run {source.name} again first"

@@ -33,7 +33,7 @@ class Rates(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, path = material.facts, next(iter(material.facts.features["stress"]), "")
-        every, shown = rate_curves(material.evidence), panels(material.facts, material.comparisons)
+        every, shown = rate_curves(material.evidence), panels(material.facts)
         name = path.rpartition(".")[2]
         for task, end, of in by_task(facts):
             data = every[every["task"] == task.name].rename(columns={"value": name})
