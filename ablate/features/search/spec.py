@@ -14,8 +14,9 @@ from ablate.base.errors import Gather, listed, nearest
 from ablate.base.registry import PartConfig
 from ablate.core.metric import Description, sign
 from ablate.core.record import Record, on_validation
+from ablate.features.search.section import names
 from ablate.features.search.space import Space, SpaceReader
-from ablate.features.search.table import WINNER, Objective, SearchFacts
+from ablate.features.search.table import Objective, SearchFacts
 from ablate.search.parts import check_pruner, check_sampler
 from ablate.study.checks import Draft
 from ablate.study.document import PathKey
@@ -69,11 +70,10 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
         trials = 0
         with document.reporting(kind, "over"):
             trials = len(space.grid())
-        given = section.trials or trials
-        rule = f"would leave {trials - given} of the {trials} points of the grid out"
-        hint = "Leave it out, use coarser steps, or another sampler"
-        if given < trials:
-            document.refuse((kind, "trials"), rule, given, f"{trials}", hint)
+        if section.trials and section.trials < trials:
+            rule = f"would leave {trials - section.trials} of the {trials} points of the grid out"
+            hint = "Leave it out, use coarser steps, or another sampler"
+            document.refuse((kind, "trials"), rule, section.trials, f"{trials}", hint)
     with document.reporting(kind, "sampler"):
         always = [p.kind for p in space.parameters if p.path not in space.conditions] if space else None
         numbers = None if always is None else len(always) - always.count("choice")
@@ -104,10 +104,8 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
 def _check_conflicts(draft: Draft, kind: str) -> None:
     """A path cannot be searched and set by something else at once."""
     study, refuse = draft.study, draft.document.refuse
-    for name in study.variants if kind == "search" else ():
-        if name.partition("-")[0] == WINNER:
-            rule = "is the name of a setting that a sweep finds"
-            refuse(("variants", name), rule, hint="Choose another name")
+    for name in [name for name in names(study) if kind == "search" and name in study.variants]:
+        refuse(("variants", name), "is the name of a setting that a sweep finds", hint="Choose another name")
     changed = dict.fromkeys([*study.factors, *itertools.chain.from_iterable(study.variants.values())])
     for path in study.section(kind).over:
         at: PathKey = (kind, "over", path)
@@ -126,15 +124,15 @@ def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objectiv
     known["divergence_rate"] = Objective("divergence_rate", "min", "stability")
     measured = {name: Objective(name, of.direction, "validation", of.floor) for name, of in metrics.items()}
     every = measured | known | measured  # A metric comes before a cost of its name.
-    names = list(getattr(section, "objectives", [])) or [study.metric.name or next(iter(metrics))]
-    for index, name in enumerate(names):
+    asked = list(getattr(section, "objectives", [])) or [study.metric.name or next(iter(metrics))]
+    for index, name in enumerate(asked):
         with draft.document.reporting(kind, "objectives", index), Gather() as at:
-            at.refuse(name in names[:index], "", "is listed twice", name)
+            at.refuse(name in asked[:index], "", "is listed twice", name)
             at.refuse(name not in every, "", "no such objective", name, listed(every), nearest(name, every))
             unknown = name in COSTS and name not in metrics and getattr(baseline, name) is None
             rule = f"is not known for this config of {study.workload}"
             at.refuse(unknown, "", rule, name, hint="Search for another cost")
-    return [every[name] for name in names if name in every]
+    return [every[name] for name in asked if name in every]
 
 
 # Statuses of a training that ended without a value, for a reason of its setting.
