@@ -107,7 +107,7 @@ class OverSteps(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, found = material.facts, trajectory(material.evidence)
-        shown = panels(facts, material.comparisons)
+        shown = panels(facts)
         for task, end, of in by_task(facts):
             data = found[found["task"] == task.name]
             if shown and data["step"].nunique() > 1:
