@@ -7,16 +7,14 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pytest
 from made_evidence import ACCURACY, LOSS, study
 
 import ablate
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.core.reason import Reason
 from ablate.report.section import Material
 from ablate.report.sections.headline import answers, of_task
-from ablate.report.words import because, codes
+from ablate.report.words import codes
 
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
@@ -99,30 +97,3 @@ def emitted() -> set[str]:
 
 def test_every_code_of_a_reason_has_words_and_no_other_has():
     assert emitted() == codes("reasons")
-
-
-@pytest.mark.parametrize(
-    "reason",
-    [
-        Reason("few", {"n": 1, "least": 2}),
-        Reason("few", {"rates": 3, "least": 5}),
-        Reason("few", {"processes": 1, "least": 2}),
-        Reason("open", {"seeds": 12}),
-        Reason("open", {"seeds": 1001}),
-        Reason("unseen", {"failures": 0.31, "untested": 1}),
-        Reason("slack", {"slack": 0.027}),
-    ],
-)
-def test_its_numbers_are_in_the_words(reason):
-    said = because(str(reason))
-    assert said
-    assert reason.code not in said.split()
-    shown = [
-        f"{value:g}".lstrip("0") for name, value in reason.numbers.items() if name in ("n", "rates", "least")
-    ]
-    assert all(value in said for value in shown)
-
-
-def test_sentences_of_older_tables_stay():
-    assert because("8 seeds detect .012 with 80 % power") == "8 seeds detect .012 with 80 % power"
-    assert because("") == ""

@@ -33,18 +33,6 @@ def facts(evidence: Evidence) -> Facts:
     return dataclasses.replace(evidence.facts, variants=variants)
 
 
-def test_costs_by_part_with_their_differences(facts: Facts) -> None:
-    table = costs.cost_table(facts)
-    headings = [column.heading for column in table.columns]
-    totals = ["Parameters", "FLOPs", "FLOPs with backward"]
-    assert headings == ["Variant", *totals, "Embedding", "Mixer", "Relative", "Changes"]
-    base, larger, placebo = ([row[c.key] for c in table.columns] for row in table.rows)
-    assert base == ["baseline", "8,500", "250,000", "750,000", "500", "8,000", "–", ""]
-    assert larger[1:4] == ["9,350 (+10.0 %)", "240,000 (−4.0 %)", "780,000 (+4.0 %)"]
-    assert larger[4:7] == ["500", "8,700 (+700)", "150"]
-    assert placebo[-1] == "the baseline with other random streams"
-
-
 def test_what_the_variants_differ_by_is_said(facts: Facts) -> None:
     (said,) = costs.equality(facts)
     assert said == say("cost.not_matched", [("Parameters", "0 %", "+10.0 %"), ("FLOPs", "−4.0 %", "0 %")])

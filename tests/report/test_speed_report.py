@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,7 +12,6 @@ from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
 from ablate.base import wording
 from ablate.core.metric import Metric
 from ablate.features.export.paper import for_paper as export
-from ablate.features.export.paper import methods
 from ablate.features.speed import tables as timing
 from ablate.features.speed.sections.speed import Scaling, Speed, by_size, ratios
 from ablate.report.draw import style
@@ -49,19 +46,6 @@ def tables(blocks: Iterator[object]) -> list[Table]:
 )
 def test_short_times_have_three_digits(time: float, said: str) -> None:
     assert wording.seconds(time) == said
-
-
-def test_the_table_of_a_call_has_time_ratio_and_memory(made: Material) -> None:
-    first, forward = tables(Speed().blocks(made))
-    base, slow, _, fast = first.rows
-    assert (base["time"], base["memory"], base["memory_ratio"]) == ("3.60 ms", "4.0 MB", "–")
-    assert re.fullmatch(r"×1\.\d+ \[1\.\d+, 1\.\d+\]", slow["ratio"])
-    assert (slow["memory_ratio"], fast["memory_ratio"]) == ("×1.250", "×.900")
-    assert "verdict" not in {column.key for column in first.columns}
-    assert len(first.columns) <= 7
-    assert "memory" not in {column.key for column in forward.columns}
-    words = [cell for table in (first, forward) for row in table.rows for cell in row.values()]
-    assert not [cell for cell in words if "nan" in cell.lower() or "inf" in cell.split()]
 
 
 def test_what_lies_beyond_noise_and_two_percent(made: Material) -> None:
@@ -179,14 +163,6 @@ def test_accuracy_against_time_and_memory() -> None:
         front = next(line for line in ax.lines if line.get_drawstyle() == "steps-post")
         assert sorted(zip(*front.get_data(), strict=True)) == sorted(best)
     assert drawn.axes[1].get_xticklabels()[0].get_text().endswith("MB")
-
-
-def test_methods_say_how_speed_was_measured(made: Material) -> None:
-    text = methods(made)
-    assert "Timed in 6 processes" in text
-    assert "Timed" not in methods(replace(made, evidence=replace(made.evidence, frames={})))
-    alone = methods(replace(made, comparisons=made.comparisons[:0]))
-    assert "seeds" not in alone
 
 
 def test_what_is_exported_has_names_of_its_own(made: Material) -> None:

@@ -17,10 +17,10 @@ from ablate.core.metric import Metric
 from ablate.features.stress.sections.rates import Rates
 from ablate.records.folder import STABILITY, StudyFolder
 from ablate.report.draw import style
-from ablate.report.section import Folded, Material, Picture, Text
+from ablate.report.section import Material, Picture
 from ablate.report.sections.headline import answers
 from ablate.report.sections.verdicts import Stability
-from ablate.report.words import Table, say
+from ablate.report.words import say
 from ablate.route.publish import publish
 from ablate.tracking.content import parent_of
 
@@ -36,23 +36,6 @@ def material(evidence: Evidence) -> Material:
     return Material(
         evidence, compare(evidence), judge_claims(evidence), tables={"stability": stability(evidence)}
     )
-
-
-def test_what_differs_is_seen_and_the_rest_folded() -> None:
-    made = material(study(VALUES, stress=GRIDS, rates=RATES, statuses={("b", 1): "diverged"}))
-    table, folded = Stability().blocks(made)
-    assert isinstance(table, Table)
-    assert [(row["variant"], row["metric"]) for row in table.rows] == [
-        ("a", "lr_sensitivity"),
-        ("b", "divergence_rate"),
-    ]
-    assert table.rows[1]["mean_variant"] == "1 of 5 [.01, .72]"
-    assert "verdict" not in {column.key for column in table.columns}
-    assert isinstance(folded, Folded)
-    every = next(block for block in folded.blocks if isinstance(block, Table))
-    assert len(every.rows) == 6
-    assert not any("nan" in cell.lower() for row in every.rows for cell in row.values())
-    assert Stability().findings(made) == [say("stability.diverged", [say("stability.lost", 1, 5, "b", "")])]
 
 
 def test_the_answer_has_the_claims_that_no_verdict_speaks_of() -> None:
@@ -72,16 +55,6 @@ def test_runs_that_diverged_are_counted_on_each_task() -> None:
     lost = [say("stability.lost", 1, 5, "baseline", task) for task in ("t1", "t2")]
     found = Stability().findings(material(dataclasses.replace(evidence, facts=facts)))
     assert found == [say("stability.diverged", lost)]
-
-
-def test_nothing_that_differs_is_a_sentence() -> None:
-    made = material(study(VALUES))
-    first, *_ = Stability().blocks(made)
-    assert isinstance(first, Text)
-    assert not Rates().applies(made)
-    assert Stability().findings(made) == []
-    nothing = study({"baseline": np.full(N, np.nan), "a": np.full(N, np.nan)})
-    assert not Stability().applies(material(nothing))
 
 
 def test_the_figure_shows_where_runs_diverged() -> None:
