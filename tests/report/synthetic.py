@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -151,3 +154,15 @@ def study(
 
 def _curve(identity: str, metric: str, steps: np.ndarray, values: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame({"id": identity, "step": steps, "metric": metric, "value": values})
+
+
+BATCH, RMS = "model.norm=batch", "model.norm=rms"
+BEST = {"baseline": (0.98, 3e-3), BATCH: (0.97, 0.08), RMS: (0.98, 2e-3)}
+"""Variant → its best accuracy, and the learning rate that gives it."""
+
+
+def norms(batch: float = -0.002, **options: Any) -> Evidence:
+    """A small study of tuned variants; `batch` is the effect of batch norm."""
+    factors = {"model.norm": {"layer": 0.0, "batch": batch, "rms": 0.001}}
+    made = study(factors=factors, named={}, claims=False, trouble=False, **options)
+    return replace(made, facts=replace(made.facts, searched="tuning"))

@@ -18,7 +18,7 @@ from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Table, unfolded
 from ablate.report.sections import differences as cost
 from ablate.report.verdicts import names_of
-from ablate.report.words import rows_of, say
+from ablate.report.words import rows_of
 
 
 @pytest.fixture(scope="module")
@@ -55,21 +55,6 @@ def test_what_lies_beyond_noise_and_two_percent(made: Material) -> None:
     assert not timing.beyond(own[1] | {"slack": float("nan")})
 
 
-def test_the_answer_names_the_strongest_and_counts_the_rest(made: Material) -> None:
-    (said,) = Speed().answers(made)
-    rows = {row["variant"]: row for row in timing.only(timing.own(rows_of(made.table("speed"))), timing.STEP)}
-    times = [say("speed.times", timing.ratio(rows[name]), name) for name in ("slow", LONG)]
-    assert said == say("speed.answer", "", "a training step", times)
-    many = {"baseline": LOGS["baseline"]} | {f"v{i}": LOGS["slow"] + 0.1 * (i + 1) for i in range(6)}
-    (said,) = Speed().answers(material(timed(speed_frame(many))))
-    assert "3 more" in said
-    assert said.index("v5") < said.index("v4") < said.index("v3")
-    assert "v2" not in said
-    same = {name: LOGS[name] for name in ("baseline", "same")}
-    (said,) = Speed().answers(material(timed(speed_frame(same))))
-    assert said == say("speed.answer", "", "a training step", [])
-
-
 def test_each_task_has_its_own_sentence_table_and_figure() -> None:
     tasks = {name: {"accuracy": Metric("max")} for name in ("recall", "copy")}
     of = material(timed(*(speed_frame(logs(), task=name) for name in tasks), tasks=tasks))
@@ -78,18 +63,6 @@ def test_each_task_has_its_own_sentence_table_and_figure() -> None:
     assert [f" on {task} " in table.caption for task, table in zip(tasks, brief, strict=True)] == [True, True]
     names = [block.name for block in Speed().blocks(of) if isinstance(block, Picture)]
     assert names == ["speed-ratios-1-recall", "speed-ratios-2-copy"]
-
-
-def test_without_a_step_another_call_speaks() -> None:
-    (said,) = Speed().answers(material(timed(speed_frame(logs(), call="generation"))))
-    assert "generation takes" in said
-
-
-def test_a_loud_machine_is_a_finding(made: Material) -> None:
-    assert Speed().findings(made) == []
-    loud = {**logs(), "baseline": 10 * LOGS["baseline"]}
-    (said,) = Speed().findings(material(timed(speed_frame(loud))))
-    assert "the noise floor" in said
 
 
 def test_the_figure_has_every_ratio_and_no_filled_mark_but_the_baseline(made: Material) -> None:
@@ -125,15 +98,6 @@ def test_the_slopes_and_the_lines_of_the_figure(made: Material) -> None:
     assert [column.heading for column in table.columns] == ["Variant", "Step", "Memory"]
     slopes = {row["variant"]: row[timing.STEP] for row in table.rows}
     assert float(slopes[LONG].split()[0]) > float(slopes["baseline"].split()[0])
-
-
-def test_the_answer_names_slopes_that_differ(made: Material) -> None:
-    (said,) = Scaling().answers(made)
-    assert said.startswith("The time of a training step grows as seq_len^")
-    assert LONG in said
-    same = dict.fromkeys(("baseline", "same"), np.zeros(6))
-    alike = [speed_frame(same, size=size, own=False, seconds=size) for size in SIZES]
-    assert Scaling().answers(material(timed(*alike))) == []
 
 
 def test_of_many_variants_the_figure_has_those_furthest_away() -> None:
