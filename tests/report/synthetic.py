@@ -96,35 +96,23 @@ def study(
                     values[-3:] = [30.0, 4e6, np.nan]
                 curves.append(_curve(identity, "train_loss", fine[fine <= until], values))
 
-    def claim(text: str, kind: str, a: str, b: str, by: float, late: bool = False) -> Claim:
-        return Claim(text, kind, "accuracy", [a], [b], by, "2026-01-05T10:00:00+00:00", late)
-
-    found = []
-    if claims and "model.position" in factors:
-        found = [
-            claim(
-                "model.position=learned beats model.position=none on accuracy",
-                "beats",
-                BASELINE,
-                "model.position=none",
-                0.0,
-            ),
-            claim(
-                "model.position=sincos matches model.position=learned on accuracy within 0.02",
-                "matches",
-                "model.position=sincos",
-                BASELINE,
-                0.02,
-            ),
-            claim(
-                "model.norm=batch does not lose to model.norm=layer on accuracy within 0.01",
-                "does_not_lose",
-                "model.norm=batch",
-                BASELINE,
-                0.01,
-                late=True,
-            ),
-        ]
+    position, date = "model.position=", "2026-01-05T10:00:00+00:00"
+    declared = (
+        ("beats", BASELINE, f"{position}none", 0.0, f"{position}learned beats {position}none on accuracy"),
+        (
+            *("matches", f"{position}sincos", BASELINE, 0.02),
+            f"{position}sincos matches {position}learned on accuracy within 0.02",
+        ),
+        (
+            *("does_not_lose", "model.norm=batch", BASELINE, 0.01),
+            "model.norm=batch does not lose to model.norm=layer on accuracy within 0.01",
+        ),
+    )
+    found = [
+        Claim(text, kind, "accuracy", [a], [b], by, date, kind == "does_not_lose")
+        for kind, a, b, by, text in declared
+        if claims and "model.position" in factors
+    ]
     facts = Facts(
         study="quickstart",
         question='Which parts of a small Transformer matter for recall, & is "<b>norm</b>" one of them?',
