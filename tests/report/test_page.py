@@ -295,21 +295,23 @@ def test_a_section_that_fails_is_a_line_of_the_page_and_a_warning(
     assert "Differences from the baseline" in page.text
 
 
-def test_lines_of_a_paragraph_are_joined_and_blank_lines_part_paragraphs() -> None:
-    assert prose("one line\nand its end\n  \n\nanother\n") == [Text("one line and its end"), Text("another")]
-    assert prose(" \n") == []
+LONG = "a line that goes on to the edge of the file,"
 
 
-def test_a_sentence_that_ends_well_before_the_others_ends_its_paragraph() -> None:
-    long = "a line that goes on to the edge of the file,"
-    found = prose(f"{long}\nand ends.\n{long}\nno end\nhere.")
-    assert found == [Text(f"{long} and ends."), Text(f"{long} no end here.")]
-
-
-def test_lists_stay_lists_with_items_of_several_lines() -> None:
-    found = prose("First:\n- a\n  goes on\n* b\n\nThen\nall")
-    assert found == [
-        Text("First:"),
-        Items(["a goes on", "b"]),
-        Text("Then all"),
-    ]
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("one line\nand its end\n  \n\nanother\n", [Text("one line and its end"), Text("another")]),
+        (" \n", []),
+        (
+            f"{LONG}\nand ends.\n{LONG}\nno end\nhere.",
+            [Text(f"{LONG} and ends."), Text(f"{LONG} no end here.")],
+        ),
+        (
+            "First:\n- a\n  goes on\n* b\n\nThen\nall",
+            [Text("First:"), Items(["a goes on", "b"]), Text("Then all")],
+        ),
+    ],
+)
+def test_running_text_has_paragraphs_and_lists(text: str, blocks: list[Text | Items]) -> None:
+    assert prose(text) == blocks

@@ -23,6 +23,7 @@ from ablate.study.document import PathKey
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 COSTS = ("parameters", "flops", "compute")
+STABILITY = ("divergence_rate", "seed_spread")
 DEFAULT_TRIALS = 20
 
 
@@ -121,7 +122,7 @@ def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objectiv
     """What is searched for."""
     study, section, metrics = draft.study, draft.study.section(kind), baseline.metrics
     known = {name: Objective(name, "min", "cost") for name in COSTS}
-    known["divergence_rate"] = Objective("divergence_rate", "min", "stability")
+    known |= {name: Objective(name, "min", "stability") for name in STABILITY}
     measured = {name: Objective(name, of.direction, "validation", of.floor) for name, of in metrics.items()}
     every = measured | known | measured  # A metric comes before a cost of its name.
     asked = list(getattr(section, "objectives", [])) or [study.metric.name or next(iter(metrics))]
@@ -132,6 +133,12 @@ def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objectiv
             unknown = name in COSTS and name not in metrics and getattr(baseline, name) is None
             rule = f"is not known for this config of {study.workload}"
             at.refuse(unknown, "", rule, name, hint="Search for another cost")
+            spread = name == "seed_spread" and name not in metrics
+            rule = "is the spread of a metric, and none is searched for"
+            lacking = spread and not metrics.keys() & {*asked}
+            at.refuse(lacking, "", rule, name, hint=f"Add one: {listed(metrics)}")
+            rule = "is a standard deviation over seeds, and the search has one"
+            at.refuse(spread and section.seeds < 2, "", rule, name, hint="Give `seeds: 3`")
     return [every[name] for name in asked if name in every]
 
 
@@ -185,6 +192,7 @@ def summarised(
     lost = sum(record.status in LOST for record in records)
     known: dict[str, float | None] = {
         "divergence_rate": lost / len(records),
+        "seed_spread": float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan,
         **{name: getattr(description, name) for name in COSTS},
         **{name: float(np.mean(column)) for name, column in columns.items()},
     }
@@ -194,7 +202,7 @@ def summarised(
     ]
     return values, {
         "values": columns.get(objectives[0].name, [math.nan] * len(records)),
-        "spread": float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan,
+        "spread": known["seed_spread"],
         "diverged": lost,
         "own": any(on_validation(r, o.name, at)[1] == "own" for o in metrics for r in records),
     }
