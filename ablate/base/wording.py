@@ -42,11 +42,6 @@ def p_value(p: float) -> str:
     return "<.001" if p < 0.001 else number(p, 3 if abs(p - 0.05) >= 0.0005 else 5)
 
 
-def share(count: int, total: int) -> str:
-    """`2 of 5`."""
-    return f"{count} of {total}"
-
-
 def counted(count: int, noun: str) -> str:
     """`1 seed`, `2 seeds`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import hashlib
 import itertools
@@ -180,13 +179,9 @@ class Facts:
         """The seeds that a variant was asked for on a task: not all where it was settled before the last look."""
         return self.seeds[: self.until.get(variant, {}).get(task)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, for JSON."""
-        return dataclasses.asdict(self)
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Facts:
-        """The inverse of `to_dict`."""
+        """Of plain data, as `dataclasses.asdict` makes it."""
         # Reports of an earlier format have the facts of two features among their own.
         features = {name: data[name] for name in ("stress", "speed") if data.get(name)}
         return _adapter().validate_python({"features": features, **data})

@@ -42,6 +42,8 @@ class Measured:
 class Feature:
     """One of them. Arguments named `run`, `draft` and `experiment` are of `route.run`, `study.draft` and `study`."""
 
+    after: ClassVar[Sequence[str]] = ()
+    "Features whose methods are called before its own, where they are there."
     by_path: ClassVar[Sequence[str]] = ()
     "Its keys, and dotted places below them, that hold paths of a study: each path is one key, whatever its dots."
     decides: ClassVar[bool] = True
@@ -172,7 +174,13 @@ def features() -> tuple[Feature, ...]:
         return ()
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{PACKAGE}.{module.name}")
-    return tuple(sorted((kind() for kind in Feature.__subclasses__()), key=lambda feature: feature.name))
+    every = sorted((kind() for kind in Feature.__subclasses__()), key=lambda feature: feature.name)
+    left = {feature.name: feature for feature in every}
+    found: list[Feature] = []
+    while left:
+        name = next(name for name, feature in left.items() if not {*feature.after} & left.keys())
+        found.append(left.pop(name))
+    return tuple(found)
 
 
 def grammar() -> dict[str, tuple[Any, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,8 +120,4 @@ def standstill(results: Path) -> Iterator[Callable[[], None]]:
 
 def bytes_of(paths: Iterable[Path]) -> int:
     """The total size of those files that exist."""
-    total = 0
-    for path in paths:
-        with suppress(FileNotFoundError):
-            total += path.stat().st_size
-    return total
+    return sum(path.stat().st_size for path in paths if path.exists())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,13 @@ from ablate.study.schema import StudyBase
 def settling(experiment: Experiment, options: Options) -> list[Feature]:
     """The features that choose the variants of a run, in their order; none where they are chosen already.
 
-    Raises `StudyError` for two.
+    Raises `StudyError` for two that do not know of one another.
     """
     found = [] if experiment.choice.by else [f for f in features() if f.settles(experiment, options)]
-    if len(found) > 1:
-        rule = f"cannot go with {found[0].name}: both choose the variants"
-        raise StudyError([Problem(rule, (found[1].name,), source=str(experiment.path))])
+    for first, then in pairwise(found):
+        if first.name not in then.after:
+            rule = f"cannot go with {first.name}: both choose the variants"
+            raise StudyError([Problem(rule, (then.name,), source=str(experiment.path))])
     return found
 
 
@@ -55,7 +57,7 @@ BESIDE = (
 def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
     """The sections in which a study differs from the one of a report, but for those `BESIDE`. Raises `AblateError`."""
     try:
-        reported = load(source.study_file)[1]
+        reported, _ = load(read_document(source.study_file))
     except StudyError:
         raise AblateError(
             f"{source.study_file}: is of another version of ablate; run {source.name} again first"

@@ -101,14 +101,12 @@ def _next(folder: StudyFolder, results: list[str]) -> list[tuple[str, str]]:
         return []
     command = "sweep" if facts.searched == "sweep" else "run"
     rows = planned_rows(folder.comparisons())
-    if needed := [_needed(row["reason"]) for row in rows if row["verdict"] == "inconclusive"]:
-        enough = [seeds for seeds in needed if len(facts.seeds) < seeds <= MANY]
-        if not enough:
-            return []
+    needed = [_needed(row["reason"]) for row in rows if row["verdict"] == "inconclusive"]
+    if enough := [seeds for seeds in needed if len(facts.seeds) < seeds <= MANY]:
         # Seeds that have been looked at would be another chance for a false verdict.
         fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {max(enough):.0f}}}"
         return [(say("terminal.resolve"), typed(command, source, "--set", fresh, *results))]
-    if command == "run" and not confirmed(folder.name) and rows:
+    if rows and not needed and command == "run" and not confirmed(folder.name):
         return [(say("terminal.confirm"), typed(command, source, "--confirm", *results))]
     return []
 

@@ -98,20 +98,14 @@ def check_study(draft: Draft) -> None:
 
 
 def describe_baseline(
-    workload: Workload, baseline: Sequence[Config], resolve: Resolve, document: Document
+    workload: Workload, baseline: Sequence[Config], document: Document
 ) -> tuple[list[Description], list[Problem]]:
-    """The descriptions of the baseline, one a task, and why it cannot be built, which is reported.
-
-    Of one that cannot be built it is that of its task with everything at its default.
-    """
+    """The descriptions of the baseline, one a task, and why it cannot be built, which is reported."""
     found: list[Description] = []
     known: list[Problem] = []
     for index, config in enumerate(baseline):
-        problems = attempt(workload.check, config)[1]
-        description, others = attempt(workload.describe, config)
-        if problems := problems or others:
-            alone: Config = {"task": {"name": config["task"]["name"]}} if "task" in config else {}
-            description = attempt(lambda given: workload.describe(resolve(given)), alone)[0]
+        description, faults = attempt(workload.describe, config)
+        problems = attempt(workload.check, config)[1] or faults
         found.append(description or Description({}))
         known += problems
         for problem in problems:

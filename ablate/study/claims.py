@@ -140,7 +140,8 @@ class _Reader:
             for name in filter(None, (named.get("more"), named.get("less"))):
                 with at():
                     pairs += self._levels(name).items()
-                    at.refuse("," in name, "", f"takes one PATH=level after `at`, not {name!r}", self.text)
+                    several = len([*levels_in(name)]) > 1
+                    at.refuse(several, "", f"takes one PATH=level after `at`, not {name!r}", self.text)
         a, b = found[named["a"]], found[named["b"]]
         if pairs:
             self._check_crossed((a, b), pairs)
@@ -190,8 +191,6 @@ class _Reader:
 
     def _levels(self, name: str) -> dict[str, str]:
         """Path → label of a `PATH=level`, or several joined by commas."""
-        if "=" not in name:
-            raise self._invalid(f"takes one PATH=level after `at`, not {name!r}", listed(self.design.paths))
         found: dict[str, str] = {}
         with Gather() as at:
             for path, level in levels_in(name):

@@ -18,7 +18,7 @@ from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
 from ablate.base.registry import CATALOGUE, Slot
 from ablate.core import names
 from ablate.core.workload import Workload
-from ablate.study.document import Document, PathKey, read_document
+from ablate.study.document import Document, PathKey
 from ablate.study.patch import did_you_mean, elsewhere, meanings, part_hint
 from ablate.study.schema import StudyBase, base_of, study_model
 
@@ -44,14 +44,12 @@ _RULES = {
 """Kind of error of pydantic → the rule, and what is allowed."""
 
 
-def load(source: Path | Document, *, confirm: bool = False) -> tuple[Document, StudyBase, Workload]:
-    """A study that agrees with the schema: its document, what it says and its workload.
+def load(document: Document, *, confirm: bool = False) -> tuple[StudyBase, Workload]:
+    """A study that agrees with the schema, and its workload.
 
-    `source` is a file, or one that was read, and changed by options; `confirm` names it as the confirmation of itself.
-    Raises `StudyError` with all mistakes against the schema; where plugins or the workload, which make it, cannot be
-    used, with those alone.
+    `document` may have been changed by options; `confirm` names it as the confirmation of itself. Raises `StudyError`
+    with all mistakes against the schema; where plugins or the workload, which make it, are at fault, with those alone.
     """
-    document = source if isinstance(source, Document) else read_document(source)
     path, data = document.path, document.data
     for section, key in GONE:
         found = data.get(section)
@@ -69,7 +67,7 @@ def load(source: Path | Document, *, confirm: bool = False) -> tuple[Document, S
     folder = base_of(path, data.get("folder"))
     _load_plugins(document, folder)
     workload = _workload(document)
-    return document, _validated(document, study_model(workload), folder), workload
+    return _validated(document, study_model(workload), folder), workload
 
 
 def _load_plugins(document: Document, folder: Path) -> None:

@@ -66,17 +66,14 @@ def has_path(config: Mapping[str, Any], path: str) -> bool:
 def value_at(config: Mapping[str, Any], path: str) -> Any:
     """The value at a dotted path; raises `Invalid` with the nearest name where it ends."""
     node: Any = config
-    done: list[str] = []
-    for key in path.split("."):
-        if not isinstance(node, Mapping):
-            raise Invalid("", f"the path does not exist: {'.'.join(done)} has no keys of its own", path)
-        if key not in node:
-            where = ".".join(done) or "a study's config"
-            rule = f"the path does not exist: {where} has no {key!r}"
-            hint = elsewhere(path, paths_of(config)) or nearest(key, node)
-            raise Invalid("", rule, path, listed(node), hint)
-        node = node[key]
-        done.append(key)
+    keys = path.split(".")
+    for depth, key in enumerate(keys):
+        known = node if isinstance(node, Mapping) else {}
+        if key not in known:
+            where = ".".join(keys[:depth]) or "a study's config"
+            hint = elsewhere(path, paths_of(config)) or nearest(key, known)
+            raise Invalid("", f"the path does not exist: {where} has no {key!r}", path, listed(known), hint)
+        node = known[key]
     return node
 
 

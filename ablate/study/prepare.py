@@ -50,9 +50,9 @@ def prepare(
     as they do not follow from one another. `sets` and `seeds` are those of the options; see `load` for `confirm`, and
     `ablate.route.confirm` for what is left of a study to confirm.
     """
-    read = source if isinstance(source, Document) else read_document(source)
-    read.apply(sets, seeds)
-    document, study, workload = load(read, confirm=confirm)
+    document = source if isinstance(source, Document) else read_document(source)
+    document.apply(sets, seeds)
+    study, workload = load(document, confirm=confirm)
     path = document.path
     sections = list(workload.schema())
     resolve = partial(resolved, config_model(workload), folder=study.base(path))
@@ -63,7 +63,7 @@ def prepare(
     for task in {task for task in tasks if tasks.count(task) > 1}:
         document.refuse(("tasks",), "names the same task twice", task)
     before = len(document.problems)
-    of_tasks, known = describe_baseline(workload, baseline, resolve, document)
+    of_tasks, known = describe_baseline(workload, baseline, document)
     design = expand(study, baseline, resolve, document)
     draft = Draft(workload, study, design, resolve, document)
     check_study(draft)

@@ -183,12 +183,11 @@ def test_after_a_run_speed_is_added_to_its_report(write: Callable[..., Path], tm
     pd.testing.assert_frame_equal(folder.evidence().trials, trials)
     assert folder.claims() == claims
     (five,) = kept(tmp_path)
-    said("bench", "study.yaml", "--set", "speed.processes=6", cwd=tmp_path)
+    said("bench", "study.yaml", "--processes", 6, cwd=tmp_path)
     (six,) = kept(tmp_path)
     assert (len(six), six[:5]) == (6, five)
     # A claim that comes after the report is exploratory.
-    write(STUDY)
-    said("bench", "study.yaml", cwd=tmp_path)
+    run_here(write(STUDY))
     added = {row["claim"]: row for row in folder.claims()}
     assert added[FASTER]["verdict"] in JUDGED
     assert added[FASTER]["exploratory"] == "True"

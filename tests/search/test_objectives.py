@@ -16,6 +16,7 @@ LOSS = Objective("loss", "min", "validation")
 COST = Objective("parameters", "min", "cost")
 FLOPS = Objective("flops", "min", "cost")
 DIVERGED = Objective("divergence_rate", "min", "stability")
+SPREAD = Objective("seed_spread", "min", "stability")
 KNOWN = Description({"score": Metric("max")}, {"all": 7})
 
 
@@ -69,14 +70,13 @@ def test_what_has_no_value_is_the_worst_there_is() -> None:
     one = [record(validation_score=1.0)]
     assert summarised(one, [SCORE, FLOPS], KNOWN, "last")[0] == [1.0, math.inf]
     # One seed has no spread.
-    assert math.isnan(summarised(one, [SCORE], KNOWN, "last")[1]["spread"])
+    assert summarised(one, [SCORE, SPREAD], KNOWN, "last")[0] == [1.0, math.inf]
 
 
 def test_the_spread_is_that_of_the_first_metric_wherever_it_stands() -> None:
     records = [record(validation_score=v) for v in (0.5, 0.7)]
-    values, row = summarised(records, [COST, SCORE], KNOWN, "last")
-    assert values == pytest.approx([7.0, 0.6])
-    assert row["spread"] == pytest.approx(np.std([0.5, 0.7], ddof=1))
+    values, _ = summarised(records, [COST, SPREAD, SCORE], KNOWN, "last")
+    assert values == pytest.approx([7.0, np.std([0.5, 0.7], ddof=1), 0.6])
 
 
 def test_what_is_not_measured_on_validation_data_is_said() -> None:

@@ -1,5 +1,6 @@
 """Facts that reports need beside the trials: what variants compute, and the learning rate that was not tuned."""
 
+import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 
@@ -67,7 +68,7 @@ def test_the_numbers_of_stability_are_those_of_any_variant(write: Callable[..., 
     )
     assert task.stability["test_loss"].floor == task.metrics["loss"].floor
     assert task.stability["loss_spikes"].resolution == 1 / 900
-    data = facts.to_dict()
+    data = dataclasses.asdict(facts)
     assert Facts.from_dict(data) == facts
     del data["tasks"][0]["stability"]
     assert Facts.from_dict(data).tasks[0].stability == {}
@@ -86,7 +87,7 @@ def test_what_variants_compute_beside_products_survives_a_folder(write: Callable
     """Two heads of width 4: four tanh a pair of positions and head."""
     additive = "variants: {additive: {model.mixer.score: additive}}\n"
     facts = facts_of(prepare(write(STUDY.replace("variants: {bare: {model.position: none}}\n", additive))))
-    baseline, other = Facts.from_dict(facts.to_dict()).variants
+    baseline, other = Facts.from_dict(dataclasses.asdict(facts)).variants
     length = int((baseline.beside["recall"]["exp"] / 2) ** 0.5)
     assert baseline.beside == {"recall": {"exp": 2 * length**2, "norm": 3 * 8 * length, "relu": 32 * length}}
     assert other.beside == {"recall": {**baseline.beside["recall"], "tanh": 4 * 2 * length**2}}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -57,7 +58,7 @@ def test_facts_and_trials_are_those_of_matched_variants(write: Write) -> None:
     assert variant.matched == {"recall": experiment.matched[variant.name][0]}
     assert variant.parameters["recall"] == variant.matched["recall"].achieved
     assert variant.examples == {"recall": 40 * 64}
-    assert facts.from_dict(facts.to_dict()) == facts
+    assert facts.from_dict(dataclasses.asdict(facts)) == facts
     trials = {cell.variant: cell.trial for cell in experiment.cells()}
     assert value_at(trials[variant.name].config, EXPANSION) == variant.matched["recall"].value
     bare = prepare(write(MODEL + RANKS + "seeds: 1\n", "bare.yaml"))

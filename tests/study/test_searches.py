@@ -38,7 +38,7 @@ def test_tuning_seeds_never_judge(write: Callable[..., Path]) -> None:
 
 
 def test_objectives_have_their_own_direction_and_source(write: Callable[..., Path]) -> None:
-    names = "[loss, score, parameters, flops, divergence_rate]"
+    names = "[loss, score, parameters, flops, divergence_rate, seed_spread]"
     found = spec(write(f"{PEAK_STUDY}search: {{{OVER}, objectives: {names}}}\n")).facts.objectives
     assert [(o.name, o.direction, o.source) for o in found] == [
         ("loss", "min", "validation"),
@@ -46,6 +46,7 @@ def test_objectives_have_their_own_direction_and_source(write: Callable[..., Pat
         ("parameters", "min", "cost"),
         ("flops", "min", "cost"),
         ("divergence_rate", "min", "stability"),
+        ("seed_spread", "min", "stability"),
     ]
 
 

@@ -96,8 +96,8 @@ class SearchSection(_Budget):
 
     objectives: list[str] = []
     """Validation metrics, each in its own direction; or, less being better, parameters, flops (of a forward pass on one
-    example), compute (FLOPs of the whole training) or divergence_rate (share of the seeds); not given: the study's
-    metric."""
+    example), compute (FLOPs of the whole training), divergence_rate (share of the seeds) or seed_spread (standard
+    deviation over them); not given: the study's metric."""
     sampler: Annotated[Any, Slot("sampler")] = TPE.name
     "How the next setting is chosen."
     seeds: SEEDS = 3

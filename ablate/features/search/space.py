@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, listed, nearest, shown
+from ablate.core.facts import BASELINE
 from ablate.features.search.section import Values
 from ablate.features.search.table import MAX_POINTS, TYPES, Parameter
 from ablate.study.checks import Draft, attempt
@@ -111,16 +112,12 @@ class SpaceReader:
         for parameter, (name, base) in itertools.product(ordered.values(), self.bases):
             at = (self.kind, "over", parameter.path)
             if all(problem.path[:3] != at for problem in self.draft.document.problems):
-                with self.draft.document.reporting(self.kind, "over", parameter.path):
-                    self._check(space, parameter, name, base)
+                self._check(space, parameter, name, base)
         return None if len(self.draft.document.problems) > before else space
 
     def _patched(self, config: Config, patches: Mapping[str, Any]) -> Config | None:
         """A config with `patches`, resolved; None where it is not valid."""
-        try:
-            return self.draft.resolve(apply_patches(config, patches))
-        except Invalid:
-            return None
+        return attempt(lambda given: self.draft.resolve(apply_patches(given, patches)), config)[0]
 
     def _labelled(self, path: str, values: Sequence[Any]) -> dict[str, Any]:
         """Label → value; the label is that of the value once it is resolved."""
@@ -162,25 +159,23 @@ class SpaceReader:
         return found
 
     def _check(self, space: Space, parameter: Parameter, name: str, base: Config) -> None:
-        """Raises `Invalid` for a path that one base does not have, or a value that it cannot have there.
+        """Reports a path that one base does not have, or a value that it cannot have there.
 
         Whether all values together can be built shows in the search: a setting that cannot is listed as invalid.
         """
         context = self._patched(base, space.patches(space.satisfying(parameter)))
         if context is None:
             return  # The parameters that its conditions name are at fault, and are reported there.
-        try:
-            value_at(context, parameter.path)
-        except Invalid as error:
-            where = "" if name == "baseline" else f" in {name}"
-            problems = (replace(p, rule=p.rule + where, given=NOT_GIVEN) for p in error.problems)
-            raise Invalid.many(problems) from None
-        for index, value in enumerate(parameter.ends()):
+        at, report = (self.kind, "over", parameter.path), self.draft.document.report
+        missing = attempt(lambda config: value_at(config, parameter.path), context)[1]
+        for problem in missing:
+            where = "" if name == BASELINE else f" in {name}"
+            report(replace(problem, path=at, rule=problem.rule + where, given=NOT_GIVEN))
+        for index, value in enumerate([] if missing else parameter.ends()):
             patched = apply_patches(context, {parameter.path: space.value(parameter, value)})
-            at = (self.kind, "over", parameter.path, parameter.kind, index)
             config, faults = attempt(self.draft.resolve, patched)
             for problem in faults or attempt(self.draft.workload.check, config)[1]:
-                self.draft.document.report(replace(problem, path=at))
+                report(replace(problem, path=(*at, parameter.kind, index)))
 
 
 def _parameter(path: str, spec: Values, labels: Mapping[str, Mapping[str, Any]]) -> Parameter:

@@ -14,14 +14,16 @@ from ablate.base.errors import Gather, listed, nearest
 from ablate.base.registry import PartConfig
 from ablate.core.metric import Description, sign
 from ablate.core.record import Record, on_validation
+from ablate.features.search.section import names
 from ablate.features.search.space import Space, SpaceReader
-from ablate.features.search.table import WINNER, Objective, SearchFacts
+from ablate.features.search.table import Objective, SearchFacts
 from ablate.search.parts import check_pruner, check_sampler
 from ablate.study.checks import Draft
 from ablate.study.document import PathKey
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 COSTS = ("parameters", "flops", "compute")
+STABILITY = ("divergence_rate", "seed_spread")
 DEFAULT_TRIALS = 20
 
 
@@ -69,11 +71,10 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
         trials = 0
         with document.reporting(kind, "over"):
             trials = len(space.grid())
-        given = section.trials or trials
-        rule = f"would leave {trials - given} of the {trials} points of the grid out"
-        hint = "Leave it out, use coarser steps, or another sampler"
-        if given < trials:
-            document.refuse((kind, "trials"), rule, given, f"{trials}", hint)
+        if section.trials and section.trials < trials:
+            rule = f"would leave {trials - section.trials} of the {trials} points of the grid out"
+            hint = "Leave it out, use coarser steps, or another sampler"
+            document.refuse((kind, "trials"), rule, section.trials, f"{trials}", hint)
     with document.reporting(kind, "sampler"):
         always = [p.kind for p in space.parameters if p.path not in space.conditions] if space else None
         numbers = None if always is None else len(always) - always.count("choice")
@@ -104,10 +105,8 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
 def _check_conflicts(draft: Draft, kind: str) -> None:
     """A path cannot be searched and set by something else at once."""
     study, refuse = draft.study, draft.document.refuse
-    for name in study.variants if kind == "search" else ():
-        if name.partition("-")[0] == WINNER:
-            rule = "is the name of a setting that a sweep finds"
-            refuse(("variants", name), rule, hint="Choose another name")
+    for name in [name for name in names(study) if kind == "search" and name in study.variants]:
+        refuse(("variants", name), "is the name of a setting that a sweep finds", hint="Choose another name")
     changed = dict.fromkeys([*study.factors, *itertools.chain.from_iterable(study.variants.values())])
     for path in study.section(kind).over:
         at: PathKey = (kind, "over", path)
@@ -123,18 +122,24 @@ def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objectiv
     """What is searched for."""
     study, section, metrics = draft.study, draft.study.section(kind), baseline.metrics
     known = {name: Objective(name, "min", "cost") for name in COSTS}
-    known["divergence_rate"] = Objective("divergence_rate", "min", "stability")
+    known |= {name: Objective(name, "min", "stability") for name in STABILITY}
     measured = {name: Objective(name, of.direction, "validation", of.floor) for name, of in metrics.items()}
     every = measured | known | measured  # A metric comes before a cost of its name.
-    names = list(getattr(section, "objectives", [])) or [study.metric.name or next(iter(metrics))]
-    for index, name in enumerate(names):
+    asked = list(getattr(section, "objectives", [])) or [study.metric.name or next(iter(metrics))]
+    for index, name in enumerate(asked):
         with draft.document.reporting(kind, "objectives", index), Gather() as at:
-            at.refuse(name in names[:index], "", "is listed twice", name)
+            at.refuse(name in asked[:index], "", "is listed twice", name)
             at.refuse(name not in every, "", "no such objective", name, listed(every), nearest(name, every))
             unknown = name in COSTS and name not in metrics and getattr(baseline, name) is None
             rule = f"is not known for this config of {study.workload}"
             at.refuse(unknown, "", rule, name, hint="Search for another cost")
-    return [every[name] for name in names if name in every]
+            spread = name == "seed_spread" and name not in metrics
+            rule = "is the spread of a metric, and none is searched for"
+            lacking = spread and not metrics.keys() & {*asked}
+            at.refuse(lacking, "", rule, name, hint=f"Add one: {listed(metrics)}")
+            rule = "is a standard deviation over seeds, and the search has one"
+            at.refuse(spread and section.seeds < 2, "", rule, name, hint="Give `seeds: 3`")
+    return [every[name] for name in asked if name in every]
 
 
 # Statuses of a training that ended without a value, for a reason of its setting.
@@ -187,6 +192,7 @@ def summarised(
     lost = sum(record.status in LOST for record in records)
     known: dict[str, float | None] = {
         "divergence_rate": lost / len(records),
+        "seed_spread": float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan,
         **{name: getattr(description, name) for name in COSTS},
         **{name: float(np.mean(column)) for name, column in columns.items()},
     }
@@ -196,7 +202,7 @@ def summarised(
     ]
     return values, {
         "values": columns.get(objectives[0].name, [math.nan] * len(records)),
-        "spread": float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan,
+        "spread": known["seed_spread"],
         "diverged": lost,
         "own": any(on_validation(r, o.name, at)[1] == "own" for o in metrics for r in records),
     }

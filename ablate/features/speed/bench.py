@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+
+import pandas as pd
 
 from ablate.base.errors import Problem, StudyError, listed
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible, now
-from ablate.core.facts import Claim, Evidence
+from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import METRICS
 from ablate.features.speed.section import SpeedSection, lacks_operations
 from ablate.features.speed.stage import Timing, was_timed
@@ -46,41 +48,34 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
     store = Store(options.results / "store", warn)
     with exclusive(store.root, folder.name, say), interruptible():
         experiment = given.reporting(folder.name, differs)
-        if trained := folder.has_trials:
-            experiment = _as_reported(experiment, folder, warn)
-        ran = {cell.variant for cell in experiment.cells() if store.has(cell.id)}
-        timed = METRICS if was_timed(experiment, store, section) else ()
-        claims = date_claims(folder, given.claims, ran, timed)
-        if not trained:
-            folder.begin(resolved_text(experiment, folder.path), [])
+        if folder.has_trials:
+            experiment, evidence = as_reported(experiment, folder), folder.evidence()
+            _warn_of_stale(evidence.trials, experiment, warn)
+        else:
+            evidence = _untrained(experiment, folder, store, section)
         known = Timing(experiment, store, section).complete(say, fresh=options.fresh).measured
-        folder.save_evidence(_evidence(experiment, claims, folder).having("speed", known.frame, known.facts))
+        folder.save_evidence(evidence.having("speed", known.frame, known.facts))
         publish(folder, warn)
     return folder
 
 
-def _as_reported(experiment: Experiment, folder: StudyFolder, warn: Say) -> Experiment:
-    """The study with the variants of its report. Raises `AblateError` where it is another study by now.
-
-    Warns of those whose reported trials are not what the study would train now.
-    """
-    found, trials = as_reported(experiment, folder), folder.evidence().trials
-    other = ~trials["id"].isin([cell.id for cell in found.cells()])
-    if stale := [*trials.loc[other & trials["seed"].isin(found.study.seeds.values), "variant"].unique()]:
+def _warn_of_stale(trials: pd.DataFrame, experiment: Experiment, warn: Say) -> None:
+    """Names the variants whose reported trials are not what the study would train now."""
+    other = ~trials["id"].isin([cell.id for cell in experiment.cells()])
+    if stale := [*trials.loc[other & trials["seed"].isin(experiment.study.seeds.values), "variant"].unique()]:
         warn(
             f"{listed(stale, 4)}: trained with other sources, versions or device than are timed now, so that speed "
             "and quality are not of the same code; run the study again"
         )
-    return found
 
 
-def _evidence(experiment: Experiment, claims: Sequence[Claim], folder: StudyFolder) -> Evidence:
-    """That of the report, or of a study that was never run; with the claims about speed."""
+def _untrained(experiment: Experiment, folder: StudyFolder, store: Store, section: SpeedSection) -> Evidence:
+    """That of a study that was never run, with its claims about speed; all of its claims get their dates."""
     names = {variant.name for variant in experiment.variants}
-    own = {claim.hash: claim for claim in claims if is_measured(claim) and {*claim.variants} <= names}
-    if folder.has_trials:
-        evidence = folder.evidence()
-        others = [claim for claim in evidence.facts.claims if claim.hash not in own]
-        return replace(evidence, facts=replace(evidence.facts, claims=[*others, *own.values()]))
-    facts = facts_of(experiment, [*own.values()], reference(experiment).environment())
+    ran = {cell.variant for cell in experiment.cells() if store.has(cell.id)}
+    timed = METRICS if was_timed(experiment, store, section) else ()
+    claims = date_claims(folder, experiment.claims, ran, timed)
+    folder.begin(resolved_text(experiment, folder.path), [])
+    own = [claim for claim in claims if is_measured(claim) and {*claim.variants} <= names]
+    facts = facts_of(experiment, own, reference(experiment).environment())
     return gather(replace(facts, source=source_of(experiment.path, folder), reported=now()), [], {})

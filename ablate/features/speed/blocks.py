@@ -9,12 +9,11 @@ from __future__ import annotations
 
 import gc
 import math
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from statistics import fmean, median
-from typing import NamedTuple
+from time import perf_counter
 
 import numpy as np
 
@@ -44,19 +43,6 @@ def waited() -> float:
         return 0.0
 
 
-class Clock(NamedTuple):
-    """Two readings, in seconds."""
-
-    now: Callable[[], float]
-    waited: Callable[[], float]
-    "For a core; not part of the time of a call."
-
-
-WALL = Clock(time.perf_counter, lambda: 0.0)
-ALONE = Clock(time.perf_counter, waited)
-"For calls of one thread."
-
-
 @dataclass(frozen=True)
 class Timing:
     """How long a call of one operation takes."""
@@ -76,32 +62,31 @@ def time_blocks(
     at: Callable[[str], object] = lambda name: None,
     *,
     budget: float = BUDGET,
-    clock: Clock = ALONE,
+    waits: Callable[[], float] = waited,
 ) -> dict[str, Timing]:
     """Times a call of each operation; ratios are to the first.
 
-    `orders` draws the orders; `at` hears of each operation before it is called. `budget` is in seconds. The
-    process that measures has turned the garbage collector off.
+    `orders` draws the orders; `at` hears of each operation before it is called. `budget` is in seconds;
+    `waits` says for how many of them the calls have waited in vain so far, which is no time of theirs. The process that
+    measures has turned the garbage collector off.
     """
     names = list(operations)
     once = {}
     for name in names:
         at(name)
-        once[name] = _warmed(operations[name], budget, clock)
+        once[name] = _warmed(operations[name], budget, waits)
     calls, blocks = effort(once, budget)
     found: dict[str, list[list[float]]] = {name: [] for name in names}
     gc.freeze()  # a collection between blocks, and none else, looks at nothing that exists already: that takes long
-    try:
-        for _ in range(blocks):
-            order = [names[i] for i in orders.permutation(len(names))]
-            for times in found.values():
-                times.append([])
-            for name in [*order, *reversed(order)]:
-                at(name)
-                found[name][-1] += _visit(operations[name], calls[name], clock)
-            gc.collect()
-    finally:
-        gc.unfreeze()
+    for _ in range(blocks):
+        order = [names[i] for i in orders.permutation(len(names))]
+        for times in found.values():
+            times.append([])
+        for name in [*order, *reversed(order)]:
+            at(name)
+            found[name][-1] += _visit(operations[name], calls[name], waits)
+        gc.collect()
+    gc.unfreeze()
     medians = {name: [max(median(block), _TICK) for block in times] for name, times in found.items()}
     first = medians[names[0]]
     return {
@@ -129,33 +114,34 @@ def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[s
     return calls, max(blocks, FEWEST)
 
 
-def _warmed(operation: Operation, budget: float, clock: Clock) -> float:
+def _warmed(operation: Operation, budget: float, waits: Callable[[], float]) -> float:
     """Calls until caches are warm; the median time of a call, without the first."""
-    _visit(operation, 1, clock)
-    times = _visit(operation, 1, clock)
+    _visit(operation, 1, waits)
+    times = _visit(operation, 1, waits)
     while sum(times) < budget / FEWEST / CALLS and len(times) < MOST_WARM:
-        times += _visit(operation, 1, clock)
+        times += _visit(operation, 1, waits)
     return median(times)
 
 
-def _visit(operation: Operation, calls: int, clock: Clock) -> list[float]:
+def _visit(operation: Operation, calls: int, waits: Callable[[], float]) -> list[float]:
     """Seconds of each of so many calls; of several without the first, which finds the caches of another operation."""
-    times = (_on_cuda if operation.device == "cuda" else _on_cpu)(operation.run, calls, clock)
+    on_cuda = operation.device == "cuda"
+    times = _on_cuda(operation.run, calls) if on_cuda else _on_cpu(operation.run, calls, waits)
     return times[1:] or times
 
 
-def _on_cpu(run: Callable[[], object], calls: int, clock: Clock) -> list[float]:
-    times, waited = [], clock.waited()
+def _on_cpu(run: Callable[[], object], calls: int, waits: Callable[[], float]) -> list[float]:
+    times, before = [], waits()
     for _ in range(calls):
-        start = clock.now()
+        start = perf_counter()
         run()
-        times.append(clock.now() - start + waited)
-        waited = clock.waited()
-        times[-1] -= waited
+        times.append(perf_counter() - start + before)
+        before = waits()
+        times[-1] -= before
     return times
 
 
-def _on_cuda(run: Callable[[], object], calls: int, clock: Clock) -> list[float]:
+def _on_cuda(run: Callable[[], object], calls: int) -> list[float]:
     """By events of the device, which waits for nothing between the calls of a visit, as in training."""
     import torch
 

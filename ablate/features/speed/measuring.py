@@ -28,7 +28,7 @@ from ablate.core.speed import Operation
 from ablate.core.workload import Workload
 from ablate.execution.child import Child, parent
 from ablate.execution.trial import WorkloadRef
-from ablate.features.speed.blocks import ALONE, BUDGET, WALL, time_blocks
+from ablate.features.speed.blocks import BUDGET, time_blocks, waited
 
 Found = dict[str, Any]
 """Of one group in one process, as plain data: measured, busy, configs: key → memory, calls: name → its times."""
@@ -96,7 +96,7 @@ def measure_group(workload: Workload, group: Group, request: Request, at: Callab
     base, start = next(iter(group.configs)), (_busy(), time.process_time(), time.monotonic())
     draws = numpy_stream(request.process, "speed", group.key)
     # Of several threads, one may wait for a core that the others of its own process have: that is time of the call.
-    clock = ALONE if workload.threads == 1 else WALL
+    waits = waited if workload.threads == 1 else lambda: 0.0
 
     def turn(key: str) -> str:
         at(key or base)
@@ -119,7 +119,7 @@ def measure_group(workload: Workload, group: Group, request: Request, at: Callab
         raise AblateError(f"its workload offers none of the calls {', '.join(request.calls)}")
     for call in timed:
         those = {key: operations[key][call] for key in copies if call in operations[key]}
-        timings = time_blocks(those, draws, turn, budget=request.budget, clock=clock)
+        timings = time_blocks(those, draws, turn, budget=request.budget, waits=waits)
         for key in those.keys() - {_TWIN}:
             facts = {name: getattr(those[key], name) for name in ("examples", "tokens")}
             calls[key][call] = asdict(timings[key]) | facts
@@ -188,7 +188,6 @@ def main() -> NoReturn:
         try:
             workload = reference.load()
             for group in request.groups:
-                gc.freeze()
                 found = measure_group(workload, group, request, lambda key: connection.send(("at", key)))
                 connection.send(("done", found))
                 gc.collect()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 import pandas as pd
@@ -48,13 +48,8 @@ def entries(facts: Facts) -> list[Entry]:
     return sorted(found, key=lambda entry: (entry.group == PLACEBO_GROUP, order.index(entry.group)))
 
 
-def panels(facts: Facts, comparisons: pd.DataFrame) -> dict[str, list[Entry]]:
-    """Title → the variants that a panel shows beside the baseline, at most MAX_CURVES − 1.
-
-    Of more than MAX_PANELS, the placebo's and those with the variants furthest from the baseline on the primary metric.
-    """
-    own = comparisons[comparisons["metric"] == facts.metric]
-    far = own["diff"].astype(float).abs().groupby(own["variant"]).max().to_dict()
+def panels(facts: Facts) -> dict[str, list[Entry]]:
+    """Title → the variants that a panel shows beside the baseline, at most MAX_CURVES − 1; the first MAX_PANELS."""
     found: dict[str, list[Entry]] = {}
     for group, members in groupby(entries(facts), key=lambda entry: entry.group):
         every = list(members)
@@ -63,9 +58,7 @@ def panels(facts: Facts, comparisons: pd.DataFrame) -> dict[str, list[Entry]]:
         for i in range(parts):
             title = f"{group} ({i + 1} of {parts})" if parts > 1 else group
             found[title] = every[i * size : (i + 1) * size]
-    furthest = {title: max(far.get(entry.variant, -1.0) for entry in shown) for title, shown in found.items()}
-    kept = sorted(found, key=lambda title: (title != PLACEBO_GROUP, -furthest[title]))[:MAX_PANELS]
-    return {title: shown for title, shown in found.items() if title in kept} or {BASELINE: []}
+    return dict(islice(found.items(), MAX_PANELS)) or {BASELINE: []}
 
 
 def left_out(facts: Facts, shown: Mapping[str, Sequence[Entry]]) -> str:

@@ -42,7 +42,7 @@ class Curves(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         evidence, facts = material.evidence, material.facts
-        shown = panels(facts, material.comparisons)
+        shown = panels(facts)
         for task, end, of in by_task(facts):
             for metric in curve_metrics(evidence) if facts.metric in task.metrics else ():
                 data = curves(evidence, task.name, metric)

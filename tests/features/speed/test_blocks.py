@@ -16,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.core.speed import Operation
-from ablate.features.speed.blocks import CALLS, FEWEST, MOST, MOST_WARM, Clock, effort, time_blocks, waited
+from ablate.features.speed import blocks
+from ablate.features.speed.blocks import CALLS, FEWEST, MOST, MOST_WARM, effort, time_blocks, waited
 
 
 class Machine:
@@ -38,8 +39,10 @@ class Machine:
 
     def time(self, budget: float = 1.0, seed: int = 0):
         asked: list[str] = []
-        draws, clock = np.random.default_rng(seed), Clock(lambda: self.now, lambda: self.waited)
-        found = time_blocks(self.operations, draws, asked.append, budget=budget, clock=clock)
+        draws, waits = np.random.default_rng(seed), lambda: self.waited
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(blocks, "perf_counter", lambda: self.now)
+            found = time_blocks(self.operations, draws, asked.append, budget=budget, waits=waits)
         return found, asked
 
 

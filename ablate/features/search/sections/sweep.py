@@ -152,12 +152,10 @@ def fresh(evidence: Evidence, metric: Objective, winner: str) -> pd.DataFrame:
 
 def best_table(searched: SearchTable) -> Table | None:
     """The Pareto front of several objectives, or the best for one; None where no setting has a value."""
-    first, *others = searched.facts.objectives
-    found = with_values(searched.trials, [first])
-    found = found[found["front"].astype(bool)] if others else found
+    search = searched.trials.iloc[0]
+    found = searched.trials.loc[searched.best(search["variant"], search["task"], TOP)]
     if not len(found):
         return None
-    found = found.sort_values(first.name, ascending=first.direction == "min", kind="stable").head(TOP)
     objectives = [o for o in searched.facts.objectives if o.name not in COSTS]
     measured, ends = next((o for o in objectives if o.measured), None), short(searched.paths)
 
@@ -180,7 +178,7 @@ def best_table(searched: SearchTable) -> Table | None:
         *(Column(p.path, ends[p.path], p.kind != "choice") for p in searched.facts.parameters),
         Column("status", "Status", varying=True),
     ]
-    return tabulated(columns, rows, say("search.best", bool(others)), FILE)
+    return tabulated(columns, rows, say("search.best", len(searched.facts.objectives) > 1), FILE)
 
 
 def status_table(searched: SearchTable) -> Table:

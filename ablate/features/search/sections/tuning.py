@@ -121,7 +121,7 @@ class Tuning(OfSearch, Section):
             data = curves[curves["task"] == task.name]
             variants = set(data["variant"])
             # A level keeps the colour that it has in the learning curves.
-            every = panels(facts, material.comparisons).items()
+            every = panels(facts).items()
             shown = {title: rows for title, rows in every if {e.variant for e in rows} & variants}
             caption, alt = say("search.expected", label), say("search.budget_alt", label, of, len(variants))
             options = shown or {BASELINE: []}, label, task.metrics.get(target.name)

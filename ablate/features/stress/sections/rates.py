@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from ablate.base.wording import brief, share
+from ablate.base.wording import brief
 from ablate.features.stress.grid import rate_curves
 from ablate.report.draw import style
 from ablate.report.draw.panels import Entry, Look, left_out, lines, multiples, panels
@@ -33,7 +33,7 @@ class Rates(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, path = material.facts, next(iter(material.facts.features["stress"]), "")
-        every, shown = rate_curves(material.evidence), panels(material.facts, material.comparisons)
+        every, shown = rate_curves(material.evidence), panels(material.facts)
         name = path.rpartition(".")[2]
         for task, end, of in by_task(facts):
             data = every[every["task"] == task.name].rename(columns={"value": name})
@@ -51,7 +51,7 @@ def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) 
         ax.set_xscale("log")
         lines(ax, data, of, rate, "loss", marker="o", ms=2.5)
         for row in data[(data["diverged"] > 0) & data["variant"].isin(of)].to_dict("records"):
-            look, lost = of[row["variant"]], share(row["diverged"], row["n"])
+            look, lost = of[row["variant"]], f"{row['diverged']} of {row['n']}"
             place = row[rate], row["loss"]
             ax.plot(*place, "X", ms=5.5, color=look.colour, mec="white", mew=0.4, zorder=4)
             words: dict[str, Any] = {"ha": "center", "size": style.SMALL - 1, "color": look.colour}
