@@ -1,17 +1,103 @@
-"""Folders that cannot be written: really caused, through the command line."""
+"""A clock that is set back, and folders that cannot be written: really caused, through the command line."""
 
 import ctypes
+import json
 import os
+import re
 import shutil
+import sqlite3
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
-from drivers import records
+from drivers import assert_tracked_once, records
 from harness import TOY_STUDY, ablate
+
+# Python reads this before anything else is imported, in the driver and in each worker. The time of day goes back
+# by an hour every 50 ms for all that asks Python's clock for it, MLflow included, and the monotonic clock goes on:
+# what a process sees when the clock of its machine is set back, again and again. Only the dates of files stay right.
+SET_BACK = """
+import os, time
+
+of_day, since = time.time, float(os.environ["CLOCK_IS_SET_BACK_SINCE"])
+time.time = lambda: of_day() - 3600 * int((time.monotonic() - since) / 0.05)
+time.time_ns = lambda: int(time.time() * 1e9)
+"""
+SLOW = TOY_STUDY + "training: {seconds: 0.3}\n"
+CLAIM = "model.effect=0.2 beats baseline on accuracy"
+
+
+@pytest.fixture
+def set_back(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The command line on a machine whose clock is set back all the time."""
+    folder = tmp_path / "clock"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(SET_BACK)
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    environment = {"PYTHONPATH": path, "CLOCK_IS_SET_BACK_SINCE": str(time.monotonic())}
+
+    def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+        return ablate(*arguments, cwd=tmp_path, env=os.environ | environment)
+
+    return run
+
+
+def stored(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(p.read_text()) for p in (folder / "results/store/trials").glob("*.json")]
+
+
+def seconds(record: dict[str, Any]) -> float:
+    ends = [datetime.fromisoformat(record[name]) for name in ("started_at", "finished_at")]
+    return (ends[1] - ends[0]).total_seconds()
+
+
+def tracked(folder: Path, sql: str) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(folder / "results/store/mlflow.db")) as database:
+        return database.execute(sql).fetchall()
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("tracking")
+def test_a_clock_that_is_set_back_again_and_again(
+    write: Callable[..., Path], set_back: Callable[..., subprocess.CompletedProcess[str]]
+) -> None:
+    whole = f"{SLOW}claims: [{CLAIM}]\n"
+    study = write(whole.replace("seeds: 3", "seeds: 2"))
+    folder = study.parent
+    done = set_back("run", study, "--jobs", 0)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "warning" not in done.stdout + done.stderr
+    assert all(0 <= float(took) < 60 for took in re.findall(r"\((\S+) s\)", done.stdout))
+    study = write(whole)
+    done = set_back("run", study, "--jobs", 2)
+    assert "3 trials to train" in done.stdout
+    finished = stored(folder)
+    # The clock went back under every trial, and by hours from one to the next.
+    assert len(finished) == 9
+    assert len({record["started_at"][:13] for record in finished}) > 4
+    assert all(0.3 <= seconds(record) < 60 for record in finished)
+    assert_tracked_once(folder)
+    runs = tracked(folder, "SELECT name, start_time, end_time FROM runs")
+    assert all(0 < start <= end for _, start, end in runs), runs
+    outside = (
+        "SELECT runs.name FROM metrics JOIN runs USING (run_uuid)"
+        " WHERE timestamp NOT BETWEEN start_time AND end_time"
+    )
+    assert tracked(folder, outside) == []
+    # Nothing is trained again, and nothing is dropped.
+    kept = records(folder)
+    assert "Nothing to train" in set_back("run", study).stdout
+    assert "nothing to remove" in set_back("clean", "--yes").stdout
+    assert set_back("report", study).returncode == 0
+    assert records(folder) == kept
+
 
 CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, PR_CAPBSET_DROP = 1, 2, 24
 
