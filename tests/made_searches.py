@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ablate.core.facts import Evidence
 from ablate.features.search.table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 
 LR = Parameter("training.lr", "float", 1e-4, 1e-1, log=True)
@@ -84,3 +86,9 @@ def by_learning_rate(
         for task in tasks
     }
     return searched(values, lrs=dict.fromkeys(best, lrs.tolist()), sampler=sampler)
+
+
+def after_search(table: SearchTable, judged: Evidence, untuned: Evidence | None = None) -> Evidence:
+    """The evidence of a study whose settings were searched for, with the trials of variants as they were given."""
+    known = judged.having("search", table.trials, asdict(table.facts))
+    return known if untuned is None else replace(known, frames={**known.frames, "untuned": untuned.trials})

@@ -9,7 +9,6 @@ from made_evidence import ACCURACY, LOSS, study
 from scipy import stats
 
 from ablate.analysis.compare import COLUMNS, compare
-from ablate.analysis.estimates import rate_p
 from ablate.analysis.power import detectable_effect
 from ablate.base.errors import AblateError
 from ablate.core.facts import Evidence
@@ -24,22 +23,6 @@ def only(frame: pd.DataFrame, variant: str = "a", **where: object) -> pd.Series:
         frame = frame[frame[column] == value]
     assert len(frame) == 1
     return frame.iloc[0]
-
-
-def test_columns_and_rows_in_the_order_of_the_study():
-    tasks = {"recall": {"accuracy": ACCURACY, "loss": LOSS}, "sort": {"loss": LOSS, "accuracy": ACCURACY}}
-    flat = {"baseline": BASE, "b": BASE - 0.1, "a": BASE - 0.2}
-    frame = compare(study(flat, tasks=tasks, others={"loss": flat}))
-    assert tuple(frame.columns) == COLUMNS
-    assert list(zip(frame["variant"], frame["task"], frame["metric"], strict=True)) == [
-        (variant, task, metric)
-        for variant in "ba"
-        for task, metric in (
-            *(("recall", "accuracy"), ("recall", "loss")),
-            *(("sort", "loss"), ("sort", "accuracy")),
-        )
-    ]
-    assert set(frame["baseline"]) == {"baseline"}
 
 
 def code(row: pd.Series) -> str:
@@ -74,28 +57,6 @@ def test_one_level_for_all_variants_and_tasks_of_the_primary_metric():
     assert row["p"] == pytest.approx(known.pvalue)
     # The other metric has no values at all.
     assert set(frame.loc[frame["exploratory"], "n"]) == {0}
-
-
-def test_significant_alone_but_not_in_its_family():
-    values = {"baseline": BASE, "a": BASE + 0.003 + WOBBLE} | dict.fromkeys("bcdefghi", BASE + WOBBLE)
-    row = only(compare(study(values)))
-    assert 0.05 / 9 < row["p"] < 0.05
-    assert (row["verdict"], code(row)) == ("inconclusive", "open")
-
-
-def test_failed_and_pruned_runs_leave_out_their_pairs():
-    values = {"baseline": BASE, "a": BASE - 0.1 + WOBBLE}
-    statuses = {("a", 0): "failed", ("baseline", 2): "pruned"}
-    row = only(compare(study(values, statuses=statuses, planned=6)))
-    assert (row["n"], row["reason"]) == (3, "incomplete pairs=3 missing=3")
-    assert row["diff"] == pytest.approx(np.mean((WOBBLE - 0.1)[[1, 3, 4]]))
-
-
-def test_a_diverged_run_has_not_solved_and_a_failed_one_does_not_count():
-    statuses = {("a", 0): "diverged", ("a", 1): "failed"}
-    row = only(compare(study({"baseline": BASE, "a": BASE}, statuses=statuses, outcome="all_or_nothing")))
-    assert (row["solved_variant"], row["solved_baseline"]) == (3, 4)
-    assert (row["only_variant"], row["only_baseline"], row["p"]) == (0, 1, pytest.approx(rate_p(0, 1, 4)))
 
 
 def test_the_threshold_may_be_that_of_another_metric_which_bounds_no_size():

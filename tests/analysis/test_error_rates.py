@@ -5,13 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from calibration.judging import BOUNDED, verdicts
-from calibration.simulations import Diverging, Mixture, band, family, size_of_rates
+from calibration.simulations import Diverging, Mixture, family
 from made_evidence import study
 from scipy import stats
 
 from ablate.analysis.compare import compare
-from ablate.analysis.estimates import rate_p, rate_p_beyond
-from ablate.analysis.paired import Differences
+from ablate.analysis.estimates import rate_p_beyond
 from ablate.core.metric import Metric
 
 PLAIN = {"accuracy": Metric("max", 0.001)}
@@ -47,32 +46,6 @@ def mixtures(made, margin):
     return verdicts(made.a, made.b, margin=margin, metric=BOUNDED, outcome="all_or_nothing")
 
 
-@pytest.mark.parametrize("n", [5, 20])
-def test_a_variant_that_fails_one_time_in_ten_is_not_called_equivalent(n):
-    # The true difference is −.044, more than twice the margin.
-    made = Mixture.of(np.random.default_rng(7), 1000, n, failing=0.1)
-    assert (made.a - made.b).mean() == pytest.approx(-0.044, abs=0.004)
-    assert (mixtures(made, 0.02) == "equivalent").mean() <= 0.05
-
-
-@pytest.mark.parametrize("shift", [0.0, 0.07])
-def test_nor_one_at_the_margin(shift):
-    # Failures and a shift of the runs that succeed make a true difference of exactly the margin.
-    margin, n = 0.15, 80
-    made = Mixture.of(np.random.default_rng(8), 600, n, (margin - shift) / (0.44 - shift), shift)
-    assert (made.a - made.b).mean() == pytest.approx(-margin, abs=0.005)
-    assert (mixtures(made, margin) == "equivalent").mean() <= 0.05
-
-
-@pytest.mark.parametrize("n", [3, 8, 20])
-def test_divergence_makes_nothing_better_and_seldom_anything_else(n):
-    made = Diverging.worst(np.random.default_rng(11), 1500, n)
-    assert (verdicts(made.a, made.b, metric=BOUNDED, lost=made.lost) == "better").mean() <= 0.04
-    made = Diverging.alike(np.random.default_rng(12), 1500, n, 0.2, spread=0.05)
-    decided = verdicts(made.a, made.b, metric=BOUNDED, lost=made.lost) != "inconclusive"
-    assert decided.mean() <= band(1500, 0.051)[1]
-
-
 @pytest.mark.parametrize("n", [5, 10, 20])
 @pytest.mark.parametrize("x", [0.1, 0.3])
 def test_size_of_a_rate_that_is_more_than_a_margin(n, x):
@@ -101,23 +74,3 @@ def test_size_of_the_test_of_spreads(shape):
         x = draws[shape](size=(2, 4000, n))
         away = np.abs(x - np.median(x, axis=2, keepdims=True))
         assert (stats.ttest_1samp(away[0] - away[1], 0, axis=1).pvalue <= 0.05).mean() <= 0.06
-
-
-@pytest.mark.parametrize("n", range(3, 21))
-def test_size_of_the_rate_test_whatever_the_failure_rate(n):
-    assert size_of_rates(n, lambda b, c: rate_p(b, c, n)) <= 0.05
-
-
-def test_tests_that_the_rate_test_replaces():
-    def t(b: int, c: int) -> float:
-        d = np.repeat([0.9, -0.9, 0.0], [b, c, 8 - b - c])
-        one = Differences.between(d, np.zeros(8), 0.001)
-        return 2 * min(one.above(0.0), one.below(0.0))
-
-    def mcnemar(b: int, c: int) -> float:
-        return stats.binomtest(b, b + c).pvalue if b + c else 1.0
-
-    # The t test of all-or-nothing runs errs too often; McNemar's cannot act below six seeds.
-    assert size_of_rates(8, t) > 0.055
-    assert size_of_rates(5, mcnemar) == 0.0
-    assert size_of_rates(5, lambda b, c: rate_p(b, c, 5)) > 0.02

@@ -1,6 +1,5 @@
 """The judge on made evidence: what each kind of claim takes, and each code that keeps it open."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -12,12 +11,10 @@ from ablate.analysis.compare import compare
 from ablate.analysis.family import Look, family_size, level, looks, pairs, row_of
 from ablate.analysis.judge import Judged, deciding, judge, on_all, row
 from ablate.analysis.paired import Differences
-from ablate.core.facts import Claim
-from ablate.core.metric import Metric, Sampling
+from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
 
 RISE = np.array([0.50, 0.52, 0.51, 0.53, 0.50, 0.52, 0.51, 0.53])
-PLAIN = {"accuracy": Metric("max", 0.001)}
 
 
 def mean(values, floor=1e-3, blocks=(), also=()):
@@ -141,119 +138,6 @@ def test_a_reason_survives_a_table():
 # What blocks, in the order of METHODS
 
 
-def test_incomplete():
-    evidence = study({"baseline": RISE, "a": RISE + 0.1}, statuses={("a", 2): "failed"})
-    found = first(evidence)
-    assert (found.verdict, found.n) == ("inconclusive", 7)
-    assert Reason.parse(found.reason) == Reason("incomplete", {"pairs": 7, "missing": 1})
-    lost = study(
-        {"baseline": RISE, "a": RISE + 0.1},
-        statuses={("a", 2): "failed"},
-        reasons={("a", 2): "out of memory"},
-    )
-    assert code(first(lost).reason) == "unstable"
-
-
-def test_few():
-    found = first(study({"baseline": [0.5], "a": [0.7]}))
-    assert (found.verdict, code(found.reason)) == ("inconclusive", "few")
-    assert math.isnan(found.ci_low)
-
-
-def test_unstable_blocks_likeness_and_a_metric_without_a_floor_all():
-    lost = {("a", 0): "diverged"}
-    near = study({"baseline": RISE, "a": RISE}, statuses=lost, margin=0.4)
-    assert code(first(near).reason) == "unstable"
-    assert first(near).n == 8
-    worse = study({"baseline": RISE + 0.3, "a": RISE - 0.35}, statuses=lost)
-    assert first(worse).verdict == "worse"
-    unscored = study({"baseline": RISE + 0.3, "a": RISE - 0.35}, statuses=lost, metrics=PLAIN)
-    assert (first(unscored).verdict, code(first(unscored).reason), first(unscored).n) == (
-        "inconclusive",
-        "unstable",
-        7,
-    )
-
-
-def test_scale():
-    def value(levels, seed):
-        step = 0.1 * (levels["p"] == "b") * (levels["q"] == "y")
-        return (0.999 if levels["p"] == "b" and levels["q"] == "y" else 0.6 + step) + 0.0001 * seed
-
-    evidence = crossed({"p": ["a", "b"], "q": ["x", "y"]}, value, metrics={"accuracy": ACCURACY})
-    more = Claim(
-        "more", "interaction", "accuracy", ["p=b,q=y"], ["q=y"], 0.0, "", False, ["p=b"], ["baseline"]
-    )
-    evidence = replace(evidence, facts=replace(evidence.facts, claims=[more]))
-    (found,) = judge_claims(evidence).to_dict("records")
-    assert (found["verdict"], code(found["reason"])) == ("inconclusive", "scale")
-
-
-def test_ceiling_says_which_failures_are_not_excluded():
-    at = np.array([0.999, 0.998, 1.0, 0.999, 0.999, 1.0, 0.998, 0.999])
-    found = first(study({"baseline": at, "a": at[::-1]}, margin=0.01))
-    assert found.verdict == "inconclusive"
-    assert Reason.parse(found.reason).numbers["failures"] == pytest.approx(1 - 0.05 ** (1 / 8), abs=1e-5)
-    solved = study(
-        {"baseline": 0.9 + RISE / 10, "a": 0.91 + RISE / 10}, outcome="all_or_nothing", margin=0.05
-    )
-    assert code(first(solved).reason) == "ceiling"
-    low = study(
-        {"baseline": [1e-4, 2e-4, 0.0], "a": [2e-4, 0.0, 1e-4]}, metrics={"accuracy": Metric("min", 1e-3)}
-    )
-    assert code(first(low).reason) == "ceiling", "a loss that does not say has 0"
-
-
-def test_floor_leaves_a_difference_to_be_found():
-    guess = 0.1 + np.array([0.001, 0.002, 0.0, 0.003, 0.002, 0.001, 0.0, 0.002])
-    found = first(study({"baseline": guess, "a": guess[::-1]}, margin=0.05))
-    assert (found.verdict, code(found.reason)) == ("inconclusive", "floor")
-    assert first(study({"baseline": guess, "a": guess + 0.01 + 1e-3 * (guess > 0.101)})).verdict == "better"
-
-
-def test_unsolved():
-    values = {"baseline": RISE - 0.2, "a": RISE + 0.2}
-    found = first(study(values, outcome="all_or_nothing", margin=0.1))
-    assert (found.verdict, code(found.reason)) == ("inconclusive", "unsolved")
-
-
-def test_degenerate():
-    found = first(study({"baseline": RISE, "a": RISE}, margin=0.1))
-    assert (found.verdict, code(found.reason), found["diff"]) == ("inconclusive", "degenerate", 0.0)
-
-
-def test_groups_block_equivalence_alone():
-    groups = np.array([0.4, 0.4, 0.41, 0.4, 0.8, 0.8, 0.81, 0.8])
-    found = first(study({"baseline": groups, "a": groups + 0.001 * np.sin(np.arange(8))}, margin=0.05))
-    assert (found.verdict, code(found.reason)) == ("inconclusive", "groups")
-    assert first(study({"baseline": groups, "a": groups + 0.05 + 0.001 * np.arange(8)})).verdict == "better"
-
-
-def test_likeness_says_what_it_cannot_see():
-    found = first(study({"baseline": RISE, "a": RISE + 0.001 * np.sin(np.arange(8))}, margin=0.05))
-    assert found.verdict == "equivalent"
-    assert Reason.parse(found.reason).numbers["failures"] == pytest.approx(0.312, abs=1e-3)
-    blind = study({"baseline": RISE, "a": RISE + 0.001 * np.sin(np.arange(8))}, margin=0.05, metrics=PLAIN)
-    assert "untested" in Reason.parse(first(blind).reason).numbers
-
-
-def test_open_says_how_many_seeds_and_when_examples_are_needed():
-    rng = np.random.default_rng(0)
-    found = first(study({"baseline": RISE, "a": RISE + 0.006 + 0.02 * np.cos(3 * np.arange(8))}))
-    assert code(found.reason) == "open"
-    assert Reason.parse(found.reason).numbers["seeds"] > 8
-    by_example = np.tile(rng.normal(0.02, 1.0, (1, 40)), (8, 1)) + rng.normal(0, 0.01, (8, 40))
-    rows = {"baseline": np.zeros((8, 40)), "a": by_example}
-    shared = study(
-        {name: values.mean(axis=1) for name, values in rows.items()},
-        examples=rows,
-        sampling=Sampling("held_out", 40),
-        metrics=PLAIN,
-        margin=0.01,
-    )
-    assert code(first(shared).reason) in ("examples", "open")
-
-
 def test_the_smallest_difference_of_the_runs_stands_in_for_a_resolution():
     step = {"accuracy": Metric("max")}
     found = first(study({"baseline": [0.5, 0.5, 0.5], "a": [0.6, 0.6, 0.6]}, metrics=step))
@@ -369,25 +253,6 @@ def rates(only, n=8, *, both=0, margin=0.1, **options):
     return study({"baseline": b, "a": a}, outcome="all_or_nothing", margin=margin, **options)
 
 
-@pytest.mark.parametrize(
-    ("n", "only", "p", "verdict"),
-    [
-        (5, (5, 0), 0.00195, "better"),
-        (5, (0, 4), 0.0215, "worse"),
-        (8, (4, 0), 0.0520, "inconclusive"),
-        (8, (0, 5), 0.0176, "worse"),
-        (10, (6, 0), 0.0086, "better"),
-        (20, (6, 0), 0.0127, "better"),
-    ],
-)
-def test_seeds_that_one_side_alone_solves_decide(n, only, p, verdict):
-    found = first(rates(only, n, both=n - sum(only)))
-    assert found.p == pytest.approx(p, abs=5e-5)
-    assert found.verdict == verdict
-    assert math.isnan(found.ci_low)
-    assert (found.only_variant, found.only_baseline) == only
-
-
 def test_rates_are_alike_when_few_fail_alone():
     alike = rates((0, 0), 60, both=40, margin=0.2)
     assert first(alike).verdict == "inconclusive"
@@ -403,16 +268,6 @@ def test_a_claim_of_a_size_takes_rate_and_mean():
     beats = [claim("beats", by=0.2), claim("beats", by=0.8)]
     found = judge_claims(rates((10, 0), 12, both=2, claims=beats)).set_index("claim")["verdict"]
     assert found.tolist() == ["supported", "inconclusive"]
-
-
-def test_several_variants_have_no_solved_seeds_to_pair():
-    evidence = study(
-        {"baseline": 0.2 + 0 * RISE, "a": RISE + 0.4, "b": RISE + 0.42},
-        outcome="all_or_nothing",
-        claims=[claim("beats", ["a", "b"])],
-    )
-    (found,) = judge_claims(evidence).to_dict("records")
-    assert (found["verdict"], code(found["reason"])) == ("inconclusive", "several")
 
 
 @pytest.mark.parametrize(
@@ -453,19 +308,3 @@ def test_sensitivity_holds_whichever_rate_is_left_out():
     assert code(judge_claims(sensitive(flat[:, :3], steep[:, :3], RATES)).iloc[0]["reason"]) == "few"
     nothing = np.full((8, 5), np.inf)
     assert code(judge_claims(sensitive(nothing, steep)).iloc[0]["reason"]) == "untrained"
-
-
-def test_rates_of_divergence():
-    lost = {("baseline", seed): "diverged" for seed in range(8)}
-    claims = [claim("beats", metric="divergence_rate"), claim("matches", metric="divergence_rate", by=0.2)]
-    evidence = study({"baseline": RISE, "a": RISE}, statuses=lost, claims=claims)
-    found = judge_claims(evidence)
-    assert found["verdict"].tolist() == ["supported", "refuted"]
-    assert found["diff"].tolist() == [1.0, 1.0]
-
-
-def test_a_claim_that_no_task_can_tell_is_unknown():
-    found = judge_claims(
-        study({"baseline": RISE, "a": RISE}, claims=[claim("beats", metric="lr_sensitivity")])
-    ).iloc[0]
-    assert (found["verdict"], code(found["reason"])) == ("inconclusive", "unknown")

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.power import ttest_power
 
 from ablate.analysis.power import (
     detectable_effect,
@@ -15,36 +14,10 @@ from ablate.analysis.power import (
 )
 
 
-@pytest.mark.parametrize(
-    ("n", "effect"), [(3, 3.27), (5, 1.69), (8, 1.16), (10, 1.00), (15, 0.78), (20, 0.67)]
-)
-def test_detectable_effect_of_the_table(n, effect):
-    # The table rounds up, so that the effect is detected.
-    assert effect - 0.01 < detectable_effect(n) <= effect
-    assert ttest_power(effect, n, 0.05, alternative="two-sided") >= 0.8
-
-
-def test_a_family_of_ten_takes_nearly_twice_the_effect():
-    assert detectable_effect(5, 0.05 / 10) == pytest.approx(3.16, abs=0.005)
-
-
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 20, 100, 1000])
 @pytest.mark.parametrize("alpha", [0.05, 0.005, 0.00005])
 def test_detectable_effect_has_the_power_it_promises(n, alpha):
     assert difference_power(detectable_effect(n, alpha), n, alpha) == pytest.approx(0.8, abs=1e-6)
-
-
-def test_power_within_two_points_of_simulation():
-    rng = np.random.default_rng(0)
-    for n, effect in ((3, 2.0), (5, 1.2), (10, 0.7)):
-        p = stats.ttest_1samp(rng.normal(effect, 1, (40_000, n)), 0, axis=1).pvalue
-        assert difference_power(effect, n) == pytest.approx((p < 0.05).mean(), abs=0.01)
-
-
-def test_power_does_not_depend_on_the_sign_and_ends_at_one():
-    assert difference_power(-1.0, 6) == difference_power(1.0, 6)
-    assert difference_power(1e6, 2) == pytest.approx(1.0, abs=1e-3)
-    assert difference_power(50.0, 1000) == 1.0
 
 
 @pytest.mark.parametrize(("m", "seeds"), [(1, (44, 21, 13, 7, 5)), (8, (69, 33, 20, 11, 8))])

@@ -9,7 +9,6 @@ from scipy import stats
 
 from ablate.analysis.estimates import (
     Rate,
-    clopper_pearson,
     detectable_failure_rate,
     least_count,
     rate_p,
@@ -131,19 +130,3 @@ def test_few_seeds_tell_no_failure_rate():
     assert rate_p(0, 3, 3) == pytest.approx(0.03125)
     assert detectable_failure_rate(3) == pytest.approx(0.8 ** (1 / 3))
     assert math.isnan(detectable_failure_rate(2))
-
-
-@pytest.mark.parametrize(
-    ("count", "total", "bounds"),
-    [(0, 5, (0, 0.52)), (0, 8, (0, 0.37)), (0, 20, (0, 0.17)), (5, 5, (0.48, 1))],
-)
-def test_bounds_of_a_rate(count, total, bounds):
-    assert clopper_pearson(count, total) == pytest.approx(bounds, abs=0.005)
-
-
-def test_bounds_are_those_of_the_binomial_tails():
-    low, high = clopper_pearson(2, 5)
-    tail = [math.comb(5, k) for k in range(6)]
-    assert sum(tail[k] * low**k * (1 - low) ** (5 - k) for k in range(2, 6)) == pytest.approx(0.025)
-    assert sum(tail[k] * high**k * (1 - high) ** (5 - k) for k in range(3)) == pytest.approx(0.025)
-    assert all(math.isnan(bound) for bound in clopper_pearson(0, 0))

@@ -15,11 +15,11 @@ from .recordings import COLUMNS, PUBLISHED, RECORDINGS, SLOW, machine, path_of, 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name",
-    # Studies that are refused are met with in `tests/study`.
+    # Studies that are refused are met with in `tests/study`, what is judged in `tests/analysis`.
     [
         pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
         for name in RECORDINGS
-        if not name.startswith("refused")
+        if not name.startswith(("refused", "judge"))
     ],
 )
 def test_it_does_what_is_recorded(name: str) -> None:

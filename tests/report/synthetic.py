@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -93,35 +96,23 @@ def study(
                     values[-3:] = [30.0, 4e6, np.nan]
                 curves.append(_curve(identity, "train_loss", fine[fine <= until], values))
 
-    def claim(text: str, kind: str, a: str, b: str, by: float, late: bool = False) -> Claim:
-        return Claim(text, kind, "accuracy", [a], [b], by, "2026-01-05T10:00:00+00:00", late)
-
-    found = []
-    if claims and "model.position" in factors:
-        found = [
-            claim(
-                "model.position=learned beats model.position=none on accuracy",
-                "beats",
-                BASELINE,
-                "model.position=none",
-                0.0,
-            ),
-            claim(
-                "model.position=sincos matches model.position=learned on accuracy within 0.02",
-                "matches",
-                "model.position=sincos",
-                BASELINE,
-                0.02,
-            ),
-            claim(
-                "model.norm=batch does not lose to model.norm=layer on accuracy within 0.01",
-                "does_not_lose",
-                "model.norm=batch",
-                BASELINE,
-                0.01,
-                late=True,
-            ),
-        ]
+    position, date = "model.position=", "2026-01-05T10:00:00+00:00"
+    declared = (
+        ("beats", BASELINE, f"{position}none", 0.0, f"{position}learned beats {position}none on accuracy"),
+        (
+            *("matches", f"{position}sincos", BASELINE, 0.02),
+            f"{position}sincos matches {position}learned on accuracy within 0.02",
+        ),
+        (
+            *("does_not_lose", "model.norm=batch", BASELINE, 0.01),
+            "model.norm=batch does not lose to model.norm=layer on accuracy within 0.01",
+        ),
+    )
+    found = [
+        Claim(text, kind, "accuracy", [a], [b], by, date, kind == "does_not_lose")
+        for kind, a, b, by, text in declared
+        if claims and "model.position" in factors
+    ]
     facts = Facts(
         study="quickstart",
         question='Which parts of a small Transformer matter for recall, & is "<b>norm</b>" one of them?',
@@ -151,3 +142,15 @@ def study(
 
 def _curve(identity: str, metric: str, steps: np.ndarray, values: np.ndarray) -> pd.DataFrame:
     return pd.DataFrame({"id": identity, "step": steps, "metric": metric, "value": values})
+
+
+BATCH, RMS = "model.norm=batch", "model.norm=rms"
+BEST = {"baseline": (0.98, 3e-3), BATCH: (0.97, 0.08), RMS: (0.98, 2e-3)}
+"""Variant → its best accuracy, and the learning rate that gives it."""
+
+
+def norms(batch: float = -0.002, **options: Any) -> Evidence:
+    """A small study of tuned variants; `batch` is the effect of batch norm."""
+    factors = {"model.norm": {"layer": 0.0, "batch": batch, "rms": 0.001}}
+    made = study(factors=factors, named={}, claims=False, trouble=False, **options)
+    return replace(made, facts=replace(made.facts, searched="tuning"))

@@ -13,12 +13,16 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import searches
 import synthetic
 import timings
 from made_evidence import claim, crossed, study
+from made_searches import after_search, by_learning_rate, searched
+from made_speed import speed_frame, timed
 from markupsafe import Markup
+from synthetic import BATCH, BEST, RMS, norms
 
-from ablate.core.facts import Evidence
+from ablate.core.facts import Evidence, Matched, MatchFacts
 from ablate.core.metric import Metric, Sampling
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown_line, written
@@ -103,6 +107,84 @@ def held_out() -> Evidence:
     return study(values, examples=outcomes, sampling=Sampling("held_out", 200), margin=0.02)
 
 
+def losses() -> Evidence:
+    """Less is better, and a variant is worse."""
+    values = {"baseline": [1.0, 1.1, 1.2], "a": [2.0, 2.2, 2.1]}
+    return study(values, metric="loss", metrics={"loss": Metric("min")})
+
+
+def stressed() -> Evidence:
+    """A variant that diverges at high rates, and claims that no verdict speaks of."""
+    rng = np.random.default_rng(9)
+    rates = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
+    values = {name: 0.8 + 0.01 * rng.normal(size=5) for name in ("baseline", "a", "b")}
+    grids = {name: 0.5 + 0.02 * rng.normal(size=(5, 5)) for name in values}
+    grids["a"][:, 3:] = np.inf
+    about = [claim("beats", "baseline", "a", metric="lr_sensitivity"), claim("beats", "baseline", "a")]
+    return study(values, stress=grids, rates=rates, claims=about, statuses={("b", 1): "diverged"})
+
+
+def tuned() -> Evidence:
+    return after_search(by_learning_rate(BEST), norms(), norms(batch=-0.05, num_seeds=4))
+
+
+def tuned_unevenly() -> Evidence:
+    """Budgets of which some was lost, a best setting at an edge, one that still rises, and none."""
+    values = {"baseline": [0.7, 0.9, 0.5, 0.5], BATCH: [0.5] * 5 + [0.8], RMS: [np.nan] * 3}
+    ends = [(BATCH, 0, "diverged"), (BATCH, 1, "pruned"), (RMS, 0, "failed"), (RMS, 1, "invalid")]
+    statuses = {(name, number): status for name, number, status in [*ends, (RMS, 2, "failed")]}
+    lrs = {"baseline": [2e-3, 0.0912, 1e-3, 3e-3], BATCH: [1e-3] * 6, RMS: [1e-3] * 3}
+    found = searched(values, statuses=statuses, lrs=lrs, pruner="median")
+    return after_search(found, norms(placebo=False), norms(placebo=False))
+
+
+def swept() -> Evidence:
+    table = searches.sweep(24, (searches.ACCURACY, searches.PARAMETERS), winners=2)
+    return after_search(table, searches.after(table, placebo=True))
+
+
+def swept_in_vain() -> Evidence:
+    """The winner is the baseline."""
+    table = searches.sweep(24)
+    found = searches.after(table)
+    facts = replace(found.facts, variants=found.facts.variants[:1])
+    alone = found.trials[found.trials["variant"] == "baseline"]
+    return after_search(table, replace(found, facts=facts, trials=alone))
+
+
+def matched() -> Evidence:
+    """Three variants of the parameters of the baseline, one of which sees more examples."""
+    found = norms()
+    made = [Matched(4, 8_500, 8_500), Matched(3.71, 8_470, 8_500), Matched(4, 8_500, 8_500)]
+    parts = {"recall": {"embedding": 500, "mixer": 8_000, "relative": 0}}
+    costs = [(8_500, 250_000, 6_400), (8_470, 240_000, 12_800), (8_500, 250_000, 6_400)]
+    variants = [
+        replace(
+            variant,
+            matched={"recall": one},
+            parameters={"recall": size},
+            parameters_by_part=parts,
+            flops={"recall": flops},
+            training_flops={"recall": 3 * flops},
+            examples={"recall": examples},
+        )
+        for variant, one, (size, flops, examples) in zip(found.facts.variants, made, costs, strict=False)
+    ]
+    match = MatchFacts("parameters", "model.feedforward.expansion", "baseline", 0.01)
+    return replace(found, facts=replace(found.facts, variants=variants, match=match, searched=""))
+
+
+def many_timed() -> Evidence:
+    """Six slower variants on two tasks, on a loud machine."""
+    slow = timings.LOGS["slow"] + 0.1
+    logs = {"baseline": 10 * timings.LOGS["baseline"]} | {f"v{i}": slow + 0.1 * i for i in range(6)}
+    tasks = {name: {"accuracy": Metric("max")} for name in ("recall", "copy")}
+    return timed(*(speed_frame(logs, task=name, call=call) for name, call in TIMED), tasks=tasks)
+
+
+TIMED = (("recall", "step"), ("copy", "generation"))
+
+
 def only_timed() -> Evidence:
     found = timings.study()
     return replace(found, trials=found.trials[:0], curves=found.curves[:0])
@@ -121,6 +203,14 @@ MADE: dict[str, Callable[[], Evidence]] = {
             one_seed,
             looks,
             held_out,
+            losses,
+            stressed,
+            tuned,
+            tuned_unevenly,
+            swept,
+            swept_in_vain,
+            matched,
+            many_timed,
             only_timed,
         )
     },
@@ -156,8 +246,8 @@ def test_a_report_reads_well(path: Path) -> None:
         assert "nan" not in re.split(r"\W+", line.lower()), line
         assert "{{" not in line, line
         assert not re.search(r"[a-z]\.[A-Z]", re.sub(r"`[^`]*`", "", line)), line
-    # A leading zero is that of a value in a study file, such as `lr 0.3` or `rate=0.01`.
-    loose = re.findall(r"(?<![\w.=])0\.\d+", text)
+    # A leading zero is that of a percentage, or of a value in a study file, such as `lr 0.3` or `rate=0.01`.
+    loose = re.findall(r"(?<![\w.=])0\.\d+(?!\d|\s%)", text)
     text = text.replace("\n", " ")
     assert set(loose) <= set(re.findall(r"(0\.\d+),", text)) | set(
         re.findall(r"(?:lr|dropout|\w+=|,|=) ?(0\.\d+)", text) + re.findall(r"\((0\.\d+)\)", text)

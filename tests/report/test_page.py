@@ -98,7 +98,7 @@ def test_identifiers_are_unique_and_references_lead_somewhere(source: str, page:
 
 def test_figures_and_tables_are_described(page: Page) -> None:
     figures = [a for a in page.all("div") if a.get("role") == "img"]
-    assert len(figures) == 5
+    assert len(figures) == 6
     assert all(len(a["aria-label"] or "") > 30 for a in figures)
     assert page.all("th")
     assert all(a.get("scope") in ("col", "row") for a in page.all("th"))
@@ -157,7 +157,7 @@ def test_the_markdown_says_the_same(folder: Path) -> None:
 
 
 def test_figures_are_files_of_one_width(folder: Path) -> None:
-    names = ("forest", "seeds", "cost", "validation-accuracy", "train-loss")
+    names = ("forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss")
     files = {path.name for path in (folder / "figures").iterdir()}
     assert files == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     for name in names:
@@ -295,21 +295,23 @@ def test_a_section_that_fails_is_a_line_of_the_page_and_a_warning(
     assert "Differences from the baseline" in page.text
 
 
-def test_lines_of_a_paragraph_are_joined_and_blank_lines_part_paragraphs() -> None:
-    assert prose("one line\nand its end\n  \n\nanother\n") == [Text("one line and its end"), Text("another")]
-    assert prose(" \n") == []
+LONG = "a line that goes on to the edge of the file,"
 
 
-def test_a_sentence_that_ends_well_before_the_others_ends_its_paragraph() -> None:
-    long = "a line that goes on to the edge of the file,"
-    found = prose(f"{long}\nand ends.\n{long}\nno end\nhere.")
-    assert found == [Text(f"{long} and ends."), Text(f"{long} no end here.")]
-
-
-def test_lists_stay_lists_with_items_of_several_lines() -> None:
-    found = prose("First:\n- a\n  goes on\n* b\n\nThen\nall")
-    assert found == [
-        Text("First:"),
-        Items(["a goes on", "b"]),
-        Text("Then all"),
-    ]
+@pytest.mark.parametrize(
+    ("text", "blocks"),
+    [
+        ("one line\nand its end\n  \n\nanother\n", [Text("one line and its end"), Text("another")]),
+        (" \n", []),
+        (
+            f"{LONG}\nand ends.\n{LONG}\nno end\nhere.",
+            [Text(f"{LONG} and ends."), Text(f"{LONG} no end here.")],
+        ),
+        (
+            "First:\n- a\n  goes on\n* b\n\nThen\nall",
+            [Text("First:"), Items(["a goes on", "b"]), Text("Then all")],
+        ),
+    ],
+)
+def test_running_text_has_paragraphs_and_lists(text: str, blocks: list[Text | Items]) -> None:
+    assert prose(text) == blocks

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -14,14 +12,13 @@ from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
 from ablate.base import wording
 from ablate.core.metric import Metric
 from ablate.features.export.paper import for_paper as export
-from ablate.features.export.paper import methods
 from ablate.features.speed import tables as timing
 from ablate.features.speed.sections.speed import Scaling, Speed, by_size, ratios
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Table, unfolded
 from ablate.report.sections import differences as cost
 from ablate.report.verdicts import names_of
-from ablate.report.words import rows_of, say
+from ablate.report.words import rows_of
 
 
 @pytest.fixture(scope="module")
@@ -51,39 +48,11 @@ def test_short_times_have_three_digits(time: float, said: str) -> None:
     assert wording.seconds(time) == said
 
 
-def test_the_table_of_a_call_has_time_ratio_and_memory(made: Material) -> None:
-    first, forward = tables(Speed().blocks(made))
-    base, slow, _, fast = first.rows
-    assert (base["time"], base["memory"], base["memory_ratio"]) == ("3.60 ms", "4.0 MB", "–")
-    assert re.fullmatch(r"×1\.\d+ \[1\.\d+, 1\.\d+\]", slow["ratio"])
-    assert (slow["memory_ratio"], fast["memory_ratio"]) == ("×1.250", "×.900")
-    assert "verdict" not in {column.key for column in first.columns}
-    assert len(first.columns) <= 7
-    assert "memory" not in {column.key for column in forward.columns}
-    words = [cell for table in (first, forward) for row in table.rows for cell in row.values()]
-    assert not [cell for cell in words if "nan" in cell.lower() or "inf" in cell.split()]
-
-
 def test_what_lies_beyond_noise_and_two_percent(made: Material) -> None:
     own = [row for row in rows_of(made.table("speed")) if row["own"] and row["metric"] == timing.STEP]
     assert [row["variant"] for row in own if timing.beyond(row)] == ["slow", LONG]
     assert not timing.beyond(own[1] | {"slack": 2.0})
     assert not timing.beyond(own[1] | {"slack": float("nan")})
-
-
-def test_the_answer_names_the_strongest_and_counts_the_rest(made: Material) -> None:
-    (said,) = Speed().answers(made)
-    rows = {row["variant"]: row for row in timing.only(timing.own(rows_of(made.table("speed"))), timing.STEP)}
-    times = [say("speed.times", timing.ratio(rows[name]), name) for name in ("slow", LONG)]
-    assert said == say("speed.answer", "", "a training step", times)
-    many = {"baseline": LOGS["baseline"]} | {f"v{i}": LOGS["slow"] + 0.1 * (i + 1) for i in range(6)}
-    (said,) = Speed().answers(material(timed(speed_frame(many))))
-    assert "3 more" in said
-    assert said.index("v5") < said.index("v4") < said.index("v3")
-    assert "v2" not in said
-    same = {name: LOGS[name] for name in ("baseline", "same")}
-    (said,) = Speed().answers(material(timed(speed_frame(same))))
-    assert said == say("speed.answer", "", "a training step", [])
 
 
 def test_each_task_has_its_own_sentence_table_and_figure() -> None:
@@ -94,18 +63,6 @@ def test_each_task_has_its_own_sentence_table_and_figure() -> None:
     assert [f" on {task} " in table.caption for task, table in zip(tasks, brief, strict=True)] == [True, True]
     names = [block.name for block in Speed().blocks(of) if isinstance(block, Picture)]
     assert names == ["speed-ratios-1-recall", "speed-ratios-2-copy"]
-
-
-def test_without_a_step_another_call_speaks() -> None:
-    (said,) = Speed().answers(material(timed(speed_frame(logs(), call="generation"))))
-    assert "generation takes" in said
-
-
-def test_a_loud_machine_is_a_finding(made: Material) -> None:
-    assert Speed().findings(made) == []
-    loud = {**logs(), "baseline": 10 * LOGS["baseline"]}
-    (said,) = Speed().findings(material(timed(speed_frame(loud))))
-    assert "the noise floor" in said
 
 
 def test_the_figure_has_every_ratio_and_no_filled_mark_but_the_baseline(made: Material) -> None:
@@ -143,15 +100,6 @@ def test_the_slopes_and_the_lines_of_the_figure(made: Material) -> None:
     assert float(slopes[LONG].split()[0]) > float(slopes["baseline"].split()[0])
 
 
-def test_the_answer_names_slopes_that_differ(made: Material) -> None:
-    (said,) = Scaling().answers(made)
-    assert said.startswith("The time of a training step grows as seq_len^")
-    assert LONG in said
-    same = dict.fromkeys(("baseline", "same"), np.zeros(6))
-    alike = [speed_frame(same, size=size, own=False, seconds=size) for size in SIZES]
-    assert Scaling().answers(material(timed(*alike))) == []
-
-
 def test_of_many_variants_the_figure_has_those_furthest_away() -> None:
     many = {"baseline": LOGS["baseline"]} | {f"v{i}": LOGS["slow"] + 0.1 * i for i in range(12)}
     frames = [speed_frame(many, size=size, own=False) for size in SIZES]
@@ -179,14 +127,6 @@ def test_accuracy_against_time_and_memory() -> None:
         front = next(line for line in ax.lines if line.get_drawstyle() == "steps-post")
         assert sorted(zip(*front.get_data(), strict=True)) == sorted(best)
     assert drawn.axes[1].get_xticklabels()[0].get_text().endswith("MB")
-
-
-def test_methods_say_how_speed_was_measured(made: Material) -> None:
-    text = methods(made)
-    assert "Timed in 6 processes" in text
-    assert "Timed" not in methods(replace(made, evidence=replace(made.evidence, frames={})))
-    alone = methods(replace(made, comparisons=made.comparisons[:0]))
-    assert "seeds" not in alone
 
 
 def test_what_is_exported_has_names_of_its_own(made: Material) -> None:

@@ -2,12 +2,9 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import re
-from pathlib import Path
 
 import numpy as np
-import pytest
-from made_evidence import claim, study
+from made_evidence import study
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
@@ -15,14 +12,10 @@ from ablate.analysis.stability import stability
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
 from ablate.features.stress.sections.rates import Rates
-from ablate.records.folder import STABILITY, StudyFolder
 from ablate.report.draw import style
-from ablate.report.section import Folded, Material, Picture, Text
-from ablate.report.sections.headline import answers
+from ablate.report.section import Material, Picture
 from ablate.report.sections.verdicts import Stability
-from ablate.report.words import Table, say
-from ablate.route.publish import publish
-from ablate.tracking.content import parent_of
+from ablate.report.words import say
 
 N = 5
 rng = np.random.default_rng(9)
@@ -38,32 +31,6 @@ def material(evidence: Evidence) -> Material:
     )
 
 
-def test_what_differs_is_seen_and_the_rest_folded() -> None:
-    made = material(study(VALUES, stress=GRIDS, rates=RATES, statuses={("b", 1): "diverged"}))
-    table, folded = Stability().blocks(made)
-    assert isinstance(table, Table)
-    assert [(row["variant"], row["metric"]) for row in table.rows] == [
-        ("a", "lr_sensitivity"),
-        ("b", "divergence_rate"),
-    ]
-    assert table.rows[1]["mean_variant"] == "1 of 5 [.01, .72]"
-    assert "verdict" not in {column.key for column in table.columns}
-    assert isinstance(folded, Folded)
-    every = next(block for block in folded.blocks if isinstance(block, Table))
-    assert len(every.rows) == 6
-    assert not any("nan" in cell.lower() for row in every.rows for cell in row.values())
-    assert Stability().findings(made) == [say("stability.diverged", [say("stability.lost", 1, 5, "b", "")])]
-
-
-def test_the_answer_has_the_claims_that_no_verdict_speaks_of() -> None:
-    asked = claim("beats", "baseline", "a", metric="lr_sensitivity")
-    plain = claim("beats", "baseline", "a")
-    found = answers(material(study(VALUES, stress=GRIDS, rates=RATES, claims=[asked, plain])))
-    assert found[-1] == f"Supported: {asked.text}."
-    late = dataclasses.replace(asked, exploratory=True)
-    assert answers(material(study(VALUES, stress=GRIDS, rates=RATES, claims=[late]))) == found[:-1]
-
-
 def test_runs_that_diverged_are_counted_on_each_task() -> None:
     """Once for the baseline of several pairs, though looks gave some of them fewer seeds."""
     tasks = {task: {"accuracy": Metric("max", floor=0.1)} for task in ("t1", "t2")}
@@ -74,16 +41,6 @@ def test_runs_that_diverged_are_counted_on_each_task() -> None:
     assert found == [say("stability.diverged", lost)]
 
 
-def test_nothing_that_differs_is_a_sentence() -> None:
-    made = material(study(VALUES))
-    first, *_ = Stability().blocks(made)
-    assert isinstance(first, Text)
-    assert not Rates().applies(made)
-    assert Stability().findings(made) == []
-    nothing = study({"baseline": np.full(N, np.nan), "a": np.full(N, np.nan)})
-    assert not Stability().applies(material(nothing))
-
-
 def test_the_figure_shows_where_runs_diverged() -> None:
     made = material(study(VALUES, stress=GRIDS, rates=RATES))
     (curves,) = (block for block in Rates().blocks(made) if isinstance(block, Picture))
@@ -92,22 +49,3 @@ def test_the_figure_shows_where_runs_diverged() -> None:
     assert all(ax.get_xscale() == "log" for ax in drawn.axes)
     assert [text.get_text() for ax in drawn.axes for text in ax.texts] == ["5 of 5"] * 2
     assert "cross" in curves.caption
-
-
-def test_a_report_has_the_table_the_section_and_the_words_in_mlflow(tmp_path: Path) -> None:
-    folder = StudyFolder(tmp_path, "x")
-    folder.path.mkdir()
-    lost = {("b", 1): "diverged"}
-    folder.save_evidence(study(VALUES, stress=GRIDS, rates=RATES, statuses=lost))
-    publish(folder, pytest.fail)
-    rows = folder.beside(STABILITY)
-    assert {row["metric"] for row in rows} == {"divergence_rate", "lr_sensitivity", "seed_spread"}
-    text = (folder.path / "report.md").read_text()
-    assert "## Stability" in text
-    assert not re.search(r"\bnan\b", text, re.IGNORECASE)
-    assert "| a | ○ inconclusive |" in text
-    folder.study_file.write_text("name: x\n")
-    parent = parent_of(folder)
-    assert parent.metrics
-    _, _, frame, _ = folder.frames()
-    assert len(frame) == len(rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
 from pathlib import Path
 
@@ -12,19 +11,18 @@ import pytest
 import searches
 from hypothesis import given
 from hypothesis import strategies as st
+from made_searches import after_search
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
 from ablate.core.metric import undominated
-from ablate.features.search.sections.sweep import FIGURES, Sweep, best_table, status_table, winner_table
-from ablate.features.search.sections.tuning import space_table
+from ablate.features.search.sections.sweep import FIGURES, best_table, winner_table
 from ablate.features.search.table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
-from ablate.report.page import markdown_table
 from ablate.report.section import Material, Picture, sections
-from ablate.report.words import Table, say
+from ablate.report.words import Table
 from ablate.route.publish import publish
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)
@@ -32,11 +30,7 @@ TWO = (searches.ACCURACY, searches.PARAMETERS)
 
 def material(made: SearchTable, after: Evidence | None = None) -> Material:
     after = after or searches.after(made)
-    return Material(found(made, after), compare(after), pd.DataFrame())
-
-
-def found(made: SearchTable, after: Evidence) -> Evidence:
-    return after.having("search", made.trials, dataclasses.asdict(made.facts))
+    return Material(after_search(made, after), compare(after), pd.DataFrame())
 
 
 def column(table: Table | None, key: str) -> list[str]:
@@ -90,47 +84,6 @@ def test_the_best_come_first_and_of_several_objectives_the_front() -> None:
     assert all("±" in cell for cell in column(best_table(spread), "objective accuracy"))
 
 
-def test_every_setting_is_counted() -> None:
-    made = searches.sweep(40)
-    table = status_table(made)
-    assert sum(map(int, column(table, "n"))) == 40
-    assert searches.REASONS["invalid"] in column(table, "reason")
-    (said,) = Sweep().findings(material(made))
-    assert [int(n) for n in re.findall(r"\d+", said)] == [40, 28, 5, 5, 1, 1]
-
-
-def test_the_space_as_it_was_searched() -> None:
-    table = space_table(searches.sweep(3))
-    rows = {row["path"]: row for row in table.rows}
-    assert rows["training.lr"]["values"] == ".0001 to .1"
-    assert rows["training.lr"]["log"] == "log"
-    assert rows["model.dropout.residual"]["values"] == "0 to .4, step .05"
-    assert rows["model.mixer.num_heads"]["when"] == "model.mixer=attention"
-    assert markdown_table(table).count("\n") == 1 + len(searches.SPACE)
-
-
-def test_the_answer_of_a_sweep_counts_settings_and_winners() -> None:
-    made = searches.sweep(24, TWO, winners=2)
-    named = ["validation accuracy", "parameters"]
-    assert Sweep().answers(material(made)) == [say("search.answer", 24, 2, named)]
-    none = SearchTable(made.facts, made.trials.assign(chosen=""))
-    assert Sweep().answers(material(none)) == [say("search.no_winner")]
-    assert winner_table(none, searches.after(none)) is None
-
-
-def test_a_winner_that_is_the_baseline() -> None:
-    made = searches.sweep(40)
-    after = searches.after(made)
-    alone = dataclasses.replace(
-        after,
-        facts=dataclasses.replace(after.facts, variants=after.facts.variants[:1]),
-        trials=after.trials[after.trials["variant"] == "baseline"],
-    )
-    assert "is the baseline itself" in Sweep().findings(material(made, alone))[-1]
-    winner, base = winner_table(made, alone).rows  # type: ignore[union-attr]
-    assert winner["fresh"] == base["fresh"] != "–"
-
-
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
 def test_the_front_of_two_is_what_none_beats(values: list[tuple[int, int]]) -> None:
     points = np.array(values, float)
@@ -175,7 +128,7 @@ def test_a_study_of_optuna_is_rebuilt_from_the_table() -> None:
 
 def published(folder: Path, made: SearchTable, **options: bool) -> Path:
     study = StudyFolder.at(folder)
-    study.save_evidence(found(made, searches.after(made, **options)))
+    study.save_evidence(after_search(made, searches.after(made, **options)))
     publish(study, pytest.fail)
     return folder
 

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from synthetic import UGLY
 
 from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
@@ -134,11 +133,3 @@ def test_columns_say_what_is_shown_of_a_row() -> None:
     made = tables.tabulated(columns, [{"a": "x", "b": 1000, "same": 1}, {"a": "y\n", "b": None, "same": 1}])
     assert [column.key for column in made.columns] == ["a", "b"]
     assert [(row["a"], row["b"]) for row in made.rows] == [("x", "1,000"), ("y", "–")]
-
-
-def test_mlflow_gets_literal_text(folder: Path) -> None:
-    text = (folder / "report.md").read_text()
-    for block in (block for block in text.split("\n\n") if block.startswith("|")):
-        assert len({line.count("|") for line in block.strip().split("\n")}) == 1
-    assert UGLY not in text
-    assert "&lt;script&gt;alert('x')&lt;/script&gt;&#124;\\`a\\`\\*b\\*" in text

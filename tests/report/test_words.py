@@ -34,6 +34,11 @@ def test_every_code_is_said_somewhere_and_every_one_said_is_there() -> None:
         assert {(file, name) for name in codes(file)} <= quoted() | inside, file
 
 
+def test_every_code_of_a_reason_has_words_and_no_other_has() -> None:
+    text = "".join(path.read_text() for path in ROOT.rglob("*.py"))
+    assert {*re.findall(r'Reason\(\s*"(\w+)"', text), "unknown", "pool"} == codes("reasons")
+
+
 @pytest.mark.parametrize(
     ("reason", "text"),
     [

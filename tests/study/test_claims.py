@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 from harness import TOY
 
-from ablate.base.errors import Invalid, StudyError
+from ablate.base.errors import Invalid
 from ablate.core.metric import Metric
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.designs import Design
@@ -140,20 +140,6 @@ def test_an_interaction_of_what_no_single_run_has_is_refused(three: Design, metr
     )
     with pytest.raises(Invalid, match=f"takes a metric that each run has, and {metric} is none"):
         parse_claim(text, three, Claimable({**METRICS.metrics, metric: Metric("max")}))
-
-
-def test_an_interaction_that_the_design_does_not_cross_says_which_does(write: Callable[..., Path]) -> None:
-    text = "model.effect=1 beats model.effect=0 on loss by more at model.noise=0.2 than at model.noise=0.1"
-    cell = "model.noise=0.2,model.effect=1 beats baseline on loss"
-    with pytest.raises(StudyError) as caught:
-        prepare(write(HEAD + THREE + f"claims:\n  - {text}\n  - {cell}\n"))
-    assert [(p.line, p.rule) for p in caught.value.problems] == [
-        (7, "no variant has model.effect=1 at model.noise=0.2 and nothing else"),
-        (8, "no variant has model.noise=0.2,model.effect=1 and nothing else"),
-    ]
-    for problem in caught.value.problems:
-        assert problem.hint.startswith("Name the variant under")
-    assert len(prepare(write(HEAD + "design: factorial\n" + THREE + f"claims: [{text!r}]\n")).claims) == 1
 
 
 @pytest.mark.parametrize(

@@ -177,13 +177,6 @@ def test_a_factorial_collapses_where_a_level_removes_a_path(write: Callable[...,
         prepare(write(refused + "plugins: [parts.py]\nfactors: {model.mixer.score: [dot]}\n"))
 
 
-def test_a_factorial_that_is_too_large_is_refused(write: Callable[..., Path]) -> None:
-    levels = ", ".join(str(i) for i in range(200, 600))
-    factors = f"factors: {{model.width: [{levels}], model.effect: [{levels}]}}\n"
-    with pytest.raises(StudyError, match="160,801 combinations; a factorial can have 100,000"):
-        prepare(write(HEAD + "design: factorial\n" + factors))
-
-
 VALUES = st.one_of(
     st.booleans(),
     st.integers(-3, 3),

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from ablate.base.errors import StudyError
 from ablate.core.facts import Facts
 from ablate.core.short_names import short_names
 from ablate.study.experiment import facts_of
@@ -45,15 +44,6 @@ def test_a_study_names_its_variants_for_readers(write: Callable[..., Path]) -> N
     labels = "labels: {bare: a bag of tokens, model.position=learned: order, model.position=none: no order}\n"
     facts = facts_of(prepare(write(STUDY + labels)))
     assert short_names(facts) == {"baseline": "baseline", "bare": "a bag of tokens"}
-
-
-def test_a_label_of_nothing_and_a_label_of_two_things_are_refused(write: Callable[..., Path]) -> None:
-    with pytest.raises(StudyError) as caught:
-        prepare(write(STUDY + "labels: {bear: one, bare: x, model.position=none: x}\n"))
-    first, second = map(str, caught.value.problems)
-    assert "labels.bear: is neither a variant nor a level" in first
-    assert "Did you mean 'bare'?" in first
-    assert "labels.model.position=none: is also the label of bare" in second
 
 
 def test_the_numbers_of_stability_are_those_of_any_variant(write: Callable[..., Path]) -> None:

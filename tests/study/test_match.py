@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from harness import TOY, problems
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
@@ -26,7 +25,6 @@ training: {steps: 40}
 TASK = "task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}\n"
 RANKS = "factors: {model.mixer.value: [{name: low_rank, rank: 2}, {name: low_rank, rank: 8}]}\n"
 BY_EXPANSION = f"match: {{parameters: baseline, by: {EXPANSION}}}\n"
-TOY_HEAD = f"name: toy\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
 
 Write = Callable[..., Path]
 
@@ -131,156 +129,3 @@ def test_a_search_may_match_any_config(write: Write) -> None:
     uneven = matcher.resolve({**config, "model": {**config["model"], "d_model": 30}})
     with pytest.raises(Invalid, match="must divide d_model = 30"):
         matcher(uneven)
-
-
-TINY = "model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\n"
-
-BAD: dict[str, tuple[str, str]] = {
-    "not there": (
-        "match: {parameters: baseline, by: model.feedforward.expanson}",
-        "line 6: match.by: in the baseline, model.feedforward.expanson does not exist; allowed: name, activation, "
-        "expansion, bias. Did you mean 'expansion'?",
-    ),
-    "no number": (
-        "match: {parameters: baseline, by: model.norm.name}",
-        "line 6: match.by: in the baseline, model.norm.name must be a number, which is changed to match; given 'layer'",
-    ),
-    "a switch": (
-        "match: {parameters: baseline, by: model.residual}",
-        "line 6: match.by: in the baseline, model.residual must be a number, which is changed to match; given True",
-    ),
-    "not given": (
-        "match: {parameters: baseline, by: model.mixer.d_k}",
-        "line 6: match.by: in the baseline, model.mixer.d_k must be a number, which is changed to match; given None",
-    ),
-    "a float without effect": (
-        "match: {parameters: baseline, by: training.lr}",
-        "line 6: match.by: in the baseline, training.lr has no effect on the parameters; given 0.001",
-    ),
-    "a whole number without effect": (
-        "match: {parameters: baseline, by: training.steps}",
-        "line 6: match.by: in the baseline, training.steps has no effect on the parameters; given 40",
-    ),
-    "a rate without effect": (
-        "match: {flops: baseline, by: model.dropout.residual}",
-        "line 6: match.by: in the baseline, model.dropout.residual has no effect on the FLOPs of a forward pass",
-    ),
-    "no quantity": (f"match: {{by: {EXPANSION}}}", "line 6: match: must match one quantity"),
-    "two quantities": (
-        f"match: {{flops: baseline, parameters: 5, by: {EXPANSION}}}",
-        "line 6: match: must match one quantity",
-    ),
-    "no path": ("match: {parameters: baseline}", "line 6: match.by: is required"),
-    "a tolerance that is none": (
-        f"match: {{parameters: baseline, by: {EXPANSION}, within: 1}}",
-        "line 6: match.within: must be less than 1; given 1",
-    ),
-    "a target that is none": (f"match: {{parameters: 0, by: {EXPANSION}}}", "line 6: match.parameters"),
-    "out of reach": (
-        f"match: {{parameters: 100, by: {EXPANSION}}}",
-        f"line 6: match.by: in the baseline, {EXPANSION} cannot give 100 parameters within 1 %: the nearest is",
-    ),
-    "a factor": (
-        f"match: {{parameters: baseline, by: {EXPANSION}}}\nfactors: {{{EXPANSION}: [2]}}",
-        f"line 6: match.by: {EXPANSION} is a factor, whose levels are compared; a match cannot change it",
-    ),
-    "a named variant's own": (
-        f"match: {{parameters: baseline, by: {EXPANSION}}}\nvariants: {{x: {{{EXPANSION}: 2}}}}",
-        f"line 7: variants.x.{EXPANSION}: is what `match` changes, so that this value would not be kept; given 2",
-    ),
-    "searched": (
-        f"match: {{parameters: baseline, by: {EXPANSION}}}\nsearch: {{over: {{{EXPANSION}: {{float: [1, 8]}}}}}}",
-        f"line 6: match.by: {EXPANSION} is searched by `search`; a match cannot change it",
-    ),
-    "tuned": (
-        f"match: {{parameters: baseline, by: {EXPANSION}}}\ntune: {{over: {{{EXPANSION}: {{float: [1, 8]}}}}}}",
-        f"line 6: match.by: {EXPANSION} is searched by `tune`; a match cannot change it",
-    ),
-    "removed by a level": (
-        f"match: {{parameters: baseline, by: {EXPANSION}}}\nfactors: {{model.feedforward: [none]}}",
-        f"line 7: factors.model.feedforward[0]: {EXPANSION} does not exist",
-    ),
-    "removed by a named variant": (
-        f"match: {{parameters: baseline, by: {EXPANSION}}}\nvariants: {{bare: {{model.feedforward: none}}}}",
-        f"line 7: variants.bare: {EXPANSION} does not exist",
-    ),
-    "missed by one variant": (
-        "match: {parameters: baseline, by: model.d_model}\nfactors: {model.mixer.score: [additive]}",
-        "line 7: factors.model.mixer.score[0]: model.d_model cannot give the baseline's 1,168 parameters within 1 %",
-    ),
-    "the baseline again": (
-        f"match: {{parameters: baseline, by: {EXPANSION}}}\n"
-        "factors: {model.feedforward: [{name: mlp, expansion: 2}]}",
-        f"line 7: factors.model.feedforward[0]: has the same config as baseline once the parameters are matched by "
-        f"{EXPANSION}, so that nothing is compared. Match by another path, or take it out",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", BAD)
-def test_what_cannot_be_matched_is_refused(write: Write, case: str) -> None:
-    section, expected = BAD[case]
-    head = MODEL.splitlines(keepends=True)
-    path = write("".join([*head[:2], TINY, head[3], "seeds: 2\n", section, "\n"]))
-    found = problems(path)
-    assert any(problem.startswith(expected) for problem in found), found
-
-
-def test_all_variants_that_cannot_be_matched_are_named_at_once(write: Write) -> None:
-    levels = "[{name: low_rank, rank: 2}, {name: low_rank, rank: 4}]"
-    found = problems(
-        write(
-            f"{MODEL}match: {{parameters: baseline, by: model.d_model}}\nfactors:\n"
-            f"  model.mixer.value: {levels}\n  model.feedforward: [none]\n"
-        )
-    )
-    assert [problem.split(": ")[:2] for problem in found] == [
-        ["line 7", "factors.model.mixer.value[0]"],
-        ["line 7", "factors.model.mixer.value[1]"],
-        ["line 8", "factors.model.feedforward[0]"],
-    ]
-    assert all("the nearest is model.d_model = 32, with" in problem for problem in found[:2])
-
-
-def test_variants_that_become_one_are_refused(write: Write) -> None:
-    found = problems(
-        write(
-            f"{MODEL}{BY_EXPANSION}variants:\n  a: {{model.feedforward: {{name: mlp, expansion: 2}}}}\n"
-            "  b: {model.feedforward: {name: mlp, expansion: 8}, model.position: none}\n"
-            "  c: {model.feedforward: {name: mlp, expansion: 3}, model.position: none}\n"
-        )
-    )
-    same = f"has the same config as {{}} once the parameters are matched by {EXPANSION}, so that nothing is compared"
-    assert found[0].startswith(f"line 7: variants.a: {same.format('baseline')}")
-    assert found[1].startswith(f"line 9: variants.c: {same.format('b')}")
-
-
-@pytest.fixture
-def looks_at_values() -> Iterator[str]:
-    """A part whose FLOPs cannot be counted, since the meta device has no values."""
-    from ablate.base.registry import register
-    from ablate.components.activations import Activation
-
-    @register("activation", "looks_at_values")
-    class LooksAtValues(Activation):
-        """x / max |x|."""
-
-        def forward(self, x):  # type: ignore[no-untyped-def]
-            return x / x.abs().max().item()
-
-    yield "looks_at_values"
-    CATALOGUE.forget({__name__})
-
-
-def test_flops_that_cannot_be_counted(write: Write, looks_at_values: str) -> None:
-    match = f"match: {{flops: baseline, by: {EXPANSION}}}\n"
-    baseline = MODEL.replace("mixer:", f"feedforward: {{activation: {looks_at_values}}}, mixer:")
-    assert problems(write(baseline + match)) == [
-        "line 5: match.flops: the baseline has no known FLOPs of a forward pass: they cannot be counted. "
-        "Match another quantity"
-    ]
-    factor = f"factors: {{model.feedforward.activation: [{looks_at_values}]}}\n"
-    assert problems(write(MODEL + match + factor)) == [
-        "line 6: factors.model.feedforward.activation[0]: has no known FLOPs of a forward pass: they cannot be "
-        "counted. Match another quantity"
-    ]

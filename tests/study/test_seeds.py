@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from harness import TOY_STUDY
 
-from ablate.base.errors import StudyError
 from ablate.study.experiment import facts_of
 from ablate.study.prepare import prepare, resolved_text
 
@@ -46,14 +45,6 @@ def test_the_command_line_changes_them(
     write: Callable[..., Path], text: str, options: dict[str, object], seeds: list[int]
 ) -> None:
     assert list(prepare(write(text), **options).study.seeds.values) == seeds  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("given", ["[]", "[0, two]", "[-1, 2]", "[3, 0, 3]", "[0, 10000]"])
-def test_a_list_that_no_study_can_have(write: Callable[..., Path], given: str) -> None:
-    with pytest.raises(StudyError) as caught:
-        prepare(write(TOY_STUDY), [f"seeds={given}"])
-    found = [(problem.path, problem.rule) for problem in caught.value.problems]
-    assert found == [(("seeds",), "must list seeds, each once")]
 
 
 def test_a_list_of_seeds_that_follow_one_another_is_their_number(write: Callable[..., Path]) -> None:
