@@ -141,27 +141,6 @@ def test_a_part_that_looks_at_values_has_no_flops_and_is_described(resolved, mon
     assert found.parameters > 0
 
 
-NESTEROV = {"optimizer": {"name": "sgd", "nesterov": True}}
-
-
-@pytest.mark.parametrize(
-    ("settings", "paths"),
-    [
-        ({"task": {"name": "recall", "seq_len": 4}}, {"task.seq_len"}),
-        ({"model": {"mixer": {"num_heads": 3}}}, {"model.mixer.num_heads"}),
-        ({"training": NESTEROV}, {"training.optimizer.momentum"}),
-        (
-            {"model": {"d_model": 9}, "training": {"warmup_steps": 13, **NESTEROV}},
-            {"model.mixer.num_heads", "training.warmup_steps"},
-        ),
-    ],
-)
-def test_all_problems_of_a_config_are_found_at_once_with_their_paths_from_the_root(resolved, settings, paths):
-    problems = refused(SequenceWorkload().check, resolved(**settings))
-    assert set(problems) == paths
-    assert problems.get("training.warmup_steps", (13, "0 to 12")) == (13, "0 to 12")
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_a_gpu_that_is_not_there_is_refused(resolved):
     problems = refused(SequenceWorkload().check, resolved(training={"device": "cuda"}))
