@@ -163,22 +163,6 @@ def test_a_repeat_on_a_gpu_is_bitwise_equal(resolved):
     assert content(run(config)) == content(run(config))
 
 
-SWAPS = [
-    {"mixer": {"num_heads": 2, "score": "dot"}},
-    {"mixer": {"num_heads": 2, "value": {"name": "low_rank", "rank": 4}}},
-    {"mixer": {"num_heads": 4}},
-    *({"position": "sincos"}, {"norm": "batch"}, {"norm_placement": "post"}, {"residual": False}),
-    *({"topology": "decoder"}, {"d_model": 16}, {"num_layers": 3}),
-    *({"feedforward": {"activation": "gelu"}}, {"feedforward": {"expansion": 2}}),
-    *({"dropout": {f"attention_{place}": 0.1}} for place in ("weights", "output")),
-    *({"dropout": {f"feedforward_{place}": 0.1}} for place in ("hidden", "output")),
-    *(
-        {"dropout": {place: rate}}
-        for place, rate in (("embedding", 0.1), ("residual", 0.1), ("residual", 0.2))
-    ),
-]
-
-
 def test_a_fingerprint_is_that_of_the_model_alone(resolved):
     def fingerprint(lr=0.1, **model):
         config = resolved(model={"num_layers": 2, **model}, training={"lr": lr})
@@ -189,5 +173,6 @@ def test_a_fingerprint_is_that_of_the_model_alone(resolved):
     assert fingerprint() == fingerprint(lr=1.0) == fingerprint(**same)
     dropped = {"dropout": {"residual": 0.1, "attention_weights": 0.2}}
     assert fingerprint(**dropped) == fingerprint(**dropped)
-    assert len({fingerprint(), *(fingerprint(**swap) for swap in SWAPS)}) == len(SWAPS) + 1
+    swaps = [{"position": "sincos"}, {"residual": False}, {"dropout": {"residual": 0.1}}, {"num_layers": 3}]
+    assert len({fingerprint(), *(fingerprint(**swap) for swap in swaps)}) == len(swaps) + 1
     assert torch.equal(torch.get_rng_state(), before)
