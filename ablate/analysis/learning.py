@@ -1,5 +1,5 @@
-"""What runs show beside their verdicts: whether they learned their task, and had stopped improving; how far the
-baseline's seeds are apart, and what was detectable.
+"""What runs show beside their verdicts: whether they learned their task, and had stopped improving; how they differ
+over training steps; how far the baseline's seeds are apart, and what was detectable.
 
 A comparison is of little use where the baseline did not learn, or where training ended too early.
 """
@@ -7,11 +7,12 @@ A comparison is of little use where the baseline did not learn, or where trainin
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.contrast import at_floor
+from ablate.analysis.contrast import at_floor, overlap
 from ablate.analysis.paired import NAN, Differences, MeanSquares, mean_of, sd_of
 from ablate.analysis.power import ALPHA
 from ablate.analysis.runs import Runs, solving_metric
@@ -60,6 +61,13 @@ def baseline_learned(evidence: Evidence) -> list[Learned]:
     return found
 
 
+def _validated(evidence: Evidence) -> dict[str, pd.Series]:
+    """Trial id → the finite values of its primary metric on validation data, by step."""
+    curves = evidence.curves[evidence.curves["metric"] == f"validation_{evidence.facts.metric}"]
+    curves = curves.astype({"step": int, "value": float}).set_index("step").sort_index()
+    return dict(list(curves[np.isfinite(curves["value"])].groupby("id")["value"]))
+
+
 def convergence(evidence: Evidence) -> pd.DataFrame:
     """One row a variant and task that has the primary metric: variant, task, n, gain, improving.
 
@@ -68,16 +76,13 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
     is still improving, "not converged", when the gain exceeds the metric's resolution and its 90 % interval over seeds
     lies above 0. Fewer than two runs cannot tell.
     """
-    curves, rows = evidence.curves, []
-    curves = curves[curves["metric"] == f"validation_{evidence.facts.metric}"]
-    curves = curves.astype({"step": int, "value": float}).sort_values("step")
-    of_trial = dict(list(curves[np.isfinite(curves["value"])].groupby("id")["value"]))
+    curves, rows = _validated(evidence), []
     for side in Runs(evidence).sides():
         if (metric := side.task.metrics.get(evidence.facts.metric)) is None:
             continue
         tenths = []
         for run in side.ids[side.status == "completed"]:
-            values = of_trial.get(run, pd.Series(dtype=float)).to_numpy()
+            values = curves.get(run, pd.Series(dtype=float)).to_numpy()
             tenth = -(-len(values) // 10)
             if len(values) > 1:
                 tenths.append((values[-2 * tenth : -tenth].mean(), values[-tenth:].mean()))
@@ -86,6 +91,34 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
         improving = gain.interval(2 * ALPHA)[0] > 0 and gain.mean > metric.resolution
         rows.append((side.variant, side.task.name, gain.n, gain.mean, bool(improving)))
     return pd.DataFrame(rows, columns=["variant", "task", "n", "gain", "improving"])
+
+
+TRAJECTORY_COLUMNS = ("variant", "task", "step", "n", "diff", "low", "high")
+
+
+def trajectory(evidence: Evidence) -> pd.DataFrame:
+    """One row a variant, task and step at which every run of both sides was evaluated, with `TRAJECTORY_COLUMNS`.
+
+    `diff` is the mean over seeds of variant − baseline on the primary metric and validation data, oriented; `low` and
+    `high` its 95 % interval over seeds, NaN for fewer than two. A diverged run counts with the metric's floor once its
+    curve has ended.
+    """
+    facts, runs, curves, rows = evidence.facts, Runs(evidence), _validated(evidence), []
+    for variant, task in product(facts.variants[1:], facts.tasks):
+        if (metric := task.metrics.get(facts.metric)) is None:
+            continue
+        sides = [runs.of(name, task) for name in (variant.name, facts.variants[0].name)]
+        ended = sides[0].ended & sides[1].ended
+        # A row a run and a column a step.
+        both = [pd.DataFrame([curves.get(i, pd.Series(dtype=float)) for i in s.ids[ended]]) for s in sides]
+        known = pd.concat([f[s.status[ended] != "diverged"] for f, s in zip(both, sides, strict=True)])
+        steps = sorted(known.columns[known.notna().all()]) if len(known) else []
+        floor = np.nan if metric.floor is None else metric.floor
+        a, b = (sign(metric) * frame.reindex(columns=steps).fillna(floor) for frame in both)
+        for step in steps:
+            d = Differences.between(a[step], b[step], metric.resolution, overlap=overlap(task))
+            rows.append((variant.name, task.name, step, d.n, d.mean, *d.interval()))
+    return pd.DataFrame(rows, columns=list(TRAJECTORY_COLUMNS))
 
 
 NOISE_COLUMNS = (

@@ -20,7 +20,7 @@ from ablate.report.section import Material
 from ablate.report.sections import curves, differences
 
 TASK = "recall"
-NAMES = ["forest", "seeds", "cost", "validation-accuracy", "train-loss"]
+NAMES = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss"]
 Drawn = dict[str, Figure]
 
 

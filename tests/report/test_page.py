@@ -98,7 +98,7 @@ def test_identifiers_are_unique_and_references_lead_somewhere(source: str, page:
 
 def test_figures_and_tables_are_described(page: Page) -> None:
     figures = [a for a in page.all("div") if a.get("role") == "img"]
-    assert len(figures) == 5
+    assert len(figures) == 6
     assert all(len(a["aria-label"] or "") > 30 for a in figures)
     assert page.all("th")
     assert all(a.get("scope") in ("col", "row") for a in page.all("th"))
@@ -157,7 +157,7 @@ def test_the_markdown_says_the_same(folder: Path) -> None:
 
 
 def test_figures_are_files_of_one_width(folder: Path) -> None:
-    names = ("forest", "seeds", "cost", "validation-accuracy", "train-loss")
+    names = ("forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss")
     files = {path.name for path in (folder / "figures").iterdir()}
     assert files == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
     for name in names:

@@ -1,9 +1,9 @@
-"""Differences from the baseline (a forest plot), and the metric against cost."""
+"""Differences from the baseline (a forest plot, and over training steps), and the metric against cost."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,8 +11,9 @@ import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import NullLocator
+from matplotlib.ticker import MaxNLocator, NullLocator
 
+from ablate.analysis.learning import trajectory
 from ablate.analysis.paired import mean_interval
 from ablate.analysis.runs import Runs
 from ablate.base import wording
@@ -21,7 +22,7 @@ from ablate.core.feature import features
 from ablate.core.metric import Metric, undominated
 from ablate.report.draw import marks, style
 from ablate.report.draw.marks import Limits, plain, ticks, unit_label, views
-from ablate.report.draw.panels import entries
+from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
 from ablate.report.draw.style import DOTTED, EXPLORATORY, LEVELS, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.verdicts import level_of, names_of, planned_rows
@@ -95,6 +96,53 @@ def _views(data: pd.DataFrame, margin: float | None, span: float | None) -> list
     lows, highs = data["low"].fillna(data["value"]), data["high"].fillna(data["value"])
     reach = math.inf if span is None else max(span, data["value"].abs().max())
     return views(lows.clip(-reach), highs.clip(upper=reach), (-margin, margin) if margin else (0.0, 0.0))
+
+
+class OverSteps(Section):
+    """A figure a task."""
+
+    place = 650
+    title = "Difference over training steps"
+    inside = "whether a variant is worse or only slower"
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        facts, found = material.facts, trajectory(material.evidence)
+        shown = panels(facts)
+        for task, end, of in by_task(facts):
+            data = found[found["task"] == task.name]
+            if shown and data["step"].nunique() > 1:
+                caption = say("figures.over_steps", facts.metric, facts.margin, left_out(facts, shown))
+                alt = say("figures.over_steps_alt", of, len(shown))
+                known = task.metrics.get(facts.metric)
+                options = shown, facts.metric, facts.margin, known.span if known else None
+                yield Picture(
+                    f"over-steps{end}", f"{self.title}{of}", caption, alt, data, draw_over_steps, options
+                )
+
+
+def draw_over_steps(
+    data: pd.DataFrame,
+    shown: Mapping[str, Sequence[Entry]],
+    metric: str,
+    margin: float | None,
+    span: float | None = None,
+) -> Figure:
+    """In each panel the levels of one factor; `data` is what `trajectory` returns, of one task.
+
+    `span` is the largest difference that the metric can show, at which intervals are cut.
+    """
+    if span is not None:
+        reach = max(span, data["diff"].abs().max())
+        data = data.assign(low=data["low"].clip(-reach), high=data["high"].clip(upper=reach))
+
+    def draw(ax: Axes, of: dict[str, Look]) -> None:
+        if margin:
+            ax.axhspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
+        ax.axhline(0.0, color=colour("ink"), lw=0.8, zorder=1)
+        lines(ax, data, of, "step", "diff")
+        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
+
+    return multiples(shown, set(data["variant"]), draw, "step", f"difference in {metric}")
 
 
 SHAPES = ("o", "s", "^", "D")
