@@ -30,18 +30,16 @@ def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.01)
 
 
-def workers_of(folder: Path) -> list[int]:
+def workers_of(folder: Path, module: str = "ablate.execution.worker") -> list[int]:
     """Worker processes that were started in a folder."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:
-            if (
-                b"ablate.execution.worker" in (path / "cmdline").read_bytes()
-                and (path / "cwd").resolve() == folder
-            ):
-                found.append(int(path.name))
+            command, place = (path / "cmdline").read_bytes(), (path / "cwd").resolve()
         except OSError:
             continue
+        if module.encode() in command and place == folder:
+            found.append(int(path.name))
     return found
 
 

@@ -26,6 +26,16 @@ seeds: 3
 """
 
 
+def toy_changed(folder: Path, name: str, *changes: tuple[str, str]) -> str:
+    """The toy study on a copy of the toy workload in a folder, with pieces of its source replaced."""
+    source = TOY.read_text().replace('"toy"', f'"{name}"')
+    for old, new in changes:
+        assert old in source
+        source = source.replace(old, new)
+    (folder / f"{name}.py").write_text(source)
+    return TOY_STUDY.replace("workload: toy", f"workload: {name}").replace(str(TOY), f"{name}.py")
+
+
 def ablate(*arguments: object, cwd: Path, **kwargs: object) -> subprocess.CompletedProcess[str]:
     """The command line, as a user runs it."""
     command = [sys.executable, "-m", "ablate", *map(str, arguments)]

@@ -7,8 +7,9 @@ import math
 
 import numpy as np
 import pandas as pd
+from made_evidence import study
 
-from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts, VariantFacts
+from ablate.core.facts import BASELINE, Evidence, VariantFacts
 from ablate.core.metric import Metric
 from ablate.features.search.table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 
@@ -83,34 +84,26 @@ def _row(number: int, rng: np.random.Generator, trouble: bool) -> dict[str, obje
         values[0] = 0.1 if number % 2 else float("nan")
     if status in ("failed", "invalid"):
         values = []
-    size = 1_000 + 12 * width**2 + (800 if mixer == "lstm" else 0)
-    mean = float(np.mean(values)) if values else float("nan")
-    return {
-        "variant": "",
-        "task": "digits",
-        "number": number,
-        "status": status,
-        "reason": REASONS.get(status, ""),
-        "chosen": "",
-        "front": False,
-        "seeds": 1 if status == "pruned" else len(values),
-        "diverged": int(status == "diverged"),
-        "spread": float(np.std(values, ddof=1)) if len(values) > 1 and status != "pruned" else float("nan"),
-        "pruned_at": 200.0 if status == "pruned" else float("nan"),
-        "parameters": float("nan") if status == "invalid" else float(size),
-        "flops": float("nan") if status == "invalid" else 2.0 * size,
-        "train_seconds": 3.0,
-        "ids": [f"{number}-{i}" for i in range(len(values))],
-        "values": values,
-        "training.lr": lr,
-        "model.mixer": mixer,
-        "model.mixer.num_heads": heads,
-        "model.dropout.residual": float(rng.integers(0, 9)) * 0.05,
-        "model.feedforward.activation": str(rng.choice(SPACE[4].choices)),
-        "model.d_model": width,
-        "accuracy": mean,
-        "divergence_rate": 1 / 3 if status == "diverged" else 0.0,
-    }
+    size = float("nan") if status == "invalid" else 1_000.0 + 12 * width**2 + 800 * (mixer == "lstm")
+    spread = np.std(values, ddof=1) if len(values) > 1 and status != "pruned" else np.nan
+    return (
+        {
+            "variant": "",
+            "task": "digits",
+            "number": number,
+            "status": status,
+            "reason": REASONS.get(status, ""),
+        }
+        | {"chosen": "", "front": False, "seeds": 1 if status == "pruned" else len(values)}
+        | {"diverged": int(status == "diverged"), "spread": float(spread), "train_seconds": 3.0}
+        | {"pruned_at": 200.0 if status == "pruned" else np.nan, "parameters": size, "flops": 2 * size}
+        | {"ids": [f"{number}-{i}" for i in range(len(values))], "values": values}
+        | {"training.lr": lr, "model.mixer": mixer, "model.mixer.num_heads": heads, "model.d_model": width}
+        | {"model.dropout.residual": float(rng.integers(0, 9)) * 0.05}
+        | {"model.feedforward.activation": str(rng.choice(SPACE[4].choices))}
+        | {"accuracy": float(np.mean(values)) if values else np.nan}
+        | {"divergence_rate": 1 / 3 if status == "diverged" else 0.0}
+    )
 
 
 def after(
@@ -132,32 +125,18 @@ def after(
     if placebo:
         variants.append(VariantFacts("placebo", {}, {}, placebo=True))
         means["placebo"] = 0.9
-    rows = []
-    for variant, mean in means.items():
-        if not trained and variant.startswith("winner"):
-            continue
-        for seed in range(num_seeds):
-            validation, test = (mean + rng.normal(0, 0.006), mean - 0.004 + rng.normal(0, 0.006))
-            row = {"id": f"{variant}-{seed}", "variant": variant, "task": "digits", "seed": seed}
-            row |= {"status": "completed", "reason": "", "accuracy": test, "validation_accuracy": validation}
-            rows.append(row)
-    facts = Facts(
-        study="sweep-digits",
-        question="Which setting?",
-        notes="",
-        metric="accuracy",
-        column="accuracy",
-        at="last",
+    ran = {name: mean for name, mean in means.items() if trained or not name.startswith("winner")}
+    noise = {name: rng.normal(0, 0.006, (num_seeds, 2)).T for name in ran}
+    found = study(
+        {name: mean - 0.004 + noise[name][1] for name, mean in ran.items()},
+        others={"validation_accuracy": {name: mean + noise[name][0] for name, mean in ran.items()}},
+        tasks={"digits": {"accuracy": Metric("max", 1 / 360, floor=0.1, ceiling=1.0)}},
         margin=0.01,
-        design="sweep",
-        seeds=list(range(num_seeds)),
-        tasks=[TaskFacts("digits", {"accuracy": Metric("max", 1 / 360, floor=0.1, ceiling=1.0)})],
-        variants=variants,
-        factors={},
-        claims=[],
-        searched="sweep",
     )
-    return Evidence(facts, pd.DataFrame(rows), pd.DataFrame(columns=["id", "step", "metric", "value"]))
+    facts = dataclasses.replace(
+        found.facts, study="sweep-digits", question="Which setting?", variants=variants, searched="sweep"
+    )
+    return dataclasses.replace(found, facts=dataclasses.replace(facts, design="sweep"))
 
 
 def without(searched: SearchTable, *statuses: str) -> SearchTable:

@@ -8,7 +8,8 @@ import resource
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,16 @@ _GROUPS = Path("/sys/fs/cgroup")
 
 def now() -> str:
     """ISO 8601 in UTC, to the millisecond."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+    return stopwatch()()
+
+
+def stopwatch() -> Callable[[], str]:
+    """A clock like `now` that never goes back: the time of day at the start, advanced by the monotonic clock.
+
+    Durations are right even when the time of day is changed meanwhile.
+    """
+    ahead = time.time() - time.monotonic()
+    return lambda: datetime.fromtimestamp(time.monotonic() + ahead, UTC).isoformat(timespec="milliseconds")
 
 
 def memory_allowed() -> int:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ablate.base.process import now
+from ablate.base.process import stopwatch
 from ablate.core.events import Ended, Engine, EngineEvent, Hear, Idle, Lost, Progress, Saved, Started
 from ablate.core.record import Record
 from ablate.core.trial import Trial
@@ -38,6 +38,7 @@ class Supervised:
     def __init__(self, engine: Engine, environment: Callable[[], Mapping[str, Any]] = dict) -> None:
         self.engine = engine
         self.environment = environment
+        self._clock = stopwatch()
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Runs all `trials` until each is `Ended`; see `Engine.run`."""
@@ -60,7 +61,7 @@ class Supervised:
             return self._lost(event, one, hear)
         if isinstance(event, Started):
             # Not before: a new process is still importing.
-            one.began, one.started_at = time.monotonic(), now()
+            one.began, one.started_at = time.monotonic(), self._clock()
         elif isinstance(event, Saved) and not any(one.answers.values()):
             # A further attempt resumes here, but never after the step at which the trial was told to end.
             one.trial = replace(one.trial, state=event.state)
@@ -81,7 +82,7 @@ class Supervised:
             one.again = True
             return False
         reason = event.fate if one.overdue else f"{event.fate}, {one.lost} times"
-        ended_at = now()
+        ended_at = self._clock()
         record = Record.of(
             one.trial,
             "failed",

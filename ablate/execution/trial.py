@@ -12,7 +12,7 @@ from typing import Any
 from ablate.base.errors import AblateError, described
 from ablate.base.files import digest_of_file
 from ablate.base.plugins import Plugin, load_plugin, raised_by_plugin, trace
-from ablate.base.process import now
+from ablate.base.process import stopwatch
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Hear, Progress, Saved
 from ablate.core.record import FILE, Record
@@ -88,7 +88,8 @@ def run_trial(
 
     # Before training: a commit that is made meanwhile is not what was trained.
     here = environment()
-    started = now()
+    clock = stopwatch()
+    started = clock()
     try:
         _check_files(trial)
         if ids is not None:
@@ -109,7 +110,7 @@ def run_trial(
         data={**record.data, **{FILE + path: digest for path, digest in trial.files.items()}},
         output=output(),
         started_at=started,
-        finished_at=now(),
+        finished_at=clock(),
         environment={**here, **record.environment},
     )
 

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from harness import TOY, TOY_STUDY, ablate_here, with_database
+from harness import TOY_STUDY, ablate_here, toy_changed, with_database
 
 from ablate.records.folder import StudyFolder
 
@@ -18,14 +18,6 @@ claims:
 """
 VALUE = "value = 0.8 +"
 ODD = "value = ({} if model['effect']{} else 0.8) +"
-
-
-def altered(folder: Path, old: str, new: str) -> str:
-    """The toy study on the toy with a change to its source."""
-    source = TOY.read_text().replace('"workload", "toy"', '"workload", "altered"')
-    assert old in source
-    (folder / "altered.py").write_text(source.replace(old, new))
-    return TOY_STUDY.replace(str(TOY), "altered.py").replace("workload: toy", "workload: altered")
 
 
 @pytest.mark.parametrize(
@@ -48,7 +40,7 @@ def altered(folder: Path, old: str, new: str) -> str:
 def test_runs_that_give_little_have_a_clear_verdict(
     old: str, new: str, seeds: int, code: str, claims: list[str], tmp_path: Path
 ) -> None:
-    text = altered(tmp_path, old, new) if old else TOY_STUDY
+    text = toy_changed(tmp_path, "altered", (old, new)) if old else TOY_STUDY
     (tmp_path / "study.yaml").write_text(text + CLAIMS)
     with_database(tmp_path / "results/store")
     done = ablate_here("run", "study.yaml", "--jobs", 0, "--seeds", seeds, cwd=tmp_path)

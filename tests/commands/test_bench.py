@@ -75,13 +75,7 @@ def test_a_study_is_timed_before_it_is_trained(timed: Path) -> None:
     evidence = folder.evidence()
     assert len(evidence.trials) == 0
     assert {"id", "variant", "task", "seed", "status", "accuracy"} <= set(evidence.trials)
-    speed = evidence.frames["speed"]
-    assert set(zip(speed.variant, speed.call, speed.process, strict=True)) == {
-        (variant, call, process)
-        for variant in ("baseline", "model.width=40")
-        for call in ("forward", "step")
-        for process in range(5)
-    }
+    assert set(evidence.frames["speed"].variant) == {"baseline", "model.width=40"}
     assert evidence.facts.features["speed"]["processes"] == 5
     claims = {row["claim"]: row for row in folder.claims()}
     assert claims[FASTER]["verdict"] in JUDGED

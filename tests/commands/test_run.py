@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY, TOY_STUDY, made_again_alone, plan_here, report_here
+from harness import TOY_STUDY, made_again_alone, plan_here, report_here, toy_changed
 
 import ablate
 from ablate.base.errors import AblateError, StudyError
@@ -184,22 +184,10 @@ def test_a_diverged_trial_is_counted_and_never_retried(run: Run) -> None:
     assert run(TOY_STUDY, sets=sets)[0].trained == 0
 
 
-def own_workload(write: Callable[..., Path], name: str, *changes: tuple[str, str]) -> str:
-    """The toy study on a copy of the toy workload, with pieces of its source replaced."""
-    source = TOY.read_text().replace('"toy"', f'"{name}"')
-    for old, new in changes:
-        assert old in source
-        source = source.replace(old, new)
-    write("", f"{name}.py").write_text(source)
-    return TOY_STUDY.replace("workload: toy", f"workload: {name}").replace(str(TOY), f"{name}.py")
-
-
-def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(
-    run: Run, tmp_path: Path, write: Callable[..., Path]
-) -> None:
+def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(run: Run, tmp_path: Path) -> None:
     """At once, so that there is no curve to draw, in a metric without a value for a run that diverged."""
     always = ('if trial.seed == training["fault_seed"]', 'if training["fault"]')
-    text = own_workload(write, "altered", always, ("metrics=metrics, curves=curves", "metrics=metrics"))
+    text = toy_changed(tmp_path, "altered", always, ("metrics=metrics, curves=curves", "metrics=metrics"))
     text += "metric: loss\ntraining: {fault: diverge}\n"
     said = run(text)[1]
     assert "[3/9] model.noise=0.3 seed 0: diverged: the toy diverged" in said
@@ -225,11 +213,11 @@ def test_damaged_tables_are_an_error_without_a_traceback(ran: Path, fault: str) 
 
 
 def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_set_counts(
-    run: Run, write: Callable[..., Path]
+    run: Run, tmp_path: Path
 ) -> None:
     means = []
     for constant, trained in (("0.8", 9), ("0.8", 0), ("0.5", 9)):
-        study = own_workload(write, "given", ("0.8 + model", f"{constant} + model"))
+        study = toy_changed(tmp_path, "given", ("0.8 + model", f"{constant} + model"))
         outcome, _ = run(study.replace("plugins: [given.py]\n", ""), sets=["plugins=[given.py]"])
         assert outcome.trained == trained
         means.append(ablate.load(outcome.folder).trials.accuracy.mean())
@@ -245,9 +233,9 @@ def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_se
     ],
 )
 def test_a_workload_that_misbehaves_fails_its_trials(
-    run: Run, write: Callable[..., Path], line: str, reason: str
+    run: Run, tmp_path: Path, line: str, reason: str
 ) -> None:
     edit = ("        steps = np.arange", f"        {line}\n        steps = np.arange")
-    outcome, _ = run(own_workload(write, "odd", edit))
+    outcome, _ = run(toy_changed(tmp_path, "odd", edit))
     assert len(outcome.failed) == 9
     assert reason in outcome.failed[0]

@@ -2,7 +2,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import ValidationError
 
 from ablate.base.registry import CATALOGUE
 from ablate.components.feedforward import MLP, hidden_width
@@ -68,13 +67,6 @@ def test_a_gated_width_is_that_of_its_paper():
 @pytest.mark.parametrize(("expansion", "hidden"), [(4, 24), (0.5, 3), (1.4, 8), (0.01, 1), (2 / 3, 4)])
 def test_expansion_is_any_positive_number(expansion, hidden):
     assert MLP.Config(expansion=expansion).build(SIZES).up.weight.shape == (hidden, 6)
-
-
-@pytest.mark.parametrize("expansion", [0, -1, -0.5, float("nan"), float("inf"), "4", True])
-def test_other_expansions_are_refused(expansion):
-    with pytest.raises(ValidationError) as error:
-        MLP.Config(expansion=expansion)
-    assert [problem["loc"] for problem in error.value.errors()] == [("expansion",)]
 
 
 def test_a_whole_expansion_is_one_number_with_one_name():

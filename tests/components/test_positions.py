@@ -5,7 +5,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from refused import refused
 from torch import Tensor
 
 from ablate.base.registry import CATALOGUE
@@ -97,16 +96,6 @@ def test_rope_turns_pairs_of_features_by_their_position(t_q, t_k, base):
         torch.testing.assert_close(y, turned_by_hand(x, start, base), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(
-    "mixer", [{"num_heads": 5}, {"d_k": 7, "d_v": 4}, {"d_q": 4, "d_k": 6, "score": "bilinear"}], ids=str
-)
-def test_rope_refuses_widths_that_it_cannot_turn(mixer):
-    model = {"d_model": 15, "position": "rope", "mixer": {"num_heads": 3} | mixer}
-    section = ModelSection.model_validate(model)
-    problems = refused(build_model, section, TOKENS, device="meta")
-    assert [(path, given) for path, (given, _) in problems.items()] == [("position", "rope")]
-
-
 PAPER = {
     1: [-8],
     4: [-2, -4, -6, -8],
@@ -152,14 +141,6 @@ def test_relative_in_a_model_is_built_for_its_topology_and_shared_by_its_layers(
     section = ModelSection.model_validate(model)
     parts = build_model(section, TOKENS, device="meta").parameters_by_part()
     assert parts["position"] == 4 * biases
-
-
-def test_relative_refuses_distances_that_training_never_shows():
-    position = {"name": "relative", "max_distance": 6}
-    section = ModelSection.model_validate({"d_model": 16, "position": position})
-    problems = refused(build_model, section, Signature(6, 5, vocab_size=11), device="meta")
-    assert problems == {"position.max_distance": (6, "1 to 5")}
-    build_model(section, Signature(7, 5, vocab_size=11), device="meta")
 
 
 @pytest.mark.parametrize("name", ["rope", "alibi", "relative"])

@@ -4,7 +4,6 @@ from typing import Any
 
 import pytest
 import torch
-from refused import refused
 from score_formulas import FORMULAS
 from small_models import copy_attention
 from torch import Tensor, nn
@@ -266,33 +265,3 @@ def test_values_that_are_the_keys_are_those_that_no_position_has_turned(x):
     shared, full = attention(value="shared_kv"), attention()
     set_weights(full, key__weight=shared.key.weight, value__projection__weight=shared.key.weight)
     torch.testing.assert_close(shared(x, Tilt()), full(x, Tilt()))
-
-
-WRONG = [
-    ({"num_heads": 3, "d_k": 2}, {"num_heads": (3, "1, 2, 4, 8")}),
-    ({"num_heads": 3, "d_k": 2, "d_v": 2, "split": "before"}, {"num_heads": (3, "1, 2, 4, 8")}),
-    ({"num_heads": 4, "num_kv_heads": 3}, {"num_kv_heads": (3, "1, 2, 4")}),
-    ({"num_kv_heads": 4}, {"num_kv_heads": (4, "1, 2")}),
-    ({"tied": "on", "num_heads": 4, "num_kv_heads": 2}, {"tied": ("on", "off")}),
-    ({"tied": "on", "score": "bilinear", "d_q": 3}, {"tied": ("on", "off")}),
-    ({"d_q": 3}, {"d_q": (3, "4, or a score that joins two widths")}),
-    ({"value": "shared_kv", "d_v": 3}, {"d_v": (3, "4")}),
-    ({"value": LOW_RANK, "split": "before"}, {"value": ("low_rank", "full")}),
-    (
-        {"weighting": "uniform", "tied": "on", "qk_norm": "on", "score": "dot"},
-        {"tied": ("on", "off"), "qk_norm": ("on", "off"), "score": ("dot", "leave it out")},
-    ),
-    (
-        {"num_heads": 12, "value": {"name": "low_rank", "rank": 9}, "d_q": 3},
-        {
-            "num_heads": (12, "1, 2, 4, 8"),
-            "d_q": (3, "1, or a score that joins two widths"),
-            "value.rank": (9, "1 to 8"),
-        },
-    ),
-]
-
-
-@pytest.mark.parametrize(("settings", "problems"), WRONG, ids=[str(w[0]) for w in WRONG])
-def test_what_cannot_be_built_is_refused_with_all_its_problems(settings, problems):
-    assert refused(Attention.Config(**{"num_heads": 2} | settings).build, SIZES) == problems

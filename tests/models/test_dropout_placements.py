@@ -2,12 +2,10 @@ import dataclasses
 
 import pytest
 import torch
-from refused import refused
-from small_models import BATCH, TOKENS, built, section
+from small_models import BATCH, TOKENS, built
 
 from ablate.components.dropout import Dropout
 from ablate.core.signature import Signature
-from ablate.models.build import build_model
 from ablate.models.model import Model
 
 PLACEMENTS = {
@@ -48,32 +46,6 @@ def test_each_dropout_placement_is_its_own_sites_each_of_which_changes_training(
         for name, site in sites.items():
             site.rate = 0.5 * (name == path)
         assert not torch.allclose(model(**inputs), reference), f"{path} alone changes nothing"
-
-
-@pytest.mark.parametrize(
-    ("placement", "model"),
-    [
-        ("feedforward_hidden", {"feedforward": "none"}),
-        ("feedforward_output", {"feedforward": "none"}),
-        ("attention_weights", {"mixer": "lstm"}),
-        ("attention_weights", {"mixer": "fourier"}),
-        *(
-            ("attention_weights", {"mixer": "lstm", "topology": cross})
-            for cross in ("mean", "none", "attention")
-        ),
-    ],
-)
-def test_a_placement_that_the_model_does_not_have_is_refused(placement, model):
-    signature, cross = TOKENS, model.get("topology")
-    if cross is not None:
-        signature, model = SOURCE, model | {"topology": {"name": "encoder_decoder", "cross": cross}}
-    built(signature, dropout={placement: 0.0}, **model, device="meta")
-    settings = section(dropout={placement: 0.25, "residual": 0.5}, **model)
-    if cross == "attention":
-        assert build_model(settings, signature).stack.decoder.blocks[0].cross.attention.weights_dropout.active
-    else:
-        problems = refused(build_model, settings, signature, device="meta")
-        assert problems == {f"dropout.{placement}": (0.25, "0")}
 
 
 def test_dropout_repeats_with_its_step_and_changes_with_step_seed_and_stream():

@@ -2,11 +2,9 @@ from dataclasses import replace
 
 import pytest
 import torch
-from refused import refused
-from small_models import BATCH, TOKENS, built, section
+from small_models import BATCH, TOKENS, built
 
 from ablate.core.signature import Signature
-from ablate.models.build import build_model
 from ablate.models.model import decay_groups
 
 TIED = Signature(seq_len=6, num_outputs=11, vocab_size=11)
@@ -40,12 +38,6 @@ def test_the_gradient_of_a_tied_embedding_is_that_of_both_uses():
         each(BATCH).logsumexp(-1).sum().backward()
     both = free.embedding.weight.grad + free.output.weight.grad
     torch.testing.assert_close(model.embedding.weight.grad, both)
-
-
-@pytest.mark.parametrize("signature", [TOKENS, Signature(6, 5, num_features=5)])
-def test_tying_what_differs_is_refused(signature):
-    problems = refused(build_model, section(embedding={"tied": "on"}), signature, device="meta")
-    assert problems == {"embedding.tied": ("on", "off")}
 
 
 @pytest.mark.parametrize("embedding", [{"scaled": "on"}, {"scaled": "off"}, {}])

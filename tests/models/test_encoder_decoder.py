@@ -3,13 +3,11 @@ import torch
 from small_models import copy_block
 from torch import nn
 
-from ablate.base.errors import StudyError
 from ablate.base.registry import CATALOGUE
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.model import Model
 from ablate.models.section import ModelSection
-from ablate.study.prepare import prepare
 
 CATALOGUE.load_builtin()
 B, T, S, D, H = 4, 5, 7, 8, 2
@@ -137,23 +135,3 @@ def test_variants_of_the_reader_share_the_initial_values_of_all_else():
         common = set(other) & set(attention)
         assert common == {name for name in other if ".cross." not in name}
         assert all(torch.equal(other[name], attention[name]) for name in common)
-
-
-@pytest.mark.parametrize(
-    ("task", "topology", "path", "allowed"),
-    [
-        ("recall", "", "", "encoder, decoder"),
-        ("reverse", ", cross: atention", ".cross", "attention, mean, none"),
-        ("reverse", ", cross: {num_heads: 5}", ".cross.num_heads", "1, 2, 4, 8, 16, 32, 64"),
-        ("reverse", ", cross: {name: mean, num_heads: 4}", ".cross.num_heads", None),
-        ("reverse", ", num_encoder_layers: 0", ".num_encoder_layers", None),
-    ],
-)
-def test_mistakes_in_a_study(task, topology, path, allowed, write):
-    model = f"model:\n  topology: {{name: encoder_decoder{topology}}}\n"
-    study = write(f"name: s\ntask: {task}\n{model}factors: {{model.norm: [rms]}}\n")
-    with pytest.raises(StudyError) as caught:
-        prepare(study)
-    for problem in caught.value.problems:  # what task and topology each find, at one place
-        assert (".".join(map(str, problem.path)), problem.line) == (f"model.topology{path}", 4)
-        assert allowed in (problem.allowed, None)

@@ -22,21 +22,14 @@ FACTS = synthetic.study(num_seeds=2).facts
 
 
 def test_the_table_has_means_over_seeds_and_leaves_single_layers_out() -> None:
+    names = ["id", "variant", "task", "seed", "slice", "metric", "value"]
     rows = [
-        {
-            "id": f"{seed}",
-            "variant": BASELINE,
-            "task": "recall",
-            "seed": seed,
-            "slice": of,
-            "metric": m,
-            "value": v,
-        }
+        (f"{seed}", BASELINE, "recall", seed, of, m, v)
         for of, values in (("task.seq_len=9", (0.5,)), ("test", (0.25, 0.75)))
         for seed, value in enumerate(values)
         for m, v in (("accuracy", value), ("attention_entropy/stack.blocks.0.mixer", 1.0))
     ]
-    table = evaluation_table(pd.DataFrame(rows), FACTS)
+    table = evaluation_table(pd.DataFrame(rows, columns=names), FACTS)
     assert table is not None
     assert [column.heading for column in table.columns] == ["Variant", "Slice", "Seeds", "Accuracy"]
     assert [row["slice"] for row in table.rows] == ["test", "seq_len=9"]

@@ -42,11 +42,6 @@ def test_validation_comes_before_what_is_judged() -> None:
     assert source == "validation"
 
 
-def test_what_a_trial_reports_on_its_way() -> None:
-    assert intermediate(record(curve=[0.1, 0.4]), "score") == {10: 0.1, 20: 0.4}
-    assert intermediate(record(), "score") == {}
-
-
 def test_a_metric_is_its_mean_over_the_seeds() -> None:
     values, row = summarised(
         [record(validation_score=v) for v in (0.5, 0.7, 0.9)], [SCORE, COST], KNOWN, "last"
@@ -91,5 +86,6 @@ def test_what_is_not_measured_on_validation_data_is_said() -> None:
 def test_an_evaluation_at_which_a_trial_diverged_was_not_reported() -> None:
     lost = record("diverged", curve=[0.1, 0.4])
     assert intermediate(lost, "score") == {10: 0.1, 20: 0.4}
+    assert intermediate(record(), "score") == {}
     lost.curves["validation_loss"] = Curve(np.array([10, 20]), np.array([1.0, math.nan]))
     assert intermediate(lost, "score") == {10: 0.1}

@@ -142,22 +142,3 @@ def test_every_variant_can_be_named_in_a_claim(
     study["claims"] = [f"{name} beats baseline on accuracy" for name in names]
     claims = prepare(written(study, folder)).claims
     assert [claim.a for claim in claims] == [[name] for name in names]
-
-
-@settings(max_examples=40)
-@given(
-    path=st.sampled_from(
-        ["model.effect", "model.noise", "model.width", "training.steps", "training.note", "notes"]
-    ),
-    value=st.integers(1, 12),
-)
-def test_the_id_changes_if_and_only_if_something_that_matters_does(
-    path: str, value: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    study = {key: value for key, value in VALID.items() if key not in ("factors", "variants", "claims")}
-    source = written(study, tmp_path_factory.mktemp("study"))
-    given_value = str(value) if path in ("training.note", "notes") else value
-    before, after = (prepare(source, sets) for sets in ([], [f"{path}={given_value!r}"]))
-    old, new = before.cells()[0].trial, after.cells()[0].trial
-    changed = old.config != new.config and path != "training.note"
-    assert (old.id != new.id) == changed

@@ -6,14 +6,10 @@ import math
 import numpy as np
 import pytest
 import torch
-from refused import refused
 
-from ablate.base.errors import NOT_GIVEN, StudyError
 from ablate.base.registry import CATALOGUE
 from ablate.components.masks import real_positions
-from ablate.study.prepare import prepare
 from ablate.tasks.digits import Digits
-from ablate.tasks.generated import LEAST
 from ablate.tasks.recall import Recall
 from ablate.tasks.reverse import Reverse
 from ablate.tasks.segments import Segments
@@ -137,29 +133,6 @@ def test_what_is_known_in_advance(config, floor, chance, solved, signature):
         assert task.metrics["token_accuracy"].floor == pytest.approx((5 * (1 / 5) + 1) / 6)
 
 
-WRONG = [
-    (
-        Recall,
-        {"vocab_size": 8, "seq_len": 8, "num_pairs": 4},
-        {"seq_len": (8, "at least 9"), "vocab_size": (8, "at least 9")},
-    ),
-    (Reverse, {"min_len": 6, "max_len": 5}, {"min_len": (6, "1 to 5")}),
-    (Reverse, {"vocab_size": 5, "max_len": 3}, {"": (14, f"at least {LEAST}")}),
-    (Digits, {"representation": "patches"}, {"patch_size": (None, "2, 4")}),
-    (Digits, {"train_size": 1500}, {"train_size": (1500, "at most 1197")}),
-    (
-        Digits,
-        {"patch_size": 4, "test_size": 1797},
-        {"patch_size": (4, "nothing"), "train_size": (1197, "at most 0")},
-    ),
-]
-
-
-@pytest.mark.parametrize(("part", "config", "problems"), WRONG)
-def test_sizes_that_do_not_fit_are_refused_with_all_their_problems(part, config, problems):
-    assert refused(part.Config(**config).build) == problems
-
-
 def test_metrics_know_their_range(task):
     for metric in task.metrics.values():
         assert metric.floor is not None
@@ -197,76 +170,3 @@ def test_coverage_is_the_share_of_test_examples_that_were_trained_on(task):
     drawn = set().union(*map(rows, itertools.islice(task.train_batches(3, 500, "cpu"), 20)))
     test = rows(task.split(3, "test", "cpu"))
     assert len(test & drawn) / len(test) == task.coverage(10_000)
-
-
-PARITY = '''
-import numpy as np
-import torch
-
-from ablate import register
-from ablate.core.signature import Signature
-from ablate.tasks.task import Classification
-from ablate.tasks.generated import Generated
-from ablate.tasks.task import Batch
-
-
-@register("task", "parity")
-class Parity(Generated, Classification):
-    """Whether a sequence of bits has an odd number of ones."""
-
-    class Config(Generated.Config):
-        """T."""
-
-        seq_len: int = 12
-        "T."
-
-    OUTCOME
-
-    def __init__(self, config):
-        self.config = config
-        self.signature = Signature(config.seq_len, num_outputs=2, vocab_size=2, readout="last")
-        self.set_metrics(num_classes=2, num_test=config.test_size, solved=0.95)
-        self.set_support(2**config.seq_len)
-
-    def examples(self, generator, count):
-        bits = (2 * generator.random((count, self.config.seq_len))).astype(np.int64)
-        return Batch(torch.from_numpy(bits), torch.from_numpy(bits.sum(1) % 2))
-'''
-STUDY = """
-name: odd
-plugins: [parity.py]
-task: {name: parity, validation_size: 32, test_size: 32}
-model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
-training: {steps: 2, batch_size: 64}
-factors: {model.norm: [rms]}
-seeds: 2
-"""
-SUPPORT = "self.set_support(2**config.seq_len)"
-
-
-@pytest.mark.parametrize(
-    ("changes", "what", "given"),
-    [
-        ({"OUTCOME": ""}, "outcome", NOT_GIVEN),
-        ({"OUTCOME": 'outcome = "partly"'}, "outcome", "partly"),
-        ({"OUTCOME": 'outcome = "graded"', SUPPORT: ""}, "sampling", NOT_GIVEN),
-    ],
-)
-def test_a_task_that_lacks_its_outcome_or_its_sampling_is_refused(write, changes, what, given):
-    text = PARITY
-    for old, new in changes.items():
-        text = text.replace(old, new)
-    write(text, "parity.py")
-    with pytest.raises(StudyError, match=f"class Parity must declare `{what}`") as caught:
-        prepare(write(STUDY))
-    (problem,) = caught.value.problems
-    assert (problem.path, problem.line, problem.given) == (("task",), 4, given)
-    assert what != "outcome" or problem.allowed == "graded, all_or_nothing"
-
-
-def test_a_task_that_says_both_is_valid(write):
-    write(PARITY.replace("OUTCOME", 'outcome = "all_or_nothing"'), "parity.py")
-    experiment = prepare(write(STUDY))
-    (description,) = experiment.describe(experiment.variants[0])
-    assert description.outcome == "all_or_nothing"
-    assert (description.sampling.pool, description.sampling.test) == ("fresh", 32)

@@ -141,27 +141,6 @@ def test_a_part_that_looks_at_values_has_no_flops_and_is_described(resolved, mon
     assert found.parameters > 0
 
 
-NESTEROV = {"optimizer": {"name": "sgd", "nesterov": True}}
-
-
-@pytest.mark.parametrize(
-    ("settings", "paths"),
-    [
-        ({"task": {"name": "recall", "seq_len": 4}}, {"task.seq_len"}),
-        ({"model": {"mixer": {"num_heads": 3}}}, {"model.mixer.num_heads"}),
-        ({"training": NESTEROV}, {"training.optimizer.momentum"}),
-        (
-            {"model": {"d_model": 9}, "training": {"warmup_steps": 13, **NESTEROV}},
-            {"model.mixer.num_heads", "training.warmup_steps"},
-        ),
-    ],
-)
-def test_all_problems_of_a_config_are_found_at_once_with_their_paths_from_the_root(resolved, settings, paths):
-    problems = refused(SequenceWorkload().check, resolved(**settings))
-    assert set(problems) == paths
-    assert problems.get("training.warmup_steps", (13, "0 to 12")) == (13, "0 to 12")
-
-
 @pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
 def test_a_gpu_that_is_not_there_is_refused(resolved):
     problems = refused(SequenceWorkload().check, resolved(training={"device": "cuda"}))
@@ -184,22 +163,6 @@ def test_a_repeat_on_a_gpu_is_bitwise_equal(resolved):
     assert content(run(config)) == content(run(config))
 
 
-SWAPS = [
-    {"mixer": {"num_heads": 2, "score": "dot"}},
-    {"mixer": {"num_heads": 2, "value": {"name": "low_rank", "rank": 4}}},
-    {"mixer": {"num_heads": 4}},
-    *({"position": "sincos"}, {"norm": "batch"}, {"norm_placement": "post"}, {"residual": False}),
-    *({"topology": "decoder"}, {"d_model": 16}, {"num_layers": 3}),
-    *({"feedforward": {"activation": "gelu"}}, {"feedforward": {"expansion": 2}}),
-    *({"dropout": {f"attention_{place}": 0.1}} for place in ("weights", "output")),
-    *({"dropout": {f"feedforward_{place}": 0.1}} for place in ("hidden", "output")),
-    *(
-        {"dropout": {place: rate}}
-        for place, rate in (("embedding", 0.1), ("residual", 0.1), ("residual", 0.2))
-    ),
-]
-
-
 def test_a_fingerprint_is_that_of_the_model_alone(resolved):
     def fingerprint(lr=0.1, **model):
         config = resolved(model={"num_layers": 2, **model}, training={"lr": lr})
@@ -210,5 +173,6 @@ def test_a_fingerprint_is_that_of_the_model_alone(resolved):
     assert fingerprint() == fingerprint(lr=1.0) == fingerprint(**same)
     dropped = {"dropout": {"residual": 0.1, "attention_weights": 0.2}}
     assert fingerprint(**dropped) == fingerprint(**dropped)
-    assert len({fingerprint(), *(fingerprint(**swap) for swap in SWAPS)}) == len(SWAPS) + 1
+    swaps = [{"position": "sincos"}, {"residual": False}, {"dropout": {"residual": 0.1}}, {"num_layers": 3}]
+    assert len({fingerprint(), *(fingerprint(**swap) for swap in swaps)}) == len(swaps) + 1
     assert torch.equal(torch.get_rng_state(), before)

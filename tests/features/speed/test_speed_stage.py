@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from drivers import wait_for
+from drivers import wait_for, workers_of
 from harness import TOY
 
 from ablate.base.errors import AblateError
@@ -164,15 +164,7 @@ speed.Timing(experiment, Store(Path("store")), section).complete(print)
 
 def measuring(folder: Path) -> list[int]:
     """Processes that measure, of a driver that was started in a folder."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        try:
-            command = (path / "cmdline").read_bytes()
-            if b"ablate.features.speed.measuring" in command and (path / "cwd").resolve() == folder:
-                found.append(int(path.name))
-        except OSError:
-            continue
-    return found
+    return workers_of(folder, "ablate.features.speed.measuring")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
