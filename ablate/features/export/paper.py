@@ -84,9 +84,8 @@ def for_paper(
                 warn(failed(f"The figure “{name}”", error).words)
                 continue
             files.update({f"{name}.{end}": data for end, data in made.items()})
-            provided = rf"\providecommand{{{FOLDER}}}{{{folder}}}"
-            float_ = figure_float(name, drawn[name].caption, f"fig:{label}-{name}", width)
-            files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n{provided}\n{float_}"
+            float_ = figure_float(name, drawn[name].caption, f"fig:{label}-{name}", width, folder)
+            files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n{float_}"
     return files
 
 
@@ -180,9 +179,14 @@ def tabular(table: Table, label: str) -> str:
     )
 
 
-def figure_float(name: str, caption: str, label: str, width: float) -> str:
+def figure_float(name: str, caption: str, label: str, width: float, folder: str) -> str:
     """A float with its caption below it; over both columns where it is wider than one. `width` in inches."""
     environment = "figure" if width <= WIDEST else "figure*"
-    lines = [rf"\begin{{{environment}}}[t]", r"\centering", rf"\includegraphics{{{FOLDER}/{name}}}"]
+    lines = [
+        rf"\providecommand{{{FOLDER}}}{{{folder}}}",
+        rf"\begin{{{environment}}}[t]",
+        r"\centering",
+        rf"\includegraphics{{{FOLDER}/{name}}}",
+    ]
     lines += [rf"\caption{{{latex(caption)}}}", rf"\label{{{label}}}", rf"\end{{{environment}}}", ""]
     return "\n".join(lines)

@@ -48,10 +48,9 @@ class Values(StrictModel):
     @model_validator(mode="after")
     def _agrees(self) -> Values:
         kinds = [kind for kind in TYPES if getattr(self, kind) is not None]
-        if len(kinds) != 1:
-            raise refusal("must be one kind of space", ONE_KIND)
         (low, high), step = self.float or self.int or (1, math.inf), self.step or 0
         rules = (
+            (len(kinds) == 1, "must be one kind of space", ONE_KIND),
             (not (self.choice and (step or self.log)), "has neither log nor step", "{choice: [a, b]}"),
             (low < high, "is empty or inverted", "[low, high] with low < high"),
             (not self.log or low > 0, f"has no logarithm at {low:g}", "with log: true, low > 0"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import click
@@ -10,26 +9,6 @@ import click
 from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted
 from ablate.route.console import REPORTED, RESULTS, safe, warn
-
-WIDTHS = {"one": "3.25in", "two": "6.75in"}
-"""Of one column of a page, and of both."""
-UNITS = {"in": 1.0, "mm": 1 / 25.4, "cm": 1 / 2.54, "pt": 1 / 72.27, "": 1.0}
-NARROWEST, WIDEST = 2.5, 12.0
-
-
-class Width(click.ParamType):
-    """A width in inches: `one`, `two`, or a number with a unit."""
-
-    name = "width"
-
-    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        """Inches."""
-        found = re.fullmatch(r"(\d+\.?\d*|\.\d+) ?(in|mm|cm|pt|)", WIDTHS.get(value, value.strip()))
-        inches = float(found[1]) * UNITS[found[2]] if found else 0.0
-        if not NARROWEST <= inches <= WIDEST:
-            allowed = f"one, two, or a number with in, mm, cm or pt, from {NARROWEST} to {WIDEST} inches"
-            self.fail(f"{value!r} is no width; allowed: {allowed}.", param, ctx)
-        return inches
 
 
 @click.command("export")
@@ -43,11 +22,11 @@ class Width(click.ParamType):
 )
 @click.option(
     "--width",
-    type=Width(),
-    default="one",
+    type=click.FloatRange(2.5, 12),
+    default=3.25,
     show_default=True,
-    metavar="WIDTH",
-    help="Width of the figures: one or two columns (3.25 and 6.75 inches), or a number with in, mm, cm or pt.",
+    metavar="INCHES",
+    help="Width of the figures: 3.25 for one column of a page, 6.75 for two.",
 )
 @click.option(
     "--only",

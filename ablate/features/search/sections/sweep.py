@@ -82,10 +82,9 @@ class Sweep(OfSearch, Section):
 
     def findings(self, material: Material) -> list[str]:
         searched = table(material)
-        ended = [*searched.trials["status"].value_counts().items()]
         same = [n for n in searched.winners["chosen"] if judged_as(material.evidence, n) != n]
         return [
-            say("search.ended", len(searched.trials), ended),
+            say("search.ended", len(searched.trials), [*searched.trials["status"].value_counts().items()]),
             *(say("search.itself", name) for name in same),
         ]
 

@@ -179,13 +179,12 @@ def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
     target, ends = searched.facts.objectives[0], short(searched.paths)
     counts = {"settings": "Settings", "seeds": "Tuning seeds", "trainings": "Trainings"}
     counts |= {key: name for key, name in LOST.items() if given[key].any()} | {"seconds": "Training seconds"}
-    best = f"{target.name.replace('_', ' ').capitalize()}, tuning seeds"
     columns = [
         Column("variant", "Variant"),
         Column("task", "Task", varying=True),
         *(Column(key, name, True) for key, name in counts.items()),
         *(Column(path, ends[path], True) for path in searched.paths),
-        Column("best", best, True),
+        Column("best", f"{target.name.replace('_', ' ').capitalize()}, tuning seeds", True),
         Column("note", "Note", below=True),
     ]
     rows = [
