@@ -20,6 +20,7 @@ FEATURES = ROOT / "features"
 NAMES = sorted(path.parent.name for path in FEATURES.glob("*/__init__.py"))
 PLUGIN = Path(__file__).parent / "rated.py"
 STUDY = TOY_STUDY.replace("seeds: 3", "seeds: 2")
+DECIDED = TOY_STUDY.replace("[0.1, 0.3]", "[0.1001]") + "metric: {name: accuracy, margin: 0.05}\n"
 USES = {
     "speed": f"{STUDY}speed: {{calls: [step], processes: 5}}\n",
     "stress": f"name: toy\nworkload: rated\nplugins: [{PLUGIN}]\nfactors: {{model.limit: [0.05]}}\nseeds: 2\n"
@@ -28,7 +29,7 @@ USES = {
     "path": f"{STUDY.partition('factors')[0]}design: {{name: path, to: both}}\nseeds: 2\n"
     "variants: {both: {model.effect: 0.2, model.noise: 0.3}}\n",
 }
-"""Feature → a study that uses its keys; the others have a command alone."""
+"""Feature → a study that uses its keys; the others have a command or an option alone."""
 
 
 CALLS = """
@@ -46,16 +47,24 @@ def test_without_its_folder_the_rest_works(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     study, plain, page = (tmp_path / each for each in ("study.yaml", "plain.yaml", "results/toy/report.html"))
-    study.write_text(USES.get(name, STUDY))
+    study.write_text(USES.get(name, DECIDED))
     plain.write_text(STUDY.replace("name: toy", "name: plain"))
     monkeypatch.setattr(ablate.features.speed.stage, "BUDGET", 0.005)
     run_here(study)
+    if name == "confirm":
+        run_here(study, confirm=True)
+        page = tmp_path / "results/toy@confirm/report.html"
     page.unlink()
 
     copy = tmp_path / "copy"
     shutil.copytree(ROOT, copy / "ablate", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.rmtree(copy / "ablate/features" / name)
-    calls = (["--help"], ["run", "study.yaml"], ["report", "toy"], ["run", "plain.yaml", "--jobs", "0"])
+    calls = (
+        ["--help"],
+        ["run", "study.yaml"],
+        ["report", page.parent.name],
+        ["run", "plain.yaml", "--jobs", "0"],
+    )
     command = [sys.executable, "-c", CALLS, json.dumps(calls)]
     env = os.environ | {"PYTHONPATH": str(copy), "PYTHONSAFEPATH": "1"}
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)

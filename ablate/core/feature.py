@@ -72,6 +72,10 @@ class Feature:
         What it returns is `experiment.read` under its name.
         """
 
+    def narrow(self, experiment: Any, options: Any) -> Any:
+        """The experiment as a run with these options trains it, before anything is written."""
+        return experiment
+
     def varies(self, study: Any) -> Mapping[str, Sequence[str]]:
         """Section of its own → the paths whose values it chooses for each variant."""
         return {}

@@ -18,6 +18,13 @@ from ablate.study.load import load
 from ablate.study.schema import StudyBase
 
 
+def narrowed(experiment: Experiment, options: Options) -> Experiment:
+    """The study as a run with these options trains it. Raises `AblateError`."""
+    for feature in features():
+        experiment = feature.narrow(experiment, options)
+    return experiment
+
+
 def settling(experiment: Experiment, options: Options) -> list[Feature]:
     """The features that choose the variants of a run, in their order; none where they are chosen already.
 

@@ -36,8 +36,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     from ablate.base.process import interruptible
     from ablate.execution.progress import Display
     from ablate.records.store import Store
-    from ablate.route.choose import settling
-    from ablate.route.confirm import confirming
+    from ablate.route.choose import narrowed, settling
     from ablate.route.run import follow
     from ablate.route.running import Listeners, Run, Workers
     from ablate.route.trials import select
@@ -46,7 +45,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 
     experiment = prepare(document, confirm=options.confirm)
     refuse_another(experiment, options.results)
-    experiment = confirming(experiment, options.results, options.seeds)
+    experiment = narrowed(experiment, options)
     chooses = settling(experiment, options)
     # Unknown names are refused before anything is written.
     select(experiment.cells(), options.only, options.seed)

@@ -30,8 +30,7 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.trial_list import first_of_each
 from ablate.route.cautions import cautions
-from ablate.route.choose import settling
-from ablate.route.confirm import confirming
+from ablate.route.choose import narrowed, settling
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
 from ablate.study.experiment import Experiment, facts_of
@@ -78,8 +77,7 @@ class Planned:
 
 def study_of(path: Path, options: Options) -> Experiment:
     """The study as a run would train it. Raises `StudyError`."""
-    experiment = prepare(path, options.sets, options.seeds, confirm=options.confirm)
-    return confirming(experiment, options.results, options.seeds)
+    return narrowed(prepare(path, options.sets, options.seeds, confirm=options.confirm), options)
 
 
 def planned(

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ablate.records.folder import StudyFolder
-from ablate.route.choose import study_path
-from ablate.route.confirm import confirming
+from ablate.route.choose import narrowed, study_path
 from ablate.route.options import Options
 from ablate.route.place import place, refuse_another
 from ablate.study.experiment import Experiment
@@ -17,5 +16,5 @@ def reread(path: Path, options: Options) -> tuple[Experiment, StudyFolder, list[
     """The study of a file, or of a name as it was run; where it reports, and how the options differ from it."""
     experiment = prepare(study_path(path, options.results), options.sets)
     refuse_another(experiment, options.results)
-    narrowed = confirming(experiment, options.results)
-    return narrowed, *place(narrowed.document, options)
+    found = narrowed(experiment, options)
+    return found, *place(found.document, options)

@@ -48,7 +48,7 @@ def prepare(
 
     Raises `StudyError` with all mistakes against the schema; where there is none, with all mistakes of meaning, as far
     as they do not follow from one another. `sets` and `seeds` are those of the options; see `load` for `confirm`, and
-    `ablate.route.confirm` for what is left of a study to confirm.
+    `Feature.narrow` for what is left of a study to confirm.
     """
     document = source if isinstance(source, Document) else read_document(source)
     document.apply(sets, seeds)

@@ -13,10 +13,10 @@ from searching import PEAK_STUDY
 from ablate import load
 from ablate.base.errors import AblateError
 from ablate.commands.show import show
+from ablate.features.confirm.again import NothingDecided
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report.words import say
-from ablate.route.confirm import NothingDecided
 from ablate.route.options import Outcome
 from ablate.tracking.tracker import bring_up_to_date
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
 from ablate.analysis.judge import DECIDED
 from ablate.base.errors import AblateError, listed
@@ -18,6 +17,7 @@ from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.route.choose import as_reported
 from ablate.route.claims import is_measured
+from ablate.route.options import Options
 from ablate.study.experiment import Choice, Experiment
 from ablate.study.sections import TUNING_SEEDS_FROM, Asked, SeedsSection, asked_for, in_words
 
@@ -30,15 +30,15 @@ class NothingDecided(AblateError):
     exit_code = 0
 
 
-def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Experiment:
+def confirming(experiment: Experiment, options: Options) -> Experiment:
     """The study as it is; where it confirms another, the part of that which was decided.
 
-    `asked`: seeds, or their number, in place of as many as the other has. Raises `NothingDecided`, or another
-    `AblateError` where there is no report of it as it is written.
+    Its seeds are as many as the other has, where the options do not ask for others. Raises `NothingDecided`, or
+    another `AblateError` where there is no report of it as it is written.
     """
     if experiment.study.confirms is None:
         return experiment
-    source = StudyFolder(results, experiment.study.confirms)
+    source = StudyFolder(options.results, experiment.study.confirms)
     if not source.has_trials:
         raise AblateError(f"{source.path}: has no report that could be confirmed; run {source.name} first")
     found = as_reported(experiment, source)
@@ -59,7 +59,7 @@ def confirming(experiment: Experiment, results: Path, asked: Asked = None) -> Ex
     named = {name for claim in claims for name in claim.variants}
     first, *others = found.variants
     kept = [first, *(v for v in others if v.placebo or v.name in decided | named)]
-    seeds = unseen(experiment.study.seeds, facts.seeds, asked, source)
+    seeds = unseen(experiment.study.seeds, facts.seeds, options.seeds, source)
     found_out = ((len(decided), "variant"), (len(claims), "claim"))
     what = joined([counted(number, noun) for number, noun in found_out if number])
     return dataclasses.replace(
