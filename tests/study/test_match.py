@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from harness import problems
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
@@ -129,3 +130,9 @@ def test_a_search_may_match_any_config(write: Write) -> None:
     uneven = matcher.resolve({**config, "model": {**config["model"], "d_model": 30}})
     with pytest.raises(Invalid, match="must divide d_model = 30"):
         matcher(uneven)
+
+
+@pytest.mark.parametrize("by", ["training.lr", "training.steps"])
+def test_a_path_without_effect_is_refused(write: Write, by: str) -> None:
+    (found,) = problems(write(f"{MODEL}match: {{parameters: baseline, by: {by}}}\n"))
+    assert f"{by} has no effect on the parameters" in found
