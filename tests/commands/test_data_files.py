@@ -39,7 +39,7 @@ def ids(study: Path, *sets: str) -> list[str]:
 
 
 @pytest.mark.parametrize("file", ["data/numbers.txt", "offset.txt"])
-def test_an_edit_of_a_file_changes_every_id_and_its_place_changes_none(home: Path, file: str) -> None:
+def test_an_edit_of_a_file_changes_every_id_and_its_place_changes_none(home, file):
     before = ids(home / "study.yaml")
     times = (home / file).stat()
     (home / file).write_text("1 2 4"[: times.st_size])
@@ -50,7 +50,7 @@ def test_an_edit_of_a_file_changes_every_id_and_its_place_changes_none(home: Pat
     assert ids(moved / "study.yaml") == after
 
 
-def test_a_list_that_holds_files_counts_for_the_rest_of_it(home: Path) -> None:
+def test_a_list_that_holds_files_counts_for_the_rest_of_it(home):
     plugin, study = home / "reader.py", home / "study.yaml"
     plugin.write_text(
         plugin.read_text().replace("numbers: DataFile", "numbers: list[list[DataFile | float]]")
@@ -62,7 +62,7 @@ def test_a_list_that_holds_files_counts_for_the_rest_of_it(home: Path) -> None:
     assert ids(home.rename(home.parent / "elsewhere") / "study.yaml") == before
 
 
-def test_a_link_leads_to_the_same_trials(home: Path) -> None:
+def test_a_link_leads_to_the_same_trials(home):
     """A folder of results on another disk, and data behind a link."""
     elsewhere = home.parent / "disk/deep/results"
     elsewhere.mkdir(parents=True)
@@ -76,7 +76,7 @@ def test_a_link_leads_to_the_same_trials(home: Path) -> None:
     assert ids(resolved) == ids(home / "study.yaml")
 
 
-def test_levels_may_be_files_and_are_named_as_the_study_writes_them(home: Path) -> None:
+def test_levels_may_be_files_and_are_named_as_the_study_writes_them(home):
     (home / "data/more.txt").write_text("7 8 9")
     study = home / "study.yaml"
     study.write_text(STUDY.replace("model.effect: [1.0]", "task.numbers: [data/more.txt, data/numbers.txt]"))
@@ -95,7 +95,7 @@ def run(home: Path) -> str:
 
 
 @pytest.mark.slow
-def test_after_an_edit_all_trials_are_trained_again_and_none_is_paired_with_an_old_one(home: Path) -> None:
+def test_after_an_edit_all_trials_are_trained_again_and_none_is_paired_with_an_old_one(home):
     run(home)
     assert "Nothing to train" in run(home)
     before = pd.read_parquet(home / "results/read/trials.parquet")
@@ -128,7 +128,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 
 @pytest.mark.slow
-def test_a_file_that_changes_while_it_is_read_fails_the_trial(home: Path) -> None:
+def test_a_file_that_changes_while_it_is_read_fails_the_trial(home):
     line = "        noise = "
     edit(home / "reader.py", line, f"        Path(trial.config['task']['numbers']).write_text('0')\n{line}")
     done = ablate("run", "study.yaml", "--jobs", "1", cwd=home)
@@ -138,9 +138,7 @@ def test_a_file_that_changes_while_it_is_read_fails_the_trial(home: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_file_that_is_read_and_not_declared_is_named_and_after_its_edit_nothing_is_paired(
-    home: Path,
-) -> None:
+def test_a_file_that_is_read_and_not_declared_is_named_and_after_its_edit_nothing_is_paired(home):
     """The digests that the workload itself records of its data tell old and new apart."""
     edit(home / "reader.py", "numbers: DataFile", "numbers: str")
     printed = run(home)

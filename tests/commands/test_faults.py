@@ -5,8 +5,6 @@ import resource
 import signal
 import socket
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from drivers import SLOW_TRIALS, assert_tracked_once, records, start, wait_for, workers_of
@@ -15,7 +13,7 @@ from harness import TOY_STUDY, ablate
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tracking")]
 
 
-def test_two_studies_at_once_on_a_folder_that_does_not_exist(write: Callable[..., Path]) -> None:
+def test_two_studies_at_once_on_a_folder_that_does_not_exist(write):
     first = write(TOY_STUDY)
     second = write(TOY_STUDY.replace("name: toy\n", "name: other\n", 1), "other.yaml")
     drivers = [start(first), start(second)]
@@ -26,7 +24,7 @@ def test_two_studies_at_once_on_a_folder_that_does_not_exist(write: Callable[...
     assert_tracked_once(first.parent)
 
 
-def test_a_tracker_that_is_down_costs_a_warning_and_is_brought_up_to_date(toy_study: Path) -> None:
+def test_a_tracker_that_is_down_costs_a_warning_and_is_brought_up_to_date(toy_study):
     folder = toy_study.parent
     with socket.socket() as taken:
         # Bound and not listening: whoever connects is refused.
@@ -42,7 +40,7 @@ def test_a_tracker_that_is_down_costs_a_warning_and_is_brought_up_to_date(toy_st
     assert_tracked_once(folder)
 
 
-def test_a_full_disk_is_one_clear_error_and_finished_trials_stay(toy_study: Path) -> None:
+def test_a_full_disk_is_one_clear_error_and_finished_trials_stay(toy_study):
     """A limit on the size of files lets the small records through and stops what is larger."""
     folder = toy_study.parent
 
@@ -62,7 +60,7 @@ def test_a_full_disk_is_one_clear_error_and_finished_trials_stay(toy_study: Path
     assert_tracked_once(folder)
 
 
-def test_workers_that_are_killed_again_and_again(write: Callable[..., Path]) -> None:
+def test_workers_that_are_killed_again_and_again(write):
     study = write(SLOW_TRIALS)
     driver = start(study)
     for _ in range(12):
@@ -79,7 +77,7 @@ def test_workers_that_are_killed_again_and_again(write: Callable[..., Path]) -> 
 
 
 @pytest.mark.parametrize("name", ["mlflow.db", "claims.csv", "trials.parquet"])
-def test_a_file_that_was_cut_is_a_message_not_a_traceback(toy_study: Path, name: str) -> None:
+def test_a_file_that_was_cut_is_a_message_not_a_traceback(toy_study, name):
     folder = toy_study.parent
     assert ablate("run", toy_study, "--jobs", "1", cwd=folder).returncode == 0
     path = folder / "results" / ("store" if name == "mlflow.db" else "toy") / name
