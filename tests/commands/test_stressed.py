@@ -41,19 +41,8 @@ def test_every_variant_is_trained_over_the_grid(run, folder, write):
     evidence = folder.evidence()
     assert evidence.facts.features["stress"] == {"training.lr": [0.001, 0.01, 0.1]}
     stress = evidence.frames["stress"]
-    words = [
-        "id",
-        "name",
-        "variant",
-        "task",
-        "seed",
-        "value",
-        "status",
-        "reason",
-        "test_loss",
-        "initial_loss",
-    ]
-    assert list(stress.columns) == words
+    columns = "id name variant task seed value status reason test_loss initial_loss"
+    assert list(stress.columns) == columns.split()
     assert stress[["value", "test_loss", "initial_loss"]].dtypes.eq(float).all()
     places = {(v, s, x) for v in ("baseline", "model.limit=0.05") for s in (0, 1) for x in (0.001, 0.01, 0.1)}
     assert set(zip(stress.variant, stress.seed, stress.value, strict=True)) == places

@@ -76,45 +76,13 @@ def test_the_same_run_again_trains_nothing_and_clean_keeps_what_tuned(tuned, run
 
 
 @pytest.mark.slow
-def test_the_untuned_study_is_a_choice(tuned, run, tmp_path):
+def test_the_untuned_study_is_a_choice(tuned, run):
     study = TUNED + "  untuned: off\n"
     outcome, _ = run(study)
     assert outcome.trained == 0
     assert not (tuned / "untuned.parquet").exists()
     assert "What tuning changed" not in (tuned / "report.md").read_text()
     assert "How the variants were tuned" in (tuned / "report.md").read_text()
-    outcome, printed = run(study, results=tmp_path / "fresh")
-    assert outcome.trained == SEARCHES * 5 * 2 + SEARCHES * 3
-    assert not (tmp_path / "fresh/peaks/untuned.parquet").exists()
-    assert "wide untuned" not in printed
-
-
-@pytest.mark.slow
-def test_more_seeds_judge_and_tune_nothing_anew(tuned, run):
-    outcome, _ = run(TUNED, seeds=4)
-    assert outcome.trained == 2 * SEARCHES
-    assert outcome.folder.name == "peaks@seeds=4"
-    pd.testing.assert_frame_equal(load(outcome.folder).trials, load(tuned).trials)
-    # Trials of the same config and seed are one in the store, also with another set of variants.
-    fewer = TUNED.replace("  wide: {model.kind: wide}\n", "").replace("placebo: true\n", "")
-    assert run(fewer)[0].trained == 0
-
-
-@pytest.mark.slow
-def test_one_variant_and_one_seed_can_be_asked_for(run):
-    outcome, printed = run(TUNED, only=["wide"], seed=1)
-    # Two variants are tuned, and judged on one seed, both ways.
-    assert outcome.trained == 2 * 5 * 2 + 2 * 2
-    assert outcome.missing == 2 * 2
-    assert set(load(outcome.folder).trials.variant) == {"baseline", "wide"}
-    assert "4 of 6 trials have not been run" in printed
-    outcome, _ = run(TUNED)
-    assert outcome.trained == SEARCHES * 5 * 2 + 2 * SEARCHES * 3 - 24
-    assert set(load(outcome.folder).trials.variant) == {"baseline", "wide", "right", "placebo"}
-    # A report of what is asked for again is beside that of all.
-    again, _ = run(TUNED, only=["wide"])
-    assert (again.folder.name, again.trained) == ("peaks@only=wide", 0)
-    assert [len(load(each.folder).trials) for each in (outcome, again)] == [4 * 5, 2 * 5]
 
 
 @pytest.mark.slow
@@ -144,13 +112,3 @@ def test_a_variant_without_any_value_is_judged_as_it_was_given(run):
     assert set(results.trials[results.trials.variant == "right"].status) == {"diverged"}
     assert not outcome.failed
     assert run(text)[0].trained == 0
-
-
-@pytest.mark.slow
-def test_a_failed_training_of_one_variant_leaves_nothing_to_judge_yet(run):
-    text = TUNED.replace("placebo: true\n", "") + "training: {fault: raise, above: 0.3}\n"
-    outcome, _ = run(text)
-    assert len(outcome.failed) == 8
-    assert all(name.startswith("right · setting") for name in outcome.failed)
-    assert not (outcome.folder / "trials.parquet").exists()
-    assert run(text)[0].trained == 8
