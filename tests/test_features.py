@@ -45,9 +45,7 @@ for words in json.loads(sys.argv[1]):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_its_folder_the_rest_works(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_its_folder_the_rest_works(name, tmp_path, monkeypatch):
     study, plain, page = (tmp_path / each for each in ("study.yaml", "plain.yaml", "results/toy/report.html"))
     study.write_text(USES.get(name, DECIDED))
     plain.write_text(STUDY.replace("name: toy", "name: plain"))
@@ -79,7 +77,7 @@ def test_without_its_folder_the_rest_works(
     assert (tmp_path / "results/plain/report.html").is_file()
 
 
-def test_no_room_imports_a_feature_and_no_feature_another() -> None:
+def test_no_room_imports_a_feature_and_no_feature_another():
     for module, others in graph().items():
         own = ".".join(module.split(".")[:3]) if module.startswith("ablate.features.") else None
         for other in others:
@@ -88,7 +86,7 @@ def test_no_room_imports_a_feature_and_no_feature_another() -> None:
                 assert f"{other}.".startswith(f"{own}."), f"{module} imports {other}"
 
 
-def test_the_package_of_features_is_named_once() -> None:
+def test_the_package_of_features_is_named_once():
     """As a string, by which an import could be hidden."""
     named = [
         path.relative_to(ROOT).as_posix()

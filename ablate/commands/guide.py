@@ -31,18 +31,13 @@ def command(topic: str | None) -> None:
     else:
         width = max(map(len, topics()))
         for name in topics():
-            click.echo(f"  {name:{width}}  {about(name)}")
+            click.echo(f"  {name:{width}}  {text_of(name).splitlines()[2]}")
         click.echo("\nRead one with: ablate guide TOPIC")
 
 
 def text_of(topic: str) -> str:
     """A page as markdown."""
     return (PAGES / f"{topic}.md").read_text(encoding="utf-8")
-
-
-def about(topic: str) -> str:
-    """The line below a page's title."""
-    return text_of(topic).splitlines()[2]
 
 
 def rendered(text: str, width: int | None = None) -> str:

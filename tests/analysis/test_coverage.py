@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from calibration.simulations import Squares
+from calibration.simulations import GRID, Squares, binary
 
 from ablate.analysis.paired import Differences, MeanSquares
+
+STUDIES = 20_000
 
 
 def test_simulated_intervals_are_those_of_differences():
@@ -37,3 +39,31 @@ def test_mean_squares_of_normal_effects_are_distributed_as_those_of_simulated_ce
         assert one.mean() == pytest.approx(other.mean(), abs=0.06 * other.std())
         assert one.std() == pytest.approx(other.std(), rel=0.06)
     assert slow.covers() == pytest.approx(fast.covers(), abs=0.012)
+
+
+@pytest.mark.parametrize("sds", GRID)
+@pytest.mark.parametrize("n", [3, 5, 10, 20])
+def test_seeds_and_examples(n, sds):
+    rng = np.random.default_rng(2)
+    for m in (200, 500, 1000):
+        both, alone = Squares.normal(rng, STUDIES, n, m, sds).covers()
+        assert both >= 0.94
+        assert alone <= both
+
+
+def test_seeds_alone_say_nothing_of_other_examples():
+    rng = np.random.default_rng(3)
+    alone = [Squares.normal(rng, STUDIES, 10, 200, sds).covers()[1] for sds in GRID]
+    # Only where examples count for nothing is the interval over seeds what it says.
+    assert min(alone) < 0.6
+    assert 0.94 < max(alone) < 0.96
+
+
+@pytest.mark.parametrize("level", [0.5, 2.0])
+@pytest.mark.parametrize(("n", "m"), [(3, 200), (10, 200), (5, 500)])
+def test_right_and_wrong_answers(n, m, level):
+    # Harder and easier examples, some for one side only; runs that differ.
+    found, truth = binary(np.random.default_rng(4), 800, n, m, level, (0.1, 1.0, 0.4))
+    both, alone = Squares.of(found).covers(truth)
+    assert both >= 0.93
+    assert alone < both

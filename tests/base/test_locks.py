@@ -28,7 +28,7 @@ a_run, a_training, b_training = of(exclusive, "a"), of(training, "a"), of(traini
         (measuring, measuring, "speed is already being measured; waiting"),
     ],
 )
-def test_one_waits_and_says_why(tmp_path: Path, first: Hold, second: Hold, told: str) -> None:
+def test_one_waits_and_says_why(tmp_path, first, second, told):
     said: list[str] = []
     waits, entered = threading.Event(), threading.Event()
 
@@ -54,7 +54,7 @@ def test_one_waits_and_says_why(tmp_path: Path, first: Hold, second: Hold, told:
 @pytest.mark.parametrize(
     ("first", "second"), [(a_training, b_training), (a_run, measuring), (a_run, a_training)]
 )
-def test_others_do_not_wait(tmp_path: Path, first: Hold, second: Hold) -> None:
+def test_others_do_not_wait(tmp_path, first, second):
     """A study that waits for a measurement, or takes one, holds its own lock all the while."""
     with first(tmp_path, pytest.fail), second(tmp_path, pytest.fail):
         pass

@@ -208,7 +208,7 @@ name: pool
 task: {{name: digits, representation: rows, split: {split}, train_size: 200, validation_size: 16, test_size: 64}}
 model: {{d_model: 8, num_layers: 1, mixer: {{num_heads: 2}}}}
 training: {{steps: 60, batch_size: 32, lr: 1e-2}}
-metric: {{name: loss, margin: 1}}
+metric: {{name: loss, margin: 9}}
 factors: {{model.position: [none]}}
 seeds: 2
 """

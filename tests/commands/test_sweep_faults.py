@@ -4,7 +4,6 @@ import random
 import re
 import subprocess
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import drivers
@@ -51,9 +50,7 @@ def whole(study: Path) -> pd.DataFrame:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("text", "seed"), [(GRID, 1), (ADAPTIVE, 2), (PRUNED, 3)])
-def test_a_sweep_that_is_killed_again_and_again_at_any_moment(
-    write: Callable[..., Path], text: str, seed: int
-) -> None:
+def test_a_sweep_that_is_killed_again_and_again_at_any_moment(write, text, seed):
     study = write(text + SLOWER)
     expected = whole(study)
     moments = random.Random(seed)

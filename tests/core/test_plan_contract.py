@@ -52,28 +52,26 @@ class PlanContract:
             assert len(rounds) < 1000, "the plan does not end"
         return rounds
 
-    def test_it_ends_and_stays_at_its_end(self, plan: Plan, experiment: Experiment) -> None:
+    def test_it_ends_and_stays_at_its_end(self, plan, experiment):
         records: dict[str, Record] = {}
         assert self.follow(plan, experiment, records)
         assert plan.left == 0
         assert not plan.ask(records)
 
-    def test_what_is_left_is_never_too_little(self, plan: Plan, experiment: Experiment) -> None:
+    def test_what_is_left_is_never_too_little(self, plan, experiment):
         rounds = self.follow(plan, experiment, {})
         trainings = [len({cell.id for cell in asked}) for asked, _ in rounds]
         for number, (_, left) in enumerate(rounds):
             assert sum(trainings[number + 1 :]) <= left
 
-    def test_a_trial_that_has_a_record_is_not_asked_for_again(
-        self, plan: Plan, experiment: Experiment
-    ) -> None:
+    def test_a_trial_that_has_a_record_is_not_asked_for_again(self, plan, experiment):
         seen: set[str] = set()
         for asked, _ in self.follow(plan, experiment, {}):
             new = {cell.id for cell in asked}
             assert not new & seen
             seen |= new
 
-    def test_the_order_in_which_trials_finish_changes_nothing(self, experiment: Experiment) -> None:
+    def test_the_order_in_which_trials_finish_changes_nothing(self, experiment):
         def names(rounds: Sequence[tuple[list[Cell], int]]) -> list[list[str]]:
             return [[cell.id for cell in asked] for asked, _ in rounds]
 
@@ -81,7 +79,7 @@ class PlanContract:
         back = self.follow(self.make(experiment), experiment, {}, backwards=True)
         assert names(forth) == names(back)
 
-    def test_a_second_run_asks_for_the_trials_of_the_first(self, experiment: Experiment) -> None:
+    def test_a_second_run_asks_for_the_trials_of_the_first(self, experiment):
         records: dict[str, Record] = {}
         first = self.follow(self.make(experiment), experiment, records)
         again: list[list[str]] = []

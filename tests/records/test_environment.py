@@ -35,7 +35,7 @@ def clean_package(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("clean_package")
-def test_results_never_make_a_commit_dirty_but_study_and_plugins_do(checkout: Path) -> None:
+def test_results_never_make_a_commit_dirty_but_study_and_plugins_do(checkout):
     watched = [checkout / "study.yaml", checkout / "plugin.py"]
     assert environment("ablate", watched)["dirty"] is False
     (checkout / "results").mkdir()
@@ -50,14 +50,14 @@ def test_results_never_make_a_commit_dirty_but_study_and_plugins_do(checkout: Pa
 
 
 @pytest.mark.usefixtures("clean_package")
-def test_outside_of_git_there_is_no_commit(tmp_path: Path) -> None:
+def test_outside_of_git_there_is_no_commit(tmp_path):
     found = environment("ablate run", [tmp_path / "study.yaml"])
     assert (found["commit"], found["dirty"]) == (None, None)
     assert found["command"] == "ablate run"
     assert found["versions"]["python"]
 
 
-def test_a_password_on_the_command_line_is_not_kept() -> None:
+def test_a_password_on_the_command_line_is_not_kept():
     command = ["/usr/bin/ablate", "sweep", "a.yaml", "--storage", "postgresql://me:se@cret@host/db"]
     assert command_line(command).endswith("--storage 'postgresql://me:…@host/db'")
     assert command_line(["ablate", "run", "a b.yaml", "http://host/a@b"]).endswith(

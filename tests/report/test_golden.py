@@ -120,7 +120,7 @@ def stressed() -> Evidence:
     values = {name: 0.8 + 0.01 * rng.normal(size=5) for name in ("baseline", "a", "b")}
     grids = {name: 0.5 + 0.02 * rng.normal(size=(5, 5)) for name in values}
     grids["a"][:, 3:] = np.inf
-    about = [claim("beats", "baseline", "a", metric="lr_sensitivity"), claim("beats", "baseline", "a")]
+    about = [claim("beats", "baseline", "a", 0.01, metric=name) for name in ("lr_sensitivity", "accuracy")]
     return study(values, stress=grids, rates=rates, claims=about, statuses={("b", 1): "diverged"})
 
 

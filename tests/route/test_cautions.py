@@ -50,13 +50,13 @@ def mentions(texts: list[str], *words: str) -> list[str]:
     return [text for text in texts if all(word in text for word in words)]
 
 
-def test_a_variant_that_cannot_see_its_input_is_named(of: Callable[..., list[str]]) -> None:
+def test_a_variant_that_cannot_see_its_input_is_named(of):
     assert mentions(of(), "cannot see") == [CONV]
     blind = STUDY.replace("name: attention, num_heads: 2", "name: conv").replace("[lstm, conv]", "[lstm]")
     assert mentions(of(blind), "cannot see") == [CONV.replace("model.mixer=conv", "baseline")]
 
 
-def test_what_is_true_of_all_variants_names_none(known: None, of: Callable[..., list[str]]) -> None:
+def test_what_is_true_of_all_variants_names_none(known, of):
     texts = of(STUDY.replace("name: recall", "name: known"))
     assert "40 % of the test examples occur among the 6,400 that training draws" in texts
     assert mentions(texts, "without")[0].startswith(
@@ -67,7 +67,7 @@ def test_what_is_true_of_all_variants_names_none(known: None, of: Callable[..., 
     assert not mentions(few, "occur among"), "a share of one per cent"
 
 
-def test_of_several_tasks_each_is_named(known: None, of: Callable[..., list[str]]) -> None:
+def test_of_several_tasks_each_is_named(known, of):
     texts = of(STUDY.replace(STUDY.splitlines()[1], TASKS))
     assert mentions(texts, "model.mixer=conv on recall: ")
     assert mentions(texts, "model.mixer=conv on known: ")
@@ -75,5 +75,5 @@ def test_of_several_tasks_each_is_named(known: None, of: Callable[..., list[str]
     assert not mentions(texts, "on recall, 40 %")
 
 
-def test_a_workload_that_knows_nothing_says_nothing(toy_study: Path) -> None:
+def test_a_workload_that_knows_nothing_says_nothing(toy_study):
     assert cautions(prepare(toy_study)) == []

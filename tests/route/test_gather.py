@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,7 +34,7 @@ def gathered(at: str, *records: Record) -> Any:
 
 
 @pytest.mark.parametrize("at", ["last", "best_validation"])
-def test_the_judged_metric_is_kept_as_it_is_judged_the_others_as_at_the_last_step(at: str) -> None:
+def test_the_judged_metric_is_kept_as_it_is_judged_the_others_as_at_the_last_step(at):
     """Once for the cells that share a trial."""
     found = gathered(at, Record("x", {}, 0, "completed", arrays=VALUES)).examples
     assert list(found.columns) == ["id", "metric", "values"]
@@ -45,14 +44,14 @@ def test_the_judged_metric_is_kept_as_it_is_judged_the_others_as_at_the_last_ste
     assert np.array_equal(found["values"][1], VALUES["test/loss"])
 
 
-def test_trials_without_outcomes_by_example_have_no_row() -> None:
+def test_trials_without_outcomes_by_example_have_no_row():
     lost = Record("y", {}, 1, "diverged", arrays=VALUES)
     found = gathered("last", lost, Record("z", {}, 2, "completed")).examples
     assert list(found.columns) == ["id", "metric", "values"]
     assert len(found) == 0
 
 
-def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning() -> None:
+def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning():
     """Not one that was lost before its data were known, nor one whose own part reads a file."""
 
     def cell(variant: str, task: str = "one") -> Cell:
@@ -70,7 +69,7 @@ def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning() ->
     assert warning.startswith("other seed 0: was trained on other data")
 
 
-def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
+def test_the_columns_of_levels_have_their_types(tmp_path):
     facts = study({"baseline": [0.5], "a": [0.5], "b": [0.5]}).facts
     levels: list[dict[str, Level]] = [
         {"whole": 4, "some": 8, "real": 1e-3, "either": 1, "on": True, "maybe": None, "word": "a", "mixed": 2},
@@ -99,7 +98,7 @@ def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
     assert [dict(cell.levels) for cell, _ in folder.rows()] == known
 
 
-def test_what_is_of_one_layer_is_no_column() -> None:
+def test_what_is_of_one_layer_is_no_column():
     """A slash alone does not make it so: a user's own metric may have one."""
     metrics = {"accuracy": 0.5, "dead_units": 0.2, "dead_units/a.0": 0.1, "val/f1": 0.9}
     found = gathered("last", Record("x", {}, 0, "completed", metrics=metrics))

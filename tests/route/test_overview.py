@@ -43,7 +43,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
-def test_every_report_has_a_row(results: Path) -> None:
+def test_every_report_has_a_row(results):
     rows = {row.pop("report"): row for row in overview(results).rows}
     assert list(rows) == ["begun", "damaged", "old", "x", "x@confirm", "x@seeds=9"]
     assert rows["x"] == {
@@ -56,11 +56,11 @@ def test_every_report_has_a_row(results: Path) -> None:
     assert [rows[name]["state"] for name in ("begun", "damaged")] == ["no report yet", "cannot be read"]
 
 
-def test_the_command_lists_them_without_torch(results: Path) -> None:
+def test_the_command_lists_them_without_torch(results):
     done = ablate_without({"torch"}, "list", "results", "--results", results, cwd=results)
     assert "2026-11-22" in done.stdout
 
 
-def test_a_folder_without_reports_is_named(tmp_path: Path) -> None:
+def test_a_folder_without_reports_is_named(tmp_path):
     with pytest.raises(AblateError, match=f"{tmp_path}: holds no reports; run a study first"):
         overview(tmp_path)

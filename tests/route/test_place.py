@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -61,28 +60,24 @@ def at(path: Path, results: Path = Path("results"), **options: object) -> tuple[
         ),
     ],
 )
-def test_the_place_of_a_report_depends_on_the_options_alone(
-    toy_study: Path, options: dict[str, object], name: str, differs: list[str]
-) -> None:
+def test_the_place_of_a_report_depends_on_the_options_alone(toy_study, options, name, differs):
     found = at(toy_study, **options)
     assert found[1] == differs
     assert found[0].partition("-")[0] == name.partition("-")[0]
 
 
-def test_differences_are_the_same_however_they_are_asked_for(toy_study: Path) -> None:
+def test_differences_are_the_same_however_they_are_asked_for(toy_study):
     first = at(toy_study, sets=["training.steps=5", "model.noise=2"], only=["b", "a"], seed=1, seeds=4)
     other = ["model.noise = 2.0", "training.steps=4", "training.steps=5"]
     assert first == at(toy_study, sets=other, only=["a", "b", "a"], seed=1, seeds=4)
     assert first[1] == ["model.noise=2", "training.steps=5", "seeds=4", "only=a", "only=b", "seed=1"]
 
 
-def test_passwords_are_in_no_difference(toy_study: Path) -> None:
+def test_passwords_are_in_no_difference(toy_study):
     assert at(toy_study, sets=["notes=at https://me:hidden@host/x"])[1] == ["notes=at https://me:…@host/x"]
 
 
-def test_a_study_that_was_moved_copied_or_resolved_is_the_same(
-    toy_study: Path, write: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_study_that_was_moved_copied_or_resolved_is_the_same(toy_study, write, tmp_path):
     results = tmp_path / "results"
     folder = StudyFolder(results, "toy")
     report(folder, source=source_of(toy_study, folder))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Callable
 from pathlib import Path
 
 from drivers import records, start, wait_for
@@ -19,9 +18,7 @@ def verdicts(folder: Path) -> str:
     return (folder / "results/toy/comparisons.csv").read_text()
 
 
-def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
-    write: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(write, tmp_path):
     run_here(write(STUDY))
     folder = StudyFolder(tmp_path / "results", "toy")
     facts = folder.facts()

@@ -33,13 +33,7 @@ def several(name: str) -> bool:
 
 @pytest.mark.parametrize("objectives", [1, 2])
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_settings_lie_in_the_space(
-    name: str,
-    objectives: int,
-    recwarn: pytest.WarningsRecorder,
-    caplog: pytest.LogCaptureFixture,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_settings_lie_in_the_space(name, objectives, recwarn, caplog, capfd):
     if objectives > 1 and not several(name):
         with pytest.raises(ValueError, match="multi-objective"):
             search(config(name), 6, objectives)
@@ -57,7 +51,7 @@ def test_settings_lie_in_the_space(
 
 
 @pytest.mark.parametrize("name", sorted(GIVEN))
-def test_every_parameter_is_given_once_here(name: str) -> None:
+def test_every_parameter_is_given_once_here(name):
     known = CATALOGUE.get("sampler", name).Config.model_fields.keys() - {"name"}  # type: ignore[attr-defined]
     assert GIVEN[name].keys() | ({"multivariate"} if name == "tpe" else set()) == known
 
@@ -76,7 +70,7 @@ def in_another_process(cases: list[Any], hash_seed: int) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_two_processes_find_the_same_settings() -> None:
+def test_two_processes_find_the_same_settings():
     cases = [[name, GIVEN.get(name, {}), 24, 1, 3] for name in QUICK]
     cases += [[name, {}, 24, 2, 3] for name in QUICK if several(name)]
     cases += [["gp", GIVEN["gp"], 8, 1, 2], ["gp", {"n_startup_trials": 3}, 6, 2, 2]]
@@ -87,7 +81,7 @@ def test_two_processes_find_the_same_settings() -> None:
 
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("kind", ["one number", "choices alone"])
-def test_small_spaces(name: str, kind: str) -> None:
+def test_small_spaces(name, kind):
     with quiet():
         study = optuna.create_study(sampler=config(name, **GIVEN.get(name, {})).build().build(2**63 - 1, 5))
         for _ in range(5):
@@ -99,7 +93,7 @@ def test_small_spaces(name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("sequence", ["sobol", "halton"])
-def test_a_sequence_covers_the_space_and_does_not_begin_in_a_corner(sequence: str) -> None:
+def test_a_sequence_covers_the_space_and_does_not_begin_in_a_corner(sequence):
     with quiet():
         study = optuna.create_study(sampler=config("qmc", sequence=sequence).build().build(7, 17))
         points = []
@@ -114,7 +108,7 @@ def test_a_sequence_covers_the_space_and_does_not_begin_in_a_corner(sequence: st
             assert sorted(int(point[axis] * 16) for point in points[1:]) == list(range(16))
 
 
-def test_optunas_own_log_is_heard_again_afterwards() -> None:
+def test_optunas_own_log_is_heard_again_afterwards():
     before = optuna.logging.get_verbosity()
     with quiet():
         assert optuna.logging.get_verbosity() == logging.ERROR

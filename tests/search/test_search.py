@@ -1,7 +1,5 @@
 """Searches in memory: what they find does not depend on interruptions, and TPE finds more than chance does."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,7 +54,7 @@ def score(experiment: Experiment, name: str) -> float:
 
 
 @pytest.mark.slow
-def test_tpe_beats_random_at_equal_budget(write: Callable[..., Path]) -> None:
+def test_tpe_beats_random_at_equal_budget(write):
     """Over 20 searches that differ in their streams alone; the better one is nearer to 0, less the fixed -0.2."""
     path = write(SWEEP.replace("trials: 8", "trials: 30").replace("seeds: 2", "seeds: 1"))
     tpe, random = prepared(path, search__sampler="tpe"), prepared(path, search__sampler="random")
@@ -65,7 +63,7 @@ def test_tpe_beats_random_at_equal_budget(write: Callable[..., Path]) -> None:
     assert wilcoxon(gains, alternative="greater").pvalue < 0.01
 
 
-def test_a_grid_has_every_point_once(write: Callable[..., Path]) -> None:
+def test_a_grid_has_every_point_once(write):
     frame = frame_of(finished(prepared(write(GRID))))
     points = frame[["model.kind", "model.x", "model.heads"]].fillna(-1).to_numpy().tolist()
     assert (frame.seeds.sum(), len(points)) == (18, 9)
@@ -100,9 +98,7 @@ def killed_and_resumed(experiment: Experiment, moment: int) -> pd.DataFrame:
         (GRID.partition("search:")[2].join(("search:", "")), "grid", (4,)),
     ],
 )
-def test_a_search_that_is_killed_at_any_training_finds_the_same(
-    write: Callable[..., Path], study: str, sampler: str, moments: Sequence[int]
-) -> None:
+def test_a_search_that_is_killed_at_any_training_finds_the_same(write, study, sampler, moments):
     experiment = prepared(write(PEAK_STUDY + study), search__sampler=sampler)
     search = search_of(experiment)
     drive(search, experiment, {})
@@ -114,8 +110,8 @@ def test_a_search_that_is_killed_at_any_training_finds_the_same(
 
 
 def test_a_finished_record_is_cut_where_its_training_would_have_been_ended_and_trained_on_where_it_would_not(
-    write: Callable[..., Path],
-) -> None:
+    write,
+):
     pruning, whole = prepared(write(PEAK_STUDY + PRUNED)), prepared(write(PEAK_STUDY + MIXED))
     for experiment, other in ((pruning, whole), (whole, pruning)):
         records: dict[str, Record] = {}
@@ -131,9 +127,7 @@ def test_a_finished_record_is_cut_where_its_training_would_have_been_ended_and_t
         assert (pruned.seeds == 1).all()
 
 
-def test_a_failed_trial_ends_its_search_after_its_batch_and_goes_on_once_it_is_mended(
-    write: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_failed_trial_ends_its_search_after_its_batch_and_goes_on_once_it_is_mended(write, tmp_path):
     text = SWEEP + f"training: {{fault: raise, above: 0.0, fault_seed: 10001, until: {tmp_path}/mended}}\n"
     experiment = prepared(write(text), search__batch=3)
     search, records = search_of(experiment), dict[str, Record]()
@@ -165,9 +159,7 @@ def test_a_failed_trial_ends_its_search_after_its_batch_and_goes_on_once_it_is_m
     pd.testing.assert_series_equal(frame_of(search)["model.x"][: len(frame)], frame["model.x"])
 
 
-def test_a_larger_budget_goes_on_and_another_batch_of_random_settings_changes_none(
-    write: Callable[..., Path],
-) -> None:
+def test_a_larger_budget_goes_on_and_another_batch_of_random_settings_changes_none(write):
     path = write(PEAK_STUDY + MIXED)
 
     def found(**sets: Any) -> pd.Series:
@@ -178,7 +170,7 @@ def test_a_larger_budget_goes_on_and_another_batch_of_random_settings_changes_no
     pd.testing.assert_series_equal(found(**random), found(**random, search__batch=5))
 
 
-def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write: Callable[..., Path]) -> None:
+def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write):
     text = SWEEP.replace("seeds: 2", "seeds: 8").replace("trials: 8", "trials: 10\n  pruner: wilcoxon")
     experiment = prepared(write(text))
     search = search_of(experiment)
@@ -191,7 +183,7 @@ def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write: Callable[
     assert (frame[frame.status == "completed"].seeds == 8).all()
 
 
-def test_settings_that_cannot_be_built_are_listed_with_the_reason(write: Callable[..., Path]) -> None:
+def test_settings_that_cannot_be_built_are_listed_with_the_reason(write):
     text = f"{PEAK_STUDY}search: {{over: {{model.heads: {{int: [5, 8]}}}}, sampler: grid, seeds: 1}}\n"
     frame = frame_of(finished(prepared(write(text))))
     assert list(frame.status) == ["completed", "completed", "invalid", "completed"]
@@ -205,9 +197,7 @@ FAULTY = (
 )
 
 
-def test_diverged_settings_have_the_value_of_guessing_and_are_told_as_such(
-    write: Callable[..., Path],
-) -> None:
+def test_diverged_settings_have_the_value_of_guessing_and_are_told_as_such(write):
     frame = frame_of(finished(prepared(write(FAULTY.replace("FAULT", "diverge")))))
     diverged = frame[frame.status == "diverged"]
     assert 0 < len(diverged) < 12 == len(frame)
@@ -219,9 +209,7 @@ def test_diverged_settings_have_the_value_of_guessing_and_are_told_as_such(
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "gp", "cmaes", "nsga2"])
-def test_samplers_bear_worst_values_and_every_trial_is_a_row(
-    write: Callable[..., Path], sampler: str
-) -> None:
+def test_samplers_bear_worst_values_and_every_trial_is_a_row(write, sampler):
     text = SWEEP.replace("trials: 8", "trials: 20").replace("seeds: 2", "seeds: 1")
     text += "training: {fault: diverge, above: 0.0}\n"
     experiment = prepared(write(text), search__objectives="[loss]", search__sampler=sampler)
@@ -234,9 +222,7 @@ def test_samplers_bear_worst_values_and_every_trial_is_a_row(
 
 
 @pytest.mark.parametrize("reason", ["time limit of 3 s", "RuntimeError: CUDA out of memory"])
-def test_a_setting_that_needs_too_much_is_an_outcome_as_one_that_diverged(
-    write: Callable[..., Path], reason: str
-) -> None:
+def test_a_setting_that_needs_too_much_is_an_outcome_as_one_that_diverged(write, reason):
     experiment = prepared(write(SWEEP))
     search, known = search_of(experiment), dict[str, Record]()
     while cells := search.ask(known):

@@ -4,6 +4,7 @@ from pathlib import Path
 import pytest
 from harness import TOY
 
+from ablate.base.errors import Invalid
 from ablate.core.metric import Metric
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.designs import Design
@@ -103,3 +104,10 @@ def test_claims_may_be_about_derived_metrics(write: Callable[..., Path]) -> None
     claims = [f"model.effect=1 beats baseline on {metric}" for metric in on]
     study = write(HEAD + f"factors: {{model.effect: [1]}}\nclaims: [{', '.join(claims)}]\n")
     assert [claim.metric for claim in prepare(study).claims] == list(on)
+
+
+@pytest.mark.parametrize(("within", "rule"), [("0", "no positive number: '0'"), ("lots", "number: 'lots'")])
+def test_a_margin_is_a_positive_number(design: Design, within: str, rule: str) -> None:
+    """Other mistakes are recorded with all studies that are refused."""
+    with pytest.raises(Invalid, match=f"has a margin that is .*{rule}"):
+        parse_claim(f"my-own matches baseline on loss within {within}", design, METRICS)

@@ -58,9 +58,7 @@ def test_a_kill_while_the_tables_are_made_leaves_no_database_or_a_whole_one(tmp_
 
 DAMAGES = {
     "text": lambda path: path.write_text("something else " * 100),
-    "garbage": lambda path: path.write_bytes(bytes(range(256)) * 400),
     "cut_short": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "cut_in_its_head": lambda path: os.truncate(path, 50),
     "overwritten_inside": lambda path: overwrite(path, path.stat().st_size // 2, 40_000),
 }
 

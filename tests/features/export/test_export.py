@@ -34,7 +34,7 @@ def files(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_study_becomes_a_table_and_figures_beside_its_results(results: Path) -> None:
+def test_a_study_becomes_a_table_and_figures_beside_its_results(results):
     done = call(results, "x_1")
     assert done.exit_code == 0, done.output
     paper = results / "x_1" / "paper"
@@ -51,7 +51,7 @@ def test_a_study_becomes_a_table_and_figures_beside_its_results(results: Path) -
     assert files(results / "x_1") == ["curves.parquet", "paper", "trials.parquet"]
 
 
-def test_another_folder_another_width_and_one_figure_of_a_folder(results: Path, tmp_path: Path) -> None:
+def test_another_folder_another_width_and_one_figure_of_a_folder(results, tmp_path):
     out = tmp_path / "paper"
     done = call(tmp_path, results / "x_1", "--out", out, "--width", "3.3", "--only", "forest")
     assert done.exit_code == 0, done.output
@@ -69,7 +69,7 @@ def test_another_folder_another_width_and_one_figure_of_a_folder(results: Path, 
         (["x_1", "--out", __file__], "is a file"),
     ],
 )
-def test_mistakes_write_nothing(results: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_mistakes_write_nothing(results, tmp_path, arguments, said):
     before = sorted(results.rglob("*"))
     done = call(results, *arguments)
     assert done.exit_code == 2

@@ -46,7 +46,7 @@ class Machine:
         return found, asked
 
 
-def test_visits_are_mirrored_in_an_order_of_chance_that_is_new_in_every_block() -> None:
+def test_visits_are_mirrored_in_an_order_of_chance_that_is_new_in_every_block():
     machine = Machine(dict.fromkeys("abcd", 0.01))
     found, asked = machine.time()
     visits = asked[4:]
@@ -60,7 +60,7 @@ def test_visits_are_mirrored_in_an_order_of_chance_that_is_new_in_every_block() 
 
 
 @pytest.mark.parametrize("seconds", [1e-4, 0.03, 2.0])
-def test_every_operation_gets_as_many_visits_and_like_ones_as_many_calls(seconds: float) -> None:
+def test_every_operation_gets_as_many_visits_and_like_ones_as_many_calls(seconds):
     machine = Machine({"a": seconds, "b": 3 * seconds, "c": seconds})
     found, asked = machine.time()
     blocks = found["a"].blocks
@@ -73,14 +73,14 @@ def test_every_operation_gets_as_many_visits_and_like_ones_as_many_calls(seconds
 
 
 @pytest.mark.parametrize("seconds", [1e-5, 0.3])
-def test_a_delay_of_five_percent_is_what_is_found(seconds: float) -> None:
+def test_a_delay_of_five_percent_is_what_is_found(seconds):
     found, _ = Machine({"base": seconds, "slow": 1.05 * seconds}).time()
     assert found["base"].log_ratio == 0
     assert found["slow"].log_ratio == pytest.approx(math.log(1.05))
     assert found["slow"].seconds == pytest.approx(1.05 * seconds)
 
 
-def test_a_machine_that_slows_down_within_blocks_takes_as_much_from_each() -> None:
+def test_a_machine_that_slows_down_within_blocks_takes_as_much_from_each():
     found, _ = Machine({"base": 0.02, "slow": 0.021, "same": 0.02}, drift=0.05).time()
     assert found["slow"].log_ratio == pytest.approx(math.log(1.05), abs=1e-3)
     assert found["same"].log_ratio == pytest.approx(0, abs=1e-3)
@@ -97,7 +97,7 @@ def wrapped(machine: Machine, before: Callable[[str], None]) -> None:
     }
 
 
-def test_time_in_which_others_had_the_core_is_not_counted() -> None:
+def test_time_in_which_others_had_the_core_is_not_counted():
     machine = Machine({"base": 0.004, "slow": 0.0042})
     draws = np.random.default_rng(0)
 
@@ -113,7 +113,7 @@ def test_time_in_which_others_had_the_core_is_not_counted() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="needs Linux, which says so")
-def test_a_thread_waits_for_a_core_that_others_have() -> None:
+def test_a_thread_waits_for_a_core_that_others_have():
     allowed = os.sched_getaffinity(0)
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
@@ -129,7 +129,7 @@ def test_a_thread_waits_for_a_core_that_others_have() -> None:
         busy.wait()
 
 
-def test_the_first_call_of_a_visit_is_dropped_where_there_are_several() -> None:
+def test_the_first_call_of_a_visit_is_dropped_where_there_are_several():
     machine = Machine({"a": 0.01, "b": 0.01})
     last = ""
 
@@ -144,7 +144,7 @@ def test_the_first_call_of_a_visit_is_dropped_where_there_are_several() -> None:
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=8), st.floats(0.01, 10))
-def test_effort_stays_within_its_bounds(seconds: list[float], budget: float) -> None:
+def test_effort_stays_within_its_bounds(seconds, budget):
     calls, blocks = effort({str(i): once for i, once in enumerate(seconds)}, budget)
     assert FEWEST <= blocks <= MOST
     for once, of_visit in zip(seconds, calls.values(), strict=True):
@@ -152,7 +152,7 @@ def test_effort_stays_within_its_bounds(seconds: list[float], budget: float) -> 
         assert 2 * of_visit * blocks * once <= budget * 1.001 or (of_visit == 1 and blocks == FEWEST)
 
 
-def test_effort_of_quick_and_slow_calls() -> None:
+def test_effort_of_quick_and_slow_calls():
     calls, blocks = effort({"quick": 0.001})
     assert calls["quick"] * 0.001 >= 0.01
     assert blocks == MOST

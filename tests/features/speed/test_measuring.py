@@ -64,7 +64,7 @@ def measured(workload: type[Workload], threads: int = 1, **sizes: int) -> Found:
 
 
 @pytest.mark.slow
-def test_what_a_process_keeps_is_no_memory_of_the_baseline() -> None:
+def test_what_a_process_keeps_is_no_memory_of_the_baseline():
     configs = measured(Caching, base=1000, same=1000, more=3000)["configs"]
     assert configs["base"]["memory"] == configs["same"]["memory"] == 4000
     assert configs["more"]["memory"] == 12000
@@ -74,7 +74,7 @@ def test_what_a_process_keeps_is_no_memory_of_the_baseline() -> None:
 @pytest.mark.skipif(
     not Path("/proc/thread-self/schedstat").exists(), reason="needs Linux, which says who waits"
 )
-def test_threads_that_wait_for_one_another_take_their_time() -> None:
+def test_threads_that_wait_for_one_another_take_their_time():
     allowed = os.sched_getaffinity(0)
     os.sched_setaffinity(0, {min(allowed)})
     try:

@@ -57,9 +57,7 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
     return measure
 
 
-def test_every_variant_is_timed_once_whatever_it_is_called(
-    write: Callable[..., Path], measure: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_variant_is_timed_once_whatever_it_is_called(write, measure, monkeypatch):
     frame, said = measure(write(STUDY), calls=["forward", "step", "generation"])
     assert [*frame.columns] == [*COLUMNS]
     assert said[0] == "Timing 2 variants, process 1 of 2 …"
@@ -97,9 +95,7 @@ def test_every_variant_is_timed_once_whatever_it_is_called(
     assert len(anew) == 4
 
 
-def test_sizes_are_timed_beside_the_study_s_own_which_is_timed_once(
-    write: Callable[..., Path], measure: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_sizes_are_timed_beside_the_study_s_own_which_is_timed_once(write, measure, tmp_path):
     study = STUDY.replace("{model.width: [8]}", "{model.effect: [0.2]}")
     frame, said = measure(write(study), over={"model.width": [2, 4, 16]}, processes=1)
     assert said == ["Timing 2 variants at 3 sizes, process 1 of 1 …"]
@@ -140,9 +136,7 @@ LOST = "its process was killed by SIGKILL. Make batch, length or model smaller, 
         ),
     ],
 )
-def test_a_variant_that_cannot_be_timed_is_named(
-    write: Callable[..., Path], measure: Callable[..., Any], change: str, given: dict[str, Any], said: str
-) -> None:
+def test_a_variant_that_cannot_be_timed_is_named(write, measure, change, given, said):
     with pytest.raises(AblateError) as caught:
         measure(write(STUDY.replace("model.width: [8]", change)), **given)
     assert said in str(caught.value)
@@ -168,9 +162,7 @@ def measuring(folder: Path) -> list[int]:
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
-def test_a_driver_that_ends_leaves_no_process_and_loses_no_measurement(
-    write: Callable[..., Path], measure: Callable[..., Any], tmp_path: Path, number: int
-) -> None:
+def test_a_driver_that_ends_leaves_no_process_and_loses_no_measurement(write, measure, tmp_path, number):
     path = write(STUDY)
     driver = subprocess.Popen(
         [sys.executable, "-c", DRIVER],

@@ -57,12 +57,12 @@ class Perceptron:
         return held + 2 * weight + activation + activation
 
 
-def test_known_tensors() -> None:
+def test_known_tensors():
     known = Perceptron().known
     assert peak_of_step(lambda: Perceptron().operations()) == pytest.approx(known, rel=0.05)
 
 
-def test_what_is_freed_within_the_step_counts_and_what_was_there_before_does_not() -> None:
+def test_what_is_freed_within_the_step_counts_and_what_was_there_before_does_not():
     before = torch.empty(64 * MB, dtype=torch.uint8)
     plain = peak_of_step(lambda: Perceptron().operations())
     with_more = peak_of_step(lambda: Perceptron(100 * MB).operations())
@@ -73,7 +73,7 @@ def test_what_is_freed_within_the_step_counts_and_what_was_there_before_does_not
     assert with_more == pytest.approx(100 * MB + plain, rel=0.05)
 
 
-def test_only_the_second_step_counts() -> None:
+def test_only_the_second_step_counts():
     class Once(Perceptron):
         def step(self) -> None:
             if not self.moments:
@@ -83,7 +83,7 @@ def test_only_the_second_step_counts() -> None:
     assert peak_of_step(lambda: Once().operations()) == pytest.approx(Once().known, rel=0.05)
 
 
-def test_without_a_step_or_without_tensors_there_is_none() -> None:
+def test_without_a_step_or_without_tensors_there_is_none():
     """Of no bytes there is no ratio."""
     assert peak_of_step(dict) is None
     assert peak_of_step(lambda: {"step": Operation(lambda: sum(range(9)), 1, 1)}) is None

@@ -11,12 +11,14 @@ import numpy as np
 import pandas as pd
 from matplotlib import pyplot
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence
 from ablate.features.search.sections.tuning import FILE, OfSearch, named, space_table, table, value
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
+from ablate.report.draw.marks import plain
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
 from ablate.report.words import (
     NOTHING,
@@ -40,6 +42,8 @@ FIGURES = {
     "optimization_history": ("history", "History"),
     "param_importances": ("importances", "Importances"),
     "slice": ("slices", "Slices"),
+    "parallel_coordinate": ("parallel", "Parallel coordinates"),
+    "contour": ("contour", "Contour"),
 }
 # Settings with a value below which nothing but their history is drawn.
 LEAST = 8
@@ -207,7 +211,7 @@ class SweepFigures(OfSearch, Section):
     kind = "sweep"
     place = 520
     title = "How the search went"
-    inside = "history, importances and slices"
+    inside = "history, importances, slices, parallel coordinates and contours"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = table(material)
@@ -217,15 +221,21 @@ class SweepFigures(OfSearch, Section):
         alone = SearchTable(replace(searched.facts, objectives=[objective]), searched.trials)
         tells = len(data) >= LEAST and data[objective.name].nunique() > 1
         apt = {"pareto_front": tells and len(every) in (2, 3), "optimization_history": len(data) > 0}
-        for name, (end, title) in FIGURES.items():
-            front = name == "pareto_front"
-            options = (searched, name, {}) if front else (alone, name, {"target_name": words})
+        ends, ranges = (
+            short(searched.paths),
+            [p.path for p in searched.facts.parameters if p.kind != "choice"],
+        )
+        two = {"params": [ends[path] for path in ranges if data[path].nunique() > 1][:2]}
+        apt["contour"] = tells and len(two["params"]) > 1
+        for name, (suffix, title) in FIGURES.items():
+            given = {"target_name": words} | (two if name == "contour" else {})
+            options = (searched, name, {}) if name == "pareto_front" else (alone, name, given)
             caption, alt = (
                 say("search.optuna", name, words),
                 say("search.optuna_alt", title, len(data), words),
             )
             if apt.get(name, tells):
-                yield Picture(f"sweep-{end}", title, caption, alt, data, draw, options)
+                yield Picture(f"sweep-{suffix}", title, caption, alt, data, draw, options)
 
 
 def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, Any]) -> Figure:
@@ -245,9 +255,13 @@ def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, 
         ax.set_title("")
         for label in (ax.xaxis.label, ax.yaxis.label, *ax.texts):
             label.set_fontsize(style.SMALL)
+        for axis in (axis for axis in (ax.xaxis, ax.yaxis) if axis.get_scale() == "log"):
+            axis.set_major_locator(LogLocator(subs=(1, 3)))
+            axis.set_major_formatter(plain)
+            axis.set_minor_formatter(NullFormatter())
         if name == "slice":
             ax.tick_params("x", rotation=90)
     fig.suptitle("")
-    many = len(searched.paths) / 3 if name == "slice" else 1
+    many = len(searched.paths) / 3 if name in ("slice", "parallel_coordinate") else 1
     fig.set_size_inches(style.width() * max(1.0, many), style.width() * 0.7)
     return fig
