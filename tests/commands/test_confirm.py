@@ -185,6 +185,15 @@ def test_the_settings_that_were_chosen_are_used_and_not_sought_again(run, text, 
     assert "with the settings that it chose" in again.evidence.facts.cautions[0]
 
 
+def test_what_was_matched_is_matched_again(run: Run) -> None:
+    text = STUDY + "match: {parameters: 8, by: model.width}\n"
+    run(text)
+    outcome, _ = run(text, confirm=True)
+    rows = load(outcome.folder).evidence.facts.features["match"]["rows"]
+    assert [row["value"] for row in rows] == [8] * len(load(outcome.folder).evidence.facts.variants)
+    assert run(outcome.folder / "study.yaml", results=outcome.folder.parent)[0].trained == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("split", "word"), [("fixed", "test examples are those of"), ("per_seed", "from the pool of")]

@@ -21,6 +21,7 @@ from ablate.records.store import Store
 from ablate.report.words import Table
 from ablate.route.options import Options
 from ablate.route.plan import Planned, planned, study_of
+from ablate.study.experiment import facts_of
 from ablate.study.prepare import prepare
 
 STUDY = """
@@ -97,18 +98,14 @@ def test_parameters_by_part_and_flops_of_each_variant(plan, tmp_path):
 
 def test_what_is_matched_stands_beside_the_sizes(plan):
     found = plan(STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n")
-    sizes, matched = tables(found)[:2]
-    for variant in found.experiment.variants:
-        (given,) = found.experiment.matched[variant.name]
-        value, residual = (
-            row[key]
-            for row in matched.rows
-            if row["variant"] == variant.name
-            for key in ("expansion", "residual")
-        )
-        assert numbers(sizes, "parameters")[variant.name] == [given.achieved]
-        assert float(value) == given.value
-        assert float(residual.replace("−", "-").removesuffix(" %")) == round(100 * given.residual, 2)
+    sizes, _, matched = tables(found)[:3]
+    rows = facts_of(found.experiment).features["match"]["rows"]
+    assert [row["variant"] for row in rows] == [row["variant"] for row in matched.rows]
+    for given, row in zip(rows, matched.rows, strict=True):
+        assert numbers(sizes, "parameters")[given["variant"]] == [given["achieved"]]
+        assert float(row["value"]) == given["value"]
+        residual = float(row["residual"].replace("−", "-").removesuffix(" %"))
+        assert residual == round(100 * given["residual"], 2)
 
 
 def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(plan, write, tmp_path):
