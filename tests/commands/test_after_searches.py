@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY_STUDY, plan_here, report_here
+from harness import TOY_STUDY, report_here
 
 from ablate.commands._results import load
 from ablate.commands.show import show
@@ -64,8 +64,3 @@ def test_a_claim_on_a_variant_that_is_not_tuned_yet_waits_and_one_seed_reports_a
     assert not second.claims.exploratory.any()
     folder = run(TUNED + "notes: changed\n", seed=1)[0].folder
     assert sorted(pd.read_parquet(folder / "untuned.parquet").seed.unique()) == [0, 1, 2]
-
-
-def test_a_plan_does_not_say_that_tuning_is_in_the_store(run, write):
-    run(TUNED.replace("tune:", "search:").partition("claims")[0])
-    assert "at most 6 trials" in plan_here(write(TUNED))

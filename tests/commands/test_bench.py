@@ -158,19 +158,6 @@ def test_what_cannot_be_timed_is_refused_before_anything_is_written(write, tmp_p
 
 
 @pytest.mark.slow
-def test_a_variant_that_cannot_be_timed_costs_no_training(write, tmp_path):
-    factor = "training.fault: [raise]\ntraining: {fault_seed: 99}"
-    study = write(PLAIN.replace("model.width: [40]", factor) + "speed: {processes: 5}\n")
-    for trained in (9, 0):  # the next run tries again
-        outcome, printed = run_here(study)
-        assert (outcome.trained, outcome.failed) == (trained, [])
-        assert "warning: training.fault=raise: cannot be timed: RuntimeError: the toy broke" in printed
-    evidence = StudyFolder(tmp_path / "results", "toy").evidence()
-    assert (len(evidence.trials), evidence.frames, evidence.facts.features) == (9, {}, {})
-    assert "cannot be timed" in said("bench", "study.yaml", cwd=tmp_path, code=1)
-
-
-@pytest.mark.slow
 def test_after_a_run_speed_is_added_to_its_report(write, tmp_path):
     text = f"{PLAIN}claims: [{BETTER}]\n"
     study, folder = write(text), StudyFolder(tmp_path / "results", "toy")

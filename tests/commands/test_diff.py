@@ -31,9 +31,7 @@ def evidence(first: float, *, seeds: int = 6, **more: object) -> Evidence:
     return study({name: v[:seeds] for name, v in values.items()}, margin=0.02, claims=claims, **more)  # type: ignore[arg-type]
 
 
-def save(
-    found: Evidence, path: Path, resolved: str = "name: x\ntraining: {steps: 50}\n", **facts: object
-) -> Path:
+def save(found, path, resolved="name: x\ntraining: {steps: 50}\n", **facts):
     folder = StudyFolder.at(path)
     path.mkdir(parents=True)
     folder.study_file.write_text(resolved)

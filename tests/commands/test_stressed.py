@@ -95,25 +95,6 @@ def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgo
     assert folder.ids() == set(before.trials.id)
 
 
-@pytest.mark.slow
-def test_a_part_of_the_study_has_its_part_of_the_grid(run, folder):
-    """And a run that goes on trains what is missing; a failed trial is tried again."""
-    text = STUDY.replace("[0.05]", "[0.05], model.fails_at: [0.1]") + GRID
-    outcome, printed = run(text, only=["model.limit=0.05"], seed=1)
-    assert outcome.trained == 2 * 3
-    assert "could not be drawn" not in printed
-    assert set(StudyFolder.at(outcome.folder).evidence().frames["stress"].seed) == {1}
-    outcome, _ = run(text)
-    assert outcome.trained == 8 + 12 - 6
-    stress = folder.evidence().frames["stress"]
-    assert len(stress) == 18
-    failed = stress[stress.status == "failed"]
-    assert set(zip(failed.variant, failed.value, strict=True)) == {("model.fails_at=0.1", 0.1)}
-    assert len(outcome.failed) == len(failed) == 2
-    assert "model.fails_at=0.1 seed 0 at lr 0.1: RuntimeError: no such rate" in outcome.failed[0]
-    assert run(text)[0].trained == 2
-
-
 def test_looks_take_the_grid_of_their_seeds_along(run, folder):
     """The variants differ by as much on every seed, which the first look settles."""
     text = STUDY.replace("model.limit: [0.05]", "model.effect: [0.3]").replace("placebo: on\n", "")

@@ -11,7 +11,7 @@ import optuna
 import pandas as pd
 import pytest
 from click.testing import CliRunner
-from harness import made_again_alone, run_here, stored
+from harness import made_again_alone, run_here
 from searching import PEAK_STUDY, SWEEP
 from searching import frame_at as frame
 from searching import table_at as load
@@ -170,25 +170,6 @@ def test_other_commands_know_a_sweep(made, tmp_path):
     ):
         assert f"peaks: {place}" in show(trial, results, pytest.fail)
     made_again_alone(results / "peaks", tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("tracking")
-def test_mlflow_has_every_trial_once(sweep, tmp_path):
-    from mlflow.tracking import MlflowClient
-
-    for trials in (8, 8, 10):
-        sweep(sets=[f"search.trials={trials}"])
-    client = MlflowClient(f"sqlite:///{tmp_path}/results/store/mlflow.db")
-    experiment = client.get_experiment_by_name("peaks")
-    assert experiment is not None
-    runs = client.search_runs([experiment.experiment_id], max_results=1000)
-    ids = [run.data.tags["ablate.trial"] for run in runs if "ablate.trial" in run.data.tags]
-    assert len(ids) == len(set(ids))
-    expected = {trial for ids in frame(tmp_path / "results/peaks").ids for trial in ids}
-    expected |= set(ablate.load(tmp_path / "results/peaks").trials.id)
-    assert expected <= set(ids) <= stored(tmp_path / "results")
-    assert {run.info.status for run in runs} == {"FINISHED"}
 
 
 def test_the_searches_of_a_study_are_exported_for_optuna(made, tmp_path):

@@ -33,9 +33,7 @@ class PlanContract:
     def plan(self, experiment: Experiment) -> Plan:
         return self.make(experiment)
 
-    def follow(
-        self, plan: Plan, experiment: Experiment, records: dict[str, Record], backwards: bool = False
-    ) -> list[tuple[list[Cell], int]]:
+    def follow(self, plan, experiment, records, backwards=False):
         """What is asked for, round by round, with what the plan then says may follow."""
         rounds = []
         while asked := plan.ask(records):

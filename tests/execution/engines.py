@@ -1,7 +1,7 @@
 """The engines that the contract is held against; one that is added here passes it, or is none."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 from harness import TOY, TOY_STUDY
@@ -36,12 +36,7 @@ def toy_trials(folder: Path, *sets: str) -> list[Trial]:
     return [cell.trial for cell in toy_cells(folder, *sets)]
 
 
-def run(
-    engine: Engine,
-    trials: Sequence[Trial],
-    decide: Decide = lambda report: False,
-    heard: list[EngineEvent] | None = None,
-) -> list[Record]:
+def run(engine, trials, decide=lambda report: False, heard=None):
     """Supervised, to the end; the records in order of the trials."""
     heard = [] if heard is None else heard
 

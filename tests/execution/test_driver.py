@@ -4,7 +4,6 @@ import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -55,9 +54,7 @@ class InTurn:
         return len(self.cells)
 
 
-def driven(
-    cells: Sequence[Cell], store: Store, name: str = "in process", **options: Any
-) -> tuple[dict[str, Record], list[Event]]:
+def driven(cells, store, name="in process", **options):
     heard: list[Event] = []
     engine = Supervised(ENGINES[name](TOY_REF))
     try:

@@ -102,9 +102,7 @@ FAULTS: list[tuple[str, Callable[[Path], object]]] = [
 
 
 @pytest.mark.parametrize(("suffix", "spoil"), FAULTS)
-def test_what_is_no_record_is_set_aside_with_a_warning(
-    tmp_path: Path, suffix: str, spoil: Callable[[Path], object]
-) -> None:
+def test_what_is_no_record_is_set_aside_with_a_warning(tmp_path, suffix, spoil):
     warnings: list[str] = []
     store = Store(tmp_path, warnings.append)
     store.save(record())

@@ -60,9 +60,7 @@ def walked(walk: Walk) -> tuple[list[str], Experiment]:
     return taken, found
 
 
-def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(
-    write: Callable[..., Path],
-) -> None:
+def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(write):
     experiment = prepared(write(PATH))
     walk = Walk(experiment)
     taken, found = walked(walk)
@@ -86,9 +84,7 @@ def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(
     assert first.endswith("by score on validation data of seeds 10000–10001")
 
 
-def test_a_change_that_diverges_comes_last_and_one_that_fails_ends_the_choice(
-    write: Callable[..., Path],
-) -> None:
+def test_a_change_that_diverges_comes_last_and_one_that_fails_ends_the_choice(write):
     taken, _ = walked(Walk(prepared(write(PATH), training__fault="diverge", training__above=0.3)))
     assert len(taken) == 3
     assert "model.x" not in taken

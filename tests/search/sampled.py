@@ -36,9 +36,7 @@ def loss(point: dict[str, Any]) -> list[float]:
     return [distance + 0.1 * abs(point.get("heads", 4) - 4), point["width"] + point["depth"]]
 
 
-def search(
-    sampler: Any, trials: int, objectives: int = 1, batch: int = 1, stream: str = "s"
-) -> list[dict[str, Any]]:
+def search(sampler, trials, objectives=1, batch=1, stream="s"):
     """The settings that are found by ask and tell."""
     found: list[dict[str, Any]] = []
     with quiet():

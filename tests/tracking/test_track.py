@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -89,21 +88,6 @@ def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finis
         tracker(tracked("baseline", 0))
         assert tracker._child is first
     assert shown(folder.results) == [*TRIALS, ("toy", "KILLED")]
-    assert finished(folder) == []
-    assert shown(folder.results) == DONE
-
-
-@pytest.mark.slow
-def test_of_a_process_that_is_killed_the_next_one_makes_it_good(folder):
-    warnings: list[str] = []
-    with Tracker(folder, None, warnings.append) as tracker:
-        tracker.prepare()
-        assert tracker._child is not None
-        tracker._child.process.send_signal(signal.SIGKILL)
-        tracker._child.process.wait()
-        assert not tracker.finish()
-    assert len(warnings) == 1
-    assert "its process was killed by SIGKILL. Nothing is lost: every trial is in" in warnings[0]
     assert finished(folder) == []
     assert shown(folder.results) == DONE
 

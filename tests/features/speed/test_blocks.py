@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -23,9 +23,7 @@ from ablate.features.speed.blocks import CALLS, FEWEST, MOST, MOST_WARM, effort,
 class Machine:
     """A clock, and operations that take known seconds of it, and whatever `noise` gives."""
 
-    def __init__(
-        self, seconds: dict[str, float], noise: Iterator[float] | None = None, drift: float = 0.0
-    ) -> None:
+    def __init__(self, seconds, noise=None, drift=0.0):
         self.now, self.waited, self.called = 0.0, 0.0, []
         self.noise, self.drift = noise, drift
         self.operations = {name: Operation(self._call(name, s), 1, 1) for name, s in seconds.items()}
