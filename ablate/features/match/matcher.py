@@ -108,8 +108,7 @@ class Matcher:
     def _quantity(self, config: Config) -> float | None:
         if self.match.quantity == "parameters":
             return self.workload.parameters(config)
-        found: float | None = getattr(self.workload.describe(config), self.match.quantity)
-        return found
+        return getattr(self.workload.describe(config), self.match.quantity)
 
     def _no_effect(self, config: Config) -> Invalid:
         return Invalid(
