@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -114,7 +114,6 @@ class Experiment:
         """The trial that trains a resolved config under one seed."""
         # How a trial is kept changes nothing of its result, so that none of it is in the id.
         study, trial_id = self.study, self._ids(config, seed, stream)
-        identity = self._ids.identity(config)
         return Trial(
             trial_id,
             config,
@@ -124,7 +123,7 @@ class Experiment:
             study.checkpoint,
             save_every=study.save_every,
             irrelevant=self._ids.irrelevant,
-            files=identity.files,
+            files=self._ids.identity(config).files,
         )
 
     def patched(self, base: Config, patches: Mapping[str, Any], task_index: int = 0) -> Config:
@@ -149,9 +148,10 @@ class Experiment:
         """The same study under the name of its report, which says how its run differs from the study as written."""
         return dataclasses.replace(self, study=self.study.model_copy(update={"name": name}), differs=differs)
 
-    def settling(self, names: Collection[str]) -> Experiment:
-        """The same study with the claims that variants of these `names` can settle."""
-        claims = [claim for claim in self.claims if set(claim.variants) <= set(names)]
+    def settling(self) -> Experiment:
+        """The same study with the claims that its variants can settle."""
+        names = {variant.name for variant in self.variants}
+        claims = [claim for claim in self.claims if names.issuperset(claim.variants)]
         return dataclasses.replace(self, claims=claims)
 
     def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
@@ -224,8 +224,12 @@ def _rate(experiment: Experiment) -> str:
     """The learning rate that all variants share and nothing has tuned: `lr 0.003`; else empty."""
     path = experiment.workload.rate_path
     chosen = [of_task for variant in experiment.variants for of_task in variant.tuned.values()]
-    settling = [feature for feature in features() if feature.settles(experiment)]
-    varied = [paths for feature in settling for paths in feature.varies(experiment.study).values()]
+    varied = [
+        paths
+        for feature in features()
+        if feature.settles(experiment)
+        for paths in feature.varies(experiment.study).values()
+    ]
     if path is None or any(path in paths for paths in [*chosen, *varied]):
         return ""
     found = {value_at(config, path) for variant in experiment.variants for config in variant.configs}

@@ -70,12 +70,11 @@ def prepare(
     whole = len(document.problems) == before
     judged = check_metric(study, of_tasks, document)
     claims = parse_claims(draft, claimable(draft, judged, of_tasks), sides=whole)
-    of_features: Mapping[str, Any] = {}
     # What is wrong with a variant itself is said once.
     if whole:
         check_labels(draft)
         check_live(draft)
-        of_features = {feature.name: feature.check(draft) for feature in features()}
+    read = {feature.name: feature.check(draft) for feature in features() if whole}
     document.raise_problems()
     return Experiment(
         path=path,
@@ -87,7 +86,7 @@ def prepare(
         claims=claims,
         resolve=resolve,
         variants=design.variants,
-        read=of_features,
+        read=read,
     )
 
 
