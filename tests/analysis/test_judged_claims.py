@@ -206,9 +206,7 @@ def test_rates_and_spreads_are_of_single_variants(metric):
 AA = np.array([0.001, -0.002, 0.0015, -0.0005, 0.001, -0.001, 0.0005, -0.0005])
 
 
-def about(
-    log: float, kind: str, by: float = 0.0, noise: float = 1.0, metric="step_seconds", **options
-) -> pd.Series:
+def about(log, kind, by=0.0, noise=1.0, metric="step_seconds", **options):
     """Of A, whose log ratio to the baseline is `log`."""
     frame = speed_frame({"baseline": noise * AA, "a": log + 3 * AA}, **options)
     return judge_claims(timed(frame, claims=[claim(kind, by=by, metric=metric)])).iloc[0]

@@ -244,7 +244,7 @@ def report(folder: StudyFolder) -> str:
 
 
 @pytest.mark.parametrize("name", [*PUBLISHED, *MADE])
-def test_a_report_says_what_it_said(name: str, tmp_path: Path) -> None:
+def test_a_report_says_what_it_said(name, tmp_path):
     folder = StudyFolder.at(RESULTS / name) if name in PUBLISHED else StudyFolder.at(tmp_path / name)
     if name in MADE:
         folder.save_evidence(MADE[name]())
@@ -255,7 +255,7 @@ def test_a_report_says_what_it_said(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.md")), ids=lambda path: path.stem)
-def test_a_report_reads_well(path: Path) -> None:
+def test_a_report_reads_well(path):
     """Numbers are written one way; nothing is left of a template, of an unknown number, or of words that went."""
     text = path.read_text(encoding="utf-8").split("## How it was run")[0]
     for line in text.splitlines():
@@ -277,7 +277,7 @@ def test_a_report_reads_well(path: Path) -> None:
         assert went not in text
 
 
-def test_mlflow_and_the_terminal_show_the_first_screen(folder: Path) -> None:
+def test_mlflow_and_the_terminal_show_the_first_screen(folder):
     found = summary(StudyFolder.at(folder))
     page = (folder / "report.md").read_text(encoding="utf-8")
     assert [line for line in found.answer if markdown_line(line) not in page] == []

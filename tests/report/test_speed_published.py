@@ -35,7 +35,7 @@ def folder(tmp_path: Path) -> StudyFolder:
     return StudyFolder(tmp_path, "x")
 
 
-def test_a_study_that_was_only_timed_has_a_clean_page(folder: StudyFolder, evidence: Evidence) -> None:
+def test_a_study_that_was_only_timed_has_a_clean_page(folder, evidence):
     only = replace(evidence, trials=evidence.trials[:0], curves=evidence.curves[:0])
     folder.save_evidence(only)
     publish(folder, pytest.fail)
@@ -54,9 +54,7 @@ def test_a_study_that_was_only_timed_has_a_clean_page(folder: StudyFolder, evide
     assert "×1.900" in shown
 
 
-def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others_wait(
-    folder: StudyFolder, evidence: Evidence
-) -> None:
+def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others_wait(folder, evidence):
     about = [claim("beats", "baseline", "slow", metric="step_seconds"), claim("beats", "slow", "baseline")]
     facts = replace(evidence.facts, claims=about)
     only = replace(evidence, facts=facts, trials=evidence.trials[:0], curves=evidence.curves[:0])
@@ -75,8 +73,8 @@ def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others
 
 
 def test_a_trained_study_shows_speed_beside_accuracy_and_drops_its_files_when_it_is_no_longer_timed(
-    folder: StudyFolder, evidence: Evidence
-) -> None:
+    folder, evidence
+):
     few = with_speed(evidence, pd.concat(AT_OWN))
     folder.save_evidence(few)
     assert len(published_material(folder).table("speed")) == len(speeds(few))

@@ -31,7 +31,7 @@ def material(evidence: Evidence) -> Material:
     )
 
 
-def test_runs_that_diverged_are_counted_on_each_task() -> None:
+def test_runs_that_diverged_are_counted_on_each_task():
     """Once for the baseline of several pairs, though looks gave some of them fewer seeds."""
     tasks = {task: {"accuracy": Metric("max", floor=0.1)} for task in ("t1", "t2")}
     evidence = study(VALUES, tasks=tasks, statuses={("baseline", 0): "diverged"})
@@ -41,7 +41,7 @@ def test_runs_that_diverged_are_counted_on_each_task() -> None:
     assert found == [say("stability.diverged", lost)]
 
 
-def test_the_figure_shows_where_runs_diverged() -> None:
+def test_the_figure_shows_where_runs_diverged():
     made = material(study(VALUES, stress=GRIDS, rates=RATES))
     (curves,) = (block for block in Rates().blocks(made) if isinstance(block, Picture))
     with style.context():

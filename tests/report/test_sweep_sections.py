@@ -50,7 +50,7 @@ def drawn(made: SearchTable) -> dict[str, Picture]:
     }
 
 
-def test_the_winners_curse_in_numbers() -> None:
+def test_the_winners_curse_in_numbers():
     made = searches.sweep(40)
     after = searches.after(made)
     table = winner_table(made, after)
@@ -69,7 +69,7 @@ def test_the_winners_curse_in_numbers() -> None:
     assert (column(waiting, "fresh")[0], column(waiting, "change")[0]) == ("–", "–")
 
 
-def test_the_best_come_first_and_of_several_objectives_the_front() -> None:
+def test_the_best_come_first_and_of_several_objectives_the_front():
     made = searches.sweep(40)
     numbers = [int(cell.split(",")[0]) for cell in column(best_table(made), "number")]
     values = made.trials.set_index("number")["accuracy"][numbers]
@@ -85,14 +85,14 @@ def test_the_best_come_first_and_of_several_objectives_the_front() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
-def test_the_front_of_two_is_what_none_beats(values: list[tuple[int, int]]) -> None:
+def test_the_front_of_two_is_what_none_beats(values):
     points = np.array(values, float)
     beaten = [any(a >= s and b >= c and (a, b) != (s, c) for a, b in values) for s, c in values]
     assert undominated(points).tolist() == [not flag for flag in beaten]
 
 
 @pytest.mark.parametrize("objectives", [(searches.ACCURACY,), TWO])
-def test_the_figures_are_optunas(objectives: tuple[searches.Objective, ...]) -> None:
+def test_the_figures_are_optunas(objectives):
     found = drawn(searches.sweep(24, objectives))
     front = set() if len(objectives) > 1 else {"sweep-front"}
     assert set(found) == {f"sweep-{end}" for end, _ in FIGURES.values()} - front
@@ -104,14 +104,14 @@ def test_the_figures_are_optunas(objectives: tuple[searches.Objective, ...]) -> 
             assert marked, name
 
 
-def test_few_settings_have_their_history_alone_and_none_have_nothing() -> None:
+def test_few_settings_have_their_history_alone_and_none_have_nothing():
     assert set(drawn(searches.sweep(4))) == {"sweep-history"}
     made = searches.sweep(6)
     made.trials["status"], made.trials["accuracy"], made.trials["chosen"] = "failed", np.nan, ""
     assert not drawn(made)
 
 
-def test_a_study_of_optuna_is_rebuilt_from_the_table() -> None:
+def test_a_study_of_optuna_is_rebuilt_from_the_table():
     made = searches.sweep(40, TWO)
     study = made.rebuilt("", "digits")
     states = {"completed": "COMPLETE", "pruned": "PRUNED", "invalid": "PRUNED", "failed": "FAIL"}
@@ -134,7 +134,7 @@ def published(folder: Path, made: SearchTable, **options: bool) -> Path:
 
 
 @pytest.mark.slow
-def test_the_page_of_a_sweep_is_the_same_again(tmp_path: Path) -> None:
+def test_the_page_of_a_sweep_is_the_same_again(tmp_path):
     made = searches.sweep(24, TWO, winners=2)
     folder, again = (published(tmp_path / name, made, placebo=True) for name in "ab")
     page, text = ((folder / f"report.{end}").read_text(encoding="utf-8") for end in ("html", "md"))

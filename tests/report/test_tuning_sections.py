@@ -22,7 +22,7 @@ def drawings(search: SearchTable, tuned: Evidence) -> list[Picture]:
     return [block for block in Tuning().blocks(made) if isinstance(block, Picture)]
 
 
-def test_the_lines_are_the_curves() -> None:
+def test_the_lines_are_the_curves():
     (picture,) = drawings(by_learning_rate(BEST), norms())
     with style.context():
         (ax,) = picture.draw().axes
@@ -36,7 +36,7 @@ def test_the_lines_are_the_curves() -> None:
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_nothing_is_written_outside_the_figure(many: bool) -> None:
+def test_nothing_is_written_outside_the_figure(many):
     evidence = study() if many else norms()
     names = [v.name for v in evidence.facts.variants if not v.placebo]
     (picture,) = drawings(by_learning_rate(dict.fromkeys(names, (0.97, 3e-3))), evidence)
@@ -51,7 +51,7 @@ def test_nothing_is_written_outside_the_figure(many: bool) -> None:
     assert len(figure.axes) == (7 if many else 1)
 
 
-def test_each_task_has_a_figure_and_a_grid_none() -> None:
+def test_each_task_has_a_figure_and_a_grid_none():
     evidence = norms(tasks=("recall", "a/<b>"), num_seeds=2)
     found = drawings(by_learning_rate(BEST, tasks=("recall", "a/<b>")), evidence)
     assert [picture.name for picture in found] == ["budget-1-recall", "budget-2-a-b"]

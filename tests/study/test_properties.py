@@ -4,7 +4,6 @@ import copy
 from pathlib import Path
 from typing import Any
 
-import pytest
 from harness import TOY
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -93,9 +92,7 @@ def written(study: Any, folder: Path) -> Path:
 
 @settings(max_examples=100)
 @given(study=mutations())
-def test_any_mutation_of_a_study_is_run_or_refused(
-    study: Any, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_any_mutation_of_a_study_is_run_or_refused(study, tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     path = written(study, folder)
     try:
@@ -119,9 +116,7 @@ def test_any_mutation_of_a_study_is_run_or_refused(
     effects=st.lists(st.floats(-10, 10).map(lambda x: round(x, 3)), min_size=1, max_size=3, unique=True),
     widths=st.lists(st.integers(5, 12), max_size=2, unique=True),
 )
-def test_every_variant_can_be_named_in_a_claim(
-    effects: list[float], widths: list[int], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_every_variant_can_be_named_in_a_claim(effects, widths, tmp_path_factory):
     """Names of variants and labels of levels go round: from the study to the claim and back."""
     study = copy.deepcopy(VALID)
     study["claims"], study["variants"] = [], {}
