@@ -48,8 +48,12 @@ def planned_rows(comparisons: Any) -> list[Row]:
     return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
 
 
-def verdict_tables(comparisons: Any, names: Names, at: str = "") -> Iterator[Table]:
-    """The planned comparisons, a table a task; `at`: what they hold at that was not tuned, such as `lr 0.003`."""
+def verdict_tables(
+    comparisons: Any, names: Names, at: str = "", looks: Sequence[int] = ()
+) -> Iterator[Table]:
+    """The planned comparisons, a table a task; `at`: what they hold at that was not tuned, such as `lr 0.003`;
+    `looks`: as `Facts.looks`.
+    """
     rows = planned_rows(comparisons)
     several = len({row["task"] for row in rows}) > 1
     for task, metric in dict.fromkeys((row["task"], row["metric"]) for row in rows):
@@ -60,7 +64,7 @@ def verdict_tables(comparisons: Any, names: Names, at: str = "") -> Iterator[Tab
             metric=text(metric),
             task=text(task) if several else "",
             seeds=seeds,
-            comparisons=family(rows),
+            comparisons=family(rows, len(looks) or 1),
             at=at,
         )
         if unseen := {why for row in mine if (why := text(row.get("reason"))).startswith(UNSEEN)}:
@@ -73,10 +77,11 @@ def verdict_tables(comparisons: Any, names: Names, at: str = "") -> Iterator[Tab
         yield tabulated([*columns, reason_column(names)], mine, caption, "comparisons.csv")
 
 
-def family(rows: Sequence[Row]) -> int:
-    """M of the level 1 − .05/M at which the rows of a study are judged."""
-    levels = [level for row in rows if (level := number(row.get("level"))) is not None and level < 1]
-    return round(0.05 / (1 - min(levels))) if levels else 1
+def family(rows: Sequence[Row], looks: int) -> int:
+    """M of the level 1 − .05·w/M at which the rows of a study are judged; w is the share of their look."""
+    levels = [(level, row) for row in rows if (level := number(row.get("level"))) is not None and level < 1]
+    shares = [(1 - level) / (number(row.get("look")) or 1) for level, row in levels]
+    return round(0.1 / (looks * (looks + 1)) / max(shares)) if shares else 1
 
 
 def variant_column(names: Names) -> Column:

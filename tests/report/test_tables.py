@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ablate.analysis.compare import compare
 from ablate.report import page as markdown
 from ablate.report import words as tables
-from ablate.report.verdicts import names_of, verdict_tables
+from ablate.report.verdicts import family, names_of, verdict_tables
 from ablate.report.words import Column, because
 
 
@@ -129,3 +129,10 @@ def test_columns_say_what_is_shown_of_a_row():
     made = tables.tabulated(columns, [{"a": "x", "b": 1000, "same": 1}, {"a": "y\n", "b": None, "same": 1}])
     assert [column.key for column in made.columns] == ["a", "b"]
     assert [(row["a"], row["b"]) for row in made.rows] == [("x", "1,000"), ("y", "–")]
+
+
+def test_the_family_of_a_study_with_looks_is_that_which_was_planned():
+    rows = [{"level": 1 - 0.05 * k / 3 / 4, "look": k} for k in (1, 2)]
+    assert family(rows, 2) == 4
+    assert family([{"level": 0.975}], 1) == 2
+    assert family([], 1) == 1
