@@ -1,19 +1,15 @@
 """The steps that each variant takes to a value on validation data."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from made_evidence import ACCURACY, LOSS, claim, study
 from scipy import stats
 
 from ablate.analysis.claims import judge_claims
-from ablate.analysis.runs import Arrivals, Runs
-from ablate.core.facts import Evidence
+from ablate.analysis.runs import Runs
 
 # Reports after 0, 100, … 400 steps; accuracy is at .9 from the second, third, … on.
 RISES = {1: [0.1, 0.9, 0.95, 0.95, 0.95], 2: [0.1, 0.5, 0.9, 0.8, 0.95], 3: [0.1, 0.2, 0.5, 0.9, 0.9]}
@@ -22,9 +18,7 @@ SOONER = (1, 1, 2, 1, 2, 1, 1, 1)
 LATER = (3, 4, 3, 3, 4, 3, 3, 2)
 
 
-def made(
-    target: dict[str, float] | None = None, statuses: dict | None = None, **at: tuple[int, ...]
-) -> Evidence:
+def made(target=None, statuses=None, **at):
     """Variant → by seed the number of the report at which accuracy is first .9; 5 for never."""
     curves = {(variant, seed): RISES[k] for variant, of in at.items() for seed, k in enumerate(of)}
     evidence = study(
@@ -35,18 +29,16 @@ def made(
     )
 
 
-def arrived(evidence: Evidence, variant: str = "a") -> Arrivals:
+def arrived(evidence, variant="a"):
     return Runs(evidence).of(variant, evidence.facts.tasks[0]).arrived
 
 
-def claimed(
-    evidence: Evidence, kind: str = "beats", by: float = 0.0, of: tuple[str, str] = ("a", "baseline")
-) -> pd.Series:
+def claimed(evidence, kind="beats", by=0.0, of=("a", "baseline")):
     claims = [claim(kind, *of, by, metric="steps_to_target")]
     return judge_claims(replace(evidence, facts=replace(evidence.facts, claims=claims))).iloc[0]
 
 
-def test_steps_are_those_of_the_first_report_at_the_value() -> None:
+def test_steps_are_those_of_the_first_report_at_the_value():
     evidence = made(baseline=LATER, a=SOONER)
     a, base = 100.0 * np.array(SOONER), 100.0 * np.array(LATER)
     of = arrived(evidence)
@@ -64,7 +56,7 @@ def test_steps_are_those_of_the_first_report_at_the_value() -> None:
     assert claimed(alike, "matches", 150.0)["verdict"] == "supported"
 
 
-def test_what_never_gets_there_counts_with_all_its_steps() -> None:
+def test_what_never_gets_there_counts_with_all_its_steps():
     evidence = made(baseline=SOONER, a=(5, 5, 2, 5, 2, 1, 1, 1), statuses={("a", 7): "diverged"})
     assert int(np.isinf(arrived(evidence).first).sum()) == 4
     found = claimed(evidence)
@@ -78,7 +70,7 @@ def test_what_never_gets_there_counts_with_all_its_steps() -> None:
     assert claimed(made(baseline=(5, 5, 5), a=(5, 5, 5)))["verdict"] == "inconclusive"
 
 
-def test_a_run_without_an_outcome_leaves_it_incomplete() -> None:
+def test_a_run_without_an_outcome_leaves_it_incomplete():
     found = claimed(made(baseline=LATER, a=SOONER, statuses={("a", 2): "failed"}))
     assert (found["verdict"], found["n"]) == ("inconclusive", 7)
     blind = made(baseline=LATER, a=SOONER)
@@ -87,7 +79,7 @@ def test_a_run_without_an_outcome_leaves_it_incomplete() -> None:
     assert (found["verdict"], found["n"]) == ("inconclusive", 7)
 
 
-def test_less_may_be_better_and_the_name_plain() -> None:
+def test_less_may_be_better_and_the_name_plain():
     evidence = made({"loss": 0.5}, baseline=(1, 4, 2), a=(4, 3, 2))
     task = replace(evidence.facts.tasks[0], metrics={"accuracy": ACCURACY, "loss": LOSS})
     curves = evidence.curves.assign(metric="loss", value=lambda rows: 1.4 - rows["value"])
@@ -96,14 +88,14 @@ def test_less_may_be_better_and_the_name_plain() -> None:
     assert arrived(evidence, "baseline").first.mean() == pytest.approx(700 / 3)
 
 
-def test_no_match_is_supported_where_a_run_never_gets_there() -> None:
+def test_no_match_is_supported_where_a_run_never_gets_there():
     found = claimed(made(baseline=LATER, a=(1, 1, 1, 1, 1, 1, 1, 5)), "matches", 350.0)
     assert (found["verdict"], found["n"], found["reason"]) == ("inconclusive", 8, "unstable diverged=1")
     beaten = claimed(made(baseline=SOONER, a=(5, 5, 5, 5, 5, 5, 5, 4)), of=("baseline", "a"))
     assert (beaten["verdict"], beaten["diff"]) == ("supported", pytest.approx(np.mean([4] * 8) * 100 - 125))
 
 
-def test_runs_that_had_less_time_than_others_are_not_compared() -> None:
+def test_runs_that_had_less_time_than_others_are_not_compared():
     evidence = made(baseline=LATER, a=(5, 1, 1, 1, 1, 1, 1, 1))
     short = evidence.curves["id"].str.startswith("a-") & (evidence.curves["step"] > 200)
     found = claimed(replace(evidence, curves=evidence.curves[~short]))

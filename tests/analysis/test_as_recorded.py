@@ -6,6 +6,6 @@ from freeze.recordings import RECORDINGS, path_of
 
 
 @pytest.mark.filterwarnings("ignore")
-def test_every_case_is_judged_as_recorded() -> None:
+def test_every_case_is_judged_as_recorded():
     found = difference(path_of("judge"), RECORDINGS["judge"]())
     assert not found, f"\n{found}"

@@ -1,7 +1,5 @@
 """Coverage of the 95 % interval over seeds and examples, beside that of the interval over seeds alone."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from calibration.simulations import GRID, Squares, binary

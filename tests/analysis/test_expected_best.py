@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import itertools
 
 import numpy as np
@@ -13,7 +11,7 @@ VALUES = st.lists(st.integers(-20, 20).map(float), min_size=1, max_size=6)
 
 
 @given(VALUES)
-def test_without_replacement_it_is_the_mean_over_all_subsets(values: list[float]) -> None:
+def test_without_replacement_it_is_the_mean_over_all_subsets(values):
     mean, _ = expected_best(values)
     for n in range(1, len(values) + 1):
         best = [max(subset) for subset in itertools.combinations(values, n)]
@@ -21,14 +19,14 @@ def test_without_replacement_it_is_the_mean_over_all_subsets(values: list[float]
 
 
 @given(VALUES.filter(lambda values: len(values) <= 5))
-def test_the_spread_is_that_over_all_draws_with_replacement(values: list[float]) -> None:
+def test_the_spread_is_that_over_all_draws_with_replacement(values):
     _, sd = expected_best(values)
     for n in range(1, len(values) + 1):
         best = [max(draws) for draws in itertools.product(values, repeat=n)]
         assert sd[n - 1] == pytest.approx(np.std(best), abs=1e-9)
 
 
-def test_it_is_right_on_average() -> None:
+def test_it_is_right_on_average():
     """Ten settings whose values are uniform: the best of n is n / (n + 1)."""
     rng = np.random.default_rng(0)
     means = np.array([expected_best(rng.random(10))[0] for _ in range(4000)])
@@ -38,7 +36,7 @@ def test_it_is_right_on_average() -> None:
 
 
 @given(VALUES)
-def test_more_settings_are_never_expected_to_find_less(values: list[float]) -> None:
+def test_more_settings_are_never_expected_to_find_less(values):
     mean, _ = expected_best(values)
     assert mean[0] == pytest.approx(np.mean(values))
     assert mean[-1] == pytest.approx(max(values))
@@ -46,7 +44,7 @@ def test_more_settings_are_never_expected_to_find_less(values: list[float]) -> N
     np.testing.assert_array_equal(mean, expected_best(values[::-1])[0])
 
 
-def test_many_settings_are_no_problem() -> None:
+def test_many_settings_are_no_problem():
     values = np.random.default_rng(1).normal(size=500)
     mean, _ = expected_best(values)
     assert np.isfinite(mean).all()

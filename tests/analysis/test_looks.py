@@ -1,7 +1,5 @@
 """Seeds until it is settled: the sequential p, and what comparisons and claims make of looks."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -17,18 +15,17 @@ from ablate.analysis.compare import compare
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.family import p_sequential, weights
 from ablate.analysis.runs import Runs
-from ablate.core.facts import Evidence
 from ablate.report.sections.curves import seeds
 from ablate.report.sections.runs import incidents
 
 
-def test_weights() -> None:
+def test_weights():
     assert weights(1) == [1.0]
     assert weights(4) == pytest.approx([0.1, 0.2, 0.3, 0.4])
 
 
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=6))
-def test_sequential_p_only_falls_and_is_the_union_bound(p: list[float]) -> None:
+def test_sequential_p_only_falls_and_is_the_union_bound(p):
     total = len(p) * (len(p) + 1) / 2
     found = [p_sequential(p[:taken], len(p)) for taken in range(1, len(p) + 1)]
     assert found == sorted(found, reverse=True)
@@ -36,7 +33,7 @@ def test_sequential_p_only_falls_and_is_the_union_bound(p: list[float]) -> None:
     assert p_sequential([math.nan, *p[1:]], len(p)) >= found[-1]
 
 
-def sequential(studies: int, d_z: float) -> tuple[float, float]:
+def sequential(studies, d_z):
     """Share of simulated studies with five seeds a look, four looks, that find a difference; their mean seeds."""
     d = np.random.default_rng(3).normal(d_z, 1, (studies, 20))
     p = np.stack([stats.ttest_1samp(d[:, :n], 0, axis=1).pvalue for n in (5, 10, 15, 20)], axis=1)
@@ -48,7 +45,7 @@ def sequential(studies: int, d_z: float) -> tuple[float, float]:
 @pytest.mark.parametrize(
     ("d_z", "found", "seeds"), [(0.0, 0.037, None), (0.67, 0.71, 16.4), (0.8, 0.86, 14.9), (1.0, 0.97, 12.8)]
 )
-def test_size_and_power_are_the_published_ones(d_z: float, found: float, seeds: float | None) -> None:
+def test_size_and_power_are_the_published_ones(d_z, found, seeds):
     rate, mean = sequential(2000, d_z)
     assert rate == pytest.approx(found, abs=3 * math.sqrt(found * (1 - found) / 2000) + 0.005)
     assert seeds is None or mean == pytest.approx(seeds, abs=0.3)
@@ -59,10 +56,10 @@ NOISE = np.array([1.0, -2.0, 2.0, -1.0, 1.5, -1.0, 0.5, -1.0, 2.0, -2.0, 1.0, -1
 CLEAR, OPEN = BASE - 0.3 + 0.002 * NOISE, BASE + 0.05 * NOISE
 
 
-def looked_at(taken: int = 12, until: int | None = 4, **options: object) -> Evidence:
+def looked_at(taken=12, until=4, **options):
     """Looks at 4, 8 and 12 seeds; the clear variant was not trained beyond the first."""
     values = {"baseline": BASE, "clear": CLEAR, "open": OPEN}
-    made = study({name: v[:taken] for name, v in values.items()}, **options)  # type: ignore[arg-type]
+    made = study({name: v[:taken] for name, v in values.items()}, **options)
     trials = made.trials
     if until is not None:
         trials = trials[(trials["variant"] != "clear") | (trials["seed"] < until)].reset_index(drop=True)
@@ -71,7 +68,7 @@ def looked_at(taken: int = 12, until: int | None = 4, **options: object) -> Evid
     return dataclasses.replace(made, trials=trials, facts=facts)
 
 
-def test_a_comparison_is_shown_on_the_seeds_of_the_look_that_settled_it() -> None:
+def test_a_comparison_is_shown_on_the_seeds_of_the_look_that_settled_it():
     rows = compare(looked_at()).set_index("variant")
     clear, still = rows.loc["clear"], rows.loc["open"]
     assert (clear["verdict"], clear["n"], clear["look"]) == ("worse", 4, 1)
@@ -83,23 +80,23 @@ def test_a_comparison_is_shown_on_the_seeds_of_the_look_that_settled_it() -> Non
     assert (clear["ci_low"], clear["ci_high"]) == pytest.approx((d.mean() - half, d.mean() + half))
 
 
-def test_seeds_beyond_the_look_change_nothing() -> None:
+def test_seeds_beyond_the_look_change_nothing():
     """Whatever else has finished: the rows of settled variants are the same with the runs that others needed."""
     few, more = (compare(looked_at(until=until)).set_index("variant") for until in (4, None))
     assert few.loc["clear"].to_dict() == pytest.approx(more.loc["clear"].to_dict(), nan_ok=True)
 
 
-def test_p_of_later_looks_is_the_smallest_so_far() -> None:
+def test_p_of_later_looks_is_the_smallest_so_far():
     row = compare(looked_at()).set_index("variant").loc["open"]
     p = [stats.ttest_rel(OPEN[:n], BASE[:n]).pvalue for n in (4, 8, 12)]
     assert row["p"] == pytest.approx(p_sequential(p, 3))
 
 
-def test_what_is_open_trains_on() -> None:
+def test_what_is_open_trains_on():
     assert unsettled(looked_at(4, until=None)) == {("baseline", "recall"), ("open", "recall")}
 
 
-def test_a_claim_keeps_its_variants_in_training_until_it_is_decided() -> None:
+def test_a_claim_keeps_its_variants_in_training_until_it_is_decided():
     """The comparison of `clear` is settled, and its claim by .3 is not."""
     asked = [claim("does_not_lose", "clear", by=0.3)]
     assert ("clear", "recall") in unsettled(looked_at(4, until=None, claims=asked))
@@ -107,12 +104,12 @@ def test_a_claim_keeps_its_variants_in_training_until_it_is_decided() -> None:
     assert (row["verdict"], row["n"]) == ("supported", 4)
 
 
-def test_nothing_is_asked_for_where_a_trial_failed() -> None:
+def test_nothing_is_asked_for_where_a_trial_failed():
     statuses = {("open", 2): "failed"}
     assert unsettled(looked_at(4, until=None, statuses=statuses)) == set()
 
 
-def test_runs_of_seeds_that_a_variant_was_not_asked_for_are_not_its_own() -> None:
+def test_runs_of_seeds_that_a_variant_was_not_asked_for_are_not_its_own():
     """Neither missing, nor drawn, nor diverged where the baseline of such a seed diverged."""
     evidence = looked_at(statuses={("baseline", 10): "diverged"})
     assert [row["status"] for row in incidents(evidence)] == ["diverged"]

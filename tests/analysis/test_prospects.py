@@ -1,7 +1,5 @@
 """What planned seeds can tell, against published values, other ways to compute it, and simulated studies."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -13,30 +11,30 @@ from ablate.analysis.compare import compare
 from ablate.analysis.estimates import detectable_failure_rate, rate_p, seeds_for_failure_rate
 from ablate.analysis.paired import MeanSquares
 from ablate.analysis.power import ALPHA
-from ablate.analysis.prospects import Outlook, Prospect, Terms, outlook
-from ablate.core.facts import Evidence, TaskFacts
+from ablate.analysis.prospects import Terms, outlook
+from ablate.core.facts import TaskFacts
 from ablate.core.metric import Sampling
 
 OF_ONE = np.array([-1.5, -0.5, 0.5, 1.5]) / np.sqrt(5 / 3)
 """Four differences whose standard deviation is 1."""
 
 
-def ahead(evidence: Evidence | None, n: int, *, m: int = 1, **more: float) -> Outlook:
+def ahead(evidence, n, *, m=1, **more):
     task = TaskFacts("recall", {"loss": LOSS}) if evidence is None else evidence.facts.tasks[0]
     return outlook(task, next(iter(task.metrics)), ["a"], evidence, Terms(n, ALPHA / m, **more))
 
 
-def one(evidence: Evidence | None, n: int, **more: float) -> Prospect:
-    (found,) = ahead(evidence, n, **more).prospects  # type: ignore[arg-type]
+def one(evidence, n, **more):
+    (found,) = ahead(evidence, n, **more).prospects
     return found
 
 
-def of_loss(differences: np.ndarray, **more: object) -> Evidence:
+def of_loss(differences, **more):
     values = {"baseline": 2.0 + np.zeros(len(differences)), "a": 2.0 + differences}
-    return study(values, metric="loss", metrics={"loss": LOSS}, **more)  # type: ignore[arg-type]
+    return study(values, metric="loss", metrics={"loss": LOSS}, **more)
 
 
-def test_the_published_effects_are_detected_and_take_the_published_seeds() -> None:
+def test_the_published_effects_are_detected_and_take_the_published_seeds():
     evidence = of_loss(OF_ONE)
     for n, effect in ((3, 3.27), (5, 1.69), (8, 1.16), (10, 1.00), (15, 0.78), (20, 0.67)):
         found = one(evidence, n)
@@ -52,7 +50,7 @@ def test_the_published_effects_are_detected_and_take_the_published_seeds() -> No
         assert 0.8 <= found.equivalent < 0.95
 
 
-def test_simulated_studies_find_what_they_can_detect_four_times_of_five() -> None:
+def test_simulated_studies_find_what_they_can_detect_four_times_of_five():
     n, m, rng = 6, 4, np.random.default_rng(0)
     found = one(of_loss(OF_ONE), n, m=m, margin=2.5)
     assert found.detectable is not None
@@ -66,7 +64,7 @@ def test_simulated_studies_find_what_they_can_detect_four_times_of_five() -> Non
     assert np.mean(np.maximum(*sides) <= ALPHA / m / 2) == pytest.approx(found.equivalent, abs=0.012)
 
 
-def test_as_many_seeds_as_are_known_detect_what_their_report_says(rng: np.random.Generator) -> None:
+def test_as_many_seeds_as_are_known_detect_what_their_report_says(rng):
     seeds, examples = 5, 40
     shared = (
         rng.normal(0.1, 0.2, (1, examples))
@@ -93,18 +91,18 @@ def test_as_many_seeds_as_are_known_detect_what_their_report_says(rng: np.random
 
 
 @pytest.fixture
-def rng() -> np.random.Generator:
+def rng():
     return np.random.default_rng(14)
 
 
-def test_the_larger_difference_takes_no_more_seeds_and_more_seeds_detect_less() -> None:
+def test_the_larger_difference_takes_no_more_seeds_and_more_seeds_detect_less():
     evidence = of_loss(OF_ONE)
     seeds = [one(evidence, 5, detect=size).seeds for size in (0.05, 0.1, 0.5, 1, 2)]
     assert seeds[0] == math.inf
     assert one(evidence, 5, detect=0.05).why == "open seeds=1001"
-    assert seeds == sorted(seeds, reverse=True)  # type: ignore[type-var]
+    assert seeds == sorted(seeds, reverse=True)
     sizes = [one(evidence, n).detectable for n in (2, 3, 5, 20, 500)]
-    assert sizes == sorted(sizes, reverse=True)  # type: ignore[type-var]
+    assert sizes == sorted(sizes, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -118,16 +116,14 @@ def test_the_larger_difference_takes_no_more_seeds_and_more_seeds_detect_less() 
         ([0.1, 0.2, np.nan], {("a", 2): "diverged"}, "unstable diverged=1"),
     ],
 )
-def test_what_gives_no_spread_has_a_reason(
-    differences: list[float], statuses: dict[tuple[str, int], str], reason: str
-) -> None:
+def test_what_gives_no_spread_has_a_reason(differences, statuses, reason):
     found = one(of_loss(np.array(differences), statuses=statuses), 5, margin=0.1, detect=0.1)
     assert found.why == reason
     assert (found.spread is None) == (found.pairs != 2) == (found.detectable is None) == (found.seeds is None)
     assert not any(isinstance(value, float) and math.isnan(value) for value in vars(found).values())
 
 
-def test_a_diverged_run_counts_with_the_floor_and_one_seed_detects_nothing() -> None:
+def test_a_diverged_run_counts_with_the_floor_and_one_seed_detects_nothing():
     values = {"baseline": [0.9, 0.91, 0.89], "a": [0.9, 0.9, np.nan]}
     evidence = study(values, statuses={("a", 2): "diverged"})
     found = one(evidence, 3)
@@ -139,7 +135,7 @@ def test_a_diverged_run_counts_with_the_floor_and_one_seed_detects_nothing() -> 
     assert ahead(evidence, 1).effect is None
 
 
-def test_an_all_or_nothing_task_is_planned_by_its_failure_rate() -> None:
+def test_an_all_or_nothing_task_is_planned_by_its_failure_rate():
     solved = study({"baseline": [1.0, 1.0, 0.2], "a": [1.0, 1.0, 1.0]}, outcome="all_or_nothing")
     found = ahead(solved, 8, m=2, margin=0.09, detect=0.45)
     assert found.by_rate
@@ -154,8 +150,8 @@ def test_an_all_or_nothing_task_is_planned_by_its_failure_rate() -> None:
 
 @pytest.mark.parametrize("share", [0.9, 0.6, 0.4, 0.25])
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
-def test_seeds_for_a_failure_rate_are_the_fewest_by_enumeration(share: float, alpha: float) -> None:
-    def power(n: int) -> float:
+def test_seeds_for_a_failure_rate_are_the_fewest_by_enumeration(share, alpha):
+    def power(n):
         counts = np.arange(n + 1)
         significant = [c > 0 and rate_p(0, int(c), n) <= alpha for c in counts]
         return float(stats.binom.pmf(counts, n, share)[significant].sum())
@@ -165,7 +161,7 @@ def test_seeds_for_a_failure_rate_are_the_fewest_by_enumeration(share: float, al
     assert all(power(n) < 0.8 for n in range(2, found))
 
 
-def test_no_equivalence_is_promised_of_runs_that_fall_into_groups() -> None:
+def test_no_equivalence_is_promised_of_runs_that_fall_into_groups():
     values = {"baseline": [0.9, 0.91, 0.92, 0.9], "a": [0.9, 0.92, 0.5, 0.91]}
     found = one(study(values), 8, margin=0.3)
     assert found.why == "groups"

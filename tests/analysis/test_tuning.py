@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 import itertools
 
@@ -10,32 +8,31 @@ from made_evidence import study
 from made_searches import LR, by_learning_rate, searched
 from scipy import stats
 
-from ablate.core.facts import Evidence
 from ablate.features.search.budgets import budget_curves, budgets, changes, edge
-from ablate.features.search.table import Objective, Parameter, SearchTable
+from ablate.features.search.table import Objective, Parameter
 
 NOISE = np.array([0.0, 0.012, -0.006, 0.004, -0.01, 0.003])
 FINE = {"baseline": 0.9 + NOISE, "a": 0.9 + NOISE[::-1], "b": 0.95 + NOISE}
 TWO = {"baseline": [0.6, 0.8, 0.7], "a": [0.5, 0.9, 0.4], "b": [0.5, 0.9, 0.4]}
 
 
-def spent(search: SearchTable, tuned: Evidence | None = None) -> pd.DataFrame:
+def spent(search, tuned=None):
     facts = (tuned or study(FINE)).facts
     return budgets(search, facts, budget_curves(search)).set_index("variant")
 
 
-def changed(tuned: Evidence, untuned: Evidence) -> pd.DataFrame:
+def changed(tuned, untuned):
     return changes(tuned, untuned.trials)
 
 
-def curve(found: pd.DataFrame, variant: str, column: str = "best") -> list[float]:
+def curve(found, variant, column="best"):
     return found.loc[found["variant"] == variant, column].tolist()
 
 
 # Best against budget
 
 
-def test_of_random_settings_the_expected_best() -> None:
+def test_of_random_settings_the_expected_best():
     found = budget_curves(searched(TWO))
     assert found["low"].notna().all()
     pairs = [max(pair) for pair in itertools.combinations(TWO["a"], 2)]
@@ -45,7 +42,7 @@ def test_of_random_settings_the_expected_best() -> None:
     assert found["high"].max() == 0.9
 
 
-def test_where_less_is_better_curves_fall() -> None:
+def test_where_less_is_better_curves_fall():
     loss = Objective("loss", "min", "validation")
     found = budget_curves(searched(TWO, objective=loss))
     pairs = [min(pair) for pair in itertools.combinations(TWO["a"], 2)]
@@ -54,25 +51,25 @@ def test_where_less_is_better_curves_fall() -> None:
     assert (found["best"] <= found["high"]).all()
 
 
-def test_settings_that_depend_on_one_another_have_no_curve() -> None:
+def test_settings_that_depend_on_one_another_have_no_curve():
     assert budget_curves(searched(TWO, sampler="tpe(n_startup_trials=4)")).empty
 
 
 @pytest.mark.parametrize("status", ["diverged", "pruned", "failed", "invalid"])
-def test_every_setting_counts(status: str) -> None:
+def test_every_setting_counts(status):
     values = {"baseline": [0.6, 0.8], "a": [0.9, np.nan]}
     found = budget_curves(searched(values, statuses={("a", 1): status}))
     assert curve(found, "a") == pytest.approx([(0.9 + 0.125) / 2, 0.9])
 
 
-def test_a_diverged_setting_with_a_value_has_it() -> None:
+def test_a_diverged_setting_with_a_value_has_it():
     values = {"baseline": [0.6, 0.8], "a": [0.5, 0.3]}
     found = budget_curves(searched(values, statuses={("a", 1): "diverged"}))
     assert curve(found, "a") == pytest.approx([0.4, 0.5])
 
 
 @pytest.mark.parametrize(("floor", "worst"), [(None, 0.05), (0.125, 0.05), (0.01, 0.01)])
-def test_a_failure_is_as_bad_as_anything_on_the_task(floor: float | None, worst: float) -> None:
+def test_a_failure_is_as_bad_as_anything_on_the_task(floor, worst):
     values = {"baseline": [0.6, 0.05], "a": [0.5, np.nan]}
     target = Objective("accuracy", "max", "validation", floor)
     search = searched(values, objective=target, statuses={("a", 1): "failed"})
@@ -82,12 +79,12 @@ def test_a_failure_is_as_bad_as_anything_on_the_task(floor: float | None, worst:
 # What each variant was given
 
 
-def test_a_placebo_that_is_given_what_the_baseline_is_given_is_no_breach() -> None:
+def test_a_placebo_that_is_given_what_the_baseline_is_given_is_no_breach():
     tuned = study({**FINE, "placebo": 0.9 + NOISE[::-1]}, placebos=["placebo"])
     assert list(spent(searched(TWO), tuned).index) == ["baseline", "a", "b"]
 
 
-def test_several_tasks() -> None:
+def test_several_tasks():
     tasks = {"recall": study(FINE).facts.tasks[0].metrics, "digits": study(FINE).facts.tasks[0].metrics}
     tuned = study(FINE, tasks=tasks)
     search = by_learning_rate({"baseline": (0.9, 3e-3), "a": (0.9, 3e-3), "b": (0.9, 3e-3)}, tasks=[*tasks])
@@ -120,11 +117,11 @@ def test_several_tasks() -> None:
         (Parameter("p", "float", 0.0, 1.0), None, ""),
     ],
 )
-def test_the_edge_of_a_range(parameter: Parameter, value: object, side: str) -> None:
+def test_the_edge_of_a_range(parameter, value, side):
     assert edge(parameter, value) == side
 
 
-def test_a_path_that_is_not_searched_everywhere() -> None:
+def test_a_path_that_is_not_searched_everywhere():
     heads = Parameter("model.mixer.num_heads", "int", 1, 8, when="model.mixer=attention")
     settings = [{"training.lr": 1e-3, heads.path: np.nan}, {"training.lr": 1e-3}, {"training.lr": 1e-3}]
     found = spent(searched(TWO, parameters=[LR, heads], settings=settings))
@@ -132,14 +129,14 @@ def test_a_path_that_is_not_searched_everywhere() -> None:
     assert found["edges"].tolist() == [{}, {}, {}]
 
 
-def test_without_a_margin_nothing_says_whether_a_rise_matters() -> None:
+def test_without_a_margin_nothing_says_whether_a_rise_matters():
     assert not spent(searched({name: [0.1, 0.5, 0.9] for name in FINE}))["rising"].any()
 
 
 # What tuning changed
 
 
-def test_how_far_a_difference_moved_is_paired_over_the_seeds_of_both() -> None:
+def test_how_far_a_difference_moved_is_paired_over_the_seeds_of_both():
     rng = np.random.default_rng(5)
     after = {name: 0.9 + 0.01 * rng.normal(size=6) for name in ("baseline", "a")}
     before = {name: 0.8 + 0.01 * rng.normal(size=4) for name in ("baseline", "a")}
@@ -151,7 +148,7 @@ def test_how_far_a_difference_moved_is_paired_over_the_seeds_of_both() -> None:
         assert tuple(row[[side, f"{side}_low", f"{side}_high"]]) == pytest.approx((of.mean(), low, high))
 
 
-def test_where_less_is_better_a_rise_of_the_difference_is_a_gain() -> None:
+def test_where_less_is_better_a_rise_of_the_difference_is_a_gain():
     kinds = {
         "metrics": {
             "loss": dataclasses.replace(study(FINE).facts.tasks[0].metrics["accuracy"], direction="min")
@@ -162,7 +159,7 @@ def test_where_less_is_better_a_rise_of_the_difference_is_a_gain() -> None:
     assert changed(after, before)["shift"].iloc[0] == pytest.approx(0.65 / 3)
 
 
-def test_placebos_and_other_metrics_are_left_out() -> None:
+def test_placebos_and_other_metrics_are_left_out():
     kinds = {
         "accuracy": study(FINE).facts.tasks[0].metrics["accuracy"],
         "loss": dataclasses.replace(study(FINE).facts.tasks[0].metrics["accuracy"], direction="min"),
@@ -172,7 +169,7 @@ def test_placebos_and_other_metrics_are_left_out() -> None:
     assert list(changed(tuned, tuned)["variant"]) == ["a", "b"]
 
 
-def test_untuned_variants_that_are_missing_or_unfinished() -> None:
+def test_untuned_variants_that_are_missing_or_unfinished():
     assert changes(study(FINE), pd.DataFrame()).empty
     nothing = study({"baseline": [np.nan] * 2, "a": [np.nan] * 2})
     assert changed(study(FINE), nothing).empty

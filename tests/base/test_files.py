@@ -2,7 +2,6 @@
 
 import os
 import time
-from pathlib import Path
 
 import pytest
 
@@ -12,14 +11,14 @@ HOUR = 3600
 NAME = ".x.json.ablate-abcdefgh.part"
 
 
-def aged(path: Path, seconds: float) -> Path:
+def aged(path, seconds):
     path.touch()
     os.utime(path, times=(time.time() - seconds, time.time() - seconds))
     return path
 
 
 @pytest.mark.parametrize("name", [NAME, f"{NAME}-wal", ".x.json.ablate-0123456789ab-71-abcdefgh.part"])
-def test_what_was_being_written_goes_by_its_age(tmp_path: Path, name: str) -> None:
+def test_what_was_being_written_goes_by_its_age(tmp_path, name):
     for seconds, goes in ((0, False), (0.9 * HOUR, False), (-10 * HOUR, False), (1.1 * HOUR, True)):
         path = aged(tmp_path / name, seconds)
         assert leftovers(tmp_path) == ([path] if goes else [])
@@ -34,13 +33,13 @@ def test_what_was_being_written_goes_by_its_age(tmp_path: Path, name: str) -> No
         *(f"{NAME}.txt", ".x.json.ablate-abc.part"),
     ],
 )  # fmt: skip
-def test_names_that_we_do_not_make_are_left_alone(tmp_path: Path, name: str) -> None:
+def test_names_that_we_do_not_make_are_left_alone(tmp_path, name):
     path = aged(tmp_path / name, 240 * HOUR)
     remove_leftovers(tmp_path)
     assert path.exists()
 
 
-def test_links_are_not_followed(tmp_path: Path) -> None:
+def test_links_are_not_followed(tmp_path):
     here, elsewhere = tmp_path / "here", tmp_path / "elsewhere"
     here.mkdir()
     elsewhere.mkdir()
@@ -54,13 +53,13 @@ def test_links_are_not_followed(tmp_path: Path) -> None:
     assert (here / NAME).is_symlink()
 
 
-def test_names_as_long_as_the_system_allows_are_written(tmp_path: Path) -> None:
+def test_names_as_long_as_the_system_allows_are_written(tmp_path):
     for name in ("x" * 255, "é" * 127):
         write_text(tmp_path / name, "text")
         assert (tmp_path / name).read_text() == "text"
 
 
-def test_an_error_leaves_the_old_file_and_no_other(tmp_path: Path) -> None:
+def test_an_error_leaves_the_old_file_and_no_other(tmp_path):
     write_text(tmp_path / "file", "old")
     with pytest.raises(UnicodeEncodeError), replacing(tmp_path / "file") as temporary:
         temporary.write_text("half\ud800", encoding="utf-8")

@@ -1,18 +1,13 @@
 """Who waits for whom: drivers of one study, and trainings and measurements of one store."""
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from pathlib import Path
 
 import pytest
 
 from ablate.base.locks import exclusive, measuring, training
 
-Hold = Callable[[Path, Callable[[str], None]], AbstractContextManager[None]]
 
-
-def of(kind: Callable[..., AbstractContextManager[None]], study: str) -> Hold:
+def of(kind, study):
     return lambda root, say: kind(root, study, say)
 
 
@@ -28,15 +23,15 @@ a_run, a_training, b_training = of(exclusive, "a"), of(training, "a"), of(traini
         (measuring, measuring, "speed is already being measured; waiting"),
     ],
 )
-def test_one_waits_and_says_why(tmp_path: Path, first: Hold, second: Hold, told: str) -> None:
-    said: list[str] = []
+def test_one_waits_and_says_why(tmp_path, first, second, told):
+    said = []
     waits, entered = threading.Event(), threading.Event()
 
-    def hear(text: str) -> None:
+    def hear(text):
         said.append(text)
         waits.set()
 
-    def follow() -> None:
+    def follow():
         with second(tmp_path, hear):
             entered.set()
 
@@ -54,7 +49,7 @@ def test_one_waits_and_says_why(tmp_path: Path, first: Hold, second: Hold, told:
 @pytest.mark.parametrize(
     ("first", "second"), [(a_training, b_training), (a_run, measuring), (a_run, a_training)]
 )
-def test_others_do_not_wait(tmp_path: Path, first: Hold, second: Hold) -> None:
+def test_others_do_not_wait(tmp_path, first, second):
     """A study that waits for a measurement, or takes one, holds its own lock all the while."""
     with first(tmp_path, pytest.fail), second(tmp_path, pytest.fail):
         pass

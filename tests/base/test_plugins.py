@@ -12,7 +12,7 @@ from ablate.base.errors import AblateError
 from ablate.base.plugins import load_plugin, load_plugins, plugin_fault
 
 
-def test_a_plugin_is_run_once_for_each_content(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_plugin_is_run_once_for_each_content(tmp_path, capfd):
     path = tmp_path / "loud.py"
     path.write_text("print('loud')\n")
     assert [plugin_fault(path), plugin_fault(path)] == [None, None]
@@ -22,7 +22,7 @@ def test_a_plugin_is_run_once_for_each_content(tmp_path: Path, capfd: pytest.Cap
     assert capfd.readouterr().out == "louder\n"
 
 
-def test_what_a_plugin_changes_of_the_process_is_put_back(tmp_path: Path) -> None:
+def test_what_a_plugin_changes_of_the_process_is_put_back(tmp_path):
     path = tmp_path / "greedy.py"
     path.write_text("import os, sys, torch\nos.chdir('/')\nsys.stdout = None\ntorch.set_num_threads(3)\n")
     before = Path.cwd(), sys.stdout, torch.get_num_threads()
@@ -30,7 +30,7 @@ def test_what_a_plugin_changes_of_the_process_is_put_back(tmp_path: Path) -> Non
     assert (Path.cwd(), sys.stdout, torch.get_num_threads()) == before
 
 
-def test_modules_beside_a_plugin_that_import_one_another(tmp_path: Path) -> None:
+def test_modules_beside_a_plugin_that_import_one_another(tmp_path):
     names = [f"beside{i}" for i in range(30)]
     for name in names:
         (tmp_path / f"{name}.py").write_text("".join(f"import {other}\n" for other in names))
@@ -40,7 +40,7 @@ def test_modules_beside_a_plugin_that_import_one_another(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("kind", ["pipe", "large", "folder", "missing"])
-def test_a_plugin_that_is_no_file(tmp_path: Path, kind: str) -> None:
+def test_a_plugin_that_is_no_file(tmp_path, kind):
     path = tmp_path / "plugin.py"
     if kind == "pipe":
         os.mkfifo(path)
@@ -60,7 +60,7 @@ def test_a_plugin_that_is_no_file(tmp_path: Path, kind: str) -> None:
     assert str(caught.value) == f"{path}: {rule}. Name a Python file"
 
 
-def test_plugins_whose_helpers_share_a_name_take_turns(tmp_path: Path) -> None:
+def test_plugins_whose_helpers_share_a_name_take_turns(tmp_path):
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "shared_helper.py").write_text(f"NAME = {folder!r}")

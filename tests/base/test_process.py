@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from harness import TOY_STUDY, ablate, with_database
@@ -16,14 +15,14 @@ UGLY = "größe → ½ 表 ▲"
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems do not enforce the limit")
 @pytest.mark.parametrize("option", ["v", "d"])
-def test_a_limit_of_the_process_counts(option: str) -> None:
+def test_a_limit_of_the_process_counts(option):
     limited = f"ulimit -{option} 4000000; exec {sys.executable} -c '{ASK}'"
     done = subprocess.run(["bash", "-c", limited], capture_output=True, text=True, check=True)
     assert int(done.stdout) == 4_000_000 * 1024
 
 
 @pytest.mark.parametrize("file", ["memory.max", "memory/memory.limit_in_bytes"])
-def test_so_does_that_of_a_container(file: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_so_does_that_of_a_container(file, tmp_path, monkeypatch):
     monkeypatch.setattr(process, "_GROUPS", tmp_path)
     whole = process.memory_allowed()
     path = tmp_path / file
@@ -33,7 +32,7 @@ def test_so_does_that_of_a_container(file: str, tmp_path: Path, monkeypatch: pyt
         assert process.memory_allowed() == allowed
 
 
-def test_any_text_is_printed_by_any_way_in_any_encoding() -> None:
+def test_any_text_is_printed_by_any_way_in_any_encoding():
     code = (
         "import sys, click\nfrom rich.console import Console\nfrom ablate.base.process import forgive\nforgive()\n"
         "for say in (print, click.echo, Console().print, lambda text: print(text, file=sys.stderr)):\n"
@@ -47,7 +46,7 @@ def test_any_text_is_printed_by_any_way_in_any_encoding() -> None:
 
 
 @pytest.mark.slow
-def test_every_command_prints_where_the_terminal_shows_little(tmp_path: Path) -> None:
+def test_every_command_prints_where_the_terminal_shows_little(tmp_path):
     with_database(tmp_path / "results/store")
     text = f"{TOY_STUDY}question: {UGLY}\ntraining: {{note: {UGLY}}}\n"
     (tmp_path / "study.yaml").write_text(text, encoding="utf-8")
@@ -62,7 +61,7 @@ def test_every_command_prints_where_the_terminal_shows_little(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_what_libraries_print_after_the_end_is_not_shown(tmp_path: Path) -> None:
+def test_what_libraries_print_after_the_end_is_not_shown(tmp_path):
     """A message of C code at the exit of the process, as triton's `nanobind: leaked 4 instances!`."""
     (tmp_path / "leaky.py").write_text(
         "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.strdup.restype = ctypes.c_void_p\n"
@@ -77,7 +76,7 @@ def test_what_libraries_print_after_the_end_is_not_shown(tmp_path: Path) -> None
     assert "leaked" not in refused.stderr
 
 
-def test_a_closed_standard_output_is_no_fault(tmp_path: Path) -> None:
+def test_a_closed_standard_output_is_no_fault(tmp_path):
     command = 'exec "$0" -m ablate guide verdicts >&-'
     closed = subprocess.run(
         ["sh", "-c", command, sys.executable], cwd=tmp_path, capture_output=True, text=True, check=False

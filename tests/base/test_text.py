@@ -23,7 +23,7 @@ from ablate.base.text import at_results, masked, printable, typed
         ("0 %\r100 %\r\nnext", "0 %\n100 %\nnext"),
     ],
 )
-def test_what_acts_hides_or_deceives_is_escaped(text: str, expected: str) -> None:
+def test_what_acts_hides_or_deceives_is_escaped(text, expected):
     assert printable(text) == expected
     assert printable(expected) == expected
 
@@ -40,11 +40,11 @@ def test_what_acts_hides_or_deceives_is_escaped(text: str, expected: str) -> Non
         "soft\u00adhyphen and\u00a0space",
     ],
 )
-def test_what_people_write_stays(text: str) -> None:
+def test_what_people_write_stays(text):
     assert printable(text) == text
 
 
-def test_no_control_character_is_left_of_any() -> None:
+def test_no_control_character_is_left_of_any():
     shown = printable("".join(map(chr, range(0x110000))))
     assert {c for c in shown if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp")} == {"\n", "\t"}
     assert not {
@@ -72,7 +72,7 @@ def test_no_control_character_is_left_of_any() -> None:
         ("two: a://u:p@h and b://u:q@h", "two: a://u:…@h and b://u:…@h"),
     ],
 )
-def test_secrets_of_urls_are_masked(text: str, expected: str) -> None:
+def test_secrets_of_urls_are_masked(text, expected):
     assert masked(text) == expected
     assert masked(expected) == expected
 
@@ -85,10 +85,10 @@ def test_secrets_of_urls_are_masked(text: str, expected: str) -> None:
         *("--set model.token_mixing=0.1 --set task.pass=3", "12:30 me@example.org"),
     ],
 )
-def test_other_text_stays(text: str) -> None:
+def test_other_text_stays(text):
     assert masked(text) == text
 
 
-def test_commands_can_be_typed_and_name_the_results_where_they_are_not_the_usual_ones() -> None:
+def test_commands_can_be_typed_and_name_the_results_where_they_are_not_the_usual_ones():
     assert typed("run", Path("my study.yaml"), *at_results(Path("results"))) == "ablate run 'my study.yaml'"
     assert typed("ui", *at_results(Path("my results"))) == "ablate ui --results 'my results'"

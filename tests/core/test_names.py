@@ -10,7 +10,7 @@ from ablate.core import names
 ITEMS = st.lists(st.text(min_size=1, max_size=60), min_size=1, max_size=4)
 
 
-def test_a_name_says_what_differs_as_it_was_asked_for() -> None:
+def test_a_name_says_what_differs_as_it_was_asked_for():
     assert names.beside("x", ["training.steps=50", "seeds=3"]) == "x@training.steps=50,seeds=3"
     assert names.beside("x@confirm", ["seeds=3"]) == "x@confirm,seeds=3"
     assert names.beside("x@seeds=3", ["only=a", "seed=1"]) == "x@seeds=3,only=a,seed=1"
@@ -20,7 +20,7 @@ def test_a_name_says_what_differs_as_it_was_asked_for() -> None:
 
 
 @given(ITEMS)
-def test_any_text_makes_a_file_name(differences: list[str]) -> None:
+def test_any_text_makes_a_file_name(differences):
     name = names.beside("x" * 100, differences)
     assert re.fullmatch(names.NAME, name)
     assert len(name) <= 100 + 1 + names.MAX_DIFFERENCE
@@ -30,7 +30,7 @@ def test_any_text_makes_a_file_name(differences: list[str]) -> None:
     assert names.written(name) in (names.stem(name), None)
 
 
-def test_what_is_changed_or_cut_keeps_apart() -> None:
+def test_what_is_changed_or_cut_keeps_apart():
     pairs = [
         ("a b", "a-b"),
         ("a/b", "a\\b"),
@@ -45,7 +45,7 @@ def test_what_is_changed_or_cut_keeps_apart() -> None:
     assert names.beside("x", many) != names.beside("x", [*many[:-1], "training.steps=99"])
 
 
-def test_which_report_is_confirmed_and_from_which_one_differs() -> None:
+def test_which_report_is_confirmed_and_from_which_one_differs():
     for name, confirmed, written in (
         ("x", None, None),
         ("x@seeds=3", None, "x"),

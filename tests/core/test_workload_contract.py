@@ -5,7 +5,6 @@ import json
 import math
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from harness import ablate
@@ -15,7 +14,6 @@ from ablate.base.errors import Invalid
 from ablate.base.plugins import load_plugins
 from ablate.base.registry import CATALOGUE
 from ablate.core.metric import Description, Metric
-from ablate.core.record import Record
 from ablate.core.speed import CALLS
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
@@ -26,7 +24,7 @@ TESTS = Path(__file__).parents[1]
 CATALOGUE.load_builtin()
 load_plugins(TESTS / f"{name}.py" for name in ("parabola", "peaks", "toy"))
 
-SMALL: dict[str, dict[str, Any]] = {
+SMALL = {
     "sequence": {
         "task": "recall",
         "model": {"d_model": 8, "num_layers": 1, "mixer": {"num_heads": 2}},
@@ -36,7 +34,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "peaks": {"task": {"name": "peak"}},
 }
 """Settings of a quick trial, where the defaults are not enough."""
-FAULTY: dict[str, dict[str, Any]] = {
+FAULTY = {
     "sequence": {"model.mixer.num_heads": 3, "training.warmup_steps": 7},
     "toy": {"model.width": 13},
     "peaks": {"model.heads": 7},
@@ -44,8 +42,8 @@ FAULTY: dict[str, dict[str, Any]] = {
 """Settings that pass the schema and not `check`."""
 
 
-def instance(name: str) -> Workload:
-    workload: Workload = CATALOGUE.get("workload", name)()
+def instance(name):
+    workload = CATALOGUE.get("workload", name)()
     workload.load_parts()
     return workload
 
@@ -53,12 +51,12 @@ def instance(name: str) -> Workload:
 class Emitted:
     """A driver: keeps the reports and states, and asks to stop at the report of that number."""
 
-    def __init__(self, stop_at: int | None = None) -> None:
+    def __init__(self, stop_at=None):
         self.stop_at = stop_at
-        self.reports: list[tuple[int, dict[str, float]]] = []
-        self.states: list[bytes] = []
+        self.reports = []
+        self.states = []
 
-    def __call__(self, step: int, metrics: Any, state: bytes | None = None) -> bool:
+    def __call__(self, step, metrics, state=None):
         if state is not None:
             self.states.append(state)
         if not metrics:
@@ -67,7 +65,7 @@ class Emitted:
         return len(self.reports) == self.stop_at
 
 
-def repeated(record: Record) -> Any:
+def repeated(record):
     """Everything of a record that a repeat must give again."""
     varying = ("_seconds", "_per_second", "_memory")
     metrics = {name: value for name, value in record.metrics.items() if not name.endswith(varying)}
@@ -76,30 +74,28 @@ def repeated(record: Record) -> Any:
 
 
 @pytest.fixture(params=CATALOGUE.names("workload"))
-def name(request: pytest.FixtureRequest) -> str:
+def name(request):
     return str(request.param)
 
 
 @pytest.fixture
-def workload(name: str) -> Workload:
+def workload(name):
     return instance(name)
 
 
 @pytest.fixture
-def config(name: str, workload: Workload) -> dict[str, Any]:
+def config(name, workload):
     return config_model(workload).model_validate(SMALL.get(name, {})).model_dump()
 
 
 class TestWorkload:
-    def test_its_schema_survives_json(self, workload: Workload, config: dict[str, Any]) -> None:
+    def test_its_schema_survives_json(self, workload, config):
         assert isinstance(workload, Workload)
         assert set(config) == set(workload.schema())
         again = config_model(workload).model_validate(json.loads(json.dumps(config)))
         assert again.model_dump() == config
 
-    def test_a_config_that_cannot_be_built_is_refused_with_its_paths(
-        self, name: str, workload: Workload, config: dict[str, Any]
-    ) -> None:
+    def test_a_config_that_cannot_be_built_is_refused_with_its_paths(self, name, workload, config):
         workload.check(config)
         for path, value in FAULTY.get(name, {}).items():
             with pytest.raises(Invalid) as caught:
@@ -109,7 +105,7 @@ class TestWorkload:
                 assert problem.rule
                 assert problem.given == value
 
-    def test_its_description_is_complete(self, workload: Workload, config: dict[str, Any]) -> None:
+    def test_its_description_is_complete(self, workload, config):
         described = workload.describe(config)
         assert isinstance(described, Description)
         assert described.metrics
@@ -126,9 +122,7 @@ class TestWorkload:
         if described.reports is not None:
             assert [step for step, _ in emitted.reports] == list(described.reports)
 
-    def test_a_config_always_has_the_same_identity(
-        self, name: str, workload: Workload, config: dict[str, Any]
-    ) -> None:
+    def test_a_config_always_has_the_same_identity(self, name, workload, config):
         other, turned = instance(name), dict(reversed(copy.deepcopy(config).items()))
         assert dict(other.identity(turned)) == dict(workload.identity(config))
         assert all(isinstance(v, str) for pair in workload.identity(config).items() for v in pair)
@@ -138,20 +132,20 @@ class TestWorkload:
             value_at(config, path)
         assert workload.sources(config_model(workload).model_validate(config))
 
-    def test_more_threads_are_part_of_the_identity(self, name: str, config: dict[str, Any]) -> None:
+    def test_more_threads_are_part_of_the_identity(self, name, config):
         part = CATALOGUE.get("workload", name)
-        wider: Workload = type("Wider", (part,), {"threads": 3})()
-        assert part.threads == 1  # type: ignore[attr-defined]
+        wider = type("Wider", (part,), {"threads": 3})()
+        assert part.threads == 1
         assert dict(wider.identity(config)) == {**part().identity(config), "threads": "3"}
 
-    def test_a_trial_gives_finite_metrics(self, workload: Workload, config: dict[str, Any]) -> None:
+    def test_a_trial_gives_finite_metrics(self, workload, config):
         record = workload.train(Trial("id", config, 7, "placebo"), Emitted())
         assert (record.id, record.config, record.seed, record.stream) == ("id", config, 7, "placebo")
         assert record.status == "completed"
         assert all(math.isfinite(value) for value in record.metrics.values() if value is not None)
         assert all(record.metrics[name] is not None for name in workload.describe(config).metrics)
 
-    def test_only_seed_and_stream_decide(self, workload: Workload, config: dict[str, Any]) -> None:
+    def test_only_seed_and_stream_decide(self, workload, config):
         first, same, seed, stream = (
             repeated(workload.train(Trial("id", config, *key), Emitted()))
             for key in [(0, ""), (0, ""), (1, ""), (0, "placebo")]
@@ -161,9 +155,7 @@ class TestWorkload:
         assert first != stream
         assert seed != stream
 
-    def test_what_can_be_timed_can_be_repeated_in_any_order(
-        self, workload: Workload, config: dict[str, Any]
-    ) -> None:
+    def test_what_can_be_timed_can_be_repeated_in_any_order(self, workload, config):
         copies = [workload.operations(copy.deepcopy(config)) for _ in range(2)]
         for operations in [*copies, *copies]:
             assert [*operations] == [call for call in CALLS if call in operations]
@@ -175,9 +167,7 @@ class TestWorkload:
         for call, operation in copies[0].items():
             assert operation.flops() == copies[1][call].flops()
 
-    def test_it_reports_in_order_and_stops_when_told(
-        self, workload: Workload, config: dict[str, Any]
-    ) -> None:
+    def test_it_reports_in_order_and_stops_when_told(self, workload, config):
         whole, stopped = Emitted(), Emitted(stop_at=2)
         workload.train(Trial("id", config, 0), whole)
         assert all(earlier < later for (earlier, _), (later, _) in pairwise(whole.reports))
@@ -188,7 +178,7 @@ class TestWorkload:
         assert stopped.reports == whole.reports[:2]
         assert len(whole.reports) > 2
 
-    def test_it_has_the_abilities_that_it_claims(self, workload: Workload, config: dict[str, Any]) -> None:
+    def test_it_has_the_abilities_that_it_claims(self, workload, config):
         trial = Trial("id", config, 0, checkpoint="final" if workload.keeps_weights else "none")
         whole = workload.train(trial, Emitted())
         if workload.keeps_weights:
@@ -213,14 +203,14 @@ class TestWorkload:
             assert emitted.reports[-1][0] == 3
 
 
-def test_a_workload_without_metrics_says_so() -> None:
-    silent: Workload = type("Silent", (type(instance("parabola")),), {"metrics": {}})()
+def test_a_workload_without_metrics_says_so():
+    silent = type("Silent", (type(instance("parabola")),), {"metrics": {}})()
     with pytest.raises(TypeError, match="Silent must define `metrics` or override `describe`"):
         silent.describe({})
 
 
 @pytest.mark.slow
-def test_a_workload_that_only_trains_has_about_twenty_lines_and_runs(tmp_path: Path) -> None:
+def test_a_workload_that_only_trains_has_about_twenty_lines_and_runs(tmp_path):
     lines = (TESTS / "parabola.py").read_text().partition("class Training")[2].splitlines()
     assert len([line for line in lines if line.strip()]) <= 20
     (tmp_path / "s.yaml").write_text(

@@ -1,7 +1,5 @@
 """Evidence in a study's folder."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,14 +9,13 @@ import pytest
 from made_evidence import study
 
 from ablate.base.errors import AblateError
-from ablate.core.facts import Evidence
 from ablate.records import tables
 from ablate.records.folder import StudyFolder
 
 RESULTS = Path(__file__).parents[2] / "results"
 
 
-def evidence(*, examples: bool = True) -> Evidence:
+def evidence(*, examples=True):
     made = study({"baseline": [0.5, 0.7], "a": [0.4, 0.6]})
     rows = [
         (trial, metric, np.array([0.0, 1.0, 0.1, seed], np.float32))
@@ -30,7 +27,7 @@ def evidence(*, examples: bool = True) -> Evidence:
     )
 
 
-def test_evidence_by_example_is_read_as_it_was_written(tmp_path: Path) -> None:
+def test_evidence_by_example_is_read_as_it_was_written(tmp_path):
     folder, written = StudyFolder.at(tmp_path), evidence()
     folder.save_evidence(written)
     read = folder.evidence()
@@ -47,7 +44,7 @@ def test_evidence_by_example_is_read_as_it_was_written(tmp_path: Path) -> None:
     assert len(after) == 0
 
 
-def test_a_byte_of_the_evidence_that_was_changed_is_noticed(tmp_path: Path) -> None:
+def test_a_byte_of_the_evidence_that_was_changed_is_noticed(tmp_path):
     """In a page, in the facts or in the names of the columns."""
     folder = StudyFolder.at(tmp_path)
     folder.save_evidence(evidence())
@@ -67,9 +64,7 @@ def test_a_byte_of_the_evidence_that_was_changed_is_noticed(tmp_path: Path) -> N
     assert noticed
 
 
-def test_a_table_of_a_later_format_is_refused_by_name(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_of_a_later_format_is_refused_by_name(tmp_path, monkeypatch):
     folder = StudyFolder.at(tmp_path)
     monkeypatch.setattr(tables, "FORMAT", 3)
     folder.save_evidence(evidence())
@@ -78,7 +73,7 @@ def test_a_table_of_a_later_format_is_refused_by_name(
             read()
 
 
-def test_published_folders_of_the_first_format_are_read() -> None:
+def test_published_folders_of_the_first_format_are_read():
     published = [folder for folder in StudyFolder.all(RESULTS) if folder.has_report]
     assert published
     for folder in published:

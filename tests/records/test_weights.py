@@ -1,7 +1,5 @@
 """Kept weights and saved states, in the store."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,34 +9,34 @@ from ablate.records.store import Store
 WEIGHTS = b"weights of a model"
 
 
-def record(**changes: object) -> Record:
+def record(**changes):
     curve = Curve(np.array([1]), np.array([0.5]))
     fields = {"id": "a1", "config": {}, "seed": 0, "status": "completed", "curves": {"loss": curve}}
-    return Record(**(fields | {"kept": ["final"], "weights": WEIGHTS} | changes))  # type: ignore[arg-type]
+    return Record(**(fields | {"kept": ["final"], "weights": WEIGHTS} | changes))
 
 
-def files(folder: Path) -> list[str]:
+def files(folder):
     return sorted(path.name for path in (folder / "trials").iterdir())
 
 
 @pytest.fixture
-def warned() -> list[str]:
+def warned():
     return []
 
 
 @pytest.fixture
-def store(tmp_path: Path, warned: list[str]) -> Store:
+def store(tmp_path, warned):
     return Store(tmp_path, warned.append)
 
 
-def saved(store: Store, **changes: object) -> Record:
+def saved(store, **changes):
     store.save(record(**changes))
     loaded = store.load("a1")
     assert loaded is not None
     return loaded
 
 
-def test_weights_stand_beside_the_record_and_not_in_it(store: Store, tmp_path: Path) -> None:
+def test_weights_stand_beside_the_record_and_not_in_it(store, tmp_path):
     loaded = saved(store)
     assert files(tmp_path) == ["a1.json", "a1.npz", "a1.safetensors"]
     assert (tmp_path / "trials/a1.safetensors").read_bytes() == WEIGHTS
@@ -47,9 +45,7 @@ def test_weights_stand_beside_the_record_and_not_in_it(store: Store, tmp_path: P
     assert store.weights(loaded) == WEIGHTS
 
 
-def test_a_record_without_the_weights_that_are_asked_for_is_not_finished(
-    store: Store, tmp_path: Path
-) -> None:
+def test_a_record_without_the_weights_that_are_asked_for_is_not_finished(store, tmp_path):
     loaded = saved(store)
     assert store.is_finished(loaded)
     assert store.is_finished(loaded, "final")
@@ -60,20 +56,18 @@ def test_a_record_without_the_weights_that_are_asked_for_is_not_finished(
 
 
 @pytest.mark.parametrize(("status", "finished"), [("diverged", True), ("failed", False)])
-def test_only_a_completed_trial_has_weights_to_keep(store: Store, status: str, finished: bool) -> None:
+def test_only_a_completed_trial_has_weights_to_keep(store, status, finished):
     loaded = saved(store, status=status, kept=[], weights=None)
     assert store.is_finished(loaded, "final") == finished
 
 
-def test_a_record_never_stands_beside_the_weights_of_another_training(store: Store, tmp_path: Path) -> None:
+def test_a_record_never_stands_beside_the_weights_of_another_training(store, tmp_path):
     store.save(record())
     assert saved(store, weights=None).kept == []
     assert files(tmp_path) == ["a1.json", "a1.npz"]
 
 
-def test_corrupt_weights_are_set_aside_and_the_record_stays(
-    store: Store, tmp_path: Path, warned: list[str]
-) -> None:
+def test_corrupt_weights_are_set_aside_and_the_record_stays(store, tmp_path, warned):
     loaded = saved(store)
     (tmp_path / "trials/a1.safetensors").write_bytes(WEIGHTS[:5])
     assert not store.is_finished(loaded, "final")
@@ -84,7 +78,7 @@ def test_corrupt_weights_are_set_aside_and_the_record_stays(
     assert not store.is_finished(loaded, "final")
 
 
-def test_corrupt_weights_are_only_passed_over_where_the_store_is_looked_at(tmp_path: Path) -> None:
+def test_corrupt_weights_are_only_passed_over_where_the_store_is_looked_at(tmp_path):
     Store(tmp_path).save(record())
     (tmp_path / "trials/a1.safetensors").write_bytes(b"")
     looking = Store(tmp_path, read_only=True)
@@ -93,14 +87,14 @@ def test_corrupt_weights_are_only_passed_over_where_the_store_is_looked_at(tmp_p
     assert "a1.safetensors" in files(tmp_path)
 
 
-def test_a_corrupt_record_takes_its_weights_along(store: Store, tmp_path: Path) -> None:
+def test_a_corrupt_record_takes_its_weights_along(store, tmp_path):
     store.save(record())
     (tmp_path / "trials/a1.json").write_text("{")
     assert store.load("a1") is None
     assert files(tmp_path) == ["a1.corrupt-1", "a1.corrupt-1.npz", "a1.corrupt-1.safetensors"]
 
 
-def test_a_state_is_kept_until_the_trial_has_an_outcome(store: Store, tmp_path: Path) -> None:
+def test_a_state_is_kept_until_the_trial_has_an_outcome(store, tmp_path):
     store.save_state("a1", b"at step 5")
     store.save_state("a1", b"at step 10")
     assert store.load_state("a1") == b"at step 10"
@@ -111,7 +105,7 @@ def test_a_state_is_kept_until_the_trial_has_an_outcome(store: Store, tmp_path: 
     assert "a1.state" not in files(tmp_path)
 
 
-def test_a_corrupt_state_is_no_state(store: Store, tmp_path: Path, warned: list[str]) -> None:
+def test_a_corrupt_state_is_no_state(store, tmp_path, warned):
     store.save_state("a1", b"at step 5")
     path = tmp_path / "trials/a1.state"
     path.write_bytes(path.read_bytes()[:-1])
@@ -119,7 +113,7 @@ def test_a_corrupt_state_is_no_state(store: Store, tmp_path: Path, warned: list[
     assert "starts again from its first step" in warned[0]
 
 
-def test_a_state_is_bound_to_its_trial(store: Store, tmp_path: Path, warned: list[str]) -> None:
+def test_a_state_is_bound_to_its_trial(store, tmp_path, warned):
     store.save_state("a1", b"at step 5")
     (tmp_path / "trials/a1.state").rename(tmp_path / "trials/b2.state")
     assert store.load_state("b2") is None
@@ -127,7 +121,7 @@ def test_a_state_is_bound_to_its_trial(store: Store, tmp_path: Path, warned: lis
     assert files(tmp_path) == ["b2.corrupt-1.state"]
 
 
-def test_a_report_is_out_of_date_when_weights_go(store: Store, tmp_path: Path) -> None:
+def test_a_report_is_out_of_date_when_weights_go(store, tmp_path):
     store.save(record())
     before = store.stamp(["a1"])
     (tmp_path / "trials/a1.safetensors").unlink()

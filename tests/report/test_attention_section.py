@@ -1,7 +1,5 @@
 """Heat maps of attention weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +8,6 @@ import pytest
 import synthetic
 from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from ablate.core.facts import BASELINE
 from ablate.features.evaluate.sections.kept_weights import COLOUR_MAP, MAX_FIGURES, Attention, layer_name
@@ -22,19 +19,13 @@ STUDY = synthetic.study(num_seeds=2)
 LAST = STUDY.facts.variants[-1].name
 
 
-def layer(
-    variant: str = BASELINE,
-    path: str = "stack.blocks.0.mixer",
-    heads: int = 4,
-    queries: int = 5,
-    keys: int = 5,
-) -> AttentionMap:
+def layer(variant=BASELINE, path="stack.blocks.0.mixer", heads=4, queries=5, keys=5):
     rng = np.random.default_rng(heads + queries)
     weights = rng.dirichlet(np.ones(keys), size=(2, heads, queries)).astype(np.float32)
     return AttentionMap(f"id-{variant}", variant, "recall", 0, path, weights, "final")
 
 
-def section(*layers: AttentionMap) -> tuple[str, list[Picture]]:
+def section(*layers):
     """The explanation of the section, and its pictures."""
     material = Material(STUDY, pd.DataFrame(), pd.DataFrame(), {"evaluate": Evaluated(maps=layers)})
     legend, *pictures = Attention().blocks(material)
@@ -42,19 +33,19 @@ def section(*layers: AttentionMap) -> tuple[str, list[Picture]]:
     return legend.words, [picture for picture in pictures if isinstance(picture, Picture)]
 
 
-def drawn(picture: Picture) -> Figure:
+def drawn(picture):
     with style.context():
         figure = picture.draw()
         FigureCanvasAgg(figure).draw()
     return figure
 
 
-def panels(figure: Figure) -> list[np.ndarray]:
+def panels(figure):
     return [np.asarray(ax.images[0].get_array()) for ax in figure.axes if ax.images]
 
 
 @pytest.mark.parametrize("heads", [1, 2, 4, 12])
-def test_every_head_of_every_layer_has_a_panel_inside_the_figure(heads: int) -> None:
+def test_every_head_of_every_layer_has_a_panel_inside_the_figure(heads):
     layers = [layer(heads=heads), layer(path="stack.blocks.1.mixer", heads=heads)]
     figure = drawn(section(*layers)[1][0])
     expected = [weights for each in layers for weights in each.weights[0]]
@@ -67,7 +58,7 @@ def test_every_head_of_every_layer_has_a_panel_inside_the_figure(heads: int) -> 
     assert {ax.images[0].get_clim() for ax in shown} == {(0.0, float(np.max(expected)))}
 
 
-def test_the_colours_are_perceptually_uniform_and_dark_means_little() -> None:
+def test_the_colours_are_perceptually_uniform_and_dark_means_little():
     """Lightness rises evenly from the smallest weight to the largest (CIE 1976 L*)."""
     rgb = colormaps[COLOUR_MAP](np.linspace(0, 1, 64))[:, :3]
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
@@ -77,7 +68,7 @@ def test_the_colours_are_perceptually_uniform_and_dark_means_little() -> None:
     assert np.diff(lightness).std() < 0.3 * np.diff(lightness).mean()
 
 
-def test_cells_stay_sharp_in_the_page() -> None:
+def test_cells_stay_sharp_in_the_page():
     (picture,) = section(layer(heads=2, queries=40, keys=40))[1]
     with style.context():
         _, source = style.saved(picture.draw(), picture.name)
@@ -85,7 +76,7 @@ def test_cells_stay_sharp_in_the_page() -> None:
     assert source.count("image-rendering:crisp-edges;image-rendering:pixelated") >= 2
 
 
-def test_variants_come_in_the_order_of_the_study_with_words_for_who_cannot_see() -> None:
+def test_variants_come_in_the_order_of_the_study_with_words_for_who_cannot_see():
     legend, found = section(layer(LAST), layer(), layer(path="stack.blocks.1.mixer"))
     assert [picture.title for picture in found] == [BASELINE, LAST]
     assert [picture.name for picture in found] == ["attention-1", "attention-2"]
@@ -95,13 +86,13 @@ def test_variants_come_in_the_order_of_the_study_with_words_for_who_cannot_see()
     assert list(Attention().blocks(Material(STUDY, pd.DataFrame(), pd.DataFrame()))) == []
 
 
-def test_a_page_shows_so_many_variants_and_says_where_the_rest_is() -> None:
+def test_a_page_shows_so_many_variants_and_says_where_the_rest_is():
     legend, found = section(*(layer(f"v{i}") for i in range(MAX_FIGURES + 2)))
     assert len(found) == MAX_FIGURES
     assert legend.endswith("2 more variants in attention.npz.")
 
 
-def test_padding_is_cut_away() -> None:
+def test_padding_is_cut_away():
     whole = layer(queries=6, keys=4)
     weights = whole.weights.copy()
     weights[0, :, 4:] = np.nan
@@ -110,7 +101,7 @@ def test_padding_is_cut_away() -> None:
     np.testing.assert_array_equal(panels(drawn(picture)), weights[0, :, :4, :3])
 
 
-def test_the_figures_of_a_report_share_their_scale() -> None:
+def test_the_figures_of_a_report_share_their_scale():
     light = replace(layer(LAST), weights=layer(LAST).weights / 2)
     figures = [drawn(picture) for picture in section(layer(), light)[1]]
     assert len({ax.images[0].get_clim() for figure in figures for ax in figure.axes if ax.images}) == 1
@@ -128,5 +119,5 @@ def test_the_figures_of_a_report_share_their_scale() -> None:
         ("something", "something"),
     ],
 )
-def test_layers_are_counted_from_one(path: str, name: str) -> None:
+def test_layers_are_counted_from_one(path, name):
     assert layer_name(path) == name

@@ -1,13 +1,9 @@
 """The page in a real browser."""
 
-from __future__ import annotations
-
 import io
 import itertools
 import re
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -42,7 +38,7 @@ HEADINGS = """
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(tmp_path_factory):
     assert CHROMIUM
     opened = Browser(CHROMIUM, tmp_path_factory.mktemp("profile"))
     yield opened
@@ -50,14 +46,12 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def report(folder: Path) -> Path:
+def report(folder):
     return folder / "report.html"
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_nothing_is_complained_of_and_nothing_is_requested(
-    browser: Browser, report: Path, width: int
-) -> None:
+def test_nothing_is_complained_of_and_nothing_is_requested(browser, report, width):
     browser.open(report, width=width)
     browser.screenshot()
     complaints = ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")
@@ -71,7 +65,7 @@ def test_nothing_is_complained_of_and_nothing_is_requested(
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_every_figure_is_in_view_once(browser: Browser, report: Path, width: int) -> None:
+def test_every_figure_is_in_view_once(browser, report, width):
     browser.open(report, width=width)
     browser.evaluate(UNFOLD)
     shown = browser.evaluate(BOXES)
@@ -87,14 +81,14 @@ def test_every_figure_is_in_view_once(browser: Browser, report: Path, width: int
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_the_page_never_scrolls_sideways(browser: Browser, report: Path, width: int) -> None:
+def test_the_page_never_scrolls_sideways(browser, report, width):
     browser.open(report, width=width)
     browser.evaluate(UNFOLD)
     assert browser.evaluate("document.documentElement.scrollWidth") == width
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-def test_light_and_dark(browser: Browser, report: Path, width: int) -> None:
+def test_light_and_dark(browser, report, width):
     pictures = {}
     for theme in ("light", "dark"):
         browser.open(report, width=width, theme=theme)
@@ -111,7 +105,7 @@ def test_light_and_dark(browser: Browser, report: Path, width: int) -> None:
     assert (np.abs(dark.astype(int) - np.median(dark)) > 60).mean() > 0.01
 
 
-def test_keyboard_and_landmarks(browser: Browser, report: Path) -> None:
+def test_keyboard_and_landmarks(browser, report):
     browser.open(report, width=1400)
     browser.press("Tab")
     assert browser.evaluate("document.activeElement.textContent") == "Skip to the findings"
@@ -128,7 +122,7 @@ def test_keyboard_and_landmarks(browser: Browser, report: Path) -> None:
     assert browser.evaluate(wide)
 
 
-def test_nothing_is_clipped_on_paper(browser: Browser, report: Path) -> None:
+def test_nothing_is_clipped_on_paper(browser, report):
     browser.open(report, width=1400, theme="dark")
     pdf = browser.pdf()
     assert pdf.startswith(b"%PDF")
@@ -153,9 +147,7 @@ def test_nothing_is_clipped_on_paper(browser: Browser, report: Path) -> None:
     assert browser.evaluate("document.documentElement.scrollWidth") <= width
 
 
-def test_a_busy_reader_sees_the_answer_the_figure_the_verdicts_and_the_claims(
-    browser: Browser, report: Path
-) -> None:
+def test_a_busy_reader_sees_the_answer_the_figure_the_verdicts_and_the_claims(browser, report):
     browser.open(report, width=1400)
     tops = browser.evaluate(
         "[...document.querySelectorAll('h2')].map(h => [h.id, h.getBoundingClientRect().top])"
@@ -169,7 +161,7 @@ def test_a_busy_reader_sees_the_answer_the_figure_the_verdicts_and_the_claims(
     assert browser.evaluate("document.getElementById('forest').getBoundingClientRect().left") < 40
 
 
-def test_a_link_unfolds_the_section_that_it_leads_to(browser: Browser, report: Path) -> None:
+def test_a_link_unfolds_the_section_that_it_leads_to(browser, report):
     browser.open(report, width=1400)
     seeds = "document.getElementById('seeds').closest('details').open"
     assert not browser.evaluate(seeds)
@@ -186,7 +178,7 @@ def test_a_link_unfolds_the_section_that_it_leads_to(browser: Browser, report: P
     browser.wait_for("document.getElementById('cost').closest('details').open")
 
 
-def test_without_scripts_links_lead_to_what_unfolds(browser: Browser, report: Path) -> None:
+def test_without_scripts_links_lead_to_what_unfolds(browser, report):
     browser.call("Emulation.setScriptExecutionDisabled", value=True)
     try:
         browser.open(report, width=1400)
@@ -197,19 +189,19 @@ def test_without_scripts_links_lead_to_what_unfolds(browser: Browser, report: Pa
         browser.call("Emulation.setScriptExecutionDisabled", value=False)
 
 
-def test_tables_are_sorted_by_value_with_the_mouse_and_the_keyboard(browser: Browser, report: Path) -> None:
+def test_tables_are_sorted_by_value_with_the_mouse_and_the_keyboard(browser, report):
     browser.open(report, width=1400)
     table, column = "section[aria-labelledby=verdicts] table", COLUMN
 
-    def cells(index: int) -> list[str]:
+    def cells(index):
         return browser.evaluate(column.format(table=table, column=index))
 
-    def order(index: int) -> str | None:
+    def order(index):
         return browser.evaluate(
             f"document.querySelectorAll('{table} thead th')[{index}].getAttribute('aria-sort')"
         )
 
-    def value(cell: str) -> float:
+    def value(cell):
         return float(cell.split(" [")[0].replace("−", "-").strip("~ +"))
 
     before, differences = cells(0), cells(2)
@@ -230,7 +222,7 @@ def test_tables_are_sorted_by_value_with_the_mouse_and_the_keyboard(browser: Bro
     assert (order(0), cells(0)) == (None, before)
 
 
-def test_ratios_times_and_counts_are_sorted_by_what_they_stand_for(browser: Browser, report: Path) -> None:
+def test_ratios_times_and_counts_are_sorted_by_what_they_stand_for(browser, report):
     browser.open(report, width=1400)
     cells = [
         "×1.905 [1.898, 1.912]",

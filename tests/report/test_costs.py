@@ -1,15 +1,12 @@
-from __future__ import annotations
-
 import dataclasses
 
 import pytest
 
-from ablate.core.facts import Evidence, Facts
 from ablate.report.sections import runs as costs
 
 
-def test_tasks_have_rows_of_their_own_only_where_they_cost_differently(evidence: Evidence) -> None:
-    def of(flops: int) -> Facts:
+def test_tasks_have_rows_of_their_own_only_where_they_cost_differently(evidence):
+    def of(flops):
         sizes = {"parameters": {"recall": 8_500, "copy": 8_500}, "flops": {"recall": 250_000, "copy": flops}}
         variants = [dataclasses.replace(variant, **sizes) for variant in evidence.facts.variants[:3]]
         (task,) = evidence.facts.tasks
@@ -23,5 +20,5 @@ def test_tasks_have_rows_of_their_own_only_where_they_cost_differently(evidence:
 @pytest.mark.parametrize(
     ("value", "base", "shown"), [(None, 5, "–"), (5, None, "5"), (0, 160, "0 (−160)"), (7, 0, "7")]
 )
-def test_a_cost_against_the_baseline(value: int | None, base: int | None, shown: str) -> None:
+def test_a_cost_against_the_baseline(value, base, shown):
     assert costs.against(value, base) == shown

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 
 import numpy as np
@@ -14,7 +12,7 @@ from ablate.report.section import Material
 from ablate.report.sections import curves, differences, headline, runs
 
 
-def test_variants_stand_with_their_factor_and_placebos_last(evidence: Evidence) -> None:
+def test_variants_stand_with_their_factor_and_placebos_last(evidence):
     found = panels.entries(evidence.facts)
     assert [(e.group, e.label) for e in found[:3]] == [
         ("score", "additive scoring"),
@@ -26,7 +24,7 @@ def test_variants_stand_with_their_factor_and_placebos_last(evidence: Evidence) 
     assert len(found) == len(evidence.facts.variants) - 1
 
 
-def test_a_panel_never_has_more_than_eight_curves() -> None:
+def test_a_panel_never_has_more_than_eight_curves():
     levels = {"base": 0.0, **{f"level{i}": 0.0 for i in range(16)}}
     found = study(factors={"a.b": levels, "c": {"x": 0.0, "y": 0.0}}, named={}, claims=False, num_seeds=2)
     made = panels.panels(found.facts)
@@ -39,7 +37,7 @@ def test_a_panel_never_has_more_than_eight_curves() -> None:
     }
 
 
-def test_of_too_many_panels_the_first_are_shown() -> None:
+def test_of_too_many_panels_the_first_are_shown():
     factors = {f"f{i:02}": {"a": 0.0, "b": 0.0} for i in range(40)}
     found = study(factors=factors, named={}, claims=False, num_seeds=2, trouble=False)
     made = panels.panels(found.facts)
@@ -47,7 +45,7 @@ def test_of_too_many_panels_the_first_are_shown() -> None:
     assert panels.left_out(found.facts, made) == "Of 41 variants, the first 16 are shown."
 
 
-def test_the_forest_holds_the_numbers_of_the_comparisons(evidence: Evidence) -> None:
+def test_the_forest_holds_the_numbers_of_the_comparisons(evidence):
     comparisons = compare(evidence)
     data = differences.forest(evidence.facts, comparisons, "recall")
     assert list(data["variant"]) == [e.variant for e in panels.entries(evidence.facts)]
@@ -59,7 +57,7 @@ def test_the_forest_holds_the_numbers_of_the_comparisons(evidence: Evidence) -> 
     assert differences.forest(evidence.facts, comparisons, "no task").empty
 
 
-def test_seeds_pair_each_run_with_the_baseline_of_its_seed(evidence: Evidence) -> None:
+def test_seeds_pair_each_run_with_the_baseline_of_its_seed(evidence):
     data = curves.seeds(evidence, "recall")
     assert len(data) == 11 * 5
     value = evidence.trials.set_index(["variant", "seed"])["accuracy"]
@@ -73,7 +71,7 @@ def test_seeds_pair_each_run_with_the_baseline_of_its_seed(evidence: Evidence) -
     ]
 
 
-def test_a_planned_seed_that_has_not_run_is_missing(evidence: Evidence) -> None:
+def test_a_planned_seed_that_has_not_run_is_missing(evidence):
     trials = evidence.trials[
         ~((evidence.trials["variant"] == "model.norm=batch") & (evidence.trials["seed"] == 4))
     ]
@@ -88,7 +86,7 @@ def test_a_planned_seed_that_has_not_run_is_missing(evidence: Evidence) -> None:
     ]
 
 
-def test_curves_are_mean_and_extremes_over_completed_trials(evidence: Evidence) -> None:
+def test_curves_are_mean_and_extremes_over_completed_trials(evidence):
     data = curves.means(curves.curves(evidence, "recall", "validation_accuracy"))
     ids = evidence.trials.query("variant == 'training.lr=0.3' and status == 'completed'")["id"]
     assert len(ids) == 4
@@ -100,14 +98,14 @@ def test_curves_are_mean_and_extremes_over_completed_trials(evidence: Evidence) 
     )
 
 
-def test_a_broken_curve_ends_at_its_last_number(evidence: Evidence) -> None:
+def test_a_broken_curve_ends_at_its_last_number(evidence):
     found = curves.curves(evidence, "recall", "train_loss")
     broken = found[(found["variant"] == "training.lr=0.3") & (found["status"] != "completed")]
     assert set(broken["seed"]) == {1}
     assert (broken["step"].max(), broken["value"].max()) == (170, 4e6)
 
 
-def test_a_long_curve_is_averaged_over_windows() -> None:
+def test_a_long_curve_is_averaged_over_windows():
     steps = np.arange(1, 1001)
     points = pd.DataFrame({"id": "recall-00-0", "step": steps, "metric": "train_loss", "value": steps * 1.0})
     short = study(factors={"a": {"x": 0.0, "y": 0.0}}, named={}, claims=False, num_seeds=1, placebo=False)
@@ -117,11 +115,11 @@ def test_a_long_curve_is_averaged_over_windows() -> None:
     assert data["value"].iloc[0] == np.mean(np.arange(1, data["step"].iloc[0] + 1))
 
 
-def test_whether_the_baseline_learned(evidence: Evidence) -> None:
+def test_whether_the_baseline_learned(evidence):
     facts, trials, curves = evidence.facts, evidence.trials, evidence.curves
     empty = pd.DataFrame()
 
-    def looks(of: Evidence) -> tuple[str, bool]:
+    def looks(of):
         accent = headline.Headline().accent(Material(of, empty, empty))
         return accent, bool(list(headline.gaps(of)))
 

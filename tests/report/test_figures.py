@@ -1,12 +1,9 @@
-from __future__ import annotations
-
 import re
 import sys
 
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.collections import Collection
 from matplotlib.figure import Figure
 from synthetic import ACCURACY, study
 
@@ -24,16 +21,16 @@ NAMES = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-
 Drawn = dict[str, Figure]
 
 
-def material(evidence: Evidence) -> Material:
+def material(evidence):
     return Material(evidence, compare(evidence), judge_claims(evidence))
 
 
 @pytest.fixture(scope="module")
-def drawn(evidence: Evidence) -> Drawn:
+def drawn(evidence):
     return figures(material(evidence))
 
 
-def test_the_figures_of_a_report_as_objects(drawn: Drawn) -> None:
+def test_the_figures_of_a_report_as_objects(drawn):
     assert list(drawn) == NAMES
     for figure in drawn.values():
         assert figure.get_facecolor()[:3] == pytest.approx((1, 1, 1), abs=0.01)
@@ -41,11 +38,11 @@ def test_the_figures_of_a_report_as_objects(drawn: Drawn) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_is_written_outside_a_figure_or_over_other_words(drawn: Drawn, name: str) -> None:
+def test_nothing_is_written_outside_a_figure_or_over_other_words(drawn, name):
     figure = drawn[name]
     with style.context():
         figure.draw_without_rendering()
-    texts = [*figure.texts, *(t for ax in figure.axes for t in [*ax.texts, ax._left_title])]  # type: ignore[attr-defined]
+    texts = [*figure.texts, *(t for ax in figure.axes for t in [*ax.texts, ax._left_title])]
     for ax in figure.axes:
         low, high = sorted(ax.get_ylim())
         texts += [t for t in ax.get_yticklabels() if t.get_visible() and low <= t.get_position()[1] <= high]
@@ -63,7 +60,7 @@ def test_nothing_is_written_outside_a_figure_or_over_other_words(drawn: Drawn, n
                 assert width <= 1 or height <= 2.5, f"{words} over {others}"
 
 
-def test_the_forest_shows_zero_margin_and_every_difference(drawn: Drawn, evidence: Evidence) -> None:
+def test_the_forest_shows_zero_margin_and_every_difference(drawn, evidence):
     data = differences.forest(evidence.facts, compare(evidence), TASK)
     full, near = drawn["forest"].axes
     low, high = full.get_xlim()
@@ -76,13 +73,13 @@ def test_the_forest_shows_zero_margin_and_every_difference(drawn: Drawn, evidenc
     assert not data["value"].between(*near.get_xlim()).all(), "one difference dwarfs the rest: a closer look"
 
 
-def filled(points: Collection) -> str:
+def filled(points):
     """The colour of points that are filled; empty for others."""
-    colours = points.get_facecolors() if len(points.get_offsets()) else []  # type: ignore[attr-defined]
+    colours = points.get_facecolors() if len(points.get_offsets()) else []
     return matplotlib.colors.to_hex(colours[0]) if len(colours) else ""
 
 
-def test_a_single_seed_is_in_view_without_an_interval() -> None:
+def test_a_single_seed_is_in_view_without_an_interval():
     alone = study(factors={"a": {"x": 0.0, "y": -0.3}}, named={}, claims=False, num_seeds=1, trouble=False)
     data = differences.forest(alone.facts, compare(alone), TASK)
     assert data["low"].isna().all()
@@ -90,7 +87,7 @@ def test_a_single_seed_is_in_view_without_an_interval() -> None:
     assert data["value"].between(*full.get_xlim()).all()
 
 
-def test_no_axis_goes_beyond_what_a_metric_can_be() -> None:
+def test_no_axis_goes_beyond_what_a_metric_can_be():
     perfect = study(factors={"a": {"x": 0.5, "y": 0.5}}, named={}, claims=False, num_seeds=2, trouble=False)
     perfect = Evidence(perfect.facts, perfect.trials.assign(accuracy=1.0), perfect.curves)
     found = figures(material(perfect))
@@ -105,20 +102,18 @@ def test_no_axis_goes_beyond_what_a_metric_can_be() -> None:
     assert marks.padded(0.0, 2.0, known=ACCURACY)[1] > 2, "what is there is shown"
 
 
-def test_every_seed_is_a_point_and_every_pair_a_line(drawn: Drawn, evidence: Evidence) -> None:
+def test_every_seed_is_a_point_and_every_pair_a_line(drawn, evidence):
     data = curves.seeds(evidence, TASK)
     full = drawn["seeds"].axes[0]
     base, points, lines = full.collections
     assert len(points.get_offsets()) == data["value"].notna().sum()
     assert len(base.get_offsets()) == data["baseline"].notna().sum()
-    assert len(lines.get_segments()) == len(data)  # type: ignore[attr-defined]
+    assert len(lines.get_segments()) == len(data)
     lost = {t.get_text() for t in drawn["seeds"].axes[-1].texts}
     assert {"1 diverged", "1 failed"} <= lost
 
 
-def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(
-    drawn: Drawn, evidence: Evidence
-) -> None:
+def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(drawn, evidence):
     axes = {ax.get_legend().get_title().get_text(): ax for ax in drawn["train-loss"].axes}
     assert len(axes) == 8
     assert all(ax.get_ylim()[1] < 10 for ax in axes.values())
@@ -135,7 +130,7 @@ def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(
 
 
 @pytest.mark.slow
-def test_drawing_leaves_the_settings_of_the_caller_alone(evidence: Evidence) -> None:
+def test_drawing_leaves_the_settings_of_the_caller_alone(evidence):
     with matplotlib.rc_context({"font.size": 21.0}):
         before = dict(matplotlib.rcParams)
         figures(material(evidence))
@@ -144,7 +139,7 @@ def test_drawing_leaves_the_settings_of_the_caller_alone(evidence: Evidence) -> 
         assert not sys.modules["matplotlib.pyplot"].get_fignums()
 
 
-def test_svg_in_a_page_keeps_what_is_seen(drawn: Drawn) -> None:
+def test_svg_in_a_page_keeps_what_is_seen(drawn):
     with style.context():
         figure = style.new_figure(1.0)
         figure.subplots().plot([0, 1], [0, 1], "o-")
@@ -167,16 +162,14 @@ def test_svg_in_a_page_keeps_what_is_seen(drawn: Drawn) -> None:
         ([0.5, 1.0, 1.0], [0.5, 1.0, 1.0], (1.0, 1.0), None),
     ],
 )
-def test_a_closer_look_only_where_one_scale_hides_most_rows(
-    lows: list[float], highs: list[float], always: marks.Limits, view: marks.Limits | None
-) -> None:
+def test_a_closer_look_only_where_one_scale_hides_most_rows(lows, highs, always, view):
     found = marks.views(lows, highs, always)
     assert (found[1:] == [marks.padded(*view)]) if view else len(found) == 1
 
 
 @pytest.mark.parametrize("theme", [0, 1])
-def test_text_stands_out_from_its_paper(theme: int) -> None:
-    def luminance(name: str) -> float:
+def test_text_stands_out_from_its_paper(theme):
+    def luminance(name):
         code = palette.PALETTE[name][theme]
         parts = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]

@@ -1,10 +1,5 @@
 """The table of what was found of kept weights, and its files."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -21,7 +16,7 @@ from ablate.report.words import say
 FACTS = synthetic.study(num_seeds=2).facts
 
 
-def test_the_table_has_means_over_seeds_and_leaves_single_layers_out() -> None:
+def test_the_table_has_means_over_seeds_and_leaves_single_layers_out():
     names = ["id", "variant", "task", "seed", "slice", "metric", "value"]
     rows = [
         (f"{seed}", BASELINE, "recall", seed, of, m, v)
@@ -38,21 +33,19 @@ def test_the_table_has_means_over_seeds_and_leaves_single_layers_out() -> None:
     assert evaluation_table(pd.DataFrame(columns=list(COLUMNS)), FACTS) is None
 
 
-def test_what_was_left_out_is_said_without_a_table_too() -> None:
+def test_what_was_left_out_is_said_without_a_table_too():
     evidence, empty = synthetic.study(num_seeds=2), pd.DataFrame()
     blocks = list(KeptWeights().blocks(Material(evidence, empty, empty, {"evaluate": Evaluated(left_out=2)})))
     assert blocks == [Text(say("evaluate.gone", 2), aside=True)]
     assert list(KeptWeights().blocks(Material(evidence, empty, empty))) == []
 
 
-def found(
-    *rows: tuple[str, str, float], maps: Sequence[AttentionMap] = (), weights: str = "final"
-) -> Evaluated:
+def found(*rows, maps=(), weights="final"):
     every = [(trial, "v", "", 0, weights, of, "m", value) for trial, of, value in rows]
     return Evaluated(pd.DataFrame(every, columns=list(COLUMNS)), maps)
 
 
-def test_what_was_evaluated_comes_back_and_is_brought_up_to_date(tmp_path: Path) -> None:
+def test_what_was_evaluated_comes_back_and_is_brought_up_to_date(tmp_path):
     weights = np.full((1, 2, 3, 3), 1 / 3, np.float32)
     seen = AttentionMap("a", BASELINE, "recall", 0, "stack.blocks.0.mixer", weights, "final")
     folder = StudyFolder.at(tmp_path)

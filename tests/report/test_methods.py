@@ -1,7 +1,5 @@
 """The paragraph on statistical methods: the numbers of the study, and the papers that it rests on."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace
@@ -14,7 +12,6 @@ from test_golden import GOLDEN, MADE
 import ablate.report
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.core.facts import Evidence
 from ablate.core.metric import Sampling
 from ablate.features.export.paper import as_latex, as_markdown, methods
 from ablate.report.section import Material
@@ -25,12 +22,12 @@ WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
 TWO = {"baseline": BASE, "a": BASE + WOBBLE}
 
 
-def told(evidence: Evidence, **facts: object) -> str:
+def told(evidence, **facts):
     evidence = replace(evidence, facts=replace(evidence.facts, **facts))
     return methods(Material(evidence, compare(evidence), judge_claims(evidence)))
 
 
-def test_every_entry_of_the_bibliography_is_whole() -> None:
+def test_every_entry_of_the_bibliography_is_whole():
     text = (TEMPLATE.parents[1] / "templates" / "references.bib").read_text()
     entries = re.findall(r"@(article|inproceedings)\{([a-z0-9]+),\n(.*?)\n\}\n", text, re.DOTALL)
     assert len(entries) == text.count("@") == len({key for _, key, _ in entries})
@@ -58,7 +55,7 @@ OTHERS = {
 FACTS = {"best": {"at": "best_validation"}, "rate": {"rate": "lr 0.003"}}
 
 
-def test_it_says_what_it_said() -> None:
+def test_it_says_what_it_said():
     """Of every study that the golden reports are made of, and of some more."""
     made = {name: told(one()) for name, one in MADE.items()}
     made |= {name: told(evidence) for name, evidence in OTHERS.items()}
@@ -70,7 +67,7 @@ def test_it_says_what_it_said() -> None:
     assert text == path.read_text(encoding="utf-8")
 
 
-def test_latex_and_markdown_take_names_literally_and_cite() -> None:
+def test_latex_and_markdown_take_names_literally_and_cite():
     tasks = {r"re_call & 5 %": {"loss_1": LOSS}}
     evidence = study({"baseline": [1.0, 1.1, 1.2], r"\x{y}": [1.0, 1.2, 1.1]}, metric="loss_1", tasks=tasks)
     said = told(evidence, environment={"machine": r"\input{x} #1 $~^", "versions": {"a_b": "1"}})
@@ -84,5 +81,5 @@ def test_latex_and_markdown_take_names_literally_and_cite() -> None:
     assert r"\#1" in as_markdown(said)
 
 
-def test_a_study_that_compared_nothing_has_no_methods() -> None:
+def test_a_study_that_compared_nothing_has_no_methods():
     assert told(study({"baseline": BASE})) == ""

@@ -1,12 +1,8 @@
-from __future__ import annotations
-
 import dataclasses
 import io
 import re
 from collections import Counter
-from collections.abc import Callable
 from html.parser import HTMLParser
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -14,7 +10,7 @@ from matplotlib.image import imread
 from rich.console import Console
 from synthetic import UGLY, study
 
-from ablate.core.facts import Evidence, TaskFacts
+from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
@@ -26,52 +22,51 @@ from ablate.route.publish import publish as publish_folder
 
 SMALL = {"model.norm": {"layer": 0.0, "batch": -0.03}}
 VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}
-Publish = Callable[..., Path]
 
 
 class Page(HTMLParser):
     """Elements, text and nesting of a page."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source):
         super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.elements = []
         self.text = self.script = ""
-        self.open: list[str] = []
+        self.open = []
         self.feed(source)
         assert not self.open
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if "script" in self.open:
             self.script += data
         elif "style" not in self.open:
             self.text += data
 
-    def all(self, tag: str) -> list[dict[str, str | None]]:
+    def all(self, tag):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
 @pytest.fixture(scope="module")
-def source(folder: Path) -> str:
+def source(folder):
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def page(source: str) -> Page:
+def page(source):
     return Page(source)
 
 
-def test_names_of_the_study_are_text(page: Page) -> None:
+def test_names_of_the_study_are_text(page):
     assert len(page.all("script")) == 1, "its own, in which nothing of a study stands"
     assert "alert" not in page.script
     assert not page.all("b")
@@ -79,7 +74,7 @@ def test_names_of_the_study_are_text(page: Page) -> None:
     assert 'is "<b>norm</b>" one of them?' in page.text
 
 
-def test_nothing_is_loaded(source: str, page: Page, folder: Path) -> None:
+def test_nothing_is_loaded(source, page, folder):
     assert not re.search(r"https?:|//[a-z]|@import|url\((?!#)", source)
     for tag, attributes in page.elements:
         assert not {"src", "onload", "onclick"} & set(attributes), tag
@@ -87,16 +82,16 @@ def test_nothing_is_loaded(source: str, page: Page, folder: Path) -> None:
         assert href.startswith("#") or (folder / href).is_file(), "its own places, and files beside it"
 
 
-def test_identifiers_are_unique_and_references_lead_somewhere(source: str, page: Page) -> None:
+def test_identifiers_are_unique_and_references_lead_somewhere(source, page):
     identifiers = Counter(attributes["id"] for _, attributes in page.elements if "id" in attributes)
     assert [name for name, n in identifiers.items() if n > 1] == []
-    referred = {a["href"][1:] for _, a in page.elements if (a.get("href") or "").startswith("#")}  # type: ignore[index]
+    referred = {a["href"][1:] for _, a in page.elements if (a.get("href") or "").startswith("#")}
     referred |= set(re.findall(r"url\(#([^)]*)\)", source))
     referred |= {str(a["aria-labelledby"]) for _, a in page.elements if "aria-labelledby" in a}
     assert referred <= set(identifiers)
 
 
-def test_figures_and_tables_are_described(page: Page) -> None:
+def test_figures_and_tables_are_described(page):
     figures = [a for a in page.all("div") if a.get("role") == "img"]
     assert len(figures) == 6
     assert all(len(a["aria-label"] or "") > 30 for a in figures)
@@ -107,7 +102,7 @@ def test_figures_and_tables_are_described(page: Page) -> None:
     assert {"name": "viewport", "content": "width=device-width, initial-scale=1"} in page.all("meta")
 
 
-def test_what_a_busy_reader_needs_is_open_and_the_rest_is_folded(source: str) -> None:
+def test_what_a_busy_reader_needs_is_open_and_the_rest_is_folded(source):
     folded = re.findall(r'<details>\n<summary><h2 id="([^"]*)"', source)
     opened = [name for name in re.findall(r'<h2 id="([^"]*)"', source) if name not in folded]
     assert opened == ["headline", "forest", "verdicts", "claims"]
@@ -117,13 +112,13 @@ def test_what_a_busy_reader_needs_is_open_and_the_rest_is_folded(source: str) ->
     assert all('class="inside"' in summary for summary in summaries), "the title says what is inside"
 
 
-def test_tables_link_their_files_and_names_have_their_paths(page: Page, source: str) -> None:
+def test_tables_link_their_files_and_names_have_their_paths(page, source):
     files = {a["href"] for a in page.all("a") if "download" in a}
     assert {"comparisons.csv", "claims.csv", "trials.parquet"} <= files
     assert '<th scope="row" title="model.position=none">no positions</th>' in source
 
 
-def test_a_reason_names_variants_for_readers(publish: Publish) -> None:
+def test_a_reason_names_variants_for_readers(publish):
     evidence = study(factors=SMALL | {"a.lr": {"1": 0.0, "0.02": 0.0}}, named={}, claims=False, num_seeds=2)
     folder = publish(with_status(evidence, "failed", of="a.lr=0.02"))
     source = (folder / "report.html").read_text()
@@ -133,7 +128,7 @@ def test_a_reason_names_variants_for_readers(publish: Publish) -> None:
     assert "0.<wbr>" not in source, "no line breaks inside a number"
 
 
-def test_notes_are_running_text(publish: Publish) -> None:
+def test_notes_are_running_text(publish):
     evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2)
     notes = "one\nline\n\n- an item\n  of two lines\n- <b>another</b>\n"
     folder = publish(
@@ -145,7 +140,7 @@ def test_notes_are_running_text(publish: Publish) -> None:
     assert "- an item of two lines\n- &lt;b&gt;another&lt;/b&gt;\n" in (folder / "report.md").read_text()
 
 
-def test_the_markdown_says_the_same(folder: Path) -> None:
+def test_the_markdown_says_the_same(folder):
     text = (folder / "report.md").read_text(encoding="utf-8")
     assert "<" not in text
     assert "&lt;script&gt;" in text
@@ -156,7 +151,7 @@ def test_the_markdown_says_the_same(folder: Path) -> None:
     assert sorted(pictures) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").glob("*.png"))
 
 
-def test_figures_are_files_of_one_width(folder: Path) -> None:
+def test_figures_are_files_of_one_width(folder):
     names = ("forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss")
     files = {path.name for path in (folder / "figures").iterdir()}
     assert files == {f"{name}.{kind}" for name in names for kind in ("png", "svg")}
@@ -168,14 +163,14 @@ def test_figures_are_files_of_one_width(folder: Path) -> None:
         assert drawing.get("width") == f"{style.WIDTH * 72:g}pt"
 
 
-def test_the_same_evidence_gives_the_same_bytes(publish: Publish) -> None:
+def test_the_same_evidence_gives_the_same_bytes(publish):
     evidence = study(factors=SMALL, named={}, claims=False, num_seeds=3)
     first, second = publish(evidence, "a"), publish(evidence, "b")
     for path in sorted(p for p in first.rglob("*") if p.is_file()):
         assert path.read_bytes() == (second / path.relative_to(first)).read_bytes(), path.name
 
 
-def test_pictures_of_an_earlier_report_go(publish: Publish) -> None:
+def test_pictures_of_an_earlier_report_go(publish):
     evidence = study(factors=SMALL, named={}, claims=False, num_seeds=3, placebo=False)
     folder = publish(evidence)
     without = Evidence(evidence.facts, evidence.trials, evidence.curves.iloc[:0])
@@ -186,13 +181,13 @@ def test_pictures_of_an_earlier_report_go(publish: Publish) -> None:
     assert names == {*kept, "notes.txt"}
 
 
-def test_a_study_without_trials(publish: Publish) -> None:
+def test_a_study_without_trials(publish):
     evidence = study(factors=SMALL, named={}, claims=False, num_seeds=2)
     folder = publish(Evidence(evidence.facts, evidence.trials.iloc[:0], evidence.curves.iloc[:0]))
     assert "No baseline run has an outcome" in (folder / "report.html").read_text()
 
 
-def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_terminal(publish: Publish) -> None:
+def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_terminal(publish):
     bad = "\x1b[31mred\x1b[2J\x07\u202eesrever\u2066\u200b\ufeff\x85"
     kept = "e\u0301 שלום\u200f 👩\u200d👧"
     found = study(factors=SMALL, named={bad: -0.1}, claims=False, num_seeds=3)
@@ -214,7 +209,7 @@ def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_termina
         assert r"\u202eesrever" in written[name].replace("\\\\", "\\")
 
 
-def with_status(evidence: Evidence, status: str, of: str = "") -> Evidence:
+def with_status(evidence, status, of=""):
     """All trials of one variant, or of every one, end with this status, and have no numbers."""
     trials = evidence.trials.copy()
     rows = trials["variant"].eq(of) if of else trials["seed"].ge(0)
@@ -223,8 +218,8 @@ def with_status(evidence: Evidence, status: str, of: str = "") -> Evidence:
     return Evidence(evidence.facts, trials, evidence.curves)
 
 
-def without_floors(evidence: Evidence) -> Evidence:
-    def bare(task: TaskFacts) -> TaskFacts:
+def without_floors(evidence):
+    def bare(task):
         return dataclasses.replace(
             task, metrics={name: Metric(m.direction) for name, m in task.metrics.items()}
         )
@@ -234,7 +229,7 @@ def without_floors(evidence: Evidence) -> Evidence:
 
 
 @pytest.mark.parametrize("status", ["diverged", "failed", "pruned"])
-def test_a_study_without_any_result_has_a_report(publish: Publish, status: str) -> None:
+def test_a_study_without_any_result_has_a_report(publish, status):
     few = with_status(study(factors=SMALL, num_seeds=2, named={}), status)
     bare = without_floors(few)
     for name, evidence in {
@@ -247,7 +242,7 @@ def test_a_study_without_any_result_has_a_report(publish: Publish, status: str) 
 
 
 @pytest.mark.slow
-def test_one_seed_one_trial_or_numbers_that_are_not_finite_are_drawn(publish: Publish) -> None:
+def test_one_seed_one_trial_or_numbers_that_are_not_finite_are_drawn(publish):
     one = study(factors=SMALL, num_seeds=1)
     publish(one, "a")
     publish(Evidence(one.facts, one.trials.iloc[:1], one.curves), "b")
@@ -255,7 +250,7 @@ def test_one_seed_one_trial_or_numbers_that_are_not_finite_are_drawn(publish: Pu
     publish(Evidence(one.facts, one.trials, one.curves.assign(value=float("nan"))), "d")
 
 
-def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_path: Path) -> None:
+def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_path):
     """No axis of matplotlib's reaches so far."""
     evidence = study(factors=SMALL, num_seeds=1, named={}, placebo=False)
     far = Evidence(evidence.facts, evidence.trials.assign(accuracy=1e308), evidence.curves)
@@ -274,10 +269,8 @@ def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_p
     assert (folder.path / "figures/forest.svg").exists()
 
 
-def test_a_section_that_fails_is_a_line_of_the_page_and_a_warning(
-    tmp_path: Path, evidence: Evidence, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*given: object) -> None:
+def test_a_section_that_fails_is_a_line_of_the_page_and_a_warning(tmp_path, evidence, monkeypatch):
+    def fail(*given):
         raise ValueError("broken <b>")
 
     monkeypatch.setattr(Incidents, "blocks", fail)
@@ -313,5 +306,5 @@ LONG = "a line that goes on to the edge of the file,"
         ),
     ],
 )
-def test_running_text_has_paragraphs_and_lists(text: str, blocks: list[Text | Items]) -> None:
+def test_running_text_has_paragraphs_and_lists(text, blocks):
     assert prose(text) == blocks

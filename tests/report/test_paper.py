@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 import string
 from dataclasses import replace
@@ -16,22 +14,21 @@ from tex import rows
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
-from ablate.core.facts import Evidence
 from ablate.features.export.paper import for_paper, latex, tabular
 from ablate.report.draw import style
-from ablate.report.section import Material, Picture, pictures, shown
+from ablate.report.section import Material, pictures, shown
 from ablate.report.verdicts import names_of, verdict_tables
 from ablate.report.words import Column, Table
 
 WIDTH = 3.25
 
 
-def material(evidence: Evidence) -> Material:
+def material(evidence):
     return Material(evidence, compare(evidence), judge_claims(evidence))
 
 
 @pytest.fixture(scope="module")
-def evidence() -> Evidence:
+def evidence():
     """Six variants with a diverged run, a failed run, a placebo and an ugly name."""
     return study(
         factors={path: FACTORS[path] for path in ("model.mixer.score", "model.position", "training.lr")}
@@ -39,33 +36,33 @@ def evidence() -> Evidence:
 
 
 @pytest.fixture(scope="module")
-def whole(evidence: Evidence) -> Material:
+def whole(evidence):
     return material(evidence)
 
 
 @pytest.fixture(scope="module")
-def made(whole: Material) -> dict[str, str | bytes]:
+def made(whole):
     return for_paper(whole, WIDTH, [], pytest.fail)
 
 
 @pytest.fixture
-def drawn(whole: Material, request: pytest.FixtureRequest) -> Picture:
+def drawn(whole, request):
     return next(p for p in pictures(shown(whole)) if p.name == request.param)
 
 
-def content(made: dict[str, str | bytes], name: str) -> str:
+def content(made, name):
     found = made[name]
     return found if isinstance(found, str) else found.decode("latin-1")
 
 
-def test_tables_and_every_figure_of_the_report(made: dict[str, str | bytes]) -> None:
+def test_tables_and_every_figure_of_the_report(made):
     figures = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss"]
     ends = [f"{name}.{end}" for name in figures for end in ("pdf", "svg", "tex")]
     texts = ["comparisons.tex", "claims.tex", "methods.tex", "methods.md", "references.bib"]
     assert sorted(made) == sorted([*texts, *ends])
 
 
-def test_tables_are_those_of_the_page(made: dict[str, str | bytes], whole: Material) -> None:
+def test_tables_are_those_of_the_page(made, whole):
     (table,) = verdict_tables(whole.comparisons, names_of(whole.facts))
     head, *found = rows(content(made, "comparisons.tex"))
     shown = [column for column in table.columns if not column.below]
@@ -78,7 +75,7 @@ def test_tables_are_those_of_the_page(made: dict[str, str | bytes], whole: Mater
     assert claims[0][0].strip() == "learned positions beats no positions on accuracy"
 
 
-def test_each_task_has_a_table_and_a_study_without_comparisons_none() -> None:
+def test_each_task_has_a_table_and_a_study_without_comparisons_none():
     factors = {"model.norm": {"layer": 0.0, "batch": -0.2}}
     two = material(
         study(factors=factors, tasks=("recall", "re_verse"), named={}, claims=False, trouble=False)
@@ -91,7 +88,7 @@ def test_each_task_has_a_table_and_a_study_without_comparisons_none() -> None:
         for_paper(alone, WIDTH, ["comparisons"], pytest.fail)
 
 
-def test_figures_are_as_wide_as_asked_with_their_fonts_inside(made: dict[str, str | bytes]) -> None:
+def test_figures_are_as_wide_as_asked_with_their_fonts_inside(made):
     for name in (Path(name).stem for name in made if name.endswith(".pdf")):
         pdf, svg = (content(made, f"{name}.{end}") for end in ("pdf", "svg"))
         box = re.search(r"/MediaBox \[([\d. ]+)\]", pdf)
@@ -105,7 +102,7 @@ def test_figures_are_as_wide_as_asked_with_their_fonts_inside(made: dict[str, st
         assert "<dc:date>" not in svg
 
 
-def test_the_same_results_give_the_same_bytes(made: dict[str, str | bytes], whole: Material) -> None:
+def test_the_same_results_give_the_same_bytes(made, whole):
     with matplotlib.rc_context({"font.size": 21.0, "pdf.fonttype": 3}):
         again = for_paper(whole, WIDTH, ["forest", "comparisons"], pytest.fail)
     assert again == {name: made[name] for name in again}
@@ -113,7 +110,7 @@ def test_the_same_results_give_the_same_bytes(made: dict[str, str | bytes], whol
 
 
 @pytest.mark.parametrize("drawn", ["forest", "over-steps"], indirect=True)
-def test_words_that_can_be_read_inside_a_column(drawn: Picture) -> None:
+def test_words_that_can_be_read_inside_a_column(drawn):
     with style.context(style.PAPER | {"figure.figsize": (WIDTH, WIDTH)}):
         figure = drawn.draw()
         style.for_paper(figure, drawn.name)
@@ -130,10 +127,8 @@ def test_words_that_can_be_read_inside_a_column(drawn: Picture) -> None:
             assert not words.get_text() or box.x1 <= figure.bbox.width + 1, words
 
 
-def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(
-    whole: Material,
-) -> None:
-    said: list[str] = []
+def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(whole):
+    said = []
     broken = whole.comparisons.assign(verdict="no such verdict")
     made = for_paper(replace(whole, comparisons=broken), WIDTH, ["forest", "comparisons"], said.append)
     assert list(made) == ["comparisons.tex"]
@@ -143,7 +138,7 @@ def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(
 @pytest.mark.parametrize(
     ("wrong", "hint"), [("forrest", "Did you mean 'forest'?"), ("x", "allowed: comparisons, ")]
 )
-def test_a_name_that_is_none_is_refused(whole: Material, wrong: str, hint: str) -> None:
+def test_a_name_that_is_none_is_refused(whole, wrong, hint):
     with pytest.raises(AblateError) as caught:
         for_paper(whole, WIDTH, [wrong], pytest.fail)
     assert f"--only: is no table or figure of {whole.facts.study}; given '{wrong}'" in str(caught.value)
@@ -161,7 +156,7 @@ def test_a_name_that_is_none_is_refused(whole: Material, wrong: str, hint: str) 
         ("tête\u202e\nx", r"tête\textbackslash{}u202e x"),
     ],
 )
-def test_a_name_is_literal_text(given: str, expected: str) -> None:
+def test_a_name_is_literal_text(given, expected):
     assert latex(given) == expected
 
 
@@ -169,8 +164,8 @@ NAMES = st.text(st.sampled_from(string.printable + "−±é–“\u202e"), max_s
 
 
 @given(st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=4))
-@settings(deadline=None, max_examples=30)
-def test_whatever_the_cells_hold_a_table_keeps_its_shape(cells: list[tuple[str, str]]) -> None:
+@settings(max_examples=30)
+def test_whatever_the_cells_hold_a_table_keeps_its_shape(cells):
     given = [dict(zip(("name", "value"), row, strict=True)) for row in cells]
     columns = [Column("name", "Name"), Column("value", "p", True)]
     found = rows(tabular(Table(columns, given, cells[0][0]), "tab:x"))

@@ -1,11 +1,8 @@
 """A study that was timed in its files, terminal, JSON and MLflow; and the page of one that was never trained."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -16,7 +13,6 @@ from rich.console import Console
 from timings import AT_OWN
 
 from ablate.commands._results import load
-from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import scaling, speeds
 from ablate.records.folder import StudyFolder
 from ablate.report.terminal import print_verdicts
@@ -26,16 +22,16 @@ from ablate.route.publish import publish
 
 
 @pytest.fixture(scope="module")
-def evidence() -> Evidence:
+def evidence():
     return timings.study()
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> StudyFolder:
+def folder(tmp_path):
     return StudyFolder(tmp_path, "x")
 
 
-def test_a_study_that_was_only_timed_has_a_clean_page(folder: StudyFolder, evidence: Evidence) -> None:
+def test_a_study_that_was_only_timed_has_a_clean_page(folder, evidence):
     only = replace(evidence, trials=evidence.trials[:0], curves=evidence.curves[:0])
     folder.save_evidence(only)
     publish(folder, pytest.fail)
@@ -49,14 +45,12 @@ def test_a_study_that_was_only_timed_has_a_clean_page(folder: StudyFolder, evide
     assert {"speed.csv", "scaling.csv"} <= {path.name for path in folder.artifacts()}
     console = Console(file=io.StringIO(), width=80)
     print_verdicts(folder, console)
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    shown = console.file.getvalue()
     assert max(map(len, shown.splitlines())) <= 80
     assert "×1.900" in shown
 
 
-def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others_wait(
-    folder: StudyFolder, evidence: Evidence
-) -> None:
+def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others_wait(folder, evidence):
     about = [claim("beats", "baseline", "slow", metric="step_seconds"), claim("beats", "slow", "baseline")]
     facts = replace(evidence.facts, claims=about)
     only = replace(evidence, facts=facts, trials=evidence.trials[:0], curves=evidence.curves[:0])
@@ -75,8 +69,8 @@ def test_of_a_study_that_was_only_timed_claims_about_speed_are_judged_and_others
 
 
 def test_a_trained_study_shows_speed_beside_accuracy_and_drops_its_files_when_it_is_no_longer_timed(
-    folder: StudyFolder, evidence: Evidence
-) -> None:
+    folder, evidence
+):
     few = with_speed(evidence, pd.concat(AT_OWN))
     folder.save_evidence(few)
     assert len(published_material(folder).table("speed")) == len(speeds(few))

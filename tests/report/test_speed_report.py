@@ -1,9 +1,5 @@
 """Speed in words, tables and figures."""
 
-from __future__ import annotations
-
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from made_speed import speed_frame, timed
@@ -15,19 +11,19 @@ from ablate.features.export.paper import for_paper as export
 from ablate.features.speed import tables as timing
 from ablate.features.speed.sections.speed import Scaling, Speed, by_size, ratios
 from ablate.report.draw import style
-from ablate.report.section import Material, Picture, Table, unfolded
+from ablate.report.section import Picture, Table, unfolded
 from ablate.report.sections import differences as cost
 from ablate.report.verdicts import names_of
 from ablate.report.words import rows_of
 
 
 @pytest.fixture(scope="module")
-def made() -> Material:
+def made():
     return material(study())
 
 
-def tables(blocks: Iterator[object]) -> list[Table]:
-    return [block for block in unfolded(blocks) if isinstance(block, Table)]  # type: ignore[arg-type]
+def tables(blocks):
+    return [block for block in unfolded(blocks) if isinstance(block, Table)]
 
 
 @pytest.mark.parametrize(
@@ -44,18 +40,18 @@ def tables(blocks: Iterator[object]) -> list[Table]:
         (0.0, "0 ns"),
     ],
 )
-def test_short_times_have_three_digits(time: float, said: str) -> None:
+def test_short_times_have_three_digits(time, said):
     assert wording.seconds(time) == said
 
 
-def test_what_lies_beyond_noise_and_two_percent(made: Material) -> None:
+def test_what_lies_beyond_noise_and_two_percent(made):
     own = [row for row in rows_of(made.table("speed")) if row["own"] and row["metric"] == timing.STEP]
     assert [row["variant"] for row in own if timing.beyond(row)] == ["slow", LONG]
     assert not timing.beyond(own[1] | {"slack": 2.0})
     assert not timing.beyond(own[1] | {"slack": float("nan")})
 
 
-def test_each_task_has_its_own_sentence_table_and_figure() -> None:
+def test_each_task_has_its_own_sentence_table_and_figure():
     tasks = {name: {"accuracy": Metric("max")} for name in ("recall", "copy")}
     of = material(timed(*(speed_frame(logs(), task=name) for name in tasks), tasks=tasks))
     assert [said.split(":")[0] for said in Speed().answers(of)] == ["recall", "copy"]
@@ -65,7 +61,7 @@ def test_each_task_has_its_own_sentence_table_and_figure() -> None:
     assert names == ["speed-ratios-1-recall", "speed-ratios-2-copy"]
 
 
-def test_the_figure_has_every_ratio_and_no_filled_mark_but_the_baseline(made: Material) -> None:
+def test_the_figure_has_every_ratio_and_no_filled_mark_but_the_baseline(made):
     own = [row for row in rows_of(made.table("speed")) if row["own"] and row["metric"] == timing.STEP]
     data = ratios(names_of(made.facts), own)
     assert list(data["verdict"]) == ["baseline", *["exploratory"] * 3]
@@ -83,7 +79,7 @@ def test_the_figure_has_every_ratio_and_no_filled_mark_but_the_baseline(made: Ma
     ]
 
 
-def test_the_slopes_and_the_lines_of_the_figure(made: Material) -> None:
+def test_the_slopes_and_the_lines_of_the_figure(made):
     blocks = list(Scaling().blocks(made))
     picture = next(block for block in blocks if isinstance(block, Picture))
     data, left = by_size(made.table("speed"), "recall")
@@ -100,7 +96,7 @@ def test_the_slopes_and_the_lines_of_the_figure(made: Material) -> None:
     assert float(slopes[LONG].split()[0]) > float(slopes["baseline"].split()[0])
 
 
-def test_of_many_variants_the_figure_has_those_furthest_away() -> None:
+def test_of_many_variants_the_figure_has_those_furthest_away():
     many = {"baseline": LOGS["baseline"]} | {f"v{i}": LOGS["slow"] + 0.1 * i for i in range(12)}
     frames = [speed_frame(many, size=size, own=False) for size in SIZES]
     of = material(timed(*frames))
@@ -109,7 +105,7 @@ def test_of_many_variants_the_figure_has_those_furthest_away() -> None:
     assert list(dict.fromkeys(data["variant"])) == ["baseline", *(f"v{i}" for i in range(5, 12))]
 
 
-def test_accuracy_against_time_and_memory() -> None:
+def test_accuracy_against_time_and_memory():
     values = {"baseline": [0.9, 0.92], "slow": [0.95, 0.96], "same": [0.8, 0.82], LONG: [0.7, 0.72]}
     of = material(timed(*AT_OWN, values=values))
     data = cost.tradeoff(of.evidence, "recall", of.tables)
@@ -129,7 +125,7 @@ def test_accuracy_against_time_and_memory() -> None:
     assert drawn.axes[1].get_xticklabels()[0].get_text().endswith("MB")
 
 
-def test_what_is_exported_has_names_of_its_own(made: Material) -> None:
+def test_what_is_exported_has_names_of_its_own(made):
     found = export(made, 3.25, ["speed", "speed-ratios"], pytest.fail)
     assert list(found) == ["speed.tex", *(f"speed-ratios.{end}" for end in ("pdf", "svg", "tex"))]
     assert "tabular" in str(found["speed.tex"])

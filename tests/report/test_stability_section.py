@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import dataclasses
 import math
 
@@ -9,7 +7,6 @@ from made_evidence import study
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.stability import stability
-from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
 from ablate.features.stress.sections.rates import Rates
 from ablate.report.draw import style
@@ -25,13 +22,13 @@ STEEP = np.where(np.arange(5) >= 3, math.inf, 0.5 + 0.02 * rng.normal(size=(N, 5
 GRIDS = {name: 0.5 + 0.02 * rng.normal(size=(N, 5)) for name in VALUES} | {"a": STEEP}
 
 
-def material(evidence: Evidence) -> Material:
+def material(evidence):
     return Material(
         evidence, compare(evidence), judge_claims(evidence), tables={"stability": stability(evidence)}
     )
 
 
-def test_runs_that_diverged_are_counted_on_each_task() -> None:
+def test_runs_that_diverged_are_counted_on_each_task():
     """Once for the baseline of several pairs, though looks gave some of them fewer seeds."""
     tasks = {task: {"accuracy": Metric("max", floor=0.1)} for task in ("t1", "t2")}
     evidence = study(VALUES, tasks=tasks, statuses={("baseline", 0): "diverged"})
@@ -41,7 +38,7 @@ def test_runs_that_diverged_are_counted_on_each_task() -> None:
     assert found == [say("stability.diverged", lost)]
 
 
-def test_the_figure_shows_where_runs_diverged() -> None:
+def test_the_figure_shows_where_runs_diverged():
     made = material(study(VALUES, stress=GRIDS, rates=RATES))
     (curves,) = (block for block in Rates().blocks(made) if isinstance(block, Picture))
     with style.context():

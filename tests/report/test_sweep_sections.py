@@ -1,9 +1,6 @@
 """The sections of a sweep: their tables, their figures, and the page that has them."""
 
-from __future__ import annotations
-
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,30 +12,27 @@ from made_searches import after_search
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
-from ablate.core.facts import Evidence
 from ablate.core.metric import undominated
 from ablate.features.search.sections.sweep import FIGURES, best_table, winner_table
-from ablate.features.search.table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, sections
-from ablate.report.words import Table
 from ablate.route.publish import publish
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)
 
 
-def material(made: SearchTable, after: Evidence | None = None) -> Material:
+def material(made, after=None):
     after = after or searches.after(made)
     return Material(after_search(made, after), compare(after), pd.DataFrame())
 
 
-def column(table: Table | None, key: str) -> list[str]:
+def column(table, key):
     assert table is not None
     return [row[key] for row in table.rows]
 
 
-def drawn(made: SearchTable) -> dict[str, Picture]:
+def drawn(made):
     """The pictures of the sections of a sweep, by name."""
     of = material(made)
     mine = [section for section in sections() if section.name.startswith("sweep") and section.applies(of)]
@@ -50,14 +44,14 @@ def drawn(made: SearchTable) -> dict[str, Picture]:
     }
 
 
-def test_the_winners_curse_in_numbers() -> None:
+def test_the_winners_curse_in_numbers():
     made = searches.sweep(40)
     after = searches.after(made)
     table = winner_table(made, after)
     assert column(table, "variant") == ["winner", "baseline"]
     seen = float(made.trials.loc[made.trials["chosen"] == "winner", "accuracy"].iloc[0])
     mine = after.trials[after.trials["variant"] == "winner"]
-    row = table.rows[0]  # type: ignore[union-attr]
+    row = table.rows[0]
     assert float(row["tuning"].split(" ± ")[0]) == pytest.approx(seen, abs=1e-3)
     assert float(row["fresh"].split(" ± ")[0]) == pytest.approx(mine["validation_accuracy"].mean(), abs=1e-3)
     assert float(row["test"].split(" ± ")[0]) == pytest.approx(mine["accuracy"].mean(), abs=1e-3)
@@ -69,7 +63,7 @@ def test_the_winners_curse_in_numbers() -> None:
     assert (column(waiting, "fresh")[0], column(waiting, "change")[0]) == ("–", "–")
 
 
-def test_the_best_come_first_and_of_several_objectives_the_front() -> None:
+def test_the_best_come_first_and_of_several_objectives_the_front():
     made = searches.sweep(40)
     numbers = [int(cell.split(",")[0]) for cell in column(best_table(made), "number")]
     values = made.trials.set_index("number")["accuracy"][numbers]
@@ -85,14 +79,14 @@ def test_the_best_come_first_and_of_several_objectives_the_front() -> None:
 
 
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
-def test_the_front_of_two_is_what_none_beats(values: list[tuple[int, int]]) -> None:
+def test_the_front_of_two_is_what_none_beats(values):
     points = np.array(values, float)
     beaten = [any(a >= s and b >= c and (a, b) != (s, c) for a, b in values) for s, c in values]
     assert undominated(points).tolist() == [not flag for flag in beaten]
 
 
 @pytest.mark.parametrize("objectives", [(searches.ACCURACY,), TWO])
-def test_the_figures_are_optunas(objectives: tuple[searches.Objective, ...]) -> None:
+def test_the_figures_are_optunas(objectives):
     found = drawn(searches.sweep(24, objectives))
     front = set() if len(objectives) > 1 else {"sweep-front"}
     assert set(found) == {f"sweep-{end}" for end, _ in FIGURES.values()} - front
@@ -104,14 +98,14 @@ def test_the_figures_are_optunas(objectives: tuple[searches.Objective, ...]) -> 
             assert marked, name
 
 
-def test_few_settings_have_their_history_alone_and_none_have_nothing() -> None:
+def test_few_settings_have_their_history_alone_and_none_have_nothing():
     assert set(drawn(searches.sweep(4))) == {"sweep-history"}
     made = searches.sweep(6)
     made.trials["status"], made.trials["accuracy"], made.trials["chosen"] = "failed", np.nan, ""
     assert not drawn(made)
 
 
-def test_a_study_of_optuna_is_rebuilt_from_the_table() -> None:
+def test_a_study_of_optuna_is_rebuilt_from_the_table():
     made = searches.sweep(40, TWO)
     study = made.rebuilt("", "digits")
     states = {"completed": "COMPLETE", "pruned": "PRUNED", "invalid": "PRUNED", "failed": "FAIL"}
@@ -123,10 +117,10 @@ def test_a_study_of_optuna_is_rebuilt_from_the_table() -> None:
             assert trial.values == [row["accuracy"], row["parameters"]]
         has = {path for path in made.paths if not pd.isna(row[path])}
         assert trial.params == {path: row[path] for path in has}
-        assert trial.distributions["training.lr"].log  # type: ignore[attr-defined]
+        assert trial.distributions["training.lr"].log
 
 
-def published(folder: Path, made: SearchTable, **options: bool) -> Path:
+def published(folder, made, **options):
     study = StudyFolder.at(folder)
     study.save_evidence(after_search(made, searches.after(made, **options)))
     publish(study, pytest.fail)
@@ -134,7 +128,7 @@ def published(folder: Path, made: SearchTable, **options: bool) -> Path:
 
 
 @pytest.mark.slow
-def test_the_page_of_a_sweep_is_the_same_again(tmp_path: Path) -> None:
+def test_the_page_of_a_sweep_is_the_same_again(tmp_path):
     made = searches.sweep(24, TWO, winners=2)
     folder, again = (published(tmp_path / name, made, placebo=True) for name in "ab")
     page, text = ((folder / f"report.{end}").read_text(encoding="utf-8") for end in ("html", "md"))

@@ -1,18 +1,14 @@
-from __future__ import annotations
-
 import csv
 import html
 import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.analysis.compare import compare
-from ablate.core.facts import Evidence
 from ablate.report import page as markdown
 from ablate.report import words as tables
 from ablate.report.verdicts import names_of, verdict_tables
@@ -33,9 +29,7 @@ from ablate.report.words import Column, because
         ("", "", "", "–"),
     ],
 )
-def test_a_difference_has_the_digits_that_its_interval_supports(
-    diff: float | str, low: float | str, high: float | str, shown: str
-) -> None:
+def test_a_difference_has_the_digits_that_its_interval_supports(diff, low, high, shown):
     assert tables.difference(diff, low, high) == shown
 
 
@@ -50,7 +44,7 @@ def test_a_difference_has_the_digits_that_its_interval_supports(
         (math.nan, "–"),
     ],
 )
-def test_p_values(p: float, shown: str) -> None:
+def test_p_values(p, shown):
     assert tables.p_value(p) == shown
 
 
@@ -58,30 +52,28 @@ def test_p_values(p: float, shown: str) -> None:
     ("value", "shown"),
     [(0.01934, ".019"), (-1.52, "−1.5"), (123.0, "123"), (1.2e-9, "1.2e−09"), (0.0, "0"), (None, "–")],
 )
-def test_two_significant_digits(value: float | None, shown: str) -> None:
+def test_two_significant_digits(value, shown):
     assert tables.significant(value) == shown
 
 
-def test_counts() -> None:
+def test_counts():
     assert [tables.count(x) for x in (5, "5.0", 25_728, math.inf, math.nan)] == ["5", "5", "25,728", "∞", "–"]
 
 
-@settings(deadline=None)
 @given(st.text(), st.integers(6, 40))
-def test_names_fit_their_lines(name: str, width: int) -> None:
+def test_names_fit_their_lines(name, width):
     lines = tables.in_lines(name, width, 2).split("\n")
     assert len(lines) <= 2
     assert max(map(len, lines)) <= width
 
 
-def test_names_break_between_words_and_end_in_an_ellipsis() -> None:
+def test_names_break_between_words_and_end_in_an_ellipsis():
     assert tables.in_lines("residual dropout 0.25", 19, 2) == "residual dropout\n0.25"
     assert tables.in_lines("low_rank(rank=4)", 9, 1) == "low_rank…"
 
 
-@settings(deadline=None)
 @given(st.text())
-def test_markdown_leaves_no_character_that_means_something(value: str) -> None:
+def test_markdown_leaves_no_character_that_means_something(value):
     line = tables.text(value)
     escaped = markdown.markdown(line)
     assert not set("\\`*[]~#<>|&") & set(re.sub(r"\\[\\`*\[\]~#_]|&(lt|gt|amp|#124);", "", escaped))
@@ -98,11 +90,11 @@ def test_markdown_leaves_no_character_that_means_something(value: str) -> None:
         ("===", "\\==="),
     ],
 )
-def test_a_line_of_markdown_is_literal(value: str, shown: str) -> None:
+def test_a_line_of_markdown_is_literal(value, shown):
     assert markdown.markdown_line(value) == shown
 
 
-def test_frame_and_csv_give_the_same_tables(evidence: Evidence, folder: Path) -> None:
+def test_frame_and_csv_give_the_same_tables(evidence, folder):
     with (folder / "comparisons.csv").open(newline="") as file:
         read = list(csv.DictReader(file))
     names = names_of(evidence.facts)
@@ -110,7 +102,7 @@ def test_frame_and_csv_give_the_same_tables(evidence: Evidence, folder: Path) ->
     assert made[0] == made[1]
 
 
-def test_the_verdict_table_has_the_planned_comparisons_in_at_most_seven_columns(evidence: Evidence) -> None:
+def test_the_verdict_table_has_the_planned_comparisons_in_at_most_seven_columns(evidence):
     (table,) = verdict_tables(compare(evidence), names_of(evidence.facts))
     assert [row["title"] for row in table.rows] == [tables.text(v.name) for v in evidence.facts.variants[1:]]
     keys = ["variant", "verdict", "difference", "mean_variant", "mean_baseline", "mde", "reason"]
@@ -123,7 +115,7 @@ def test_the_verdict_table_has_the_planned_comparisons_in_at_most_seven_columns(
     assert reasons["model.norm=batch"] == ""
 
 
-def test_columns_say_what_is_shown_of_a_row() -> None:
+def test_columns_say_what_is_shown_of_a_row():
     columns = [
         Column("a", "A"),
         Column("b", "B", True, show=lambda row: tables.count(row["b"])),

@@ -1,11 +1,8 @@
-from __future__ import annotations
-
 import io
 import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -16,13 +13,13 @@ from ablate.report.terminal import print_table, print_verdicts
 from ablate.report.words import Column, Table
 
 
-def printed(folder: Path, width: int = 80) -> str:
+def printed(folder, width=80):
     buffer = io.StringIO()
     print_verdicts(StudyFolder.at(folder), Console(file=buffer, width=width))
     return buffer.getvalue()
 
 
-def test_every_verdict_and_claim_fits_eighty_columns(folder: Path) -> None:
+def test_every_verdict_and_claim_fits_eighty_columns(folder):
     text = printed(folder)
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "\x1b" not in text
@@ -33,7 +30,7 @@ def test_every_verdict_and_claim_fits_eighty_columns(folder: Path) -> None:
         assert piece in text
 
 
-def table(*names: str, note: str = "") -> str:
+def table(*names, note=""):
     columns = [Column("name", "Name"), Column("verdict", "Verdict"), Column("note", "Note", below=True)]
     rows = [{"name": name, "verdict": "better", "note": note} for name in names]
     buffer = io.StringIO()
@@ -41,7 +38,7 @@ def table(*names: str, note: str = "") -> str:
     return buffer.getvalue()
 
 
-def test_lines_end_between_words_and_a_reason_stands_below() -> None:
+def test_lines_end_between_words_and_a_reason_stands_below():
     long = "low-rank values (rank 8) + batch norm + 1 head"
     lines = [line.rstrip() for line in table("x", long, note="shown by\nthe seeds").splitlines()]
     assert max(map(len, lines)) <= 40
@@ -50,7 +47,7 @@ def test_lines_end_between_words_and_a_reason_stands_below() -> None:
     assert " ".join(lines[first:]).split()[-4:] == ["shown", "by", "the", "seeds"]
 
 
-def test_spare_columns_go_where_there_is_no_room() -> None:
+def test_spare_columns_go_where_there_is_no_room():
     columns = [Column("name", "Name"), Column("a", "A"), Column("b", "B" * 30, spare=True)]
     for width, shown in ((80, True), (30, False)):
         buffer = io.StringIO()
@@ -58,13 +55,13 @@ def test_spare_columns_go_where_there_is_no_room() -> None:
         assert ("B" * 30 in buffer.getvalue()) == shown
 
 
-def test_verdicts_have_colours_on_a_terminal(folder: Path) -> None:
+def test_verdicts_have_colours_on_a_terminal(folder):
     buffer = io.StringIO()
     print_verdicts(StudyFolder.at(folder), Console(file=buffer, force_terminal=True, color_system="standard"))
     assert re.search(r"\x1b\[31mworse", buffer.getvalue())
 
 
-def test_names_are_not_markup(folder: Path, tmp_path: Path) -> None:
+def test_names_are_not_markup(folder, tmp_path):
     shutil.copytree(folder, tmp_path / "x")
     path = tmp_path / "x" / "comparisons.csv"
     path.write_text(path.read_text().replace("model.norm=batch", "[bold]x[/bold]\x1b[31m"))
@@ -73,12 +70,12 @@ def test_names_are_not_markup(folder: Path, tmp_path: Path) -> None:
     assert "\x1b" not in text
 
 
-def test_a_folder_without_results_says_what_to_do(tmp_path: Path) -> None:
+def test_a_folder_without_results_says_what_to_do(tmp_path):
     with pytest.raises(AblateError, match=r"has no comparisons\.csv; run the study first"):
         print_verdicts(StudyFolder.at(tmp_path), Console(file=io.StringIO()))
 
 
-def test_no_heavy_library_is_imported(folder: Path) -> None:
+def test_no_heavy_library_is_imported(folder):
     code = (
         "import sys; from pathlib import Path; from rich.console import Console\n"
         "from ablate.records.folder import StudyFolder\n"

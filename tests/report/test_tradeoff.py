@@ -1,12 +1,10 @@
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
 from ablate.base import wording
-from ablate.core.facts import BASELINE, Evidence
+from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.sections import differences as cost
@@ -14,7 +12,7 @@ from ablate.report.sections import differences as cost
 KNOWN = Metric("max", 0.001, 0.1, 1.0, 0.95)
 
 
-def test_means_with_marginal_intervals_and_costs(evidence: Evidence) -> None:
+def test_means_with_marginal_intervals_and_costs(evidence):
     data = cost.tradeoff(evidence, "recall", {}).set_index("variant")
     assert data.index[0] == BASELINE
     assert "placebo" not in data.index
@@ -27,7 +25,7 @@ def test_means_with_marginal_intervals_and_costs(evidence: Evidence) -> None:
     assert cost.varying(data) == ["parameters"]
 
 
-def points(number: int) -> pd.DataFrame:
+def points(number):
     rng = np.random.default_rng(1)
     means = 0.9 + 0.05 * rng.random(number)
     return pd.DataFrame(
@@ -45,7 +43,7 @@ def points(number: int) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("number", [2, 9, 40])
-def test_every_variant_is_a_point_and_few_are_named(number: int) -> None:
+def test_every_variant_is_a_point_and_few_are_named(number):
     with style.context():
         figure = cost.figure(points(number), "accuracy", KNOWN)
         figure.draw_without_rendering()
@@ -56,12 +54,12 @@ def test_every_variant_is_a_point_and_few_are_named(number: int) -> None:
     (legend,) = figure.legends
     names = [text.get_text() for text in legend.get_texts()]
     assert names == (["baseline", "variant"] if number > cost.MAX_NAMED else list(points(number)["label"]))
-    looks = {(handle.get_marker(), handle.get_color()) for handle in legend.legend_handles}  # type: ignore[union-attr]
+    looks = {(handle.get_marker(), handle.get_color()) for handle in legend.legend_handles}
     assert len(looks) == len(names), "no two look alike"
     assert legend.get_window_extent().x1 <= figure.bbox.width + 1
 
 
-def test_a_better_variant_of_three_is_inside_and_ticks_are_exact() -> None:
+def test_a_better_variant_of_three_is_inside_and_ticks_are_exact():
     means = np.array([0.9688, 0.9823, 0.9661])
     data = points(3).assign(mean=means, low=means - 0.005, high=means + 0.005, step_seconds=1.0)
     data = data.assign(parameters=[26_087.0, 26_093.0, 25_930.0])
@@ -78,7 +76,7 @@ def test_a_better_variant_of_three_is_inside_and_ticks_are_exact() -> None:
         assert float(label.removesuffix("k")) * 1000 == pytest.approx(tick, rel=1e-9)
 
 
-def test_a_cost_that_does_not_vary_has_no_panel() -> None:
+def test_a_cost_that_does_not_vary_has_no_panel():
     data = points(4).assign(parameters=1000.0)
     with style.context():
         assert len(cost.figure(data, "accuracy", KNOWN).axes) == 1
@@ -88,5 +86,5 @@ def test_a_cost_that_does_not_vary_has_no_panel() -> None:
 @pytest.mark.parametrize(
     ("value", "shown"), [(950, "950"), (26_416, "26.42k"), (1_200_000, "1.2M"), (3e9, "3G"), (2e12, "2T")]
 )
-def test_costs_in_few_characters(value: float, shown: str) -> None:
+def test_costs_in_few_characters(value, shown):
     assert wording.compact(value) == shown

@@ -1,7 +1,5 @@
 """The section of a study whose variants were tuned."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,23 +8,21 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from synthetic import BEST, norms, study
 
 from ablate.analysis.compare import compare
-from ablate.core.facts import Evidence
 from ablate.features.search.sections.tuning import Tuning
-from ablate.features.search.table import SearchTable
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture
 
 
-def drawings(search: SearchTable, tuned: Evidence) -> list[Picture]:
+def drawings(search, tuned):
     made = Material(after_search(search, tuned), compare(tuned), pd.DataFrame())
     return [block for block in Tuning().blocks(made) if isinstance(block, Picture)]
 
 
-def test_the_lines_are_the_curves() -> None:
+def test_the_lines_are_the_curves():
     (picture,) = drawings(by_learning_rate(BEST), norms())
     with style.context():
         (ax,) = picture.draw().axes
-    lines = [line for line in ax.lines if len(line.get_xdata()) == 12]  # type: ignore[arg-type]
+    lines = [line for line in ax.lines if len(line.get_xdata()) == 12]
     assert len(lines) == 3
     for line, name in zip(lines, BEST, strict=True):
         mine = picture.data[picture.data["variant"] == name]
@@ -36,7 +32,7 @@ def test_the_lines_are_the_curves() -> None:
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_nothing_is_written_outside_the_figure(many: bool) -> None:
+def test_nothing_is_written_outside_the_figure(many):
     evidence = study() if many else norms()
     names = [v.name for v in evidence.facts.variants if not v.placebo]
     (picture,) = drawings(by_learning_rate(dict.fromkeys(names, (0.97, 3e-3))), evidence)
@@ -51,7 +47,7 @@ def test_nothing_is_written_outside_the_figure(many: bool) -> None:
     assert len(figure.axes) == (7 if many else 1)
 
 
-def test_each_task_has_a_figure_and_a_grid_none() -> None:
+def test_each_task_has_a_figure_and_a_grid_none():
     evidence = norms(tasks=("recall", "a/<b>"), num_seeds=2)
     found = drawings(by_learning_rate(BEST, tasks=("recall", "a/<b>")), evidence)
     assert [picture.name for picture in found] == ["budget-1-recall", "budget-2-a-b"]

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path
@@ -14,7 +12,7 @@ FILES = sorted(path.stem for path in (ROOT / "report" / "words").glob("*.j2"))
 
 
 @cache
-def quoted() -> set[tuple[str, str]]:
+def quoted():
     """File and macro of every code that stands somewhere as a string."""
     found = set()
     for path in ROOT.rglob("*.py"):
@@ -23,7 +21,7 @@ def quoted() -> set[tuple[str, str]]:
     return found
 
 
-def test_every_code_is_said_somewhere_and_every_one_said_is_there() -> None:
+def test_every_code_is_said_somewhere_and_every_one_said_is_there():
     for path in ROOT.rglob("*.py"):
         for file, name in re.findall(r"\bsay\(\s*[\"'](\w+)\.(\w+)[\"']", path.read_text()):
             assert name in codes(file), f"{path}: {file}.{name}"
@@ -34,7 +32,7 @@ def test_every_code_is_said_somewhere_and_every_one_said_is_there() -> None:
         assert {(file, name) for name in codes(file)} <= quoted() | inside, file
 
 
-def test_every_code_of_a_reason_has_words_and_no_other_has() -> None:
+def test_every_code_of_a_reason_has_words_and_no_other_has():
     text = "".join(path.read_text() for path in ROOT.rglob("*.py"))
     assert {*re.findall(r'Reason\(\s*"(\w+)"', text), "unknown", "pool"} == codes("reasons")
 
@@ -49,11 +47,11 @@ def test_every_code_of_a_reason_has_words_and_no_other_has() -> None:
         ("unseen failures=0.3123", "a failure rate of up to .31 is not excluded"),
     ],
 )
-def test_reasons_have_their_numbers(reason: str, text: str) -> None:
+def test_reasons_have_their_numbers(reason, text):
     assert because(reason) == text
 
 
-def test_lists_and_levels() -> None:
+def test_lists_and_levels():
     assert some(["a"]) == "a"
     assert some("abcd", 2) == "a, b and 2 more"
     assert [level(alpha) for alpha in (0.05, 0.05 / 7, 0.05 / 100)] == ["95 %", "99.3 %", "99.95 %"]

@@ -1,8 +1,5 @@
 """What limits the verdicts of a study is known before it is trained, and said of the variants that it holds for."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-
 import pytest
 
 from ablate.base.registry import register
@@ -24,39 +21,39 @@ TASKS = "tasks: [{name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}, {name
 
 
 @pytest.fixture
-def of(write: Callable[..., Path]) -> Callable[..., list[str]]:
-    def of(text: str = STUDY, *sets: str) -> list[str]:
+def of(write):
+    def of(text=STUDY, *sets):
         return cautions(prepare(write(text), sets))
 
     return of
 
 
 @pytest.fixture
-def known() -> None:
+def known():
     """A task whose examples are few, and part of which needs no look-up."""
 
     @register("task", "known")
     class Known(Recall):
         """Recall whose limits are declared."""
 
-        def coverage(self, draws: int) -> float | None:
+        def coverage(self, draws):
             return draws / 16_000
 
-        def without_ability(self) -> Mapping[str, float]:
+        def without_ability(self):
             return {"matching the key": 0.5625, "the order": 1 / 1000}
 
 
-def mentions(texts: list[str], *words: str) -> list[str]:
+def mentions(texts, *words):
     return [text for text in texts if all(word in text for word in words)]
 
 
-def test_a_variant_that_cannot_see_its_input_is_named(of: Callable[..., list[str]]) -> None:
+def test_a_variant_that_cannot_see_its_input_is_named(of):
     assert mentions(of(), "cannot see") == [CONV]
     blind = STUDY.replace("name: attention, num_heads: 2", "name: conv").replace("[lstm, conv]", "[lstm]")
     assert mentions(of(blind), "cannot see") == [CONV.replace("model.mixer=conv", "baseline")]
 
 
-def test_what_is_true_of_all_variants_names_none(known: None, of: Callable[..., list[str]]) -> None:
+def test_what_is_true_of_all_variants_names_none(known, of):
     texts = of(STUDY.replace("name: recall", "name: known"))
     assert "40 % of the test examples occur among the 6,400 that training draws" in texts
     assert mentions(texts, "without")[0].startswith(
@@ -67,7 +64,7 @@ def test_what_is_true_of_all_variants_names_none(known: None, of: Callable[..., 
     assert not mentions(few, "occur among"), "a share of one per cent"
 
 
-def test_of_several_tasks_each_is_named(known: None, of: Callable[..., list[str]]) -> None:
+def test_of_several_tasks_each_is_named(known, of):
     texts = of(STUDY.replace(STUDY.splitlines()[1], TASKS))
     assert mentions(texts, "model.mixer=conv on recall: ")
     assert mentions(texts, "model.mixer=conv on known: ")
@@ -75,5 +72,5 @@ def test_of_several_tasks_each_is_named(known: None, of: Callable[..., list[str]
     assert not mentions(texts, "on recall, 40 %")
 
 
-def test_a_workload_that_knows_nothing_says_nothing(toy_study: Path) -> None:
+def test_a_workload_that_knows_nothing_says_nothing(toy_study):
     assert cautions(prepare(toy_study)) == []

@@ -1,7 +1,6 @@
 """Claims get their dates before the first trial; one that could have been read from results is exploratory."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -16,11 +15,11 @@ LATE = Claim("a beats baseline on accuracy", "beats", "accuracy", ["a"], ["basel
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> StudyFolder:
+def folder(tmp_path):
     return StudyFolder(tmp_path, "study")
 
 
-def test_a_claim_keeps_its_first_date_and_a_late_one_is_exploratory(folder: StudyFolder) -> None:
+def test_a_claim_keeps_its_first_date_and_a_late_one_is_exploratory(folder):
     (early,) = date_claims(folder, [FIRST], set(), [])
     assert [(row["claim"], row["verdict"], row["exploratory"]) for row in folder.claims()] == [
         (FIRST.text, "", "False")
@@ -41,16 +40,14 @@ FOUR = Claim("x", "interaction", "loss", ["a"], ["b"], 0.0, a_less=["c"], b_less
 @pytest.mark.parametrize(
     ("claim", "order"), [(FIRST, ["b", "baseline", "a"]), (FOUR, ["a", "b", "baseline", "c"])]
 )
-def test_a_claim_is_late_once_all_its_sides_have_run(
-    folder: StudyFolder, claim: Claim, order: list[str]
-) -> None:
+def test_a_claim_is_late_once_all_its_sides_have_run(folder, claim, order):
     for count in range(len(order) + 1):
         folder.write_claims([])
         (dated,) = date_claims(folder, [claim], {*order[:count]}, [])
         assert dated.exploratory == (count == len(order))
 
 
-def test_a_report_of_speed_alone_tells_of_no_other_claim(folder: StudyFolder) -> None:
+def test_a_report_of_speed_alone_tells_of_no_other_claim(folder):
     fast = Claim("a beats baseline on step_seconds", "beats", "step_seconds", ["a"], ["baseline"], 0.0)
     only_timed = study({"baseline": [0.5], "a": [0.6]})
     folder.save_evidence(replace(only_timed, trials=only_timed.trials[:0]))
@@ -62,7 +59,7 @@ def test_a_report_of_speed_alone_tells_of_no_other_claim(folder: StudyFolder) ->
     assert [claim.exploratory for claim in late] == [True, True]
 
 
-def test_claims_that_the_evidence_cannot_settle_wait_with_their_dates(folder: StudyFolder) -> None:
+def test_claims_that_the_evidence_cannot_settle_wait_with_their_dates(folder):
     first, late = date_claims(folder, [FIRST, LATE], set(), [])
     columns = ["claim", "hash", "declared", "verdict", "reason", "exploratory"]
     judged = pd.DataFrame(

@@ -1,17 +1,13 @@
 """From records to frames."""
 
-from __future__ import annotations
-
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from made_evidence import ACCURACY, LOSS, study
 
 from ablate.core.record import Record
-from ablate.core.trial import Cell, Level, Trial
+from ablate.core.trial import Cell, Trial
 from ablate.records.folder import StudyFolder
 from ablate.route.gather import comparable, gather
 
@@ -23,7 +19,7 @@ VALUES = {
 }
 
 
-def gathered(at: str, *records: Record) -> Any:
+def gathered(at, *records):
     facts = study({"baseline": [0.5]}, metrics={"accuracy": ACCURACY, "loss": LOSS}).facts
     column = "accuracy" if at == "last" else f"accuracy_at_{at}"
     cells = [
@@ -35,7 +31,7 @@ def gathered(at: str, *records: Record) -> Any:
 
 
 @pytest.mark.parametrize("at", ["last", "best_validation"])
-def test_the_judged_metric_is_kept_as_it_is_judged_the_others_as_at_the_last_step(at: str) -> None:
+def test_the_judged_metric_is_kept_as_it_is_judged_the_others_as_at_the_last_step(at):
     """Once for the cells that share a trial."""
     found = gathered(at, Record("x", {}, 0, "completed", arrays=VALUES)).examples
     assert list(found.columns) == ["id", "metric", "values"]
@@ -45,17 +41,17 @@ def test_the_judged_metric_is_kept_as_it_is_judged_the_others_as_at_the_last_ste
     assert np.array_equal(found["values"][1], VALUES["test/loss"])
 
 
-def test_trials_without_outcomes_by_example_have_no_row() -> None:
+def test_trials_without_outcomes_by_example_have_no_row():
     lost = Record("y", {}, 1, "diverged", arrays=VALUES)
     found = gathered("last", lost, Record("z", {}, 2, "completed")).examples
     assert list(found.columns) == ["id", "metric", "values"]
     assert len(found) == 0
 
 
-def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning() -> None:
+def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning():
     """Not one that was lost before its data were known, nor one whose own part reads a file."""
 
-    def cell(variant: str, task: str = "one") -> Cell:
+    def cell(variant, task="one"):
         return Cell(variant, "recall", 0, Trial(variant, {"task": task}, 0), f"{variant} seed 0")
 
     digests = {"baseline": "d1", "same": "d1", "other": "d2", "task=two": "d2", "lost": "d2"}
@@ -63,16 +59,16 @@ def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning() ->
     records = {name: Record(name, {}, 0, "completed", data={"train": d}) for name, d in digests.items()}
     records["same"].data["file /tmp/of_its_part.csv"] = "d3"
     records["lost"].status = "diverged"
-    warnings: list[str] = []
+    warnings = []
     kept = comparable(cells, records, warnings.append)
     assert list(kept) == ["baseline", "same", "task=two", "lost"]
     (warning,) = warnings
     assert warning.startswith("other seed 0: was trained on other data")
 
 
-def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
+def test_the_columns_of_levels_have_their_types(tmp_path):
     facts = study({"baseline": [0.5], "a": [0.5], "b": [0.5]}).facts
-    levels: list[dict[str, Level]] = [
+    levels = [
         {"whole": 4, "some": 8, "real": 1e-3, "either": 1, "on": True, "maybe": None, "word": "a", "mixed": 2},
         {"whole": 2, "some": None, "real": 2.0, "either": 0.5, "on": False, "maybe": True, "word": "b"},
         {"whole": 3, "real": 0.1, "either": 3, "on": True, "maybe": False, "word": "c", "mixed": "none"},
@@ -99,7 +95,7 @@ def test_the_columns_of_levels_have_their_types(tmp_path: Path) -> None:
     assert [dict(cell.levels) for cell, _ in folder.rows()] == known
 
 
-def test_what_is_of_one_layer_is_no_column() -> None:
+def test_what_is_of_one_layer_is_no_column():
     """A slash alone does not make it so: a user's own metric may have one."""
     metrics = {"accuracy": 0.5, "dead_units": 0.2, "dead_units/a.0": 0.1, "val/f1": 0.9}
     found = gathered("last", Record("x", {}, 0, "completed", metrics=metrics))

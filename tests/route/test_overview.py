@@ -1,9 +1,7 @@
 """`ablate list results`: the reports in a results folder."""
 
 from dataclasses import replace
-from pathlib import Path
 
-import pandas as pd
 import pytest
 from harness import ablate_without
 from made_evidence import study as made
@@ -18,12 +16,12 @@ ENDS = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88], "b": [
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory):
     results = tmp_path_factory.mktemp("overview")
     evidence = made(ENDS)
 
-    def report(name: str, trials: pd.DataFrame, **facts: object) -> None:
-        changed = replace(evidence.facts, study=name, question="Which?", **facts)  # type: ignore[arg-type]
+    def report(name, trials, **facts):
+        changed = replace(evidence.facts, study=name, question="Which?", **facts)
         StudyFolder(results, name).save_evidence(replace(evidence, trials=trials, facts=changed))
         publish(StudyFolder(results, name), print)
 
@@ -43,7 +41,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
-def test_every_report_has_a_row(results: Path) -> None:
+def test_every_report_has_a_row(results):
     rows = {row.pop("report"): row for row in overview(results).rows}
     assert list(rows) == ["begun", "damaged", "old", "x", "x@confirm", "x@seeds=9"]
     assert rows["x"] == {
@@ -56,11 +54,11 @@ def test_every_report_has_a_row(results: Path) -> None:
     assert [rows[name]["state"] for name in ("begun", "damaged")] == ["no report yet", "cannot be read"]
 
 
-def test_the_command_lists_them_without_torch(results: Path) -> None:
+def test_the_command_lists_them_without_torch(results):
     done = ablate_without({"torch"}, "list", "results", "--results", results, cwd=results)
     assert "2026-11-22" in done.stdout
 
 
-def test_a_folder_without_reports_is_named(tmp_path: Path) -> None:
+def test_a_folder_without_reports_is_named(tmp_path):
     with pytest.raises(AblateError, match=f"{tmp_path}: holds no reports; run a study first"):
         overview(tmp_path)

@@ -1,8 +1,5 @@
 """Where a run reports, and what its options change of the study as written."""
 
-from __future__ import annotations
-
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,7 +8,6 @@ from harness import TOY_STUDY
 from made_evidence import study as made
 
 from ablate.base.errors import StudyError
-from ablate.core.facts import Evidence
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Options
 from ablate.route.place import place, refuse_another, source_of
@@ -19,23 +15,23 @@ from ablate.study.document import read_document
 from ablate.study.prepare import prepare
 
 
-def refuse(path: Path, results: Path, name: str = "toy") -> None:
+def refuse(path, results, name="toy"):
     refuse_another(prepare(path).reporting(name, []), results)
 
 
 EVIDENCE = made({"baseline": [0.5, 0.6], "a": [0.5, 0.7]})
 
 
-def report(folder: StudyFolder, **facts: object) -> Evidence:
+def report(folder, **facts):
     """Writes evidence with these facts into a folder."""
     evidence = replace(EVIDENCE, facts=replace(EVIDENCE.facts, study=folder.name, **facts))
     folder.save_evidence(evidence)
     return evidence
 
 
-def at(path: Path, results: Path = Path("results"), **options: object) -> tuple[str, list[str]]:
+def at(path, results=Path("results"), **options):
     """The name of the folder, and the differences, of a run with these options."""
-    given = Options(results, **options)  # type: ignore[arg-type]
+    given = Options(results, **options)
     document = read_document(path)
     document.apply(given.sets, given.seeds)
     folder, differs = place(document, given)
@@ -61,28 +57,24 @@ def at(path: Path, results: Path = Path("results"), **options: object) -> tuple[
         ),
     ],
 )
-def test_the_place_of_a_report_depends_on_the_options_alone(
-    toy_study: Path, options: dict[str, object], name: str, differs: list[str]
-) -> None:
+def test_the_place_of_a_report_depends_on_the_options_alone(toy_study, options, name, differs):
     found = at(toy_study, **options)
     assert found[1] == differs
     assert found[0].partition("-")[0] == name.partition("-")[0]
 
 
-def test_differences_are_the_same_however_they_are_asked_for(toy_study: Path) -> None:
+def test_differences_are_the_same_however_they_are_asked_for(toy_study):
     first = at(toy_study, sets=["training.steps=5", "model.noise=2"], only=["b", "a"], seed=1, seeds=4)
     other = ["model.noise = 2.0", "training.steps=4", "training.steps=5"]
     assert first == at(toy_study, sets=other, only=["a", "b", "a"], seed=1, seeds=4)
     assert first[1] == ["model.noise=2", "training.steps=5", "seeds=4", "only=a", "only=b", "seed=1"]
 
 
-def test_passwords_are_in_no_difference(toy_study: Path) -> None:
+def test_passwords_are_in_no_difference(toy_study):
     assert at(toy_study, sets=["notes=at https://me:hidden@host/x"])[1] == ["notes=at https://me:…@host/x"]
 
 
-def test_a_study_that_was_moved_copied_or_resolved_is_the_same(
-    toy_study: Path, write: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_study_that_was_moved_copied_or_resolved_is_the_same(toy_study, write, tmp_path):
     results = tmp_path / "results"
     folder = StudyFolder(results, "toy")
     report(folder, source=source_of(toy_study, folder))

@@ -1,11 +1,7 @@
 """Runs that add seeds until everything is settled: what they train, and that a kill changes no decision."""
 
-from __future__ import annotations
-
 import os
 import signal
-from collections.abc import Callable
-from pathlib import Path
 
 from drivers import records, start, wait_for
 from harness import TOY_STUDY, run_here
@@ -15,13 +11,11 @@ from ablate.records.folder import StudyFolder
 STUDY = TOY_STUDY.replace("seeds: 3", "seeds: {min: 2, max: 6}\nplacebo: on")
 
 
-def verdicts(folder: Path) -> str:
+def verdicts(folder):
     return (folder / "results/toy/comparisons.csv").read_text()
 
 
-def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(
-    write: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_only_what_is_open_is_trained_on_and_a_kill_changes_no_decision(write, tmp_path):
     run_here(write(STUDY))
     folder = StudyFolder(tmp_path / "results", "toy")
     facts = folder.facts()

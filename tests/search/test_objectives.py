@@ -1,7 +1,6 @@
 """The values of a setting."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,12 +19,12 @@ SPREAD = Objective("seed_spread", "min", "stability")
 KNOWN = Description({"score": Metric("max")}, {"all": 7})
 
 
-def record(status: Any = "completed", curve: list[float] | None = None, **metrics: float | None) -> Record:
+def record(status="completed", curve=None, **metrics):
     curves = {"validation_score": Curve(np.arange(1, len(curve) + 1) * 10, np.array(curve))} if curve else {}
     return Record("id", {}, 0, status, metrics=metrics, curves=curves)
 
 
-def test_validation_comes_before_what_is_judged() -> None:
+def test_validation_comes_before_what_is_judged():
     assert on_validation(record(validation_score=0.5, score=0.9), "score", "last") == (0.5, "validation")
     # A workload may report its validation as a curve alone.
     assert on_validation(record(curve=[0.1, 0.4], score=0.9), "score", "last") == (0.4, "validation")
@@ -42,7 +41,7 @@ def test_validation_comes_before_what_is_judged() -> None:
     assert source == "validation"
 
 
-def test_a_metric_is_its_mean_over_the_seeds() -> None:
+def test_a_metric_is_its_mean_over_the_seeds():
     values, row = summarised(
         [record(validation_score=v) for v in (0.5, 0.7, 0.9)], [SCORE, COST], KNOWN, "last"
     )
@@ -56,7 +55,7 @@ def test_a_metric_is_its_mean_over_the_seeds() -> None:
 
 
 @pytest.mark.parametrize("status", ["diverged", "failed"])
-def test_a_seed_that_was_lost_counts_as_guessing_where_that_is_known(status: str) -> None:
+def test_a_seed_that_was_lost_counts_as_guessing_where_that_is_known(status):
     records = [record(validation_score=0.5, validation_loss=1.0), record(status)]
     values, row = summarised(records, [SCORE, DIVERGED], KNOWN, "last")
     assert values == pytest.approx([0.3, 0.5])
@@ -65,7 +64,7 @@ def test_a_seed_that_was_lost_counts_as_guessing_where_that_is_known(status: str
     assert summarised(records, [Objective("score", "max", "validation")], KNOWN, "last")[0] == [-math.inf]
 
 
-def test_what_has_no_value_is_the_worst_there_is() -> None:
+def test_what_has_no_value_is_the_worst_there_is():
     assert summarised([record(other=1.0)], [SCORE], KNOWN, "last")[0] == [-math.inf]
     one = [record(validation_score=1.0)]
     assert summarised(one, [SCORE, FLOPS], KNOWN, "last")[0] == [1.0, math.inf]
@@ -73,17 +72,17 @@ def test_what_has_no_value_is_the_worst_there_is() -> None:
     assert summarised(one, [SCORE, SPREAD], KNOWN, "last")[0] == [1.0, math.inf]
 
 
-def test_the_spread_is_that_of_the_first_metric_wherever_it_stands() -> None:
+def test_the_spread_is_that_of_the_first_metric_wherever_it_stands():
     records = [record(validation_score=v) for v in (0.5, 0.7)]
     values, _ = summarised(records, [COST, SPREAD, SCORE], KNOWN, "last")
     assert values == pytest.approx([7.0, np.std([0.5, 0.7], ddof=1), 0.6])
 
 
-def test_what_is_not_measured_on_validation_data_is_said() -> None:
+def test_what_is_not_measured_on_validation_data_is_said():
     assert summarised([record(score=0.5)], [SCORE], KNOWN, "last")[1]["own"]
 
 
-def test_an_evaluation_at_which_a_trial_diverged_was_not_reported() -> None:
+def test_an_evaluation_at_which_a_trial_diverged_was_not_reported():
     lost = record("diverged", curve=[0.1, 0.4])
     assert intermediate(lost, "score") == {10: 0.1, 20: 0.4}
     assert intermediate(record(), "score") == {}

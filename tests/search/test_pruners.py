@@ -1,7 +1,5 @@
 """A pruner that could never prune is refused before anything trains, and no other."""
 
-from typing import Any
-
 import optuna
 import pytest
 from hypothesis import given, settings
@@ -14,19 +12,19 @@ from ablate.search.parts import check_pruner, quiet
 
 CATALOGUE.load_package("search")
 REPORTS = tuple(range(5, 51, 5))
-GIVEN: dict[str, dict[str, Any]] = {"threshold": {"lower": 0.5}}
+GIVEN = {"threshold": {"lower": 0.5}}
 PRUNERS = [name for name in CATALOGUE.names("pruner") if name != "none"]
-BY_STEPS = [name for name in PRUNERS if CATALOGUE.get("pruner", name).reads == "steps"]  # type: ignore[attr-defined]
+BY_STEPS = [name for name in PRUNERS if CATALOGUE.get("pruner", name).reads == "steps"]
 
 
-def part(name: str, **parameters: Any) -> Any:
-    config: Any = CATALOGUE.get("pruner", name).Config  # type: ignore[attr-defined]
+def part(name, **parameters):
+    config = CATALOGUE.get("pruner", name).Config
     return config(name=name, **parameters).build()
 
 
-def refusal(built: Any, **changes: Any) -> str:
+def refusal(built, **changes):
     """What is wrong with a pruner, nothing where it could prune."""
-    given: dict[str, Any] = {"objectives": 1, "reports": REPORTS, "seeds": 6, "earlier": 16}
+    given = {"objectives": 1, "reports": REPORTS, "seeds": 6, "earlier": 16}
     try:
         check_pruner(built, **(given | changes))
     except Invalid as error:
@@ -34,7 +32,7 @@ def refusal(built: Any, **changes: Any) -> str:
     return ""
 
 
-def could_prune(built: Any, reports: tuple[int, ...], earlier: int) -> bool:
+def could_prune(built, reports, earlier):
     """Whether a setting that is worse than all `earlier` ones, which were trained to their end, ends before its last
     report.
     """
@@ -52,7 +50,7 @@ def could_prune(built: Any, reports: tuple[int, ...], earlier: int) -> bool:
 
 @settings(max_examples=60)
 @given(st.integers(1, 9), st.sampled_from([0.005, 0.0625, 0.1, 0.125, 0.25, 0.3, 1.0]), st.integers(0, 5))
-def test_wilcoxon_is_refused_exactly_when_the_seeds_are_too_few(seeds: int, p: float, startup: int) -> None:
+def test_wilcoxon_is_refused_exactly_when_the_seeds_are_too_few(seeds, p, startup):
     built = part("wilcoxon", p_threshold=p, n_startup_steps=startup)
     refused = refusal(built, seeds=seeds, earlier=1)
     assert bool(refused) != could_prune(built, tuple(range(seeds)), 1), refused
@@ -60,7 +58,7 @@ def test_wilcoxon_is_refused_exactly_when_the_seeds_are_too_few(seeds: int, p: f
 
 
 @pytest.mark.parametrize("name", PRUNERS)
-def test_one_objective_is_what_a_pruner_can_judge(name: str) -> None:
+def test_one_objective_is_what_a_pruner_can_judge(name):
     built = part(name, **GIVEN.get(name, {}))
     assert refusal(built) == ""
     assert "prunes by one objective alone; given '2 objectives'" in refusal(built, objectives=2)
@@ -68,7 +66,7 @@ def test_one_objective_is_what_a_pruner_can_judge(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", BY_STEPS)
-def test_without_intermediate_values_nothing_can_be_pruned(name: str) -> None:
+def test_without_intermediate_values_nothing_can_be_pruned(name):
     built = part(name, **GIVEN.get(name, {}))
     said = refusal(built, reports=(50,))
     assert "needs intermediate values" in said
@@ -78,7 +76,7 @@ def test_without_intermediate_values_nothing_can_be_pruned(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["median", "percentile", "wilcoxon"])
-def test_one_batch_compares_with_nothing(name: str) -> None:
+def test_one_batch_compares_with_nothing(name):
     assert "compares with earlier batches, of which there is none" in refusal(part(name), earlier=0)
 
 
@@ -94,7 +92,7 @@ def test_one_batch_compares_with_nothing(name: str) -> None:
         ("threshold", {"lower": 2.0, "upper": 1.0}),
     ],
 )
-def test_values_that_optuna_would_not_take_are_refused(name: str, parameters: dict[str, Any]) -> None:
+def test_values_that_optuna_would_not_take_are_refused(name, parameters):
     with pytest.raises((ValidationError, Invalid)):
         part(name, **parameters)
 
@@ -107,7 +105,7 @@ OPTUNA = {
 
 
 @pytest.mark.parametrize("name", PRUNERS)
-def test_defaults_are_those_of_optuna(name: str, recwarn: pytest.WarningsRecorder) -> None:
+def test_defaults_are_those_of_optuna(name, recwarn):
     with quiet():
         others = {
             "wilcoxon": optuna.pruners.WilcoxonPruner,

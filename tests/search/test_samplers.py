@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import optuna
 import pytest
@@ -15,9 +14,9 @@ from sampled import config, search
 from ablate.base.registry import CATALOGUE
 from ablate.search.parts import quiet
 
-SAMPLERS = [name for name in CATALOGUE.names("sampler") if not CATALOGUE.get("sampler", name).exhaustive]  # type: ignore[attr-defined]
+SAMPLERS = [name for name in CATALOGUE.names("sampler") if not CATALOGUE.get("sampler", name).exhaustive]
 QUICK = [name for name in SAMPLERS if name != "gp"]
-GIVEN: dict[str, dict[str, Any]] = {
+GIVEN = {
     "tpe": {"n_startup_trials": 3, "n_ei_candidates": 8, "group": "on"},
     "gp": {"n_startup_trials": 3, "deterministic_objective": "on"},
     "nsga2": {"population_size": 3, "mutation_prob": 0.5, "crossover_prob": 0.8, "swapping_prob": 0.4},
@@ -27,19 +26,13 @@ GIVEN: dict[str, dict[str, Any]] = {
 """Every parameter that there is."""
 
 
-def several(name: str) -> bool:
-    return bool(CATALOGUE.get("sampler", name).several)  # type: ignore[attr-defined]
+def several(name):
+    return bool(CATALOGUE.get("sampler", name).several)
 
 
 @pytest.mark.parametrize("objectives", [1, 2])
 @pytest.mark.parametrize("name", SAMPLERS)
-def test_settings_lie_in_the_space(
-    name: str,
-    objectives: int,
-    recwarn: pytest.WarningsRecorder,
-    caplog: pytest.LogCaptureFixture,
-    capfd: pytest.CaptureFixture[str],
-) -> None:
+def test_settings_lie_in_the_space(name, objectives, recwarn, caplog, capfd):
     if objectives > 1 and not several(name):
         with pytest.raises(ValueError, match="multi-objective"):
             search(config(name), 6, objectives)
@@ -57,12 +50,12 @@ def test_settings_lie_in_the_space(
 
 
 @pytest.mark.parametrize("name", sorted(GIVEN))
-def test_every_parameter_is_given_once_here(name: str) -> None:
-    known = CATALOGUE.get("sampler", name).Config.model_fields.keys() - {"name"}  # type: ignore[attr-defined]
+def test_every_parameter_is_given_once_here(name):
+    known = CATALOGUE.get("sampler", name).Config.model_fields.keys() - {"name"}
     assert GIVEN[name].keys() | ({"multivariate"} if name == "tpe" else set()) == known
 
 
-def in_another_process(cases: list[Any], hash_seed: int) -> list[Any]:
+def in_another_process(cases, hash_seed):
     done = subprocess.run(
         [sys.executable, Path(__file__).with_name("sampled.py")],
         input="".join(json.dumps(case) + "\n" for case in cases),
@@ -76,7 +69,7 @@ def in_another_process(cases: list[Any], hash_seed: int) -> list[Any]:
 
 
 @pytest.mark.slow
-def test_two_processes_find_the_same_settings() -> None:
+def test_two_processes_find_the_same_settings():
     cases = [[name, GIVEN.get(name, {}), 24, 1, 3] for name in QUICK]
     cases += [[name, {}, 24, 2, 3] for name in QUICK if several(name)]
     cases += [["gp", GIVEN["gp"], 8, 1, 2], ["gp", {"n_startup_trials": 3}, 6, 2, 2]]
@@ -87,7 +80,7 @@ def test_two_processes_find_the_same_settings() -> None:
 
 @pytest.mark.parametrize("name", SAMPLERS)
 @pytest.mark.parametrize("kind", ["one number", "choices alone"])
-def test_small_spaces(name: str, kind: str) -> None:
+def test_small_spaces(name, kind):
     with quiet():
         study = optuna.create_study(sampler=config(name, **GIVEN.get(name, {})).build().build(2**63 - 1, 5))
         for _ in range(5):
@@ -99,7 +92,7 @@ def test_small_spaces(name: str, kind: str) -> None:
 
 
 @pytest.mark.parametrize("sequence", ["sobol", "halton"])
-def test_a_sequence_covers_the_space_and_does_not_begin_in_a_corner(sequence: str) -> None:
+def test_a_sequence_covers_the_space_and_does_not_begin_in_a_corner(sequence):
     with quiet():
         study = optuna.create_study(sampler=config("qmc", sequence=sequence).build().build(7, 17))
         points = []
@@ -114,7 +107,7 @@ def test_a_sequence_covers_the_space_and_does_not_begin_in_a_corner(sequence: st
             assert sorted(int(point[axis] * 16) for point in points[1:]) == list(range(16))
 
 
-def test_optunas_own_log_is_heard_again_afterwards() -> None:
+def test_optunas_own_log_is_heard_again_afterwards():
     before = optuna.logging.get_verbosity()
     with quiet():
         assert optuna.logging.get_verbosity() == logging.ERROR

@@ -1,9 +1,5 @@
 """Searches in memory: what they find does not depend on interruptions, and TPE finds more than chance does."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,9 +7,7 @@ from scipy.stats import wilcoxon
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, drive, prepared, search_of, train
 
 from ablate.core.record import Record
-from ablate.features.search.search import Search
-from ablate.features.search.table import SearchTable, tabulated
-from ablate.study.experiment import Experiment
+from ablate.features.search.table import tabulated
 
 MIXED = """\
 search:
@@ -33,30 +27,30 @@ PRUNED = MIXED.replace(
 )
 
 
-def table(search: Search) -> SearchTable:
+def table(search):
     return tabulated(search.spec.facts, [search.rows])
 
 
-def frame_of(search: Search) -> pd.DataFrame:
+def frame_of(search):
     """All that a table says, but times."""
     return table(search).trials.drop(columns=TIMES)
 
 
-def finished(experiment: Experiment, stream: str = "", **options: Any) -> Search:
+def finished(experiment, stream="", **options):
     """A search that has come to its end."""
     search = search_of(experiment, stream)
     drive(search, experiment, {}, **options)
     return search
 
 
-def score(experiment: Experiment, name: str) -> float:
+def score(experiment, name):
     """The best value that a search finds, without noise."""
     found = table(finished(experiment, name))
     return float(found.trials.loc[found.best("baseline", "")[0], "score"])
 
 
 @pytest.mark.slow
-def test_tpe_beats_random_at_equal_budget(write: Callable[..., Path]) -> None:
+def test_tpe_beats_random_at_equal_budget(write):
     """Over 20 searches that differ in their streams alone; the better one is nearer to 0, less the fixed -0.2."""
     path = write(SWEEP.replace("trials: 8", "trials: 30").replace("seeds: 2", "seeds: 1"))
     tpe, random = prepared(path, search__sampler="tpe"), prepared(path, search__sampler="random")
@@ -65,7 +59,7 @@ def test_tpe_beats_random_at_equal_budget(write: Callable[..., Path]) -> None:
     assert wilcoxon(gains, alternative="greater").pvalue < 0.01
 
 
-def test_a_grid_has_every_point_once(write: Callable[..., Path]) -> None:
+def test_a_grid_has_every_point_once(write):
     frame = frame_of(finished(prepared(write(GRID))))
     points = frame[["model.kind", "model.x", "model.heads"]].fillna(-1).to_numpy().tolist()
     assert (frame.seeds.sum(), len(points)) == (18, 9)
@@ -75,9 +69,9 @@ def test_a_grid_has_every_point_once(write: Callable[..., Path]) -> None:
     }
 
 
-def killed_and_resumed(experiment: Experiment, moment: int) -> pd.DataFrame:
+def killed_and_resumed(experiment, moment):
     """The table of a search whose process ended after so many trainings, as the next makes it from the records."""
-    records: dict[str, Record] = {}
+    records = {}
     first = drive(search_of(experiment), experiment, records, stop=moment)
     search = search_of(experiment)
     whole = drive(search, experiment, records)
@@ -100,9 +94,7 @@ def killed_and_resumed(experiment: Experiment, moment: int) -> pd.DataFrame:
         (GRID.partition("search:")[2].join(("search:", "")), "grid", (4,)),
     ],
 )
-def test_a_search_that_is_killed_at_any_training_finds_the_same(
-    write: Callable[..., Path], study: str, sampler: str, moments: Sequence[int]
-) -> None:
+def test_a_search_that_is_killed_at_any_training_finds_the_same(write, study, sampler, moments):
     experiment = prepared(write(PEAK_STUDY + study), search__sampler=sampler)
     search = search_of(experiment)
     drive(search, experiment, {})
@@ -114,11 +106,11 @@ def test_a_search_that_is_killed_at_any_training_finds_the_same(
 
 
 def test_a_finished_record_is_cut_where_its_training_would_have_been_ended_and_trained_on_where_it_would_not(
-    write: Callable[..., Path],
-) -> None:
+    write,
+):
     pruning, whole = prepared(write(PEAK_STUDY + PRUNED)), prepared(write(PEAK_STUDY + MIXED))
     for experiment, other in ((pruning, whole), (whole, pruning)):
-        records: dict[str, Record] = {}
+        records = {}
         drive(search_of(other), other, records)
         assert ("pruned" in {record.status for record in records.values()}) == (other is pruning)
         search = search_of(experiment)
@@ -131,15 +123,13 @@ def test_a_finished_record_is_cut_where_its_training_would_have_been_ended_and_t
         assert (pruned.seeds == 1).all()
 
 
-def test_a_failed_trial_ends_its_search_after_its_batch_and_goes_on_once_it_is_mended(
-    write: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_a_failed_trial_ends_its_search_after_its_batch_and_goes_on_once_it_is_mended(write, tmp_path):
     text = SWEEP + f"training: {{fault: raise, above: 0.0, fault_seed: 10001, until: {tmp_path}/mended}}\n"
     experiment = prepared(write(text), search__batch=3)
     search, records = search_of(experiment), dict[str, Record]()
 
-    def train_all() -> None:
-        known: dict[str, Record] = {}
+    def train_all():
+        known = {}
         while cells := search.ask(known):
             for cell in cells:
                 if cell.id not in records or records[cell.id].status == "failed":
@@ -165,12 +155,10 @@ def test_a_failed_trial_ends_its_search_after_its_batch_and_goes_on_once_it_is_m
     pd.testing.assert_series_equal(frame_of(search)["model.x"][: len(frame)], frame["model.x"])
 
 
-def test_a_larger_budget_goes_on_and_another_batch_of_random_settings_changes_none(
-    write: Callable[..., Path],
-) -> None:
+def test_a_larger_budget_goes_on_and_another_batch_of_random_settings_changes_none(write):
     path = write(PEAK_STUDY + MIXED)
 
-    def found(**sets: Any) -> pd.Series:
+    def found(**sets):
         return frame_of(finished(prepared(path, **sets)))["model.x"]
 
     pd.testing.assert_series_equal(found(search__trials=7), found()[:7])
@@ -178,7 +166,7 @@ def test_a_larger_budget_goes_on_and_another_batch_of_random_settings_changes_no
     pd.testing.assert_series_equal(found(**random), found(**random, search__batch=5))
 
 
-def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write: Callable[..., Path]) -> None:
+def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write):
     text = SWEEP.replace("seeds: 2", "seeds: 8").replace("trials: 8", "trials: 10\n  pruner: wilcoxon")
     experiment = prepared(write(text))
     search = search_of(experiment)
@@ -191,7 +179,7 @@ def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write: Callable[
     assert (frame[frame.status == "completed"].seeds == 8).all()
 
 
-def test_settings_that_cannot_be_built_are_listed_with_the_reason(write: Callable[..., Path]) -> None:
+def test_settings_that_cannot_be_built_are_listed_with_the_reason(write):
     text = f"{PEAK_STUDY}search: {{over: {{model.heads: {{int: [5, 8]}}}}, sampler: grid, seeds: 1}}\n"
     frame = frame_of(finished(prepared(write(text))))
     assert list(frame.status) == ["completed", "completed", "invalid", "completed"]
@@ -205,9 +193,7 @@ FAULTY = (
 )
 
 
-def test_diverged_settings_have_the_value_of_guessing_and_are_told_as_such(
-    write: Callable[..., Path],
-) -> None:
+def test_diverged_settings_have_the_value_of_guessing_and_are_told_as_such(write):
     frame = frame_of(finished(prepared(write(FAULTY.replace("FAULT", "diverge")))))
     diverged = frame[frame.status == "diverged"]
     assert 0 < len(diverged) < 12 == len(frame)
@@ -219,9 +205,7 @@ def test_diverged_settings_have_the_value_of_guessing_and_are_told_as_such(
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "gp", "cmaes", "nsga2"])
-def test_samplers_bear_worst_values_and_every_trial_is_a_row(
-    write: Callable[..., Path], sampler: str
-) -> None:
+def test_samplers_bear_worst_values_and_every_trial_is_a_row(write, sampler):
     text = SWEEP.replace("trials: 8", "trials: 20").replace("seeds: 2", "seeds: 1")
     text += "training: {fault: diverge, above: 0.0}\n"
     experiment = prepared(write(text), search__objectives="[loss]", search__sampler=sampler)
@@ -234,9 +218,7 @@ def test_samplers_bear_worst_values_and_every_trial_is_a_row(
 
 
 @pytest.mark.parametrize("reason", ["time limit of 3 s", "RuntimeError: CUDA out of memory"])
-def test_a_setting_that_needs_too_much_is_an_outcome_as_one_that_diverged(
-    write: Callable[..., Path], reason: str
-) -> None:
+def test_a_setting_that_needs_too_much_is_an_outcome_as_one_that_diverged(write, reason):
     experiment = prepared(write(SWEEP))
     search, known = search_of(experiment), dict[str, Record]()
     while cells := search.ask(known):

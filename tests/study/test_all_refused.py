@@ -12,7 +12,7 @@ import pytest
 
 
 @pytest.mark.parametrize("name", ["refused", "refused-models"])
-def test_every_problem_is_the_recorded_one(name: str) -> None:
+def test_every_problem_is_the_recorded_one(name):
     command = [sys.executable, "-m", "tests.freeze", name]
     done = subprocess.run(command, cwd=Path(__file__).parents[2], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -1,8 +1,5 @@
 """Every mistake of a study is named at once, with its line, its path and the nearest valid name."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from harness import TOY, ablate_here, problems
 
@@ -12,7 +9,7 @@ from ablate.study.prepare import prepare
 TOY_HEAD = f"workload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
 
 
-def test_nothing_is_written_and_the_exit_code_is_two(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_nothing_is_written_and_the_exit_code_is_two(write, tmp_path):
     path = write(f"name: bad\n{TOY_HEAD}model: {{nois: 1}}\n")
     done = ablate_here("run", path, cwd=tmp_path)
     assert done.returncode == 2
@@ -23,7 +20,7 @@ def test_nothing_is_written_and_the_exit_code_is_two(write: Callable[..., Path],
     assert sorted(p.name for p in tmp_path.iterdir()) == ["study.yaml"]
 
 
-def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
+def test_a_missing_file_names_the_nearest(tmp_path):
     (tmp_path / "quickstart.yaml").write_text("name: x\n")
     with pytest.raises(
         StudyError, match=r"does not exist; name a study file\. Did you mean 'quickstart.yaml'"
@@ -31,12 +28,12 @@ def test_a_missing_file_names_the_nearest(tmp_path: Path) -> None:
         prepare(tmp_path / "quickstar.yaml")
 
 
-def test_a_folder_is_no_study(tmp_path: Path) -> None:
+def test_a_folder_is_no_study(tmp_path):
     with pytest.raises(StudyError, match="is a folder, not a file; name a study file"):
         prepare(tmp_path)
 
 
-def test_a_factor_can_be_set_by_its_path(toy_study: Path) -> None:
+def test_a_factor_can_be_set_by_its_path(toy_study):
     names = [v.name for v in prepare(toy_study, ["factors.model.effect=[0.4]"]).variants]
     assert names == ["baseline", "model.effect=0.4", "model.noise=0.3"]
     found = problems(toy_study, sets=["factors.model.effect=3", "seeds.x=1"])

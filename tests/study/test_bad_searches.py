@@ -1,14 +1,11 @@
 """A search that cannot be done is a mistake of the study: named with its line, before anything trains or is written."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from harness import ablate_here, problems
 from searching import PEAK_STUDY
 
 
-def test_a_sweep_needs_a_search(write: Callable[..., Path]) -> None:
+def test_a_sweep_needs_a_search(write):
     path = write(PEAK_STUDY)
     done = ablate_here("sweep", path, cwd=path.parent)
     assert done.returncode == 2
@@ -17,7 +14,7 @@ def test_a_sweep_needs_a_search(write: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["search", "tune"])
-def test_a_storage_is_refused_by_name_with_the_reason(write: Callable[..., Path], kind: str) -> None:
+def test_a_storage_is_refused_by_name_with_the_reason(write, kind):
     over = "{over: {model.x: {float: [0, 1]}}, storage: sqlite:///x.db}"
     (said,) = problems(write(f"{PEAK_STUDY}{kind}: {over}\n"))
     assert f"{kind}.storage: is not kept anywhere but in the records" in said

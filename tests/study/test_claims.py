@@ -1,13 +1,9 @@
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from harness import TOY
 
 from ablate.base.errors import Invalid
 from ablate.core.metric import Metric
 from ablate.study.claims import Claimable, parse_claim
-from ablate.study.designs import Design
 from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
@@ -15,7 +11,7 @@ METRICS = Claimable(dict.fromkeys(("accuracy", "loss"), Metric("max")))
 
 
 @pytest.fixture
-def design(write: Callable[..., Path]) -> Design:
+def design(write):
     return prepare(
         write(
             HEAD + "factors: {model.effect: [1], model.noise: [0.2]}\nvariants: {my-own: {model.width: 7}}\n"
@@ -24,7 +20,7 @@ def design(write: Callable[..., Path]) -> Design:
 
 
 @pytest.fixture
-def factorial(write: Callable[..., Path]) -> Design:
+def factorial(write):
     return prepare(
         write(HEAD + "design: factorial\nfactors: {model.effect: [1], model.noise: [0.2]}\n")
     ).design
@@ -40,12 +36,12 @@ def factorial(write: Callable[..., Path]) -> Design:
         ("model.width=7 beats baseline on loss", "beats", "my-own", "baseline", 0.0),
     ],
 )
-def test_the_grammar(design: Design, text: str, kind: str, a: str, b: str, by: float) -> None:
+def test_the_grammar(design, text, kind, a, b, by):
     claim = parse_claim(text, design, METRICS)
     assert (claim.kind, claim.metric, claim.a, claim.b, claim.by) == (kind, "loss", [a], [b], by)
 
 
-def test_in_a_factorial_a_level_is_the_mean_over_the_other_factors(factorial: Design) -> None:
+def test_in_a_factorial_a_level_is_the_mean_over_the_other_factors(factorial):
     claim = parse_claim("model.effect=1.0 beats model.effect=0.0 on accuracy", factorial, METRICS)
     assert claim.a == ["model.effect=1.0", "model.effect=1.0,model.noise=0.2"]
     assert claim.b == ["baseline", "model.noise=0.2"]
@@ -56,7 +52,7 @@ CROSSED = "{a} beats {b} on loss by more at {more} than at {less}"
 
 
 @pytest.fixture
-def three(write: Callable[..., Path]) -> Design:
+def three(write):
     return prepare(write(HEAD + "design: factorial\n" + THREE)).design
 
 
@@ -68,13 +64,13 @@ def three(write: Callable[..., Path]) -> Design:
         "model.width=5,model.effect=1,model.noise=0.1",
     ],
 )
-def test_several_levels_name_one_cell_in_any_order(three: Design, side: str) -> None:
+def test_several_levels_name_one_cell_in_any_order(three, side):
     claim = parse_claim(f"{side} beats model.effect=0,model.width=4 on loss", three, METRICS)
     assert (claim.a, claim.b) == (["model.effect=1.0,model.width=5"], ["baseline"])
     assert len(parse_claim("model.width=5 beats model.width=4 on loss", three, METRICS).a) == 6
 
 
-def test_an_interaction_has_four_sides(three: Design) -> None:
+def test_an_interaction_has_four_sides(three):
     text = "model.effect=1 beats model.effect=0 on loss by more at model.noise=0.2 than at model.noise=1e-1"
     claim = parse_claim(text, three, METRICS)
     assert (claim.kind, claim.by) == ("interaction", 0.0)
@@ -90,7 +86,7 @@ def test_an_interaction_has_four_sides(three: Design) -> None:
     assert one.sides == [side[1:] for side in claim.sides]
 
 
-def test_an_interaction_of_variants_named_by_hand(write: Callable[..., Path]) -> None:
+def test_an_interaction_of_variants_named_by_hand(write):
     own = "variants: {wide: {model.width: 7}, both: {model.width: 7, model.noise: 0.2}}\n"
     design = prepare(write(HEAD + "placebo: on\nfactors: {model.noise: [0.2]}\n" + own)).design
     levels = {"more": "model.noise=0.2", "less": "model.noise=0.1"}
@@ -99,7 +95,7 @@ def test_an_interaction_of_variants_named_by_hand(write: Callable[..., Path]) ->
         assert claim.sides == [["both"], ["model.noise=0.2"], ["wide"], ["baseline"]]
 
 
-def test_claims_may_be_about_derived_metrics(write: Callable[..., Path]) -> None:
+def test_claims_may_be_about_derived_metrics(write):
     on = ("solved_rate", "divergence_rate", "seed_spread")
     claims = [f"model.effect=1 beats baseline on {metric}" for metric in on]
     study = write(HEAD + f"factors: {{model.effect: [1]}}\nclaims: [{', '.join(claims)}]\n")
@@ -107,7 +103,7 @@ def test_claims_may_be_about_derived_metrics(write: Callable[..., Path]) -> None
 
 
 @pytest.mark.parametrize(("within", "rule"), [("0", "no positive number: '0'"), ("lots", "number: 'lots'")])
-def test_a_margin_is_a_positive_number(design: Design, within: str, rule: str) -> None:
+def test_a_margin_is_a_positive_number(design, within, rule):
     """Other mistakes are recorded with all studies that are refused."""
     with pytest.raises(Invalid, match=f"has a margin that is .*{rule}"):
         parse_claim(f"my-own matches baseline on loss within {within}", design, METRICS)

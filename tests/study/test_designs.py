@@ -1,6 +1,4 @@
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from harness import TOY
@@ -8,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.base.errors import StudyError
-from ablate.study.experiment import Choice, Experiment, facts_of
+from ablate.study.experiment import Choice, facts_of
 from ablate.study.patch import level_labels
 from ablate.study.prepare import prepare
 
@@ -16,7 +14,7 @@ HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\nmodel: 
 SEQUENCE = "name: x\ntask: recall\nmodel: {d_model: 16, num_layers: 1}\n"
 
 
-def test_one_factor_changes_one_thing_at_a_time(write: Callable[..., Path]) -> None:
+def test_one_factor_changes_one_thing_at_a_time(write):
     design = prepare(write(HEAD + "factors: {model.effect: [0, 0.5, 1], model.noise: [0.2]}\n")).design
     assert [v.name for v in design.variants] == [
         "baseline",
@@ -30,7 +28,7 @@ def test_one_factor_changes_one_thing_at_a_time(write: Callable[..., Path]) -> N
     }  # fmt: skip
 
 
-def test_a_factorial_combines_every_level(write: Callable[..., Path]) -> None:
+def test_a_factorial_combines_every_level(write):
     design = prepare(
         write(
             HEAD
@@ -43,7 +41,7 @@ def test_a_factorial_combines_every_level(write: Callable[..., Path]) -> None:
     assert len({str(v.configs) for v in design.variants}) == 12
 
 
-def test_named_variants_change_several_paths(write: Callable[..., Path]) -> None:
+def test_named_variants_change_several_paths(write):
     design = prepare(write(HEAD + "variants: {big: {model.width: 9, model.effect: 1}}\n")).design
     assert [v.name for v in design.variants] == ["baseline", "big"]
     assert design.paths == ["model.width", "model.effect"]
@@ -58,11 +56,11 @@ variants:
 """
 
 
-def levels(experiment: Experiment) -> dict[str, dict[str, object]]:
+def levels(experiment):
     return {cell.variant: dict(cell.levels) for cell in experiment.cells() if cell.seed == 0}
 
 
-def test_levels_are_what_a_variant_really_has(write: Callable[..., Path]) -> None:
+def test_levels_are_what_a_variant_really_has(write):
     """Where two variants make the same change on an outer path, and others further down."""
     experiment = prepare(write(SEQUENCE + HEADS + "claims: [a beats b on accuracy]\n"))
     assert levels(experiment) == {
@@ -77,7 +75,7 @@ def test_levels_are_what_a_variant_really_has(write: Callable[..., Path]) -> Non
     assert changes["c"] == {"model.mixer": "lstm", "model.residual": "off"}
 
 
-def test_levels_of_what_a_search_found_are_their_own(write: Callable[..., Path]) -> None:
+def test_levels_of_what_a_search_found_are_their_own(write):
     experiment = prepare(write(SEQUENCE + HEADS))
     first, *found = experiment.variants[:3]
     winners = [replace(v, name=f"winner{i}", at=("search",)) for i, v in enumerate(found)]
@@ -86,7 +84,7 @@ def test_levels_of_what_a_search_found_are_their_own(write: Callable[..., Path])
     assert facts_of(judged).variants[2].changes["model.mixer"] == "attention(num_heads=2)"
 
 
-def test_a_part_leaves_out_what_is_a_factor_further_down(write: Callable[..., Path]) -> None:
+def test_a_part_leaves_out_what_is_a_factor_further_down(write):
     factors = "factors: {model.mixer: [lstm], model.mixer.num_heads: [2], model.mixer.score: [dot]}\n"
     found = levels(prepare(write(SEQUENCE + "design: factorial\n" + factors)))
     assert {of["model.mixer"] for of in found.values()} == {"attention", "lstm"}
@@ -96,7 +94,7 @@ def test_a_part_leaves_out_what_is_a_factor_further_down(write: Callable[..., Pa
     assert found["model.mixer=lstm"] == {"model.mixer": "lstm"}
 
 
-def test_levels_of_a_task_are_of_the_trials_own(write: Callable[..., Path]) -> None:
+def test_levels_of_a_task_are_of_the_trials_own(write):
     text = SEQUENCE.replace("task: recall", "tasks: [recall, {name: recall, vocab_size: 20}]")
     cells = prepare(write(text + "factors: {task.vocab_size: [24]}\nseeds: 1\n")).cells()
     assert [(cell.variant, cell.levels["task.vocab_size"]) for cell in cells] == [
@@ -104,7 +102,7 @@ def test_levels_of_a_task_are_of_the_trials_own(write: Callable[..., Path]) -> N
     ]  # fmt: skip
 
 
-def test_a_placebo_is_the_baseline_under_another_stream(write: Callable[..., Path]) -> None:
+def test_a_placebo_is_the_baseline_under_another_stream(write):
     experiment = prepare(write(HEAD + "placebo: on\nseeds: 1\n"))
     baseline, placebo = experiment.cells()
     assert (placebo.variant, placebo.trial.stream, placebo.trial.config) == (
@@ -115,7 +113,7 @@ def test_a_placebo_is_the_baseline_under_another_stream(write: Callable[..., Pat
     assert placebo.trial.id != baseline.trial.id
 
 
-def test_a_part_is_labelled_by_its_name_and_by_what_tells_it_apart(write: Callable[..., Path]) -> None:
+def test_a_part_is_labelled_by_its_name_and_by_what_tells_it_apart(write):
     design = prepare(
         write(
             SEQUENCE
@@ -135,14 +133,14 @@ def test_a_part_is_labelled_by_its_name_and_by_what_tells_it_apart(write: Callab
     ]
 
 
-def test_a_patch_fills_in_the_defaults_of_the_new_part(write: Callable[..., Path]) -> None:
+def test_a_patch_fills_in_the_defaults_of_the_new_part(write):
     text = SEQUENCE.replace("d_model: 16", "d_model: 16, mixer: {score: {name: additive, hidden: 3}}")
     design = prepare(write(text + "factors: {model.mixer.score: [dot, {hidden: 5}]}\n")).design
     scores = [v.configs[0]["model"]["mixer"]["score"] for v in design.variants]
     assert scores == [{"name": "additive", "hidden": 3}, {"name": "dot"}, {"name": "additive", "hidden": 5}]
 
 
-def test_several_tasks_are_told_apart(write: Callable[..., Path]) -> None:
+def test_several_tasks_are_told_apart(write):
     text = SEQUENCE.replace("task: recall", "tasks: [recall, {name: recall, vocab_size: 20}, digits]")
     experiment = prepare(write(text + "factors: {model.norm: [batch]}\nseeds: 2\n"))
     assert experiment.tasks == ["recall(vocab_size=32)", "recall(vocab_size=20)", "digits"]
@@ -150,7 +148,7 @@ def test_several_tasks_are_told_apart(write: Callable[..., Path]) -> None:
     assert len({cell.trial.id for cell in experiment.cells()}) == 12
 
 
-def test_a_factorial_collapses_where_a_level_removes_a_path(write: Callable[..., Path]) -> None:
+def test_a_factorial_collapses_where_a_level_removes_a_path(write):
     plugin = """
         from ablate import register
         from ablate.components.mixer import Mixer
@@ -187,12 +185,12 @@ VALUES = st.one_of(
 
 
 @given(st.lists(VALUES, max_size=6))
-def test_labels_tell_distinct_parts_apart(values: list[object]) -> None:
+def test_labels_tell_distinct_parts_apart(values):
     labels = level_labels(v for v in values if isinstance(v, dict))
     assert len(set(labels.values())) == len(labels)
 
 
-def test_labels_of_a_single_part_have_no_parameters() -> None:
+def test_labels_of_a_single_part_have_no_parameters():
     one, other = {"name": "recall", "n": 1}, {"name": "recall", "n": 2}
     assert list(level_labels([one]).values()) == ["recall"]
     assert list(level_labels([one, other]).values()) == ["recall(n=1)", "recall(n=2)"]

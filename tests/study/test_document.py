@@ -1,6 +1,5 @@
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -17,7 +16,7 @@ from ablate.study.document import (
 )
 
 
-def test_scalars_are_those_of_yaml_1_2(write: Callable[..., Path]) -> None:
+def test_scalars_are_those_of_yaml_1_2(write):
     data = read_document(
         write("a: 1e-4\nb: off\nc: 3\nd: '3'\ne: true\nf: ~\ng: 0o17\nh: 2020-01-01\ni: 1.5\nj: yes\n")
     ).data
@@ -27,13 +26,13 @@ def test_scalars_are_those_of_yaml_1_2(write: Callable[..., Path]) -> None:
     }  # fmt: skip
 
 
-def test_every_node_has_its_line(write: Callable[..., Path]) -> None:
+def test_every_node_has_its_line(write):
     document = read_document(write("a: 1\nb:\n  - x\n  - {c: 2,\n     d: 3}\n"))
     assert [document.line(p) for p in [("a",), ("b", 0), ("b", 1, "c"), ("b", 1, "d")]] == [1, 3, 4, 5]
     assert document.line(("b", 1, "gone", "deeper")) == 4
 
 
-def test_a_duplicate_key_is_a_problem(write: Callable[..., Path]) -> None:
+def test_a_duplicate_key_is_a_problem(write):
     with pytest.raises(StudyError) as caught:
         read_document(write("a: 1\nb: 2\na: 3\nb: 4\n"))
     assert [(p.line, p.rule) for p in caught.value.problems] == [
@@ -42,7 +41,7 @@ def test_a_duplicate_key_is_a_problem(write: Callable[..., Path]) -> None:
     ]
 
 
-def test_anchors_are_followed(write: Callable[..., Path]) -> None:
+def test_anchors_are_followed(write):
     assert read_document(write("a: &x {b: 1}\nc: *x\n")).data == {"a": {"b": 1}, "c": {"b": 1}}
 
 
@@ -67,9 +66,7 @@ def test_anchors_are_followed(write: Callable[..., Path]) -> None:
         (r'{"\a": 1}', r"b: a key must be a word; given '\x07'"),
     ],
 )
-def test_a_value_that_is_refused_in_a_file_and_in_an_option(
-    write: Callable[..., Path], text: str, expected: str
-) -> None:
+def test_a_value_that_is_refused_in_a_file_and_in_an_option(write, text, expected):
     with pytest.raises(StudyError) as caught:
         read_document(write(f"a: 1\nb: {text}\nc: 2\n"))
     assert [str(p).partition(":")[2] for p in caught.value.problems] == [f"2: {expected}"]
@@ -78,7 +75,7 @@ def test_a_value_that_is_refused_in_a_file_and_in_an_option(
         parse_value(text)
 
 
-def test_text_of_any_language_is_read(write: Callable[..., Path]) -> None:
+def test_text_of_any_language_is_read(write):
     text = "שלום, نص, e\u0301, 👩\u200d👩\u200d👧, \u202eabc, tab\there"
     assert read_document(write(f'a: "{text}"\n')).data == {"a": text}
     assert parse_value(f'"{text}"') == text
@@ -105,9 +102,7 @@ CHAIN = "a0: &a0 1\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 9
         ("!foo\na: 1\n", "1: has a tag that means nothing in a study; given '!foo'"),
     ],
 )
-def test_what_a_file_holds_is_counted_before_it_is_built(
-    write: Callable[..., Path], text: str, expected: str
-) -> None:
+def test_what_a_file_holds_is_counted_before_it_is_built(write, text, expected):
     path = write(text)
     with pytest.raises(StudyError) as caught:
         read_document(path)
@@ -117,7 +112,7 @@ def test_what_a_file_holds_is_counted_before_it_is_built(
         parse_value(value)
 
 
-def test_what_is_within_the_limits_is_read(write: Callable[..., Path]) -> None:
+def test_what_is_within_the_limits_is_read(write):
     deep = "[" * (MAX_DEPTH - 2) + "1" + "]" * (MAX_DEPTH - 2)
     assert str(read_document(write(f"a: {deep}\n")).data["a"]) == deep
     many = read_document(write("a: &a [1, 2]\nb: [" + "*a, " * 5000 + "]\n"))
@@ -125,7 +120,7 @@ def test_what_is_within_the_limits_is_read(write: Callable[..., Path]) -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "large"])
-def test_what_is_no_plain_file_of_bounded_size(tmp_path: Path, kind: str) -> None:
+def test_what_is_no_plain_file_of_bounded_size(tmp_path, kind):
     path = tmp_path / "study.yaml"
     if kind == "pipe":
         os.mkfifo(path)
@@ -141,13 +136,13 @@ def test_what_is_no_plain_file_of_bounded_size(tmp_path: Path, kind: str) -> Non
         read_document(path)
 
 
-def test_a_name_that_no_file_can_have(tmp_path: Path) -> None:
+def test_a_name_that_no_file_can_have(tmp_path):
     for name in ("a\0b", "n" * 5000, "\ud800"):
         with pytest.raises(StudyError, match=r"cannot be|does not exist"):
             read_document(tmp_path / name)
 
 
-def test_problems_end_when_there_are_too_many() -> None:
+def test_problems_end_when_there_are_too_many():
     document = Document("study.yaml")
     for index in range(MAX_PROBLEMS):
         document.refuse((f"key{index}",), "unknown key")

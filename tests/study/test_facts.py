@@ -1,8 +1,6 @@
 """Facts that reports need beside the trials: what variants compute, and the learning rate that was not tuned."""
 
 import dataclasses
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
@@ -32,21 +30,21 @@ OVER = "{over: {%s: {float: [1e-4, 1e-2], log: true}}, trials: 2}\n"
         ("factors: {training.steps: [10]}\n", "lr 0.003"),
     ],
 )
-def test_the_rate_that_all_variants_share_untuned(write: Callable[..., Path], more: str, rate: str) -> None:
+def test_the_rate_that_all_variants_share_untuned(write, more, rate):
     assert facts_of(prepare(write(STUDY + more))).rate == rate
 
 
-def test_a_workload_without_a_rate_has_none(toy_study: Path) -> None:
+def test_a_workload_without_a_rate_has_none(toy_study):
     assert facts_of(prepare(toy_study)).rate == ""
 
 
-def test_a_study_names_its_variants_for_readers(write: Callable[..., Path]) -> None:
+def test_a_study_names_its_variants_for_readers(write):
     labels = "labels: {bare: a bag of tokens, model.position=learned: order, model.position=none: no order}\n"
     facts = facts_of(prepare(write(STUDY + labels)))
     assert short_names(facts) == {"baseline": "baseline", "bare": "a bag of tokens"}
 
 
-def test_the_numbers_of_stability_are_those_of_any_variant(write: Callable[..., Path]) -> None:
+def test_the_numbers_of_stability_are_those_of_any_variant(write):
     """Activations of the baseline cannot be dead; those of a variant can. They survive a folder, and may be absent."""
     study = STUDY.replace("mixer:", "feedforward: {activation: gelu}, mixer:")
     plain = facts_of(prepare(write(study)))
@@ -64,16 +62,16 @@ def test_the_numbers_of_stability_are_those_of_any_variant(write: Callable[..., 
     assert Facts.from_dict(data).tasks[0].stability == {}
 
 
-def test_a_workload_that_declares_none_has_no_numbers_of_stability(toy_study: Path) -> None:
+def test_a_workload_that_declares_none_has_no_numbers_of_stability(toy_study):
     assert facts_of(prepare(toy_study)).tasks[0].stability == {}
 
 
-def test_no_step_of_a_short_training_has_a_window_for_spikes(write: Callable[..., Path]) -> None:
+def test_no_step_of_a_short_training_has_a_window_for_spikes(write):
     facts = facts_of(prepare(write(STUDY + "factors: {model.norm: [batch]}\n"), sets=["training.steps=100"]))
     assert "loss_spikes" not in facts.tasks[0].stability
 
 
-def test_what_variants_compute_beside_products_survives_a_folder(write: Callable[..., Path]) -> None:
+def test_what_variants_compute_beside_products_survives_a_folder(write):
     """Two heads of width 4: four tanh a pair of positions and head."""
     additive = "variants: {additive: {model.mixer.score: additive}}\n"
     facts = facts_of(prepare(write(STUDY.replace("variants: {bare: {model.position: none}}\n", additive))))

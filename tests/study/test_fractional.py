@@ -1,9 +1,7 @@
 """Fractions of a factorial: their sizes and aliases against the published tables, and what a study may ask of them."""
 
-from collections.abc import Callable
 from functools import reduce
 from itertools import combinations
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,7 +17,7 @@ FIVE = "factors: {model.effect: [1], model.noise: [0.2], model.width: [5], train
 FOUR = FIVE.replace(", training.note: [a]", "")
 
 
-def design(resolution: int, factors: str = FIVE, more: str = "") -> str:
+def design(resolution, factors=FIVE, more=""):
     return f"{HEAD}{factors}design: {{name: fractional, resolution: {resolution}}}\n{more}"
 
 
@@ -29,7 +27,7 @@ def design(resolution: int, factors: str = FIVE, more: str = "") -> str:
     [(3, 3, 1), (5, 3, 2), (6, 3, 3), (7, 3, 4), (9, 3, 5), (10, 3, 6), (11, 3, 7), (4, 4, 1), (6, 4, 2), (7, 4, 3),
      (8, 4, 4), (9, 4, 4), (10, 4, 5), (5, 5, 1), (8, 5, 2), (10, 5, 3)],
 )  # fmt: skip
-def test_the_fractions_have_the_published_sizes(factors: int, resolution: int, p: int) -> None:
+def test_the_fractions_have_the_published_sizes(factors, resolution, p):
     found = np.array(cells(factors, resolution), int)
     assert found.shape == (2 ** (factors - p), factors)
     assert not found[0].any()
@@ -39,7 +37,7 @@ def test_the_fractions_have_the_published_sizes(factors: int, resolution: int, p
         assert list(counts) == [len(found) >> (resolution - 1)] * 2 ** (resolution - 1)
 
 
-def pattern(words: list[str], basic: int) -> list[int]:
+def pattern(words, basic):
     """How many products of each length are the same in every cell."""
     made = [{*word, basic + i} for i, word in enumerate(words)]
     lengths = [
@@ -52,13 +50,13 @@ def pattern(words: list[str], basic: int) -> list[int]:
 
 @pytest.mark.parametrize("resolution", FRACTIONS)
 @pytest.mark.parametrize("factors", range(3, 9))
-def test_the_fractions_are_the_smallest_and_of_minimum_aberration(factors: int, resolution: int) -> None:
+def test_the_fractions_are_the_smallest_and_of_minimum_aberration(factors, resolution):
     if factors not in FRACTIONS[resolution]:
         return
     words = FRACTIONS[resolution][factors].split()
     basic = factors - len(words)
 
-    def every(basic: int) -> list[list[int]]:
+    def every(basic):
         letters = "ABCDEFG"[:basic]
         known = ["".join(of) for n in range(resolution - 1, basic + 1) for of in combinations(letters, n)]
         found = [pattern(list(some), basic) for some in combinations(known, factors - basic)]
@@ -68,7 +66,7 @@ def test_the_fractions_are_the_smallest_and_of_minimum_aberration(factors: int, 
     assert pattern(words, basic) == min(every(basic))
 
 
-def test_the_half_of_four_factors_is_i_equals_abcd(write: Callable[..., Path]) -> None:
+def test_the_half_of_four_factors_is_i_equals_abcd(write):
     experiment = prepare(write(design(4, FOUR)))
     a, b, c, d = experiment.design.factors
     assert len(experiment.variants) == 8
@@ -79,7 +77,7 @@ def test_the_half_of_four_factors_is_i_equals_abcd(write: Callable[..., Path]) -
     assert {np.prod([-1 if on else 1 for on in cell]) for cell in cells(4, 4)} == {1}
 
 
-def test_the_quarter_of_five_factors_has_the_published_aliases(write: Callable[..., Path]) -> None:
+def test_the_quarter_of_five_factors_has_the_published_aliases(write):
     # 2^(5−2), D = AB and E = AC: A = BD = CE, B = AD, C = AE, D = AB, E = AC, BC = DE, CD = BE.
     found = prepare(write(design(3))).design
     a, b, c, d, e = found.factors
@@ -93,9 +91,7 @@ def test_the_quarter_of_five_factors_has_the_published_aliases(write: Callable[.
     }  # fmt: skip
 
 
-def test_main_effects_are_means_over_the_fraction_and_aliased_interactions_are_refused(
-    write: Callable[..., Path],
-) -> None:
+def test_main_effects_are_means_over_the_fraction_and_aliased_interactions_are_refused(write):
     main = "model.effect=1 beats model.effect=0 on loss"
     crossed = f"{main} by more at model.noise=0.2 than at model.noise=0.1"
     (claim,) = prepare(write(design(4, FOUR, f"claims: [{main}]\n"))).claims
@@ -110,6 +106,6 @@ def test_main_effects_are_means_over_the_fraction_and_aliased_interactions_are_r
     assert [len(side) for side in claim.sides] == [4, 4, 4, 4]
 
 
-def test_a_name_alone_takes_the_default_resolution_and_stays_short(write: Callable[..., Path]) -> None:
+def test_a_name_alone_takes_the_default_resolution_and_stays_short(write):
     assert len(prepare(write(f"{HEAD}{FIVE}design: fractional\n")).variants) == 16
     assert prepare(write(f"{HEAD}{FOUR}design: factorial\n")).study.model_dump()["design"] == "factorial"

@@ -3,9 +3,6 @@
 import ast
 import importlib
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from harness import TOY_STUDY
@@ -54,11 +51,11 @@ class Other(nn.Module):
 '''
 
 
-def ids(path: Path, **options: object) -> dict[str, str]:
-    return {cell.name: cell.trial.id for cell in prepare(path, **options).cells()}  # type: ignore[arg-type]
+def ids(path, **options):
+    return {cell.name: cell.trial.id for cell in prepare(path, **options).cells()}
 
 
-def test_what_does_not_matter_leaves_the_ids(write: Callable[..., Path], toy_study: Path) -> None:
+def test_what_does_not_matter_leaves_the_ids(write, toy_study):
     known = ids(toy_study)
     assert ids(toy_study) == known
     text = TOY_STUDY.replace("name: toy\n", "name: another\nquestion: why\nnotes: x\nmetric: loss\n", 1)
@@ -70,7 +67,7 @@ def test_what_does_not_matter_leaves_the_ids(write: Callable[..., Path], toy_stu
 
 
 @pytest.mark.parametrize("change", ["model.width=5", "training.steps=4", "task.name=die", "model.noise=0.11"])
-def test_what_matters_changes_the_ids(toy_study: Path, change: str) -> None:
+def test_what_matters_changes_the_ids(toy_study, change):
     before, after = ids(toy_study), ids(toy_study, sets=[change])
     assert before["baseline seed 0"] != after["baseline seed 0"]
     # A variant that sets the path itself does not see the change.
@@ -78,16 +75,16 @@ def test_what_matters_changes_the_ids(toy_study: Path, change: str) -> None:
     assert all(change.partition("=")[0] in name for name in same)
 
 
-def test_seeds_and_variants_have_ids_of_their_own(toy_study: Path) -> None:
+def test_seeds_and_variants_have_ids_of_their_own(toy_study):
     known = ids(toy_study)
     assert len(set(known.values())) == len(known) == 9
 
 
 @pytest.fixture
-def reread(tmp_path: Path) -> Callable[[str], dict[str, str]]:
+def reread(tmp_path):
     """Ids of a study whose plugin has the given source."""
 
-    def reread(source: str) -> dict[str, str]:
+    def reread(source):
         (tmp_path / "mine.py").write_text(source)
         (tmp_path / "s.yaml").write_text(
             "name: x\nplugins: [mine.py]\ntask: recall\nseeds: 1\n"
@@ -111,9 +108,7 @@ def reread(tmp_path: Path) -> Callable[[str], dict[str, str]]:
         ("\n\n\ndef helper", "\n\n\ndef unused():\n    return 1\n\n\ndef helper", set()),
     ],
 )
-def test_editing_a_part_changes_the_trials_that_use_it_and_no_others(
-    reread: Callable[[str], dict[str, str]], old: str, new: str, changed: set[str]
-) -> None:
+def test_editing_a_part_changes_the_trials_that_use_it_and_no_others(reread, old, new, changed):
     before = reread(PLUGIN)
     assert old in PLUGIN
     after = reread(PLUGIN.replace(old, new))
@@ -123,11 +118,11 @@ def test_editing_a_part_changes_the_trials_that_use_it_and_no_others(
     assert names == changed
 
 
-def test_the_sources_of_a_trial_leave_out_the_parts_that_it_does_not_use() -> None:
+def test_the_sources_of_a_trial_leave_out_the_parts_that_it_does_not_use():
     CATALOGUE.load_builtin()
     loop = importlib.import_module("ablate.training.loop")
     workload = CATALOGUE.get("workload", "sequence")
-    roots = [*workload().sources(None), CATALOGUE.get("topology", "encoder")]  # type: ignore[attr-defined]
+    roots = [*workload().sources(None), CATALOGUE.get("topology", "encoder")]
     seen = definitions(roots)
     names = {name for _, name in seen}
     assert {"train", "build_model", "Block"} <= names, names
@@ -167,7 +162,7 @@ GAPS = {
 
 
 @pytest.mark.parametrize("case", GAPS)
-def test_an_edit_that_no_plain_name_leads_to(reread: Callable[[str], dict[str, str]], case: str) -> None:
+def test_an_edit_that_no_plain_name_leads_to(reread, case):
     extra, body, edit = GAPS[case]
     source = PLUGIN.replace("SCALE = 2.0", f"SCALE = 2.0\n{extra}").replace("return helper(x)", body)
     assert edit[0] in source
@@ -176,15 +171,13 @@ def test_an_edit_that_no_plain_name_leads_to(reread: Callable[[str], dict[str, s
     assert any("mine" in name for name in changed) == (case != "main")
 
 
-def test_a_star_import_is_followed() -> None:
+def test_a_star_import_is_followed():
     statement = ast.parse("from ablate.components.norms import *").body[0]
     assert isinstance(statement, ast.ImportFrom)
     assert dict(_imported(statement, "m")) == {"*": ("ablate.components.norms", "")}
 
 
-def test_a_module_beside_a_plugin_belongs_to_it(
-    tmp_path: Path, reread: Callable[[str], dict[str, str]]
-) -> None:
+def test_a_module_beside_a_plugin_belongs_to_it(tmp_path, reread):
     (tmp_path / "beside_mine.py").write_text("K = 5\n")
     source = PLUGIN.replace("import torch\n", "import torch\nfrom beside_mine import K\n")
     source = source.replace("return helper(x)", "return x * K")
@@ -196,7 +189,7 @@ def test_a_module_beside_a_plugin_belongs_to_it(
     }
 
 
-def test_moving_a_module_changes_no_id(tmp_path: Path, reread: Callable[[str], dict[str, str]]) -> None:
+def test_moving_a_module_changes_no_id(tmp_path, reread):
     text = "import math\n\ndef root(x):\n    return x * math.sqrt(2)\n"
     sourced = PLUGIN.replace("import torch\n", "import torch\nfrom {0} import root\n")
     sourced = sourced.replace("return helper(x)", "return root(x)")
@@ -209,9 +202,7 @@ def test_moving_a_module_changes_no_id(tmp_path: Path, reread: Callable[[str], d
     assert reread(sourced.replace("{0}", "beside_moved")) != known[0]
 
 
-def test_a_name_that_ablate_resolves_lazily_is_the_definition_itself(
-    reread: Callable[[str], dict[str, str]],
-) -> None:
+def test_a_name_that_ablate_resolves_lazily_is_the_definition_itself(reread):
     line = "from ablate import PartConfig, register\n"
     assert line in PLUGIN
     assert reread(PLUGIN) == reread(PLUGIN.replace(line, line.replace("ablate ", "ablate.base.registry ")))
@@ -227,7 +218,7 @@ PACKAGE = {
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def package(tmp_path, monkeypatch):
     """An importable package outside of the study's folder."""
     folder = tmp_path / "site" / "ablate_test_package"
     for name, text in PACKAGE.items():
@@ -265,9 +256,7 @@ class Installed(Workload):
 """
 
 
-def test_an_installed_workload_is_followed_through_its_own_package(
-    tmp_path: Path, package: Path, write: Callable[..., Path]
-) -> None:
+def test_an_installed_workload_is_followed_through_its_own_package(tmp_path, package, write):
     (package / "training.py").write_text(INSTALLED)
     write(f"from {package.name} import training\n", "thin.py")
     study = write(
@@ -282,9 +271,9 @@ def test_an_installed_workload_is_followed_through_its_own_package(
         CATALOGUE.forget({f"{package.name}.training"})
 
 
-def test_analysis_and_report_are_no_part_of_a_trial() -> None:
+def test_analysis_and_report_are_no_part_of_a_trial():
     CATALOGUE.load_builtin()
-    workload: Any = CATALOGUE.get("workload", "sequence")()
+    workload = CATALOGUE.get("workload", "sequence")()
     modules = {module for module, _ in definitions(workload.sources(None))}
     assert not {
         m for m in modules if m.startswith(("ablate.analysis", "ablate.report", "ablate.route", "ablate.cli"))

@@ -4,7 +4,6 @@ import copy
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from harness import TOY, TOY_STUDY, ablate_here
@@ -21,34 +20,34 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def validator() -> Draft202012Validator:
+def validator():
     CATALOGUE.load_builtin()
     schema = study_schema(CATALOGUE.get("workload", "sequence")())
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(json.loads(json.dumps(schema)))
 
 
-def problems(validator: Draft202012Validator, data: Any) -> list[str]:
+def problems(validator, data):
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(data)]
 
 
-BASE: dict[str, Any] = {"name": "x", "task": "recall"}
+BASE = {"name": "x", "task": "recall"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.yaml")), ids=lambda path: path.name)
-def test_shipped_studies_are_valid(validator: Draft202012Validator, path: Path) -> None:
+def test_shipped_studies_are_valid(validator, path):
     assert not problems(validator, read_document(path).data)
 
 
 @pytest.mark.parametrize("name", ["quickstart", "fair-low-rank", "speed-mixers", "stability", "sweep-digits"])
-def test_resolved_studies_are_valid(validator: Draft202012Validator, name: str, tmp_path: Path) -> None:
+def test_resolved_studies_are_valid(validator, name, tmp_path):
     (tmp_path / "study.yaml").write_text(resolved_text(prepare(ROOT / f"studies/{name}.yaml"), tmp_path))
     assert not problems(validator, read_document(tmp_path / "study.yaml").data)
     # What an older version resolved is read as well.
     prepare(ROOT / f"results/{name}/study.yaml")
 
 
-def test_the_guides_and_a_new_study_are_valid(validator: Draft202012Validator, tmp_path: Path) -> None:
+def test_the_guides_and_a_new_study_are_valid(validator, tmp_path):
     text = text_of("study")
     (study,) = [b for b in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL) if "claims:" in b]
     for index, content in enumerate((study, study_text("new", "digits", schema_is_there=True))):
@@ -81,11 +80,11 @@ def test_the_guides_and_a_new_study_are_valid(validator: Draft202012Validator, t
         },
     ],
 )
-def test_short_forms_are_valid(validator: Draft202012Validator, change: dict[str, Any]) -> None:
+def test_short_forms_are_valid(validator, change):
     assert not problems(validator, BASE | change)
 
 
-def test_several_tasks_stand_for_one(validator: Draft202012Validator) -> None:
+def test_several_tasks_stand_for_one(validator):
     assert not problems(validator, {"name": "x", "tasks": ["recall", {"name": "digits"}]})
     assert problems(validator, BASE | {"tasks": ["digits"]})
     assert problems(validator, {"name": "x"})
@@ -110,23 +109,21 @@ def test_several_tasks_stand_for_one(validator: Draft202012Validator) -> None:
         ({"claims": "a beats b"}, "$.claims"),
     ],
 )
-def test_mistakes_are_found_where_they_stand(
-    validator: Draft202012Validator, change: dict[str, Any], where: str
-) -> None:
+def test_mistakes_are_found_where_they_stand(validator, change, where):
     found = problems(validator, BASE | change)
     assert len(found) == 1, found
     assert found[0].startswith(f"{where}: ")
 
 
-def test_every_part_and_parameter_is_there_with_its_meaning(validator: Draft202012Validator) -> None:
-    definitions: dict[str, Any] = validator.schema["$defs"]
+def test_every_part_and_parameter_is_there_with_its_meaning(validator):
+    definitions = validator.schema["$defs"]
     slots = {key.split(".")[1] for key in definitions if key.startswith("slot.")}
     assert slots == set(CATALOGUE.slots()) - {"workload"}
     for slot in slots:
         for name in CATALOGUE.names(slot):
             part = definitions[f"{slot}.{name}"]
             assert part["additionalProperties"] is False
-            fields = CATALOGUE.get(slot, name).Config.model_fields  # type: ignore[attr-defined]
+            fields = CATALOGUE.get(slot, name).Config.model_fields
             assert set(part["properties"]) == set(fields)
             for key, field in fields.items():
                 if key != "name":
@@ -162,7 +159,7 @@ class Both(Attention):
 
 
 @pytest.mark.slow
-def test_parts_of_plugins_that_hold_their_like(tmp_path: Path) -> None:
+def test_parts_of_plugins_that_hold_their_like(tmp_path):
     (tmp_path / "own.py").write_text(PARTS)
     done = ablate_here("schema", "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -179,7 +176,7 @@ def test_parts_of_plugins_that_hold_their_like(tmp_path: Path) -> None:
     assert problems(validator, BASE | {"model": {"mixer": "both"}})
 
 
-def test_what_plugins_register_is_known(validator: Draft202012Validator, tmp_path: Path) -> None:
+def test_what_plugins_register_is_known(validator, tmp_path):
     create_part("norm", tmp_path / "my_norm")
     create_task(tmp_path / "my_task", None)
     done = ablate_here("schema", "--plugin", "my_norm.py", "--plugin", "my_task.py", cwd=tmp_path)
@@ -195,7 +192,7 @@ def test_what_plugins_register_is_known(validator: Draft202012Validator, tmp_pat
     assert not known.is_valid(data)
 
 
-def test_of_another_workload(tmp_path: Path) -> None:
+def test_of_another_workload(tmp_path):
     done = ablate_here("schema", "--workload", "toy", "--plugin", TOY, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     validator = Draft202012Validator(json.loads(done.stdout))
@@ -207,7 +204,7 @@ def test_of_another_workload(tmp_path: Path) -> None:
     assert problems(validator, study)
 
 
-def test_an_unknown_workload_is_named(tmp_path: Path) -> None:
+def test_an_unknown_workload_is_named(tmp_path):
     done = ablate_here("schema", "--workload", "sequnce", cwd=tmp_path)
     assert done.returncode == 2
     assert "unknown workload 'sequnce'; allowed: " in done.stderr

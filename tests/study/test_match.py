@@ -1,10 +1,6 @@
 """`match:` in a study: what is trained, what is said of it, and what is refused before anything trains."""
 
-from __future__ import annotations
-
 import dataclasses
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from harness import problems
@@ -27,10 +23,8 @@ TASK = "task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}\n"
 RANKS = "factors: {model.mixer.value: [{name: low_rank, rank: 2}, {name: low_rank, rank: 8}]}\n"
 BY_EXPANSION = f"match: {{parameters: baseline, by: {EXPANSION}}}\n"
 
-Write = Callable[..., Path]
 
-
-def test_variants_have_the_parameters_of_the_baseline(write: Write) -> None:
+def test_variants_have_the_parameters_of_the_baseline(write):
     unmatched = prepare(write(MODEL + RANKS + "placebo: on\n", "unmatched.yaml"))
     experiment = prepare(write(MODEL + RANKS + "placebo: on\n" + BY_EXPANSION))
     base, two, eight, placebo = experiment.variants
@@ -47,7 +41,7 @@ def test_variants_have_the_parameters_of_the_baseline(write: Write) -> None:
     assert experiment.matched[base.name][0].residual == 0
 
 
-def test_facts_and_trials_are_those_of_matched_variants(write: Write) -> None:
+def test_facts_and_trials_are_those_of_matched_variants(write):
     experiment = prepare(write(MODEL + RANKS + BY_EXPANSION + "seeds: 1\n"))
     facts = facts_of(experiment)
     assert facts.match is not None
@@ -66,16 +60,16 @@ def test_facts_and_trials_are_those_of_matched_variants(write: Write) -> None:
     assert facts_of(bare).match is None
 
 
-def test_a_number_matches_the_baseline_too(write: Write) -> None:
+def test_a_number_matches_the_baseline_too(write):
     match = f"match: {{parameters: 20000, by: {EXPANSION}}}\n"
     experiment = prepare(write(MODEL + RANKS + "placebo: on\n" + match))
     for variant in experiment.variants:
         assert abs(experiment.describe(variant)[0].parameters / 20_000 - 1) <= 0.01
     assert experiment.variants[-1].configs == experiment.variants[0].configs
-    assert facts_of(experiment).match.target == "20000"  # type: ignore[union-attr]
+    assert facts_of(experiment).match.target == "20000"
 
 
-def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(write: Write) -> None:
+def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(write):
     match = "match: {parameters: 40000, by: model.d_model, within: 0.2}\n"
     experiment = prepare(write(MODEL + RANKS + match))
     for variant in experiment.variants:
@@ -85,7 +79,7 @@ def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(wri
 
 
 @pytest.mark.parametrize("quantity", ["flops", "compute"])
-def test_other_quantities(write: Write, quantity: str) -> None:
+def test_other_quantities(write, quantity):
     by = EXPANSION if quantity == "flops" else "training.steps"
     match = f"match: {{{quantity}: baseline, by: {by}, within: 0.02}}\n"
     experiment = prepare(write(MODEL + RANKS + match))
@@ -99,7 +93,7 @@ def test_other_quantities(write: Write, quantity: str) -> None:
     assert changed[0] > changed[1] > value_at(experiment.variants[0].configs[0], by)
 
 
-def test_every_task_has_its_own_target(write: Write) -> None:
+def test_every_task_has_its_own_target(write):
     tasks = (
         "tasks: [{name: recall, seq_len: 5, vocab_size: 16}, {name: recall, seq_len: 20, vocab_size: 64}]\n"
     )
@@ -114,7 +108,7 @@ def test_every_task_has_its_own_target(write: Write) -> None:
     assert first.target != second.target
 
 
-def test_a_search_may_match_any_config(write: Write) -> None:
+def test_a_search_may_match_any_config(write):
     experiment = prepare(write(MODEL + RANKS + BY_EXPANSION))
     matcher, config = experiment.matcher, experiment.variants[0].configs[0]
     assert matcher is not None
@@ -133,6 +127,6 @@ def test_a_search_may_match_any_config(write: Write) -> None:
 
 
 @pytest.mark.parametrize("by", ["training.lr", "training.steps"])
-def test_a_path_without_effect_is_refused(write: Write, by: str) -> None:
+def test_a_path_without_effect_is_refused(write, by):
     (found,) = problems(write(f"{MODEL}match: {{parameters: baseline, by: {by}}}\n"))
     assert f"{by} has no effect on the parameters" in found

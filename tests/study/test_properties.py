@@ -1,10 +1,7 @@
 """Whatever is done to a valid study, it either runs or is refused: with a line, without a traceback."""
 
 import copy
-from pathlib import Path
-from typing import Any
 
-import pytest
 from harness import TOY
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,7 +10,7 @@ from ruamel.yaml import YAML
 from ablate.base.errors import StudyError
 from ablate.study.prepare import prepare
 
-VALID: dict[str, Any] = {
+VALID = {
     "name": "toy",
     "question": "why",
     "workload": "toy",
@@ -50,7 +47,7 @@ VALUES = st.recursive(
 )
 
 
-def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def places(node, path=()):
     children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     return [path] * bool(path) + [p for key, child in children for p in places(child, (*path, key))]
 
@@ -59,14 +56,14 @@ PLACES = [path for path in places(VALID) if path[0] not in ("workload", "plugins
 
 
 @st.composite
-def mutations(draw: st.DrawFn) -> dict[str, Any]:
+def mutations(draw):
     """The valid study with one to three nodes replaced, removed, renamed or doubled."""
     study = copy.deepcopy(VALID)
     for _ in range(draw(st.integers(1, 3))):
         path = draw(st.sampled_from(PLACES))
         kind = draw(st.sampled_from(["replace", "remove", "rename", "add"]))
         try:
-            node: Any = study
+            node = study
             for key in path[:-1]:
                 node = node[key]
             if kind == "replace":
@@ -84,7 +81,7 @@ def mutations(draw: st.DrawFn) -> dict[str, Any]:
     return study
 
 
-def written(study: Any, folder: Path) -> Path:
+def written(study, folder):
     path = folder / "study.yaml"
     with path.open("w", encoding="utf-8") as file:
         YAML().dump(study, file)
@@ -93,9 +90,7 @@ def written(study: Any, folder: Path) -> Path:
 
 @settings(max_examples=100)
 @given(study=mutations())
-def test_any_mutation_of_a_study_is_run_or_refused(
-    study: Any, tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_any_mutation_of_a_study_is_run_or_refused(study, tmp_path_factory):
     folder = tmp_path_factory.mktemp("study")
     path = written(study, folder)
     try:
@@ -119,9 +114,7 @@ def test_any_mutation_of_a_study_is_run_or_refused(
     effects=st.lists(st.floats(-10, 10).map(lambda x: round(x, 3)), min_size=1, max_size=3, unique=True),
     widths=st.lists(st.integers(5, 12), max_size=2, unique=True),
 )
-def test_every_variant_can_be_named_in_a_claim(
-    effects: list[float], widths: list[int], tmp_path_factory: pytest.TempPathFactory
-) -> None:
+def test_every_variant_can_be_named_in_a_claim(effects, widths, tmp_path_factory):
     """Names of variants and labels of levels go round: from the study to the claim and back."""
     study = copy.deepcopy(VALID)
     study["claims"], study["variants"] = [], {}

@@ -1,8 +1,5 @@
 """What `search:` and `tune:` ask for, once they are valid."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from searching import GRID, PEAK_STUDY, SWEEP, prepared
 
@@ -12,13 +9,13 @@ from ablate.study.sections import TUNING_SEEDS_FROM
 OVER = "over: {model.x: {float: [0, 1]}}"
 
 
-def spec(path: Path, kind: str = "search") -> SearchSpec:
+def spec(path, kind="search"):
     found = prepared(path).read["search"][kind]
     assert isinstance(found, SearchSpec)
     return found
 
 
-def test_what_is_not_given_takes_its_default(write: Callable[..., Path]) -> None:
+def test_what_is_not_given_takes_its_default(write):
     study = write(f"{PEAK_STUDY}search: {{{OVER}}}\ntune: {{{OVER}}}\n")
     search, tune = spec(study), spec(study, "tune")
     assert search.facts.trials == tune.facts.trials == DEFAULT_TRIALS
@@ -31,13 +28,13 @@ def test_what_is_not_given_takes_its_default(write: Callable[..., Path]) -> None
         assert found.at == "last"
 
 
-def test_tuning_seeds_never_judge(write: Callable[..., Path]) -> None:
+def test_tuning_seeds_never_judge(write):
     assert min(spec(write(SWEEP)).facts.seeds) >= TUNING_SEEDS_FROM
     many = spec(write(SWEEP.replace("seeds: 2", "seeds: 1000"))).facts.seeds
     assert len(many) == len(set(many)) == 1000
 
 
-def test_objectives_have_their_own_direction_and_source(write: Callable[..., Path]) -> None:
+def test_objectives_have_their_own_direction_and_source(write):
     names = "[loss, score, parameters, flops, divergence_rate, seed_spread]"
     found = spec(write(f"{PEAK_STUDY}search: {{{OVER}, objectives: {names}}}\n")).facts.objectives
     assert [(o.name, o.direction, o.source) for o in found] == [
@@ -58,14 +55,12 @@ def test_objectives_have_their_own_direction_and_source(write: Callable[..., Pat
         ("{name: tpe, n_startup_trials: 10}", "tpe"),
     ],
 )
-def test_a_sampler_is_called_by_what_is_not_at_its_default(
-    write: Callable[..., Path], sampler: str, label: str
-) -> None:
+def test_a_sampler_is_called_by_what_is_not_at_its_default(write, sampler, label):
     facts = spec(write(f"{PEAK_STUDY}search: {{{OVER}, sampler: {sampler}}}\n")).facts
     assert facts.sampler == label
 
 
-def test_the_facts_of_a_space_say_what_it_was(write: Callable[..., Path]) -> None:
+def test_the_facts_of_a_space_say_what_it_was(write):
     facts = spec(write(GRID)).facts
     heads = {parameter.path: parameter for parameter in facts.parameters}["model.heads"]
     assert (heads.kind, heads.low, heads.high, heads.when) == ("int", 2, 3, "model.kind=wide")
@@ -74,7 +69,7 @@ def test_the_facts_of_a_space_say_what_it_was(write: Callable[..., Path]) -> Non
     assert facts.trials == 9
 
 
-def test_a_setting_in_words(write: Callable[..., Path]) -> None:
+def test_a_setting_in_words(write):
     space = spec(write(GRID)).space
     point = {"model.kind": "wide", "model.x": 0.2, "model.heads": 3}
     assert space.labels(point) == {"model.kind": "wide", "model.x": "0.2", "model.heads": "3"}

@@ -1,8 +1,5 @@
 """`seeds:` a number, or a first one and a number."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from harness import TOY_STUDY
 
@@ -13,11 +10,11 @@ FROM_100 = TOY_STUDY.replace("seeds: 3", "seeds: {from: 100, count: 2}")
 LISTED = TOY_STUDY.replace("seeds: 3", "seeds: [7, 0, 3]")
 
 
-def test_a_number_begins_at_0(toy_study: Path) -> None:
+def test_a_number_begins_at_0(toy_study):
     assert facts_of(prepare(toy_study)).seeds == [0, 1, 2]
 
 
-def test_they_begin_where_the_study_says(write: Callable[..., Path]) -> None:
+def test_they_begin_where_the_study_says(write):
     experiment = prepare(write(FROM_100))
     assert facts_of(experiment).seeds == [100, 101]
     cells = experiment.cells()
@@ -41,24 +38,22 @@ def test_they_begin_where_the_study_says(write: Callable[..., Path]) -> None:
         (LISTED, {"sets": ["seeds=[1, 5]"]}, [1, 5]),
     ],
 )
-def test_the_command_line_changes_them(
-    write: Callable[..., Path], text: str, options: dict[str, object], seeds: list[int]
-) -> None:
-    assert list(prepare(write(text), **options).study.seeds.values) == seeds  # type: ignore[arg-type]
+def test_the_command_line_changes_them(write, text, options, seeds):
+    assert list(prepare(write(text), **options).study.seeds.values) == seeds
 
 
-def test_a_list_of_seeds_that_follow_one_another_is_their_number(write: Callable[..., Path]) -> None:
+def test_a_list_of_seeds_that_follow_one_another_is_their_number(write):
     assert prepare(write(TOY_STUDY), ["seeds=[2, 1, 0]"]).study.seeds == prepare(write(TOY_STUDY)).study.seeds
 
 
 @pytest.mark.parametrize("text", [TOY_STUDY, FROM_100, LISTED])
-def test_the_resolved_study_has_them(write: Callable[..., Path], tmp_path: Path, text: str) -> None:
+def test_the_resolved_study_has_them(write, tmp_path, text):
     given = prepare(write(text))
     again = prepare(write(resolved_text(given, tmp_path), "resolved.yaml"))
     assert again.study.seeds == given.study.seeds
     assert [cell.id for cell in again.cells()] == [cell.id for cell in given.cells()]
 
 
-def test_the_same_seed_is_the_same_trial_wherever_they_begin(write: Callable[..., Path]) -> None:
+def test_the_same_seed_is_the_same_trial_wherever_they_begin(write):
     few = {cell.id for cell in prepare(write(TOY_STUDY), ["seeds={from: 1, count: 1}"]).cells()}
     assert few < {cell.id for cell in prepare(write(TOY_STUDY)).cells()}

@@ -2,22 +2,20 @@
 
 import itertools
 import math
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from searching import GRID, prepared
 
-from ablate.features.search.space import Conditions, Space
+from ablate.features.search.space import Space
 from ablate.features.search.table import EXACT, Parameter
 
 LABELS = ["a", "b", "c(rank=8)", "null", "on", "0.5"]
 
 
 @st.composite
-def parameters(draw: st.DrawFn, path: str, grid: bool = True) -> Parameter:
+def parameters(draw, path, grid=True):
     kind = draw(st.sampled_from(["choice", "int", "float"]))
     if kind == "choice":
         labels = draw(st.lists(st.sampled_from(LABELS), min_size=1, max_size=3, unique=True))
@@ -35,10 +33,10 @@ def parameters(draw: st.DrawFn, path: str, grid: bool = True) -> Parameter:
 
 
 @st.composite
-def spaces(draw: st.DrawFn) -> Space:
+def spaces(draw):
     """Two to four parameters, each of which may wait for some values of an earlier one that can be named."""
-    found: list[Parameter] = []
-    conditions: dict[str, Conditions] = {}
+    found = []
+    conditions = {}
     for path in ["p", "q", "r", "s"][: draw(st.integers(2, 4))]:
         parameter = draw(parameters(path))
         others = [p for p in found if p.kind != "float"]
@@ -51,7 +49,7 @@ def spaces(draw: st.DrawFn) -> Space:
 
 
 @given(spaces())
-def test_a_grid_has_every_point_once_and_nothing_that_is_not_searched(space: Space) -> None:
+def test_a_grid_has_every_point_once_and_nothing_that_is_not_searched(space):
     points = list(space.grid())
     assert len({tuple(point.items()) for point in points}) == len(points)
     for point in points:
@@ -71,7 +69,7 @@ def test_a_grid_has_every_point_once_and_nothing_that_is_not_searched(space: Spa
 
 
 @given(parameters("p"))
-def test_the_values_of_a_grid_are_within_bounds_and_counted(parameter: Parameter) -> None:
+def test_the_values_of_a_grid_are_within_bounds_and_counted(parameter):
     values = parameter.values()
     assert len(values) == len(set(values))
     if parameter.kind != "choice":
@@ -85,7 +83,7 @@ def test_the_values_of_a_grid_are_within_bounds_and_counted(parameter: Parameter
 
 
 @given(parameters("p", grid=False), st.floats(0, 1))
-def test_what_a_value_is_called_can_be_read_again(parameter: Parameter, share: float) -> None:
+def test_what_a_value_is_called_can_be_read_again(parameter, share):
     if parameter.kind == "float":
         low, high = parameter.low, parameter.high
         value = parameter.rounded(low + share * (high - low))
@@ -98,7 +96,7 @@ def test_what_a_value_is_called_can_be_read_again(parameter: Parameter, share: f
             assert read == value
 
 
-def test_a_large_number_keeps_all_its_digits() -> None:
+def test_a_large_number_keeps_all_its_digits():
     space = Space((Parameter("n", "int", 1, 10**9), Parameter("x", "float", 0.0, 1.0, step=0.1)))
     assert space.labels({"n": 12_345_678, "x": 0.3}) == {"n": "12345678", "x": "0.3"}
 
@@ -114,13 +112,11 @@ def test_a_large_number_keeps_all_its_digits() -> None:
         (-5.0, -4.0, -4.00001, -4.0),
     ],
 )
-def test_a_float_is_used_to_the_digits_that_its_range_needs(
-    low: float, high: float, value: float, rounded: float
-) -> None:
+def test_a_float_is_used_to_the_digits_that_its_range_needs(low, high, value, rounded):
     assert Parameter("p", "float", low, high).rounded(value) == pytest.approx(rounded, rel=1e-12)
 
 
-def test_a_part_answers_to_its_name_and_conditions_may_chain(write: Callable[..., Path]) -> None:
+def test_a_part_answers_to_its_name_and_conditions_may_chain(write):
     text = """\
     name: conditions
     task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}
@@ -146,6 +142,6 @@ def test_a_part_answers_to_its_name_and_conditions_may_chain(write: Callable[...
     assert search.facts.trials == 4
 
 
-def test_a_grid_of_a_study_counts_its_points(write: Callable[..., Path]) -> None:
+def test_a_grid_of_a_study_counts_its_points(write):
     search = prepared(write(GRID)).read["search"]["search"]
     assert search.facts.trials == len(search.space.grid()) == 9

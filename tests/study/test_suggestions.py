@@ -1,6 +1,3 @@
-from collections.abc import Callable
-from pathlib import Path
-
 from ablate.base.registry import CATALOGUE
 from ablate.study.patch import OTHER_WORDS, paths_of
 from ablate.study.prepare import prepare
@@ -12,7 +9,7 @@ factors: {model.norm: [rms]}
 """
 
 
-def test_other_words_are_for_what_there_is(write: Callable[..., Path]) -> None:
+def test_other_words_are_for_what_there_is(write):
     config = prepare(write(STUDY)).variants[0].configs[0]
     parts = {name for slot in CATALOGUE.slots() for name in CATALOGUE.names(slot)}
     keys = {path.rpartition(".")[2] for path in paths_of(config)}

@@ -1,7 +1,6 @@
 """`ablate eval`: from kept weights to numbers, maps and the report."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +13,7 @@ from ablate.commands.show import show
 from ablate.features.evaluate.stage import Evaluated, evaluate
 from ablate.records.folder import StudyFolder
 from ablate.report.words import say
-from ablate.route.options import Options, Outcome
+from ablate.route.options import Options
 from ablate.study.prepare import prepare
 
 STUDY = """
@@ -36,20 +35,20 @@ TASK = "task: {name: recall, vocab_size: 16, seq_len: 5, validation_size: 64, te
 ABLE = ("baseline", "model.mixer.score=bilinear", "model.norm=rms")
 
 
-def run_in(folder: Path, text: str = STUDY, **options: object) -> tuple[Outcome, str]:
+def run_in(folder, text=STUDY, **options):
     (folder / "study.yaml").write_text(text)
     return run_here(folder / "study.yaml", **options)
 
 
-def evaluated(folder: Path, **options: object) -> str:
-    said: list[str] = []
-    every = Options(results=folder / "results", **options)  # type: ignore[arg-type]
+def evaluated(folder, **options):
+    said = []
+    every = Options(results=folder / "results", **options)
     evaluate(folder / "study.yaml", every, said.append, said.append)
     return "\n".join(said)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A study that has run, kept its weights and been evaluated, on its own task and on a longer one."""
     folder = tmp_path_factory.mktemp("tiny")
     run_in(folder)
@@ -58,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_table_is_tidy_and_its_own_slice_is_what_training_measured(folder: Path) -> None:
+def test_the_table_is_tidy_and_its_own_slice_is_what_training_measured(folder):
     table = pd.read_csv(folder / "results/tiny/evaluation.csv")
     assert list(table.columns) == ["id", "variant", "task", "seed", "weights", "slice", "metric", "value"]
     assert set(table.weights) == {"final"}
@@ -77,7 +76,7 @@ def test_the_table_is_tidy_and_its_own_slice_is_what_training_measured(folder: P
         assert trials.loc[row.id, row.metric] == row.value
 
 
-def test_the_maps_are_of_the_baseline_and_of_what_changes_attention(folder: Path) -> None:
+def test_the_maps_are_of_the_baseline_and_of_what_changes_attention(folder):
     maps = Evaluated.load(StudyFolder.at(folder / "results/tiny")).maps
     found = {each.variant: each for each in maps}
     assert set(found) == {"baseline", "model.mixer.score=bilinear", "model.position=learned"}
@@ -88,8 +87,8 @@ def test_the_maps_are_of_the_baseline_and_of_what_changes_attention(folder: Path
 
 
 def test_the_report_shows_them_also_from_its_folder_alone_and_a_run_after_it_has_nothing_to_do(
-    folder: Path, tmp_path: Path
-) -> None:
+    folder, tmp_path
+):
     source = folder / "results/tiny"
     assert "From kept weights" in (source / "report.html").read_text()
     assert "| seq_len=9 |" in (source / "report.md").read_text()
@@ -98,7 +97,7 @@ def test_the_report_shows_them_also_from_its_folder_alone_and_a_run_after_it_has
     assert run_in(folder)[0].trained == 0
 
 
-def test_a_slice_that_a_part_cannot_do_is_refused_before_anything_is_evaluated(folder: Path) -> None:
+def test_a_slice_that_a_part_cannot_do_is_refused_before_anything_is_evaluated(folder):
     before = (folder / "results/tiny/evaluation.csv").read_bytes()
     with pytest.raises(StudyError) as caught:
         evaluated(folder, sets=["task.seq_len=7"])
@@ -125,7 +124,7 @@ def test_a_slice_that_a_part_cannot_do_is_refused_before_anything_is_evaluated(f
         ("task.seq_len={}", "changes nothing"),
     ],
 )
-def test_other_mistakes_name_the_option(folder: Path, text: str, words: str) -> None:
+def test_other_mistakes_name_the_option(folder, text, words):
     with pytest.raises(StudyError, match="1 problem") as caught:
         evaluated(folder, sets=[text])
     assert words in str(caught.value)
@@ -133,7 +132,7 @@ def test_other_mistakes_name_the_option(folder: Path, text: str, words: str) -> 
 
 
 @pytest.mark.slow
-def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> None:
+def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path):
     bare = STUDY.replace("checkpoint: final\n", "").replace("seeds: 2", "seeds: 1")
     for factor in ("  model.mixer.score: [bilinear]\n", "  model.position: [learned]\n"):
         bare = bare.replace(factor, "")
@@ -154,14 +153,14 @@ def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path: Path) -> N
     assert "1 trial without kept weights left out" in evaluated(tmp_path)
 
 
-def test_what_is_kept_is_no_part_of_a_trials_id(write: Callable[..., Path]) -> None:
+def test_what_is_kept_is_no_part_of_a_trials_id(write):
     plain = prepare(write(STUDY.replace("checkpoint: final\n", "")))
     keeping = prepare(write(STUDY + "save_every: 5\n", "other.yaml"))
     assert [c.trial.id for c in plain.cells()] == [c.trial.id for c in keeping.cells()]
     assert {(c.trial.checkpoint, c.trial.save_every) for c in keeping.cells()} == {("final", 5)}
 
 
-def test_a_workload_that_keeps_nothing_refuses_to(toy_study: Path) -> None:
+def test_a_workload_that_keeps_nothing_refuses_to(toy_study):
     with pytest.raises(StudyError) as caught:
         prepare(toy_study, ["checkpoint=final", "save_every=10"])
     found = {p.path: p for p in caught.value.problems}
@@ -169,14 +168,14 @@ def test_a_workload_that_keeps_nothing_refuses_to(toy_study: Path) -> None:
     assert "which toy cannot" in found[("save_every",)].rule
 
 
-def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path: Path) -> None:
+def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path):
     outcome, _ = run_in(tmp_path, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
     (tmp_path / "study.yaml").write_text(STUDY.replace("d_model: 8", "d_model: 16"))
     written = evaluate(Path(outcome.folder.name), Options(results=tmp_path / "results"), print, print)
     assert Evaluated.load(written).rows["id"].nunique() == 2
 
 
-def test_a_study_that_was_edited_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_a_study_that_was_edited_is_refused(folder, tmp_path):
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     (tmp_path / "study.yaml").write_text(STUDY.replace("d_model: 8", "d_model: 16"))
     with pytest.raises(AblateError, match=r"differs from the study that .* reports, in model") as caught:
@@ -185,7 +184,7 @@ def test_a_study_that_was_edited_is_refused(folder: Path, tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_change_is_one_of_every_task(tmp_path: Path) -> None:
+def test_a_change_is_one_of_every_task(tmp_path):
     two = STUDY.replace(TASK, TASKS).replace("seeds: 2", "seeds: 1")
     run_in(tmp_path, two)
     evaluated(tmp_path, sets=["task.test_size=32"], only=["model.norm=rms"])
@@ -199,7 +198,7 @@ def test_a_change_is_one_of_every_task(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_numbers_of_other_weights_than_the_study_keeps_are_left_out_of_the_report(tmp_path: Path) -> None:
+def test_numbers_of_other_weights_than_the_study_keeps_are_left_out_of_the_report(tmp_path):
     factors = "  model.mixer.score: [bilinear]\n", "  model.position: [learned]\n"
     less = STUDY.replace("seeds: 2", "seeds: 1").replace(factors[0], "").replace(factors[1], "")
     run_in(tmp_path, less)
@@ -236,9 +235,7 @@ SPACE = "over: {training.lr: {float: [1e-4, 1e-2], log: true}}, trials: 1, seeds
         (f"tune: {{{SPACE}}}\nfactors: {{model.norm: [rms]}}\n", False, {"baseline", "model.norm=rms"}),
     ],
 )
-def test_what_a_search_has_found_is_evaluated(
-    tmp_path: Path, text: str, sweep: bool, variants: set[str]
-) -> None:
+def test_what_a_search_has_found_is_evaluated(tmp_path, text, sweep, variants):
     run_in(tmp_path, SEARCHED + text, sweep=sweep)
     evaluated(tmp_path)
     trials = pd.read_parquet(tmp_path / "results/tiny/trials.parquet")

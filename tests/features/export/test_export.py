@@ -1,12 +1,8 @@
 """`ablate export`: what it writes, where, and how it says what a paper needs."""
 
-from __future__ import annotations
-
-from pathlib import Path
-
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from made_evidence import study
 
 from ablate.cli import main
@@ -16,7 +12,7 @@ SPREAD = np.array([0.01, -0.012, 0.008, -0.006, 0.011, -0.011])
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory):
     """The evidence of a study alone: neither store, nor page, nor verdicts."""
     results = tmp_path_factory.mktemp("export") / "results"
     StudyFolder(results, "x_1").save_evidence(
@@ -25,16 +21,16 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
-def call(results: Path, *arguments: object) -> Result:
+def call(results, *arguments):
     words = ["export", *map(str, arguments), "--results", str(results)]
     return CliRunner().invoke(main, words)
 
 
-def files(folder: Path) -> list[str]:
+def files(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_study_becomes_a_table_and_figures_beside_its_results(results: Path) -> None:
+def test_a_study_becomes_a_table_and_figures_beside_its_results(results):
     done = call(results, "x_1")
     assert done.exit_code == 0, done.output
     paper = results / "x_1" / "paper"
@@ -51,7 +47,7 @@ def test_a_study_becomes_a_table_and_figures_beside_its_results(results: Path) -
     assert files(results / "x_1") == ["curves.parquet", "paper", "trials.parquet"]
 
 
-def test_another_folder_another_width_and_one_figure_of_a_folder(results: Path, tmp_path: Path) -> None:
+def test_another_folder_another_width_and_one_figure_of_a_folder(results, tmp_path):
     out = tmp_path / "paper"
     done = call(tmp_path, results / "x_1", "--out", out, "--width", "3.3", "--only", "forest")
     assert done.exit_code == 0, done.output
@@ -69,7 +65,7 @@ def test_another_folder_another_width_and_one_figure_of_a_folder(results: Path, 
         (["x_1", "--out", __file__], "is a file"),
     ],
 )
-def test_mistakes_write_nothing(results: Path, tmp_path: Path, arguments: list[str], said: str) -> None:
+def test_mistakes_write_nothing(results, tmp_path, arguments, said):
     before = sorted(results.rglob("*"))
     done = call(results, *arguments)
     assert done.exit_code == 2

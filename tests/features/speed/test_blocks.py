@@ -1,13 +1,10 @@
 """Blocks are random, mirrored and the same for all; on a clock that the operations move themselves."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -23,22 +20,20 @@ from ablate.features.speed.blocks import CALLS, FEWEST, MOST, MOST_WARM, effort,
 class Machine:
     """A clock, and operations that take known seconds of it, and whatever `noise` gives."""
 
-    def __init__(
-        self, seconds: dict[str, float], noise: Iterator[float] | None = None, drift: float = 0.0
-    ) -> None:
+    def __init__(self, seconds, noise=None, drift=0.0):
         self.now, self.waited, self.called = 0.0, 0.0, []
         self.noise, self.drift = noise, drift
         self.operations = {name: Operation(self._call(name, s), 1, 1) for name, s in seconds.items()}
 
-    def _call(self, name: str, seconds: float) -> Callable[[], None]:
-        def call() -> None:
+    def _call(self, name, seconds):
+        def call():
             self.called.append(name)
             self.now += seconds * (next(self.noise) if self.noise else 1.0) * (1 + self.drift * self.now)
 
         return call
 
-    def time(self, budget: float = 1.0, seed: int = 0):
-        asked: list[str] = []
+    def time(self, budget=1.0, seed=0):
+        asked = []
         draws, waits = np.random.default_rng(seed), lambda: self.waited
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blocks, "perf_counter", lambda: self.now)
@@ -46,7 +41,7 @@ class Machine:
         return found, asked
 
 
-def test_visits_are_mirrored_in_an_order_of_chance_that_is_new_in_every_block() -> None:
+def test_visits_are_mirrored_in_an_order_of_chance_that_is_new_in_every_block():
     machine = Machine(dict.fromkeys("abcd", 0.01))
     found, asked = machine.time()
     visits = asked[4:]
@@ -60,7 +55,7 @@ def test_visits_are_mirrored_in_an_order_of_chance_that_is_new_in_every_block() 
 
 
 @pytest.mark.parametrize("seconds", [1e-4, 0.03, 2.0])
-def test_every_operation_gets_as_many_visits_and_like_ones_as_many_calls(seconds: float) -> None:
+def test_every_operation_gets_as_many_visits_and_like_ones_as_many_calls(seconds):
     machine = Machine({"a": seconds, "b": 3 * seconds, "c": seconds})
     found, asked = machine.time()
     blocks = found["a"].blocks
@@ -73,23 +68,23 @@ def test_every_operation_gets_as_many_visits_and_like_ones_as_many_calls(seconds
 
 
 @pytest.mark.parametrize("seconds", [1e-5, 0.3])
-def test_a_delay_of_five_percent_is_what_is_found(seconds: float) -> None:
+def test_a_delay_of_five_percent_is_what_is_found(seconds):
     found, _ = Machine({"base": seconds, "slow": 1.05 * seconds}).time()
     assert found["base"].log_ratio == 0
     assert found["slow"].log_ratio == pytest.approx(math.log(1.05))
     assert found["slow"].seconds == pytest.approx(1.05 * seconds)
 
 
-def test_a_machine_that_slows_down_within_blocks_takes_as_much_from_each() -> None:
+def test_a_machine_that_slows_down_within_blocks_takes_as_much_from_each():
     found, _ = Machine({"base": 0.02, "slow": 0.021, "same": 0.02}, drift=0.05).time()
     assert found["slow"].log_ratio == pytest.approx(math.log(1.05), abs=1e-3)
     assert found["same"].log_ratio == pytest.approx(0, abs=1e-3)
 
 
-def wrapped(machine: Machine, before: Callable[[str], None]) -> None:
+def wrapped(machine, before):
     """Has something happen before each call of the machine's operations."""
 
-    def around(name: str, call: Callable[[], None]) -> Callable[[], None]:
+    def around(name, call):
         return lambda: (before(name), call())[1]
 
     machine.operations = {
@@ -97,11 +92,11 @@ def wrapped(machine: Machine, before: Callable[[str], None]) -> None:
     }
 
 
-def test_time_in_which_others_had_the_core_is_not_counted() -> None:
+def test_time_in_which_others_had_the_core_is_not_counted():
     machine = Machine({"base": 0.004, "slow": 0.0042})
     draws = np.random.default_rng(0)
 
-    def crowd(name: str) -> None:
+    def crowd(name):
         delay = float(draws.exponential(0.01))
         machine.waited += delay
         machine.now += delay
@@ -113,7 +108,7 @@ def test_time_in_which_others_had_the_core_is_not_counted() -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="needs Linux, which says so")
-def test_a_thread_waits_for_a_core_that_others_have() -> None:
+def test_a_thread_waits_for_a_core_that_others_have():
     allowed = os.sched_getaffinity(0)
     busy = subprocess.Popen([sys.executable, "-c", "while True: pass"])
     try:
@@ -129,11 +124,11 @@ def test_a_thread_waits_for_a_core_that_others_have() -> None:
         busy.wait()
 
 
-def test_the_first_call_of_a_visit_is_dropped_where_there_are_several() -> None:
+def test_the_first_call_of_a_visit_is_dropped_where_there_are_several():
     machine = Machine({"a": 0.01, "b": 0.01})
     last = ""
 
-    def cold(name: str) -> None:
+    def cold(name):
         nonlocal last
         machine.now += 1.0 if last != name else 0.0
         last = name
@@ -144,7 +139,7 @@ def test_the_first_call_of_a_visit_is_dropped_where_there_are_several() -> None:
 
 
 @given(st.lists(st.floats(0, 100), min_size=1, max_size=8), st.floats(0.01, 10))
-def test_effort_stays_within_its_bounds(seconds: list[float], budget: float) -> None:
+def test_effort_stays_within_its_bounds(seconds, budget):
     calls, blocks = effort({str(i): once for i, once in enumerate(seconds)}, budget)
     assert FEWEST <= blocks <= MOST
     for once, of_visit in zip(seconds, calls.values(), strict=True):
@@ -152,7 +147,7 @@ def test_effort_stays_within_its_bounds(seconds: list[float], budget: float) -> 
         assert 2 * of_visit * blocks * once <= budget * 1.001 or (of_visit == 1 and blocks == FEWEST)
 
 
-def test_effort_of_quick_and_slow_calls() -> None:
+def test_effort_of_quick_and_slow_calls():
     calls, blocks = effort({"quick": 0.001})
     assert calls["quick"] * 0.001 >= 0.01
     assert blocks == MOST

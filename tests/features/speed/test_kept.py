@@ -1,11 +1,6 @@
 """Kept measurements are what was written, or are set aside."""
 
-from __future__ import annotations
-
 import json
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,7 +12,7 @@ PROCESSES = [{"busy": 0.1, "configs": {"a": {"memory": None, "calls": {"step": {
 KEY, OTHER = "0123456789abcdef", "fedcba9876543210"
 
 
-def test_what_is_kept_is_read_again_under_its_key_alone(tmp_path: Path) -> None:
+def test_what_is_kept_is_read_again_under_its_key_alone(tmp_path):
     store = Store(tmp_path)
     for processes in (PROCESSES, PROCESSES * 2):
         kept.save(store, KEY, processes)
@@ -30,7 +25,7 @@ def test_what_is_kept_is_read_again_under_its_key_alone(tmp_path: Path) -> None:
     assert not copy.exists()
 
 
-def test_another_gpu_is_another_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_gpu_is_another_machine(tmp_path, monkeypatch):
     for visible in ("0", "1"):
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
         assert here(tmp_path)["gpus"] == [visible]
@@ -41,7 +36,7 @@ def test_another_gpu_is_another_machine(tmp_path: Path, monkeypatch: pytest.Monk
     assert here(tmp_path)["gpus"] == ["NVIDIA H200"]
 
 
-def _edited(data: dict[str, Any]) -> str:
+def _edited(data):
     data["processes"][0]["configs"]["a"]["calls"]["step"]["seconds"] = 0.1
     return json.dumps(data)
 
@@ -51,8 +46,8 @@ def _edited(data: dict[str, Any]) -> str:
     [_edited, lambda data: json.dumps(data)[:-9], lambda data: "[]", lambda data: "", lambda data: "{}"],
     ids=["edited", "cut", "list", "empty", "bare"],
 )
-def test_a_spoilt_file_is_set_aside(tmp_path: Path, spoil: Callable[[dict[str, Any]], str]) -> None:
-    said: list[str] = []
+def test_a_spoilt_file_is_set_aside(tmp_path, spoil):
+    said = []
     store = Store(tmp_path, said.append)
     path = kept.file_of(store, KEY)
     for number in (1, 2):

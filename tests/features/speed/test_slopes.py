@@ -1,16 +1,12 @@
 """Slopes over sizes."""
 
-from __future__ import annotations
-
 import math
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
 from made_speed import speed_frame, timed
 from scipy import stats
 
-from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import SLOPES, scaling
 
 SIZES = (64, 128, 256, 512)
@@ -18,7 +14,7 @@ rng = np.random.default_rng(512)
 AA = 0.002 * rng.normal(size=8)
 
 
-def grown(logs: Mapping[str, Mapping[int, float]], sd: float = 0.004, noise: float = 1.0) -> Evidence:
+def grown(logs, sd=0.004, noise=1.0):
     """Variant → size → log ratio; the baseline's time grows with the size to the power of 1.5, its bytes linearly."""
     frames = []
     for size in SIZES:
@@ -30,7 +26,7 @@ def grown(logs: Mapping[str, Mapping[int, float]], sd: float = 0.004, noise: flo
     return timed(*frames)
 
 
-def test_slopes_are_fitted_in_each_process() -> None:
+def test_slopes_are_fitted_in_each_process():
     evidence = grown({"a": {size: 0.5 * math.log(size / 200) for size in SIZES}}, sd=0.03)
     found = scaling(evidence).set_index(["variant", "metric"])
     frame = evidence.frames["speed"][evidence.frames["speed"]["variant"] == "a"]
@@ -47,14 +43,14 @@ def test_slopes_are_fitted_in_each_process() -> None:
     assert found.loc["a", "step_memory"][["slope", "ci_low", "ci_high"]].tolist() == pytest.approx([1.5] * 3)
 
 
-def test_a_size_that_a_variant_lacks_is_left_out_of_its_slope() -> None:
+def test_a_size_that_a_variant_lacks_is_left_out_of_its_slope():
     found = scaling(grown({"a": dict.fromkeys(SIZES[:3], 0.0), "b": {64: 0.0}}, sd=0.0))
     found = found[found["metric"] == "step_seconds"].set_index("variant")
     assert [*found.index] == ["baseline", "a"]
     assert found["slope"].tolist() == pytest.approx([1.5, 1.5])
 
 
-def test_without_sizes_nothing_grows() -> None:
+def test_without_sizes_nothing_grows():
     evidence = timed(speed_frame({"baseline": AA, "a": AA}))
     found = scaling(evidence)
     assert (len(found), list(found.columns)) == (0, list(SLOPES))

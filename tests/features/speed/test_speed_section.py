@@ -1,8 +1,5 @@
 """`speed:` and `target:` of a study."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from harness import TOY, problems
 
@@ -19,7 +16,7 @@ factors: {{model.noise: [0.2]}}
 """
 
 
-def test_sizes_are_not_what_is_compared(write: Callable[..., Path]) -> None:
+def test_sizes_are_not_what_is_compared(write):
     """What else is refused, tests/freeze/refused.jsonl has."""
     text = STUDY.replace("model.noise: [0.2]", "model.width: [10]")
     (problem,) = problems(write(text + "speed: {over: {model.width: [4, 8, 16]}}\n"))
@@ -27,7 +24,7 @@ def test_sizes_are_not_what_is_compared(write: Callable[..., Path]) -> None:
     assert problem.startswith(f"line 5: factors.model.width: {rule}. Take it out"), problem
 
 
-def test_a_section_is_read_in_order_and_survives_the_resolved_study(write: Callable[..., Path]) -> None:
+def test_a_section_is_read_in_order_and_survives_the_resolved_study(write):
     path = write(
         STUDY + "speed: {over: {model.width: [16, 4, 8]}, calls: [step, forward]}\nmetric: {target: .9}\n"
     )
@@ -44,7 +41,7 @@ def test_a_section_is_read_in_order_and_survives_the_resolved_study(write: Calla
 
 
 @pytest.mark.parametrize("given", ["on", "true", "{}"])
-def test_it_is_switched_on_and_changed_on_the_command_line(write: Callable[..., Path], given: str) -> None:
+def test_it_is_switched_on_and_changed_on_the_command_line(write, given):
     path = write(STUDY + f"speed: {given}\n")
     before = prepare(path).study.speed
     assert before is not None

@@ -1,15 +1,11 @@
 """Variants are timed in real processes, once: what is kept is what was measured, whatever the variants are called."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from drivers import wait_for, workers_of
@@ -33,7 +29,7 @@ BUDGET = 0.002
 """Seconds of a call, so that a test takes little time."""
 
 
-def section(**given: Any) -> SpeedSection:
+def section(**given):
     """Fewer processes than a study may ask for."""
     return SpeedSection.model_construct(
         **{"calls": ["step"], "over": {}, "processes": 2, "margin": 0.02, **given}
@@ -41,11 +37,11 @@ def section(**given: Any) -> SpeedSection:
 
 
 @pytest.fixture
-def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def measure(tmp_path, monkeypatch):
     monkeypatch.setattr(speed, "BUDGET", BUDGET)
 
-    def measure(path: Path, *, fresh: bool = False, **given: Any) -> Any:
-        said: list[str] = []
+    def measure(path, *, fresh=False, **given):
+        said = []
         experiment, store = prepare(path), Store(tmp_path / "store", said.append)
         frame = (
             speed.Timing(experiment, store, section(**given))
@@ -57,9 +53,7 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
     return measure
 
 
-def test_every_variant_is_timed_once_whatever_it_is_called(
-    write: Callable[..., Path], measure: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_every_variant_is_timed_once_whatever_it_is_called(write, measure, monkeypatch):
     frame, said = measure(write(STUDY), calls=["forward", "step", "generation"])
     assert [*frame.columns] == [*COLUMNS]
     assert said[0] == "Timing 2 variants, process 1 of 2 …"
@@ -97,9 +91,7 @@ def test_every_variant_is_timed_once_whatever_it_is_called(
     assert len(anew) == 4
 
 
-def test_sizes_are_timed_beside_the_study_s_own_which_is_timed_once(
-    write: Callable[..., Path], measure: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_sizes_are_timed_beside_the_study_s_own_which_is_timed_once(write, measure, tmp_path):
     study = STUDY.replace("{model.width: [8]}", "{model.effect: [0.2]}")
     frame, said = measure(write(study), over={"model.width": [2, 4, 16]}, processes=1)
     assert said == ["Timing 2 variants at 3 sizes, process 1 of 1 …"]
@@ -140,9 +132,7 @@ LOST = "its process was killed by SIGKILL. Make batch, length or model smaller, 
         ),
     ],
 )
-def test_a_variant_that_cannot_be_timed_is_named(
-    write: Callable[..., Path], measure: Callable[..., Any], change: str, given: dict[str, Any], said: str
-) -> None:
+def test_a_variant_that_cannot_be_timed_is_named(write, measure, change, given, said):
     with pytest.raises(AblateError) as caught:
         measure(write(STUDY.replace("model.width: [8]", change)), **given)
     assert said in str(caught.value)
@@ -162,15 +152,13 @@ speed.Timing(experiment, Store(Path("store")), section).complete(print)
 """
 
 
-def measuring(folder: Path) -> list[int]:
+def measuring(folder):
     """Processes that measure, of a driver that was started in a folder."""
     return workers_of(folder, "ablate.features.speed.measuring")
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
-def test_a_driver_that_ends_leaves_no_process_and_loses_no_measurement(
-    write: Callable[..., Path], measure: Callable[..., Any], tmp_path: Path, number: int
-) -> None:
+def test_a_driver_that_ends_leaves_no_process_and_loses_no_measurement(write, measure, tmp_path, number):
     path = write(STUDY)
     driver = subprocess.Popen(
         [sys.executable, "-c", DRIVER],

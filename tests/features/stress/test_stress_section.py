@@ -1,8 +1,5 @@
 """The stress grid of a study; those that cannot be are refused in tests/freeze/refused.jsonl."""
 
-from collections.abc import Callable
-from pathlib import Path
-
 from ablate.study.document import read_document
 from ablate.study.experiment import facts_of
 from ablate.study.prepare import prepare, resolved_text
@@ -15,7 +12,7 @@ factors: {model.norm: [batch]}
 """
 
 
-def test_a_grid_is_read_in_order_and_survives_the_resolved_study(write: Callable[..., Path]) -> None:
+def test_a_grid_is_read_in_order_and_survives_the_resolved_study(write):
     path = write(STUDY + "stress: {training.lr: [5, 1, 2]}\n")
     experiment = prepare(path)
     assert facts_of(experiment).features["stress"] == {"training.lr": [1.0, 2.0, 5.0]}
