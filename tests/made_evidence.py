@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -120,14 +119,7 @@ def study(
     )
 
 
-def crossed(
-    factors: Mapping[str, Sequence[str]],
-    value: Callable[[Mapping[str, str], int], float],
-    seeds: int = 5,
-    keep: Callable[[Mapping[str, str]], bool] = lambda levels: True,
-    design: str = "factorial",
-    **options: Any,
-) -> Evidence:
+def crossed(factors, value, seeds=5, keep=lambda levels: True, design="factorial", **options):
     """A study of every combination of levels that `keep` keeps; `value` of levels and seed, baselines come first."""
     values, variants = {}, []
     base = {path: levels[0] for path, levels in factors.items()}
@@ -144,15 +136,7 @@ def crossed(
     return replace(evidence, facts=facts)
 
 
-def claim(
-    kind: str,
-    a: str | Sequence[str] = "a",
-    b: str | Sequence[str] = "baseline",
-    by: float = 0.0,
-    *,
-    metric: str = "accuracy",
-    exploratory: bool = False,
-) -> Claim:
+def claim(kind, a="a", b="baseline", by=0.0, *, metric="accuracy", exploratory=False):
     """A claim about variants, in the words of a study."""
     sides = [[side] if isinstance(side, str) else list(side) for side in (a, b)]
     words = [

@@ -65,13 +65,7 @@ def searched(
     return SearchTable(facts, pd.DataFrame(rows, columns=columns))
 
 
-def by_learning_rate(
-    best: Mapping[str, tuple[float, float]],
-    count: int = 12,
-    *,
-    tasks: Sequence[str] = ("recall",),
-    sampler: str = "random",
-) -> SearchTable:
+def by_learning_rate(best, count=12, *, tasks=("recall",), sampler="random"):
     """`best`: variant → its best accuracy, and the learning rate that gives it; the rest falls off on the log scale.
 
     Every variant tries the same learning rates.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -49,9 +48,7 @@ def speed_frame(
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def timed(
-    *frames: pd.DataFrame, margin: float = 0.02, processes: int | None = None, **options: Any
-) -> Evidence:
+def timed(*frames, margin=0.02, processes=None, **options):
     """A study whose variants were timed so; `options` are those of `made_evidence.study`.
 
     Its trials, where `values` does not give them, are two a variant.

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from made_evidence import study
 
-from ablate.core.facts import BASELINE, Evidence, VariantFacts
+from ablate.core.facts import BASELINE, VariantFacts
 from ablate.core.metric import Metric
 from ablate.features.search.table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 
@@ -33,14 +33,7 @@ REASONS = {
 }
 
 
-def sweep(
-    trials: int = 40,
-    objectives: tuple[Objective, ...] = (ACCURACY,),
-    *,
-    trouble: bool = True,
-    winners: int = 1,
-    seed: int = 3,
-) -> SearchTable:
+def sweep(trials=40, objectives=(ACCURACY,), *, trouble=True, winners=1, seed=3):
     """A search whose accuracy depends most on the learning rate, then on the width and the mixer.
 
     trouble: some diverge (one without a value), some are pruned, one fails, one is invalid.
@@ -106,9 +99,7 @@ def _row(number: int, rng: np.random.Generator, trouble: bool) -> dict[str, obje
     )
 
 
-def after(
-    searched: SearchTable, num_seeds: int = 5, *, trained: bool = True, placebo: bool = False
-) -> Evidence:
+def after(searched, num_seeds=5, *, trained=True, placebo=False):
     """The baseline and the winners on fresh seeds, on which a winner is .012 worse than it looked.
 
     trained: whether the winners have run.

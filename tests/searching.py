@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -62,9 +62,7 @@ def never(event: Any) -> bool:
     return False
 
 
-def train(
-    experiment: Experiment, trial: Trial, decide: Callable[[int, Any], bool] = lambda s, m: False
-) -> Record:
+def train(experiment, trial, decide=lambda s, m: False):
     """One trial, in this process; `decide` hears its reports."""
     return experiment.workload.train(trial, lambda step, metrics, state=None: decide(step, metrics))
 
@@ -83,14 +81,7 @@ def search_of(experiment: Experiment, stream: str = "", *, kind: str = "search")
     return Search(spec, cells_of, "baseline", stream=stream)
 
 
-def drive(
-    search: Search,
-    experiment: Experiment,
-    records: dict[str, Record],
-    *,
-    stop: int = 10**9,
-    order: Callable[[list[Cell]], None] = lambda cells: None,
-) -> int:
+def drive(search, experiment, records, *, stop=10**9, order=lambda cells: None):
     """Trains what a search asks for and has no record of, at most `stop` trials; how many it was."""
     plan = SearchPlan([search], lambda cells: None)
     done, known = 0, dict[str, Record]()

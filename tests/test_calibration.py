@@ -1,8 +1,6 @@
 """A small part of `make calibrate`; and that its bands find rules that are wrong, and its report shows what failed."""
 
 import json
-from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -27,13 +25,13 @@ def fast(rules: Rules) -> list[Check]:
     ]
 
 
-def test_the_rules_of_the_package_are_inside_of_every_band() -> None:
+def test_the_rules_of_the_package_are_inside_of_every_band():
     outside = [check for check in fast(PACKAGE) if not check.inside]
     assert not outside
 
 
 @pytest.mark.parametrize("part", ["mixtures", "diverged", "sequential"])
-def test_parts_that_train_nothing_are_inside_of_their_bands(part: str, tmp_path: Path) -> None:
+def test_parts_that_train_nothing_are_inside_of_their_bands(part, tmp_path):
     """With fewer studies; their wrong rules are found."""
     ((checks, _),) = calibrate([part], 0, Place(tmp_path, studies=400)).values()
     # The bands of these two are for more studies: 4 standard errors of a share of .05 of 400.
@@ -59,17 +57,17 @@ def test_parts_that_train_nothing_are_inside_of_their_bands(part: str, tmp_path:
     ],
     ids=lambda value: getattr(value, "name", ""),
 )
-def test_wrong_rules_are_outside_of_the_same_bands(rules: Rules, missed: Sequence[str]) -> None:
+def test_wrong_rules_are_outside_of_the_same_bands(rules, missed):
     outside = [check.what for check in fast(rules) if not check.inside]
     assert set(missed) <= set(outside)
 
 
-def test_bands_are_the_binomial_ones_of_methods() -> None:
+def test_bands_are_the_binomial_ones_of_methods():
     assert band(1_000) == pytest.approx((0.033, 0.069))
     assert band(10_000) == pytest.approx((0.0445, 0.0557))
 
 
-def test_fictitious_variants_are_runs_of_one_configuration() -> None:
+def test_fictitious_variants_are_runs_of_one_configuration():
     values = np.random.default_rng(0).uniform(0.5, 0.9, (2, 20))
     evidence = study({"baseline": values[0], "placebo": values[1]}, placebos=["placebo"])
     rng = np.random.default_rng(1)
@@ -86,7 +84,7 @@ def test_fictitious_variants_are_runs_of_one_configuration() -> None:
 
 
 @pytest.mark.slow
-def test_the_same_seed_writes_the_same_numbers(tmp_path: Path) -> None:
+def test_the_same_seed_writes_the_same_numbers(tmp_path):
     for name in ("one", "other"):
         place = Place(tmp_path, studies=100)
         report.write(tmp_path / name, calibrate(["single", "coverage", "power"], 7, place), 7, place)

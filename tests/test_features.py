@@ -15,6 +15,7 @@ from harness import TOY_STUDY, run_here
 from test_imports import ROOT, graph
 
 import ablate.features.speed.stage
+from ablate.core.feature import grammar
 
 FEATURES = ROOT / "features"
 NAMES = sorted(path.parent.name for path in FEATURES.glob("*/__init__.py"))
@@ -26,6 +27,7 @@ USES = {
     "stress": f"name: toy\nworkload: rated\nplugins: [{PLUGIN}]\nfactors: {{model.limit: [0.05]}}\nseeds: 2\n"
     "stress: {training.lr: [1e-1, 1e-3, 1e-2]}\n",
     "search": f"{STUDY}tune: {{over: {{model.width: {{int: [30, 40]}}}}, trials: 2, seeds: 1}}\n",
+    "match": f"{STUDY}match: {{parameters: baseline, by: model.width}}\n",
     "path": f"{STUDY.partition('factors')[0]}design: {{name: path, to: both}}\nseeds: 2\n"
     "variants: {both: {model.effect: 0.2, model.noise: 0.3}}\n",
 }
@@ -43,9 +45,7 @@ for words in json.loads(sys.argv[1]):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_without_its_folder_the_rest_works(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_its_folder_the_rest_works(name, tmp_path, monkeypatch):
     study, plain, page = (tmp_path / each for each in ("study.yaml", "plain.yaml", "results/toy/report.html"))
     study.write_text(USES.get(name, DECIDED))
     plain.write_text(STUDY.replace("name: toy", "name: plain"))
@@ -77,7 +77,7 @@ def test_without_its_folder_the_rest_works(
     assert (tmp_path / "results/plain/report.html").is_file()
 
 
-def test_no_room_imports_a_feature_and_no_feature_another() -> None:
+def test_no_room_imports_a_feature_and_no_feature_another():
     for module, others in graph().items():
         own = ".".join(module.split(".")[:3]) if module.startswith("ablate.features.") else None
         for other in others:
@@ -86,7 +86,7 @@ def test_no_room_imports_a_feature_and_no_feature_another() -> None:
                 assert f"{other}.".startswith(f"{own}."), f"{module} imports {other}"
 
 
-def test_the_package_of_features_is_named_once() -> None:
+def test_the_package_of_features_is_named_once():
     """As a string, by which an import could be hidden."""
     named = [
         path.relative_to(ROOT).as_posix()
@@ -96,3 +96,30 @@ def test_the_package_of_features_is_named_once() -> None:
         if isinstance(node, ast.Constant) and node.value == "ablate.features"
     ]
     assert named == ["core/feature.py"]
+
+
+KNOWN = {
+    ("core/facts.py", "speed"): "reads reports of an earlier format",
+    ("core/facts.py", "stress"): "reads reports of an earlier format",
+    ("route/as_json.py", "speed"): "a key of `--json`",
+    ("base/registry.py", "search"): "the package `ablate.search`",
+    ("commands/_results.py", "search"): "the frame that `Results.searched` shows",
+}
+
+
+def test_no_room_names_the_key_of_a_feature() -> None:
+    """As a string, or as what a study has."""
+    found = {
+        (path.relative_to(ROOT).as_posix(), name)
+        for path in ROOT.rglob("*.py")
+        if FEATURES not in path.parents
+        for node in ast.walk(ast.parse(path.read_text()))
+        if (name := _named(node)) in grammar()
+    }
+    assert found == KNOWN.keys()
+
+
+def _named(node: ast.AST) -> object:
+    if isinstance(node, ast.Attribute) and ast.unparse(node.value).rpartition(".")[2] == "study":
+        return node.attr
+    return node.value if isinstance(node, ast.Constant) else None

@@ -65,22 +65,22 @@ def circles(modules: Graph) -> list[str]:
     return found
 
 
-def test_every_module_is_in_a_room_of_the_list() -> None:
+def test_every_module_is_in_a_room_of_the_list():
     assert {path.name for path in ROOT.glob("*.py")} == FACES
     assert {path.parent.name for path in ROOT.glob("*/__init__.py")} == set(ORDER) - {
         face.removesuffix(".py") for face in FACES
     }
 
 
-def test_imports_point_down_the_list() -> None:
+def test_imports_point_down_the_list():
     assert not upward(graph())
 
 
-def test_there_are_no_circles() -> None:
+def test_there_are_no_circles():
     assert not circles(graph())
 
 
-def test_imports_that_point_up_in_a_function_and_in_a_circle_are_found() -> None:
+def test_imports_that_point_up_in_a_function_and_in_a_circle_are_found():
     modules = graph()
     modules["ablate.study.claims"] |= imported("def f():\n    import ablate.search.parts", {*modules})
     assert upward(modules) == ["ablate.study.claims imports ablate.search.parts"]
@@ -90,7 +90,7 @@ def test_imports_that_point_up_in_a_function_and_in_a_circle_are_found() -> None
     assert {"ablate.base.text", "ablate.base.files"} <= set(circles(modules))
 
 
-def test_what_is_heavy_is_loaded_only_where_it_is_used() -> None:
+def test_what_is_heavy_is_loaded_only_where_it_is_used():
     """In one process, in which each line may load what those before it may, and more."""
     numbers = "pandas scipy matplotlib"
     absent = {

@@ -15,7 +15,7 @@ CASES = {"mutations": 4, "sets": 1, "kills": 1, "damage": 1}
 
 
 @pytest.mark.slow
-def test_a_small_part_of_the_campaign() -> None:
+def test_a_small_part_of_the_campaign():
     results = campaign(CASES, SEED, lanes=1)
     broken = [f"{result.kind} {result.number}: {text}" for result in results for text in result.violations]
     assert not broken
@@ -44,14 +44,12 @@ def place(tmp_path: Path) -> Place:
         (0, "done", 100, ""),
     ],
 )
-def test_what_no_command_may_do_is_found(
-    place: Place, code: int | None, output: str, seconds: float, found: str
-) -> None:
+def test_what_no_command_may_do_is_found(place, code, output, seconds, found):
     place.hold(Done(["plan"], code, output, seconds))
     assert [found in text for text in place.violations] == ([True] if found else [])
 
 
-def test_a_trial_that_is_lost_or_trained_again_is_found(place: Place) -> None:
+def test_a_trial_that_is_lost_or_trained_again_is_found(place):
     trials = place.path / "results/store/trials"
     trials.mkdir(parents=True)
     watched = Watched(place, STUDIES["run"])
@@ -67,7 +65,7 @@ def test_a_trial_that_is_lost_or_trained_again_is_found(place: Place) -> None:
     assert [text.endswith(end) for text, end in zip(place.violations, ends, strict=True)] == [True] * 3
 
 
-def test_the_last_bit_of_a_table_counts(tmp_path: Path) -> None:
+def test_the_last_bit_of_a_table_counts(tmp_path):
     source = Path(__file__).parents[1] / "results" / "quickstart"
     for name in ("trials.parquet", "comparisons.csv"):
         shutil.copy(source / name, tmp_path)

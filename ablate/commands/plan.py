@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ablate.base.wording import brief, percent
 from ablate.route.console import (
     AS_JSON,
     CONFIRM,
@@ -90,7 +89,7 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
     experiment, total = plan.experiment, plan.at_most
     yield from _variants(plan)
     for sentences, _ in plan.features.values():
-        yield from (f"\n{sentence}" for sentence in sentences)
+        yield from (f"\n{part}" if isinstance(part, str) else part for part in sentences)
     most = bool(plan.chooses or experiment.study.seeds.looks)
     expected = say("plan.to_train", most, total, plan.expected, min(plan.jobs, total))
     yield "\n" + (expected if total else say("plan.cached"))
@@ -106,15 +105,15 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
 
 
 def _variants(plan: Planned) -> Iterator[Table]:
-    """Sizes and trials, matched settings, and parameters by part; a row for each variant and task."""
+    """Sizes and trials, and parameters by part; a row for each variant and task."""
     from ablate.report.words import count, say
 
-    experiment, match = plan.experiment, plan.experiment.study.match
+    experiment = plan.experiment
     described = {variant.name: experiment.describe(variant) for variant in experiment.variants}
     longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described.values(), strict=True))
-    sizes, matched, by_part = [], [], []
+    sizes, by_part = [], []
     for variant, of_variant in described.items():
-        for index, (task, found) in enumerate(zip(experiment.tasks, of_variant, strict=True)):
+        for task, found in zip(experiment.tasks, of_variant, strict=True):
             name = {"variant": variant} | ({"task": task} if len(experiment.tasks) > 1 else {})
             ready = plan.cached.get((variant, task), 0)
             size = {
@@ -126,15 +125,10 @@ def _variants(plan: Planned) -> Iterator[Table]:
                 "to train": experiment.study.seeds.count - ready,
             }
             sizes.append(name | {key: count(n) for key, n in size.items()})
-            own = found.parameters_by_part
-            by_part.append(name | {key.replace("_", " "): count(n) for key, n in own.items()})
-            if match and variant in experiment.matched:
-                fit = experiment.matched[variant][index]
-                value = {match.by.rpartition(".")[2]: brief(fit.value), "residual": percent(fit.residual, 2)}
-                matched.append(name | value)
+            by_part.append(
+                name | {key.replace("_", " "): count(n) for key, n in found.parameters_by_part.items()}
+            )
     yield _table(say("plan.title", experiment.study.name, len(experiment.variants)), sizes)
-    if match and matched:
-        yield _table(say("plan.matched", match.quantity, match.by), matched)
     if any(found.parameters_by_part for of_variant in described.values() for found in of_variant):
         yield _table(say("plan.by_part"), by_part)
 

@@ -69,33 +69,6 @@ class TaskFacts:
 
 
 @dataclass(frozen=True)
-class MatchFacts:
-    """A quantity (parameters, flops of a forward pass, or compute of the training) that is equal for all variants.
-
-    by: the path that is changed for it. target: `baseline`, or a number. within: the largest share that may be missed.
-    """
-
-    quantity: str
-    by: str
-    target: str
-    within: float
-
-
-@dataclass(frozen=True)
-class Matched:
-    """The value at the path that makes a variant match, the quantity that it gives, and the one that was asked for."""
-
-    value: float
-    achieved: float
-    target: float
-
-    @property
-    def residual(self) -> float:
-        """The error as a share of the target; positive: too much."""
-        return self.achieved / self.target - 1
-
-
-@dataclass(frozen=True)
 class VariantFacts:
     """One variant, the baseline included (always the first)."""
 
@@ -114,8 +87,6 @@ class VariantFacts:
     beside: dict[str, dict[str, int]] = field(default_factory=dict)
     # Task → training examples that a whole training processes.
     examples: dict[str, int | None] = field(default_factory=dict)
-    # Task → the value that was changed to match; empty where nothing is matched.
-    matched: dict[str, Matched] = field(default_factory=dict)
     # Task → path → label of the value that a search has chosen; empty where nothing is tuned.
     tuned: dict[str, dict[str, str]] = field(default_factory=dict)
 
@@ -149,7 +120,6 @@ class Facts:
     rate: str = ""
     # What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …
     cautions: list[str] = field(default_factory=list)
-    match: MatchFacts | None = None  # The quantity that is matched; None: nothing is.
     # Name of a feature → what it keeps beside its frames, as plain data.
     features: dict[str, Any] = field(default_factory=dict)
     # Metric → the value on validation data whose first time is asked for; empty: none.

@@ -126,8 +126,8 @@ class Feature:
         """What it keeps in the study's folder beside that, for its sections."""
         return None
 
-    def plan(self, experiment: Any, store: Any) -> tuple[list[str], Mapping[str, Any] | None]:
-        """What `ablate plan` says of it, in sentences and as plain data under its name; None: nothing."""
+    def plan(self, experiment: Any, store: Any) -> tuple[list[Any], Mapping[str, Any] | None]:
+        """What `ablate plan` says of it, in sentences and tables, and as plain data under its name; None: nothing."""
         return [], None
 
     def account(self, evidence: Evidence) -> str:

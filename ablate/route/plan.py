@@ -55,8 +55,8 @@ class Planned:
     "Workers that a run has."
     power: Power
     cautions: Sequence[str]
-    features: Mapping[str, tuple[list[str], Mapping[str, Any] | None]]
-    "What each feature says of it, in sentences and as plain data."
+    features: Mapping[str, tuple[list[Any], Mapping[str, Any] | None]]
+    "What each feature says of it, in sentences and tables, and as plain data."
     chooses: Sequence[Feature]
     "The features that choose the variants of a run by trainings."
 

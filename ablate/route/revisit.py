@@ -16,5 +16,4 @@ def reread(path: Path, options: Options) -> tuple[Experiment, StudyFolder, list[
     """The study of a file, or of a name as it was run; where it reports, and how the options differ from it."""
     experiment = prepare(study_path(path, options.results), options.sets)
     refuse_another(experiment, options.results)
-    found = narrowed(experiment, options)
-    return found, *place(found.document, options)
+    return narrowed(experiment, options), *place(experiment.document, options)

@@ -37,8 +37,7 @@ def follow(run: Run) -> Outcome:
             with run.training():
                 for feature in chooses:
                     run = replace(run, experiment=feature.settle(run))
-                found = run.experiment
-                run = replace(run, experiment=found.settling([variant.name for variant in found.variants]))
+                run = replace(run, experiment=run.experiment.settling())
                 trials = Trials(run.experiment, claims)
                 run.folder.trial_list.add(trials.cells)
                 records = run.drive(trials, trials.wanted(run.options), fresh=run.options.fresh)

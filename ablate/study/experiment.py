@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from typing import Any
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
-from ablate.core.facts import Claim, Facts, Matched, TaskFacts, VariantFacts
+from ablate.core.facts import Claim, Facts, TaskFacts, VariantFacts
 from ablate.core.feature import features
 from ablate.core.metric import Description, size_of
 from ablate.core.trial import Cell, Level, Trial
@@ -20,7 +20,6 @@ from ablate.study.checks import attempt, target_of
 from ablate.study.designs import Config, Design, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.ids import TrialIds
-from ablate.study.match import Matcher
 from ablate.study.patch import apply_patches, has_path, short_label, value_at
 from ablate.study.schema import PLACEBO, StudyBase
 
@@ -51,10 +50,10 @@ class Experiment:
     tasks: list[str]
     claims: list[Claim]
     resolve: Resolve
-    # As they are trained, the baseline first: those of the design, with `match:` as it matches them.
+    # As they are trained, the baseline first: those of the design, or what features make of them.
     variants: list[Variant]
-    # Matches a config; None where nothing is matched.
-    matcher: Matcher | None = None
+    # A resolved config that trainings try → the one that is trained on the task of this index.
+    adjust: Callable[[Config, int], Config] = lambda config, task_index: config
     # Name of a feature → what it has read of its sections.
     read: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     # How its variants were chosen.
@@ -115,7 +114,6 @@ class Experiment:
         """The trial that trains a resolved config under one seed."""
         # How a trial is kept changes nothing of its result, so that none of it is in the id.
         study, trial_id = self.study, self._ids(config, seed, stream)
-        identity = self._ids.identity(config)
         return Trial(
             trial_id,
             config,
@@ -125,15 +123,15 @@ class Experiment:
             study.checkpoint,
             save_every=study.save_every,
             irrelevant=self._ids.irrelevant,
-            files=identity.files,
+            files=self._ids.identity(config).files,
         )
 
     def patched(self, base: Config, patches: Mapping[str, Any], task_index: int = 0) -> Config:
-        """A config with `patches`, resolved and matched, as a search tries it; raises `Invalid` when it cannot be."""
+        """A config with `patches`, resolved, as trainings try it; raises `Invalid` when it cannot be."""
         config = self.resolve(apply_patches(base, patches))
         if problems := attempt(self.workload.check, config)[1]:
             raise Invalid.many(problems)
-        return self.matcher(config, task_index) if self.matcher else config
+        return self.adjust(config, task_index)
 
     def judging(self, variants: Sequence[Variant], paths: Sequence[str], choice: Choice) -> Experiment:
         """The same study with the variants that were chosen, the baseline first, which differ on `paths`."""
@@ -150,19 +148,11 @@ class Experiment:
         """The same study under the name of its report, which says how its run differs from the study as written."""
         return dataclasses.replace(self, study=self.study.model_copy(update={"name": name}), differs=differs)
 
-    def settling(self, names: Collection[str]) -> Experiment:
-        """The same study with the claims that variants of these `names` can settle."""
-        claims = [claim for claim in self.claims if set(claim.variants) <= set(names)]
+    def settling(self) -> Experiment:
+        """The same study with the claims that its variants can settle."""
+        names = {variant.name for variant in self.variants}
+        claims = [claim for claim in self.claims if names.issuperset(claim.variants)]
         return dataclasses.replace(self, claims=claims)
-
-    @cached_property
-    def matched(self) -> Mapping[str, Sequence[Matched]]:
-        """Variant → what it was given, one a task; empty where nothing is matched."""
-        return {
-            variant.name: [self.matcher.given(config, i) for i, config in enumerate(variant.configs)]
-            for variant in self.variants
-            if self.matcher
-        }
 
     def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
         """Path that some variant changes → what this one has there as it is trained; without paths that it lacks."""
@@ -227,7 +217,6 @@ def facts_of(
         left_out=experiment.left_out,
         differs=list(experiment.differs),
         target=target_of(study, described[0][0].metrics) if timed else {},
-        match=study.match.facts() if study.match and experiment.matched else None,
     )
 
 
@@ -235,8 +224,12 @@ def _rate(experiment: Experiment) -> str:
     """The learning rate that all variants share and nothing has tuned: `lr 0.003`; else empty."""
     path = experiment.workload.rate_path
     chosen = [of_task for variant in experiment.variants for of_task in variant.tuned.values()]
-    settling = [feature for feature in features() if feature.settles(experiment)]
-    varied = [paths for feature in settling for paths in feature.varies(experiment.study).values()]
+    varied = [
+        paths
+        for feature in features()
+        if feature.settles(experiment)
+        for paths in feature.varies(experiment.study).values()
+    ]
     if path is None or any(path in paths for paths in [*chosen, *varied]):
         return ""
     found = {value_at(config, path) for variant in experiment.variants for config in variant.configs}
@@ -257,6 +250,5 @@ def _variant(experiment: Experiment, variant: Variant) -> VariantFacts:
         training_flops={task: d.training_flops for task, d in described.items()},
         beside={task: dict(d.beside) for task, d in described.items()},
         examples={task: d.examples for task, d in described.items()},
-        matched=dict(zip(tasks, experiment.matched.get(variant.name, ()), strict=False)),
         tuned={task: dict(chosen) for task, chosen in variant.tuned.items()},
     )

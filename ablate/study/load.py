@@ -22,7 +22,7 @@ from ablate.study.document import Document, PathKey
 from ablate.study.patch import did_you_mean, elsewhere, meanings, part_hint
 from ablate.study.schema import StudyBase, base_of, study_model
 
-GONE = (("metric", "also"), ("metric", "aggregate"), ("match", "seconds"))
+GONE = (("metric", "also"), ("metric", "aggregate"))
 """Keys that the resolved studies of older reports have, and that mean nothing where they are empty."""
 NAME_ALLOWED = "letters, digits, '.', '_' and '-', no folder"
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default

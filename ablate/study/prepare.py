@@ -35,7 +35,6 @@ from ablate.study.document import Document, read_document
 from ablate.study.expand import expand
 from ablate.study.experiment import Experiment
 from ablate.study.load import load
-from ablate.study.match import check_match, match_variants
 from ablate.study.patch import key_of, level_labels
 from ablate.study.schema import config_model
 from ablate.study.sections import Asked
@@ -44,7 +43,7 @@ from ablate.study.sections import Asked
 def prepare(
     source: Path | Document, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
 ) -> Experiment:
-    """Reads, expands, checks and matches a study: a file, or one that was read.
+    """Reads, expands and checks a study: a file, or one that was read.
 
     Raises `StudyError` with all mistakes against the schema; where there is none, with all mistakes of meaning, as far
     as they do not follow from one another. `sets` and `seeds` are those of the options; see `load` for `confirm`, and
@@ -71,15 +70,11 @@ def prepare(
     whole = len(document.problems) == before
     judged = check_metric(study, of_tasks, document)
     claims = parse_claims(draft, claimable(draft, judged, of_tasks), sides=whole)
-    variants, matcher = design.variants, None
-    of_features: Mapping[str, Any] = {}
     # What is wrong with a variant itself is said once.
     if whole:
         check_labels(draft)
         check_live(draft)
-        of_features = {feature.name: feature.check(draft) for feature in features()}
-        if study.match is not None and (matcher := check_match(study.match, draft)):
-            variants = match_variants(matcher, variants, document)
+    read = {feature.name: feature.check(draft) for feature in features() if whole}
     document.raise_problems()
     return Experiment(
         path=path,
@@ -90,9 +85,8 @@ def prepare(
         tasks=tasks,
         claims=claims,
         resolve=resolve,
-        variants=variants,
-        matcher=matcher,
-        read=of_features,
+        variants=design.variants,
+        read=read,
     )
 
 
@@ -144,7 +138,7 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     """The resolved study as a file in `folder`."""
     study = experiment.study
     data = study.model_dump()
-    for key in ("task", "tasks", "match", *grammar()):
+    for key in ("task", "tasks", *grammar()):
         if key in data and not data[key]:
             del data[key]
     if data["plugins"] or any(cell.trial.files for cell in experiment.cells(study.seeds.values[:1])):

@@ -23,7 +23,7 @@ from ablate.core.feature import grammar
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
 from ablate.study import designs as designs  # A study has a design whatever its workload
-from ablate.study.sections import MatchSection, Seeds, SeedsSection, refusal
+from ablate.study.sections import Seeds, SeedsSection, refusal
 
 MAX_NAME = 100
 """Characters of the name of a study."""
@@ -111,8 +111,6 @@ class StudyBase(StrictModel):
     seeds: Seeds = SeedsSection()
     """Number of paired seeds, from 0 on; or {from: 100, count: 10}; or each of them, as in [0, 3, 7]; or, until every
     comparison and claim is settled, {min: 5, max: 20}."""
-    match: MatchSection | None = None
-    "The quantity that is made equal for all variants."
     time_limit: PositiveFloat | None = None
     "Seconds after which a trial is ended as failed."
     checkpoint: Checkpoint = "none"

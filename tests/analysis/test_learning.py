@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from made_evidence import ACCURACY, LOSS, study
 
-from ablate.analysis.learning import baseline_learned, convergence
-from ablate.core.metric import Metric
+from ablate.analysis.compare import compare
+from ablate.analysis.learning import baseline_learned, convergence, noise
+from ablate.core.metric import Metric, Sampling
 
 
 def curves_of(shape, metric="accuracy", facts=ACCURACY, runs=4, points=30, noise=0.002):
@@ -65,3 +66,25 @@ def test_a_baseline_learns_a_graded_task_by_being_better_than_guessing():
 def test_and_an_all_or_nothing_task_by_solving_it_on_every_seed(values, learned):
     (found,) = baseline_learned(study({"baseline": values}, outcome="all_or_nothing"))
     assert (found.task, found.ok, found.solved) == ("recall", learned, (1 + learned, 2))
+
+
+def test_the_noise_floor_is_the_spread_of_the_baseline_and_what_of_it_is_the_test_set():
+    rng = np.random.default_rng(1)
+    examples = {name: rng.random((6, 40)) for name in ("baseline", "a", "b", "again")}
+    values = {name: of.mean(axis=1) for name, of in examples.items()}
+    evidence = study(
+        values, placebos=["again"], sampling=Sampling("held_out", test=40, train=1000), examples=examples
+    )
+    rows = compare(evidence)
+    found, of = noise(evidence, rows).iloc[0], examples["baseline"]
+    assert tuple(found[["task", "metric", "n", "diverged"]]) == ("recall", "accuracy", 6, 0)
+    assert found["sd"] == pytest.approx(values["baseline"].std(ddof=1))
+    rest = of - of.mean(axis=0) - of.mean(axis=1, keepdims=True) + of.mean()
+    share = (rest**2).sum() / (5 * 39) / 40 / found["sd"] ** 2
+    assert found["test_share"] == pytest.approx(min(1, share))
+    assert found["placebo_diff"] == pytest.approx((values["again"] - values["baseline"]).mean())
+    sizes = rows.loc[~rows["exploratory"], "mde"]
+    assert tuple(found[["mde", "mde_low", "mde_high"]]) == pytest.approx(
+        (sizes.median(), sizes.min(), sizes.max())
+    )
+    assert np.isnan(noise(study(values), compare(study(values))).iloc[0]["test_share"])

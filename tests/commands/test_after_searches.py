@@ -1,11 +1,10 @@
 """What a search leaves behind: for later runs of the study, its claims, and the commands that read its folder."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY_STUDY, plan_here, report_here
+from harness import TOY_STUDY, report_here
 
 from ablate.commands._results import load
 from ablate.commands.show import show
@@ -28,9 +27,7 @@ def dates(folder: Path) -> dict[str, tuple[str, str]]:
     return {row["claim"]: (row["declared"], row["exploratory"]) for row in StudyFolder.at(folder).claims()}
 
 
-def test_a_sweep_keeps_dates_and_its_table_through_runs_without_it_and_one_that_stops_half_way(
-    run: Callable[..., tuple], tmp_path: Path
-) -> None:
+def test_a_sweep_keeps_dates_and_its_table_through_runs_without_it_and_one_that_stops_half_way(run, tmp_path):
     folder = run(SWEPT)[0].folder
     assert load(folder).claims.empty
     declared = dates(folder)
@@ -56,9 +53,7 @@ def test_a_sweep_keeps_dates_and_its_table_through_runs_without_it_and_one_that_
     assert dates(folder) == {}
 
 
-def test_a_claim_on_a_variant_that_is_not_tuned_yet_waits_and_one_seed_reports_all_that_are_there(
-    run: Callable[..., tuple],
-) -> None:
+def test_a_claim_on_a_variant_that_is_not_tuned_yet_waits_and_one_seed_reports_all_that_are_there(run):
     first = load(run(TUNED, only=["model.effect=0.2"])[0].folder)
     assert first.claims.claim.tolist() == ["model.effect=0.2 beats baseline on accuracy"]
     assert first.claims.n.tolist() == [3]
@@ -69,10 +64,3 @@ def test_a_claim_on_a_variant_that_is_not_tuned_yet_waits_and_one_seed_reports_a
     assert not second.claims.exploratory.any()
     folder = run(TUNED + "notes: changed\n", seed=1)[0].folder
     assert sorted(pd.read_parquet(folder / "untuned.parquet").seed.unique()) == [0, 1, 2]
-
-
-def test_a_plan_does_not_say_that_tuning_is_in_the_store(
-    run: Callable[..., tuple], write: Callable[..., Path]
-) -> None:
-    run(TUNED.replace("tune:", "search:").partition("claims")[0])
-    assert "at most 6 trials" in plan_here(write(TUNED))

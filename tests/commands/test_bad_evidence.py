@@ -1,7 +1,6 @@
 """Mistaken studies, and runs that give too little or nothing: a clear error or a clear verdict, never a NaN."""
 
 import re
-from pathlib import Path
 
 import pytest
 from harness import TOY_STUDY, ablate_here, toy_changed, with_database
@@ -37,9 +36,7 @@ ODD = "value = ({} if model['effect']{} else 0.8) +"
     ],
     ids=["one seed", "constant", "NaN", "infinite on some seeds", "a seed is missing for one variant"],
 )
-def test_runs_that_give_little_have_a_clear_verdict(
-    old: str, new: str, seeds: int, code: str, claims: list[str], tmp_path: Path
-) -> None:
+def test_runs_that_give_little_have_a_clear_verdict(old, new, seeds, code, claims, tmp_path):
     text = toy_changed(tmp_path, "altered", (old, new)) if old else TOY_STUDY
     (tmp_path / "study.yaml").write_text(text + CLAIMS)
     with_database(tmp_path / "results/store")

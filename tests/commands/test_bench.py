@@ -2,7 +2,6 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -70,7 +69,7 @@ def copy(timed: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(timed, tmp_path / "copy"))
 
 
-def test_a_study_is_timed_before_it_is_trained(timed: Path) -> None:
+def test_a_study_is_timed_before_it_is_trained(timed):
     folder = StudyFolder(timed / "results", "toy")
     evidence = folder.evidence()
     assert len(evidence.trials) == 0
@@ -89,7 +88,7 @@ def test_a_study_is_timed_before_it_is_trained(timed: Path) -> None:
     assert "Speed" in (folder.path / "report.md").read_text()
 
 
-def test_other_commands_know_a_study_without_trials(copy: Path) -> None:
+def test_other_commands_know_a_study_without_trials(copy):
     before = kept(copy)
     assert "0 of 9 trials" in said("list", "results", cwd=copy)
     said("report", "toy", cwd=copy)
@@ -107,7 +106,7 @@ def test_other_commands_know_a_study_without_trials(copy: Path) -> None:
     assert kept(copy) == before
 
 
-def test_a_claim_that_another_study_has_measured_already_is_late(copy: Path) -> None:
+def test_a_claim_that_another_study_has_measured_already_is_late(copy):
     (copy / "study.yaml").write_text(STUDY.replace("name: toy", "name: again"))
     before = kept(copy)
     said("bench", "study.yaml", cwd=copy)
@@ -116,7 +115,7 @@ def test_a_claim_that_another_study_has_measured_already_is_late(copy: Path) -> 
     assert late == {FASTER: "True", BETTER: "False"}
 
 
-def test_a_run_trains_and_keeps_what_was_timed(copy: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_trains_and_keeps_what_was_timed(copy, monkeypatch):
     study, folder, before = copy / "study.yaml", StudyFolder(copy / "results", "toy"), kept(copy)
     speed, dates = (
         folder.evidence().frames["speed"],
@@ -150,9 +149,7 @@ def test_a_run_trains_and_keeps_what_was_timed(copy: Path, monkeypatch: pytest.M
     assert kept(copy) == before
 
 
-def test_what_cannot_be_timed_is_refused_before_anything_is_written(
-    write: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_what_cannot_be_timed_is_refused_before_anything_is_written(write, tmp_path):
     plugin = Path(__file__).parents[1] / "rated.py"
     write(f"name: rated\nworkload: rated\nplugins: [{plugin}]\nfactors: {{model.limit: [0.05]}}\n")
     rule = "needs a workload that says what can be timed, in `operations`, which rated does not"
@@ -161,20 +158,7 @@ def test_what_cannot_be_timed_is_refused_before_anything_is_written(
 
 
 @pytest.mark.slow
-def test_a_variant_that_cannot_be_timed_costs_no_training(write: Callable[..., Path], tmp_path: Path) -> None:
-    factor = "training.fault: [raise]\ntraining: {fault_seed: 99}"
-    study = write(PLAIN.replace("model.width: [40]", factor) + "speed: {processes: 5}\n")
-    for trained in (9, 0):  # the next run tries again
-        outcome, printed = run_here(study)
-        assert (outcome.trained, outcome.failed) == (trained, [])
-        assert "warning: training.fault=raise: cannot be timed: RuntimeError: the toy broke" in printed
-    evidence = StudyFolder(tmp_path / "results", "toy").evidence()
-    assert (len(evidence.trials), evidence.frames, evidence.facts.features) == (9, {}, {})
-    assert "cannot be timed" in said("bench", "study.yaml", cwd=tmp_path, code=1)
-
-
-@pytest.mark.slow
-def test_after_a_run_speed_is_added_to_its_report(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_after_a_run_speed_is_added_to_its_report(write, tmp_path):
     text = f"{PLAIN}claims: [{BETTER}]\n"
     study, folder = write(text), StudyFolder(tmp_path / "results", "toy")
     run_here(study)
@@ -200,7 +184,7 @@ def test_after_a_run_speed_is_added_to_its_report(write: Callable[..., Path], tm
 
 
 @pytest.mark.slow
-def test_what_is_timed_is_what_was_trained_or_it_is_said(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_what_is_timed_is_what_was_trained_or_it_is_said(write, tmp_path):
     plugin = tmp_path / "mine.py"
     plugin.write_text(TOY.read_text())
     write(PLAIN.replace(str(TOY), str(plugin)).replace("seeds: 3", "seeds: 1"))
@@ -219,7 +203,7 @@ def test_what_is_timed_is_what_was_trained_or_it_is_said(write: Callable[..., Pa
 
 
 @pytest.mark.slow
-def test_what_a_search_has_chosen_is_timed(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_what_a_search_has_chosen_is_timed(write, tmp_path):
     over = "{over: {model.width: {int: [30, 40]}}, trials: 2, seeds: 1"
     text = PLAIN.replace("model.width: [40]", "model.effect: [0.1]") + "speed: {processes: 5}\n"
     study, folder = write(f"{text}tune: {over}, untuned: off}}\n"), StudyFolder(tmp_path / "results", "toy")
@@ -238,7 +222,7 @@ def test_what_a_search_has_chosen_is_timed(write: Callable[..., Path], tmp_path:
 
 
 @pytest.mark.slow
-def test_a_confirmation_is_about_seeds_and_leaves_speed_out(copy: Path) -> None:
+def test_a_confirmation_is_about_seeds_and_leaves_speed_out(copy):
     study = copy / "study.yaml"
     text = STUDY.replace("model.width: [40]", "model.width: [40]\n  model.effect: [0.5]")
     study.write_text(text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,9 +11,7 @@ from searching import PEAK_STUDY
 
 from ablate.base.errors import StudyError
 from ablate.records.folder import StudyFolder
-from ablate.route.options import Outcome
 
-Run = Callable[..., tuple[Outcome, str]]
 TUNE = "tune: {over: {training.lr: {choice: [1e-3, 1e-2, 1e-1]}}, trials: 2, untuned: off}\n"
 MADE = STUDY = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy]\n"
 
@@ -30,9 +27,7 @@ def content(folder: Path) -> dict[Path, bytes]:
         ({"only": ["model.effect=0.2"], "seed": 1}, "toy@only=model.effect=0.2,seed=1"),
     ],
 )
-def test_a_run_that_differs_gets_a_folder_of_its_own(
-    run: Run, ran: Path, options: dict[str, object], name: str
-) -> None:
+def test_a_run_that_differs_gets_a_folder_of_its_own(run, ran, options, name):
     before = content(ran / "toy")
     outcome, printed = run(STUDY, **options)
     assert outcome.folder == ran / name
@@ -51,9 +46,7 @@ def test_a_run_that_differs_gets_a_folder_of_its_own(
 
 
 @pytest.mark.parametrize("text", ["", pytest.param(TUNE, marks=pytest.mark.slow)])
-def test_a_run_that_differs_keeps_dates_rates_and_settings_of_its_study(
-    run: Run, write: Callable[..., Path], text: str
-) -> None:
+def test_a_run_that_differs_keeps_dates_rates_and_settings_of_its_study(run, write, text):
     claim = "claims: [model.kind=wide beats baseline on score]\n"
     study = write(PEAK_STUDY + "factors: {model.kind: [wide]}\n" + claim + text)
     outcome, _ = run(study)
@@ -64,9 +57,7 @@ def test_a_run_that_differs_keeps_dates_rates_and_settings_of_its_study(
     assert first["exploratory"] == "False"
 
 
-def test_another_study_of_the_same_name_is_refused_with_both_paths(
-    run: Run, made: Path, write: Callable[..., Path]
-) -> None:
+def test_another_study_of_the_same_name_is_refused_with_both_paths(run, made, write):
     before = content(made)
     other = write(TOY_STUDY.replace("[0.2]", "[0.4]"), "other.yaml")
     for options in ({}, {"seeds": 2}, {"fresh": True}):
@@ -77,7 +68,7 @@ def test_another_study_of_the_same_name_is_refused_with_both_paths(
     assert content(made) == before
 
 
-def test_the_fast_path_finds_a_report_beside_without_torch(run: Run, ran: Path, tmp_path: Path) -> None:
+def test_the_fast_path_finds_a_report_beside_without_torch(run, ran, tmp_path):
     run(STUDY, seeds=2)
     words = ["run", "study.yaml", "--results", ran, "--seeds", 2, "--json", "--strict"]
     done = ablate_without({"torch"}, *words, cwd=tmp_path)

@@ -37,7 +37,7 @@ def strange(results: Path, *ids: str) -> None:
         Store(results / "store").save(record)
 
 
-def test_weights_and_states_go_with_their_trial(results: Path) -> None:
+def test_weights_and_states_go_with_their_trial(results):
     store = Store(results / "store")
     strange(results)
     for trial in ("0123456789abcdef", *stored(results)):
@@ -53,7 +53,7 @@ def test_weights_and_states_go_with_their_trial(results: Path) -> None:
     assert not list((results / "store/trials").glob("*.state"))
 
 
-def test_only_trials_of_no_study_go_and_none_without_consent(results: Path) -> None:
+def test_only_trials_of_no_study_go_and_none_without_consent(results):
     kept, trials = stored(results), results / "store/trials"
     strange(results, "0123456789abcdef", "fedcba9876543210")
     before = {path: path.read_bytes() for path in trials.iterdir()}
@@ -67,7 +67,7 @@ def test_only_trials_of_no_study_go_and_none_without_consent(results: Path) -> N
     assert cleaned(results)[0].endswith("nothing to remove; all 9 trials belong to a study.")
 
 
-def test_what_another_version_of_the_study_has_left_goes(results: Path) -> None:
+def test_what_another_version_of_the_study_has_left_goes(results):
     old = stored(results)
     study = results.parent / "study.yaml"
     study.write_text(study.read_text() + "model: {width: 5}\n")
@@ -78,7 +78,7 @@ def test_what_another_version_of_the_study_has_left_goes(results: Path) -> None:
 
 
 @pytest.mark.parametrize("lost", ["store/studies/toy.json", "toy/trials.parquet"])
-def test_table_and_list_each_keep_the_trials_unless_one_cannot_be_read(results: Path, lost: str) -> None:
+def test_table_and_list_each_keep_the_trials_unless_one_cannot_be_read(results, lost):
     kept = stored(results)
     strange(results)
     (results / lost).write_text("half a fi")
@@ -92,7 +92,7 @@ def test_table_and_list_each_keep_the_trials_unless_one_cannot_be_read(results: 
     assert stored(results) == kept
 
 
-def test_trials_that_came_after_the_last_report_stay(results: Path) -> None:
+def test_trials_that_came_after_the_last_report_stay(results):
     table = results / "toy/trials.parquet"
     before = table.read_bytes()
     study = results.parent / "study.yaml"
@@ -104,7 +104,7 @@ def test_trials_that_came_after_the_last_report_stay(results: Path) -> None:
     assert len(stored(results)) == 15
 
 
-def test_what_cannot_be_told_is_not_cleaned(results: Path) -> None:
+def test_what_cannot_be_told_is_not_cleaned(results):
     """As if the study had been killed before its first report."""
     (results / "toy/trials.parquet").unlink()
     (results / "store/studies/toy.json").unlink()
@@ -119,7 +119,7 @@ def test_what_cannot_be_told_is_not_cleaned(results: Path) -> None:
     assert len(stored(results)) == 9
 
 
-def test_a_study_whose_folder_is_gone_keeps_its_trials_until_it_is_given_up(results: Path) -> None:
+def test_a_study_whose_folder_is_gone_keeps_its_trials_until_it_is_given_up(results):
     shutil.rmtree(results / "toy")
     state = results / "store/studies/toy.json"
     _, warned = cleaned(results)
@@ -131,7 +131,7 @@ def test_a_study_whose_folder_is_gone_keeps_its_trials_until_it_is_given_up(resu
     assert not stored(results)
 
 
-def test_broken_and_unfinished_files_go(results: Path) -> None:
+def test_broken_and_unfinished_files_go(results):
     kept = stored(results)
     trials = results / "store/trials"
     trial = "0123456789abcdef"
@@ -152,7 +152,7 @@ def test_broken_and_unfinished_files_go(results: Path) -> None:
     assert stored(results) == kept
 
 
-def test_files_of_the_user_in_the_store_stay(results: Path) -> None:
+def test_files_of_the_user_in_the_store_stay(results):
     trials = results / "store/trials"
     strange(results)
     names = "notes.json notes.corrupt-1 .env.99999999-prod .notes.2024-05-01.md 0123456789abcdef.txt"
@@ -170,7 +170,7 @@ def test_files_of_the_user_in_the_store_stay(results: Path) -> None:
         show("notes", results, pytest.fail)
 
 
-def test_nothing_is_touched_while_a_study_is_run_or_begins_before_the_answer(results: Path) -> None:
+def test_nothing_is_touched_while_a_study_is_run_or_begins_before_the_answer(results):
     strange(results)
     for study in ("toy", "another"):
         with (
@@ -185,7 +185,7 @@ def test_nothing_is_touched_while_a_study_is_run_or_begins_before_the_answer(res
     assert len(stored(results)) == 9
 
 
-def test_on_the_command_line_it_asks_or_wants_yes(results: Path, tmp_path: Path) -> None:
+def test_on_the_command_line_it_asks_or_wants_yes(results, tmp_path):
     strange(results)
     done = ablate("clean", cwd=tmp_path, stdin=subprocess.DEVNULL)
     assert done.returncode == 0, done.stderr

@@ -4,7 +4,6 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from drivers import SLOW_TRIALS, assert_tracked_once, records, start, wait_for, workers_of
@@ -13,7 +12,7 @@ from harness import ablate
 pytestmark = pytest.mark.usefixtures("tracking")
 
 
-def test_a_driver_that_is_killed_at_any_moment_goes_on_where_it_was(write: Callable[..., Path]) -> None:
+def test_a_driver_that_is_killed_at_any_moment_goes_on_where_it_was(write):
     study = write(SLOW_TRIALS)
     folder = study.parent
     store = folder / "results" / "store"
@@ -43,9 +42,7 @@ def test_a_driver_that_is_killed_at_any_moment_goes_on_where_it_was(write: Calla
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interruption_ends_in_seconds_and_says_what_is_kept(
-    write: Callable[..., Path], number: int
-) -> None:
+def test_an_interruption_ends_in_seconds_and_says_what_is_kept(write, number):
     study = write(SLOW_TRIALS.replace("seconds: 0.5", "seconds: 2"))
     driver = start(study)
     wait_for(lambda: len(records(study.parent)) >= 1)
@@ -61,7 +58,7 @@ def test_an_interruption_ends_in_seconds_and_says_what_is_kept(
 
 
 @pytest.mark.slow
-def test_two_drivers_of_one_study_train_each_trial_once(write: Callable[..., Path]) -> None:
+def test_two_drivers_of_one_study_train_each_trial_once(write):
     study = write(SLOW_TRIALS.replace("seconds: 0.5", "seconds: 0.2"))
     drivers = [start(study), start(study)]
     outputs = [driver.communicate(timeout=120)[0] for driver in drivers]
@@ -71,7 +68,7 @@ def test_two_drivers_of_one_study_train_each_trial_once(write: Callable[..., Pat
     assert_tracked_once(study.parent)
 
 
-def test_a_results_folder_that_cannot_be_used_is_one_clear_error(toy_study: Path) -> None:
+def test_a_results_folder_that_cannot_be_used_is_one_clear_error(toy_study):
     (toy_study.parent / "file").write_text("")
     done = ablate("run", toy_study, "--results", "file/below", cwd=toy_study.parent)
     assert done.returncode == 1

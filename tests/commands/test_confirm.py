@@ -142,9 +142,7 @@ def test_every_command_copes_with_its_name(here: Path, run: Run, tmp_path: Path)
     bring_up_to_date(here, pytest.fail)
 
 
-def test_a_study_without_a_report_or_without_a_verdict_is_refused(
-    run: Run, tmp_path: Path, write: Callable[..., Path]
-) -> None:
+def test_a_study_without_a_report_or_without_a_verdict_is_refused(run, tmp_path, write):
     text = TOY_STUDY.replace("[0.2]", "[0.0001]").replace("[0.1, 0.3]", "[0.2]")
     with pytest.raises(AblateError, match="toy: has no report that could be confirmed; run toy first"):
         run(text, confirm=True)
@@ -168,9 +166,7 @@ def test_seeds_that_would_tune_are_refused(run: Run) -> None:
 @pytest.mark.parametrize(
     ("text", "sweep", "names"), [(TUNED, False, ["baseline", "wide"]), (SWEPT, True, ["baseline", "winner"])]
 )
-def test_the_settings_that_were_chosen_are_used_and_not_sought_again(
-    run: Run, text: str, sweep: bool, names: list[str]
-) -> None:
+def test_the_settings_that_were_chosen_are_used_and_not_sought_again(run, text, sweep, names):
     first = load(run(text, sweep=sweep)[0].folder)
     outcome, _ = run(text, confirm=True)
     again = load(outcome.folder)
@@ -189,6 +185,15 @@ def test_the_settings_that_were_chosen_are_used_and_not_sought_again(
     assert "with the settings that it chose" in again.evidence.facts.cautions[0]
 
 
+def test_what_was_matched_is_matched_again(run: Run) -> None:
+    text = STUDY + "match: {parameters: 8, by: model.width}\n"
+    run(text)
+    outcome, _ = run(text, confirm=True)
+    rows = load(outcome.folder).evidence.facts.features["match"]["rows"]
+    assert [row["value"] for row in rows] == [8] * len(load(outcome.folder).evidence.facts.variants)
+    assert run(outcome.folder / "study.yaml", results=outcome.folder.parent)[0].trained == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("split", "word"), [("fixed", "test examples are those of"), ("per_seed", "from the pool of")]
@@ -199,12 +204,12 @@ name: pool
 task: {{name: digits, representation: rows, split: {split}, train_size: 200, validation_size: 16, test_size: 64}}
 model: {{d_model: 8, num_layers: 1, mixer: {{num_heads: 2}}}}
 training: {{steps: 60, batch_size: 32, lr: 1e-2}}
-metric: {{name: loss, margin: 1}}
+metric: {{name: loss, margin: 2}}
 factors: {{model.position: [none]}}
-seeds: 2
+seeds: 3
 """
     comparisons = load(run(text)[0].folder).comparisons
     assert set(comparisons.verdict[comparisons.metric == "loss"]) == {"equivalent"}
     facts = load(run(text, confirm=True)[0].folder).evidence.facts
-    assert facts.seeds == [2, 3]
+    assert facts.seeds == [3, 4, 5]
     assert any("over seeds, not over examples" in caution and word in caution for caution in facts.cautions)

@@ -31,9 +31,7 @@ def evidence(first: float, *, seeds: int = 6, **more: object) -> Evidence:
     return study({name: v[:seeds] for name, v in values.items()}, margin=0.02, claims=claims, **more)  # type: ignore[arg-type]
 
 
-def save(
-    found: Evidence, path: Path, resolved: str = "name: x\ntraining: {steps: 50}\n", **facts: object
-) -> Path:
+def save(found, path, resolved="name: x\ntraining: {steps: 50}\n", **facts):
     folder = StudyFolder.at(path)
     path.mkdir(parents=True)
     folder.study_file.write_text(resolved)
@@ -64,7 +62,7 @@ def flat(text: str) -> str:
     return " ".join(text.split())
 
 
-def test_what_has_changed_between_two_runs(published: Path) -> None:
+def test_what_has_changed_between_two_runs(published):
     done = call(published, "x", "x@seeds=5")
     assert done.exit_code == 0
     lines = done.output.splitlines()
@@ -81,6 +79,7 @@ def test_what_has_changed_between_two_runs(published: Path) -> None:
     assert second.split()[-1] == "apart"
     said = flat(done.output)
     assert "A changed verdict alone is no evidence that an effect has changed" in said
+    assert "95 %" not in said  # the interval of each report is at a level of its own
     assert "15 trials of the same variant, task and seed: 10 with the same accuracy" in said
     assert "Settings that differ (A → B) training.steps: 50 → 80 model.norm.name: – → batch" in said
     assert "The baselines differ in training.steps and model.norm.name" in said
@@ -89,7 +88,7 @@ def test_what_has_changed_between_two_runs(published: Path) -> None:
     assert "notes" not in said
 
 
-def test_the_same_results_at_two_places(published: Path, tmp_path: Path) -> None:
+def test_the_same_results_at_two_places(published, tmp_path):
     shutil.copytree(published / "x", tmp_path / "old" / "x")
     done = call(published, "x", tmp_path / "old" / "x")
     assert done.exit_code == 0
@@ -101,7 +100,7 @@ def test_the_same_results_at_two_places(published: Path, tmp_path: Path) -> None
     assert "differ (A" not in done.output
 
 
-def test_nothing_in_common(published: Path) -> None:
+def test_nothing_in_common(published):
     done = call(published, "x", "other")
     assert done.exit_code == 0
     first = "No planned comparison is in both; 2 comparisons only in A; 1 comparison only in B"
@@ -109,7 +108,7 @@ def test_nothing_in_common(published: Path) -> None:
     assert "Comparisons only in A: a; same." in done.output
 
 
-def test_another_margin_changes_a_verdict_and_no_number(published: Path, tmp_path: Path) -> None:
+def test_another_margin_changes_a_verdict_and_no_number(published, tmp_path):
     found = evidence(0.05)
     save(found, tmp_path / "x", margin=0.001)
     done = call(published, "x", tmp_path / "x")
@@ -118,9 +117,7 @@ def test_another_margin_changes_a_verdict_and_no_number(published: Path, tmp_pat
     assert row.split()[:3] == ["same", "A", "equivalent"]
 
 
-def test_a_folder_without_a_report_one_folder_twice_and_what_cannot_be_read(
-    published: Path, tmp_path: Path
-) -> None:
+def test_a_folder_without_a_report_one_folder_twice_and_what_cannot_be_read(published, tmp_path):
     (tmp_path / "empty").mkdir()
     done = call(published, "x", tmp_path / "empty")
     assert (done.exit_code, "has no trials.parquet; run the study first" in done.output) == (2, True)
@@ -156,7 +153,7 @@ def row(diff: float, low: float | str, high: float | str, verdict: str = "better
         (row(0.02, "", ""), True),
     ],
 )
-def test_a_number_has_changed_when_it_would_be_read_otherwise(other: Row, changed: bool) -> None:
+def test_a_number_has_changed_when_it_would_be_read_otherwise(other, changed):
     first = row(0.02, 0.01, 0.03)
     assert Pair(first, other).numbers_changed == Pair(other, first).numbers_changed == changed
 
@@ -171,9 +168,7 @@ def test_a_number_has_changed_when_it_would_be_read_otherwise(other: Row, change
         (("", ""), None),
     ],
 )
-def test_intervals_lie_apart_when_they_share_no_point(
-    bounds: tuple[float, float], apart: bool | None
-) -> None:
+def test_intervals_lie_apart_when_they_share_no_point(bounds, apart):
     pair = Pair(row(0.02, 0.01, 0.03), row(0.04, *bounds))
     assert pair.apart is apart
     assert Pair(pair.b, pair.a).apart is apart

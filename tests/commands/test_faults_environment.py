@@ -65,9 +65,7 @@ def tracked(folder: Path, sql: str) -> list[tuple[Any, ...]]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracking")
-def test_a_clock_that_is_set_back_again_and_again(
-    write: Callable[..., Path], set_back: Callable[..., subprocess.CompletedProcess[str]]
-) -> None:
+def test_a_clock_that_is_set_back_again_and_again(write, set_back):
     whole = f"{SLOW}claims: [{CLAIM}]\n"
     study = write(whole.replace("seeds: 3", "seeds: 2"))
     folder = study.parent
@@ -135,7 +133,7 @@ def locked() -> Iterator[Callable[[Path, int], None]]:
         path.chmod(mode)
 
 
-def test_the_rights_of_root_are_given_up(tmp_path: Path, locked: Callable[[Path, int], None]) -> None:
+def test_the_rights_of_root_are_given_up(tmp_path, locked):
     """Else the tests below would show nothing."""
     locked(tmp_path, 0o500)
     code = f"open({str(tmp_path / 'file')!r}, 'w')"
@@ -147,9 +145,7 @@ def test_the_rights_of_root_are_given_up(tmp_path: Path, locked: Callable[[Path,
 
 
 @pytest.mark.slow
-def test_a_folder_that_may_not_be_written_and_one_below_a_file(
-    toy_study: Path, locked: Callable[[Path, int], None]
-) -> None:
+def test_a_folder_that_may_not_be_written_and_one_below_a_file(toy_study, locked):
     folder = toy_study.parent
     (folder / "closed").mkdir()
     (folder / "file").write_text("mine")
@@ -183,7 +179,7 @@ def copy(made: Path, tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracking")
-def test_results_that_may_only_be_read(made: Path, copy: Path, locked: Callable[[Path, int], None]) -> None:
+def test_results_that_may_only_be_read(made, copy, locked):
     for folder in (made, copy):
         for path in [folder / "results", *(folder / "results").rglob("*")]:
             locked(path, 0o500 if path.is_dir() else 0o400)
@@ -207,9 +203,7 @@ def test_results_that_may_only_be_read(made: Path, copy: Path, locked: Callable[
 
 
 @pytest.mark.slow
-def test_what_cannot_be_put_right_in_a_folder_that_may_only_be_read(
-    copy: Path, locked: Callable[[Path, int], None]
-) -> None:
+def test_what_cannot_be_put_right_in_a_folder_that_may_only_be_read(copy, locked):
     """A corrupt record would be set aside, and what a killed run was writing removed."""
     trials = copy / "results/store/trials"
     corrupt = next(trials.glob("*.json"))
@@ -231,9 +225,7 @@ def test_what_cannot_be_put_right_in_a_folder_that_may_only_be_read(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["toy", "store"])
-def test_what_cannot_be_looked_into_is_neither_used_nor_cleaned(
-    copy: Path, locked: Callable[[Path, int], None], name: str
-) -> None:
+def test_what_cannot_be_looked_into_is_neither_used_nor_cleaned(copy, locked, name):
     """A study's folder that is closed still has its trials, though nothing else knows of them."""
     (copy / "results/store/studies/toy.json").unlink()
     kept = records(copy)

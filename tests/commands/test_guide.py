@@ -1,7 +1,6 @@
 """`ablate guide`: pages that ship with the package, in the terminal."""
 
 import re
-from pathlib import Path
 
 import pytest
 from click.shell_completion import ShellComplete
@@ -12,7 +11,7 @@ from ablate.commands import guide
 from ablate.commands.guide import topics
 
 
-def test_topics_are_listed_with_a_line_each(tmp_path: Path) -> None:
+def test_topics_are_listed_with_a_line_each(tmp_path):
     done = ablate("guide", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
@@ -21,7 +20,7 @@ def test_topics_are_listed_with_a_line_each(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("topic", topics())
-def test_a_page_begins_with_its_title_and_a_line_about_it_and_is_shown_whole(topic: str) -> None:
+def test_a_page_begins_with_its_title_and_a_line_about_it_and_is_shown_whole(topic):
     text = guide.text_of(topic)
     title, empty, line, blank = text.splitlines()[:4]
     assert (title[:2], empty, blank, line[-1]) == ("# ", "", "", ".")
@@ -32,7 +31,7 @@ def test_a_page_begins_with_its_title_and_a_line_about_it_and_is_shown_whole(top
     assert {line.strip() for line in code.splitlines()} <= {line.strip() for line in shown.splitlines()}
 
 
-def test_a_page_is_shown_without_escape_sequences_where_nobody_reads(tmp_path: Path) -> None:
+def test_a_page_is_shown_without_escape_sequences_where_nobody_reads(tmp_path):
     done = ablate("guide", "verdicts", cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "\033" not in done.stdout
@@ -41,6 +40,6 @@ def test_a_page_is_shown_without_escape_sequences_where_nobody_reads(tmp_path: P
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_topics_complete() -> None:
+def test_topics_complete():
     completed = ShellComplete(main, {}, "ablate", "_ABLATE_COMPLETE").get_completions(["guide"], "ver")
     assert [item.value for item in completed] == ["verdicts"]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pandas as pd
 
 from ablate.records.folder import StudyFolder
-from ablate.route.options import Outcome
 
-Run = Callable[..., tuple[Outcome, str]]
 STUDY = """
 name: small
 task: {name: digits, train_size: 100, validation_size: 100, test_size: 90}
@@ -22,7 +18,7 @@ seeds: 2
 """
 
 
-def test_every_trial_leaves_what_each_test_example_gave(run: Run) -> None:
+def test_every_trial_leaves_what_each_test_example_gave(run):
     folder = run(STUDY)[0].folder
     examples = pd.read_parquet(folder / "examples.parquet")
     trials = pd.read_parquet(folder / "trials.parquet").set_index("id")

@@ -27,7 +27,7 @@ def parameters() -> Iterator[tuple[str, click.Parameter]]:
             yield name, parameter
 
 
-def test_a_help_loads_its_own_command_and_nothing_heavy() -> None:
+def test_a_help_loads_its_own_command_and_nothing_heavy():
     code = "import sys\nfrom ablate.cli import main\n"
     code += "def call(*words):\n    try: main(words)\n    except SystemExit as end: assert not end.code\n"
     code += "call('--version')\ncall('run', '--help')\n"
@@ -40,14 +40,14 @@ def test_a_help_loads_its_own_command_and_nothing_heavy() -> None:
     assert importlib.metadata.version("ablate") in done.stdout.splitlines()[0]
 
 
-def test_a_command_is_called_as_its_file_is() -> None:
+def test_a_command_is_called_as_its_file_is():
     (root,) = ablate.__path__
     folders = [Path(root, "commands"), *Path(root).glob("features/*/commands")]
     files = {path.stem for folder in folders for path in folder.glob("[!_]*.py")}
     assert {command.name for command in main.commands.values()} == set(main.commands) == files
 
 
-def test_readme_guide_and_helps_name_no_option_that_is_not_there() -> None:
+def test_readme_guide_and_helps_name_no_option_that_is_not_there():
     known = {option for _, parameter in parameters() for option in parameter.opts} | {"--version", "--help"}
     texts = [TEXT, *(command.help or "" for command in main.commands.values())]
     named = {option for text in texts for option in re.findall(r"(?<![\w-])--[a-z][a-z-]+", text)}
@@ -55,7 +55,7 @@ def test_readme_guide_and_helps_name_no_option_that_is_not_there() -> None:
     assert named - OF_OTHERS <= known
 
 
-def test_every_command_in_readme_and_guide_can_be_called_so() -> None:
+def test_every_command_in_readme_and_guide_can_be_called_so():
     shown = "".join(re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL))
     calls = re.findall(r"^ablate .*", shown, re.MULTILINE) + re.findall(r"`ablate [^`]*`", TEXT)
     assert len(calls) > 10
@@ -66,7 +66,7 @@ def test_every_command_in_readme_and_guide_can_be_called_so() -> None:
         assert options <= {option for p in command.params for option in p.opts}, call
 
 
-def test_an_unknown_command_is_refused() -> None:
+def test_an_unknown_command_is_refused():
     done = subprocess.run(
         [sys.executable, "-m", "ablate", "rnu"], capture_output=True, text=True, check=False
     )

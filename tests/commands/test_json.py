@@ -45,7 +45,7 @@ def strict_json(text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("words", [("run", "study.yaml"), ("report", "toy")])
-def test_a_run_and_a_report_say_the_same_as_the_files(call: Call, made: Path, words: tuple[str, ...]) -> None:
+def test_a_run_and_a_report_say_the_same_as_the_files(call, made, words):
     done = call(*words, "--json")
     found = strict_json(done.stdout)
     assert (done.exit_code, found["exit_code"]) == (0, 0)
@@ -81,7 +81,7 @@ def test_a_run_and_a_report_say_the_same_as_the_files(call: Call, made: Path, wo
         ("plan study.yaml --detect nan", "--detect: is more than accuracy can differ by; given nan"),
     ],
 )
-def test_what_cannot_be_done_is_an_object_too(call: Call, words: str, part: str) -> None:
+def test_what_cannot_be_done_is_an_object_too(call, words, part):
     done = call(*words.split(), "--json")
     found = strict_json(done.stdout)
     assert (done.exit_code, found["exit_code"]) == (2, 2)
@@ -91,7 +91,7 @@ def test_what_cannot_be_done_is_an_object_too(call: Call, words: str, part: str)
     assert bool(found["problems"]) == ("problem" in found["error"])
 
 
-def test_a_refuted_claim_wins_and_one_that_came_late_counts(call: Call, ran: Path, tmp_path: Path) -> None:
+def test_a_refuted_claim_wins_and_one_that_came_late_counts(call, ran, tmp_path):
     (tmp_path / "study.yaml").write_text(REFUTED)
     done = call("run", tmp_path / "study.yaml", "--results", ran, "--jobs", 0, "--strict", "--json")
     found = strict_json(done.stdout)
@@ -103,7 +103,7 @@ def test_a_refuted_claim_wins_and_one_that_came_late_counts(call: Call, ran: Pat
     assert call("report", ran / "toy", "--gate").exit_code == 1
 
 
-def test_claims_that_nothing_has_judged_are_open() -> None:
+def test_claims_that_nothing_has_judged_are_open():
     row = {"claim": "a beats b on m", "verdict": "", "reason": "not judged yet", "exploratory": "False"}
     assert pass_gate([row], strict=False) == (0, [])
     assert pass_gate([row], strict=True) == (3, ["not judged yet: a beats b on m"])

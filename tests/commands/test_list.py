@@ -55,7 +55,7 @@ def words(text: str) -> str:
 
 
 @pytest.mark.parametrize(("slot", "name"), list(parts()))
-def test_every_part_says_what_it_is(slot: str, name: str) -> None:
+def test_every_part_says_what_it_is(slot, name):
     part = CATALOGUE.get(slot, name)
     text = describe(slot, name)
     first = (inspect.getdoc(part) or "").partition("\n")[0]
@@ -82,7 +82,7 @@ def test_every_part_says_what_it_is(slot: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("columns", [60, 80, 100])
-def test_it_fits_the_terminal_and_splits_no_name(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_fits_the_terminal_and_splits_no_name(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
     whole = {text: words(describe(*text)) for text in [(None, None), ("mixer", None), ("mixer", "attention")]}
     monkeypatch.setenv("COLUMNS", str(columns))
@@ -92,7 +92,7 @@ def test_it_fits_the_terminal_and_splits_no_name(columns: int, monkeypatch: pyte
         assert words("\n".join(lines)) == text
 
 
-def test_slots_and_formulas_are_said() -> None:
+def test_slots_and_formulas_are_said():
     text = words(describe("mixer", "attention"))
     assert "value value: full, low_rank(rank), shared_kv; default full The vector" in text
     assert "gaussian(sigma, learned), scaled_dot; default scaled_dot How well" in text
@@ -108,7 +108,7 @@ def section(text: str, heading: str) -> str:
     return re.sub(r"\n {3,}", " ", lines)
 
 
-def test_a_part_of_a_plugin_is_described(tmp_path: Path) -> None:
+def test_a_part_of_a_plugin_is_described(tmp_path):
     (tmp_path / "own.py").write_text(PLUGIN)
     done = ablate_here("list", "score", "listed", "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -134,13 +134,13 @@ def test_a_part_of_a_plugin_is_described(tmp_path: Path) -> None:
         ("score", "addditive", r"unknown score 'addditive'; allowed: .*Did you mean 'additive'\?"),
     ],
 )
-def test_what_is_not_registered_is_named(slot: str, name: str | None, message: str) -> None:
+def test_what_is_not_registered_is_named(slot, name, message):
     with pytest.raises(AblateError, match=message):
         describe(slot, name)
 
 
 @pytest.mark.parametrize("command", ["list", "schema"])
-def test_a_plugin_that_fails_is_named_with_its_line(command: str, tmp_path: Path) -> None:
+def test_a_plugin_that_fails_is_named_with_its_line(command, tmp_path):
     (tmp_path / "own.py").write_text("import json\nraise ValueError('no')\n")
     done = ablate_here(command, "--plugin", "own.py", cwd=tmp_path)
     assert done.returncode == 2

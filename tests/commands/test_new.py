@@ -1,7 +1,5 @@
 """`ablate new`: a study that is valid as it is written, and says what its settings mean."""
 
-from pathlib import Path
-
 import pytest
 from harness import ablate_here
 
@@ -20,7 +18,7 @@ def tasks() -> list[str]:
 
 
 @pytest.mark.parametrize("task", tasks())
-def test_it_is_valid_and_compares_what_it_says_with_the_defaults(task: str, tmp_path: Path) -> None:
+def test_it_is_valid_and_compares_what_it_says_with_the_defaults(task, tmp_path):
     path = create(tmp_path / "mine", task)
     assert path == tmp_path / "mine.yaml"
     experiment = prepare(path)
@@ -32,7 +30,7 @@ def test_it_is_valid_and_compares_what_it_says_with_the_defaults(task: str, tmp_
     assert experiment.variants[0].configs == [apply_patches(defaults, SMALL | topology)]
 
 
-def test_every_setting_stands_there_with_its_meaning(tmp_path: Path) -> None:
+def test_every_setting_stands_there_with_its_meaning(tmp_path):
     path = create(tmp_path / "mine", "recall")
     words = " ".join(path.read_text().replace("#", " ").split())
     # What stands there commented out is what YAML reads without it.
@@ -48,7 +46,7 @@ def test_every_setting_stands_there_with_its_meaning(tmp_path: Path) -> None:
     assert max(map(len, path.read_text().splitlines())) <= 110
 
 
-def test_the_hints_in_comments_are_valid_too(tmp_path: Path) -> None:
+def test_the_hints_in_comments_are_valid_too(tmp_path):
     path = create(tmp_path / "mine", "recall")
     text = path.read_text()
     for hint in ("model.mixer.value: ", "model.num_layers: "):
@@ -61,7 +59,7 @@ def test_the_hints_in_comments_are_valid_too(tmp_path: Path) -> None:
     assert experiment.study.checkpoint == "final"
 
 
-def test_it_points_editors_to_a_schema_that_is_there_whatever_its_name(tmp_path: Path) -> None:
+def test_it_points_editors_to_a_schema_that_is_there_whatever_its_name(tmp_path):
     hint = f"# yaml-language-server: $schema={SCHEMA}"
     assert create(tmp_path / "without", "recall").read_text().splitlines()[0] != hint
     (tmp_path / SCHEMA).write_text("{}")
@@ -70,7 +68,7 @@ def test_it_points_editors_to_a_schema_that_is_there_whatever_its_name(tmp_path:
     assert a == b.replace("name: b\n", "name: a\n")
 
 
-def test_on_the_command_line(tmp_path: Path) -> None:
+def test_on_the_command_line(tmp_path):
     done = ablate_here("new", "mine.yaml", "--task", "digits", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Wrote mine.yaml. Edit it to ask your question, then run: ablate plan mine.yaml\n"
@@ -92,16 +90,14 @@ def test_on_the_command_line(tmp_path: Path) -> None:
         ("x", "recal", "--task: is not a task; given 'recal'; allowed: .*Did you mean 'recall'?"),
     ],
 )
-def test_what_cannot_be_is_refused_and_nothing_is_written(
-    name: str, task: str, message: str, tmp_path: Path
-) -> None:
+def test_what_cannot_be_is_refused_and_nothing_is_written(name, task, message, tmp_path):
     CATALOGUE.load_builtin()
     with pytest.raises(AblateError, match=message):
         create(tmp_path / name, task)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_file_is_never_replaced(tmp_path: Path) -> None:
+def test_a_file_is_never_replaced(tmp_path):
     """Not even by way of a link that leads nowhere yet."""
     (tmp_path / "mine.yaml").symlink_to(tmp_path / "other")
     with pytest.raises(AblateError, match=r"mine\.yaml: cannot be written"):

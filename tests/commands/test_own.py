@@ -41,7 +41,7 @@ def contract(file: str) -> Iterator[tuple[str, Any, list[Any]]]:
     "slot", ["mixer", *(pytest.param(slot, marks=SLOW) for slot in PARTS if slot != "mixer")]
 )
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
-def test_a_part_passes_the_contract_of_parts(slot: str, tmp_path: Path) -> None:
+def test_a_part_passes_the_contract_of_parts(slot, tmp_path):
     part, study = create_part(slot, tmp_path / "my_part")
     plugins.load_plugins([part])
     ran = set()
@@ -73,14 +73,14 @@ def check_task(task: Any, *unlike: str) -> None:
                 function(task, *case)
 
 
-def test_the_sample_of_a_task_passes_the_contract_of_tasks(tmp_path: Path) -> None:
+def test_the_sample_of_a_task_passes_the_contract_of_tasks(tmp_path):
     task = task_of(tmp_path, None, solved=0.9)
     assert (task.signature.seq_len, task.signature.padded) == (8, False)
     assert 0.5 <= task.metrics["accuracy"].floor < 0.6
     check_task(task)
 
 
-def test_a_task_from_a_table_of_ones_own(tmp_path: Path) -> None:
+def test_a_task_from_a_table_of_ones_own(tmp_path):
     """Of sentences of several lengths, with the columns wherever they are."""
     (tmp_path / "reviews.csv").write_text(f"Class;Review;Id\n0;;7\n{REVIEWS}\n1;good film 5;61\n")
     task = task_of(tmp_path, tmp_path / "reviews.csv", solved=0.9)
@@ -90,7 +90,7 @@ def test_a_task_from_a_table_of_ones_own(tmp_path: Path) -> None:
     check_task(task)
 
 
-def test_a_task_from_a_text_of_ones_own(tmp_path: Path) -> None:
+def test_a_task_from_a_text_of_ones_own(tmp_path):
     (tmp_path / "prose.txt").write_text(PROSE)
     task = task_of(tmp_path, tmp_path / "prose.txt")
     # It knows no accuracy that solves it, a window holds 32 answers, and training may repeat what a test window says.
@@ -112,9 +112,7 @@ def test_a_task_from_a_text_of_ones_own(tmp_path: Path) -> None:
         pytest.param(["--part", "norm", "mine"], "model.norm=mine", marks=SLOW),
     ],
 )
-def test_what_it_writes_is_compared_by_one_more_command(
-    call: list[str], variant: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_it_writes_is_compared_by_one_more_command(call, variant, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with_database(tmp_path / "results/store")
     done = CliRunner().invoke(main, ["new", *call])
@@ -137,14 +135,14 @@ def test_what_it_writes_is_compared_by_one_more_command(
         ("task", "recall", "For a study of it: ablate new NAME --task recall"),
     ],
 )
-def test_what_cannot_be_written_is_refused(slot: str, name: str, message: str, tmp_path: Path) -> None:
+def test_what_cannot_be_written_is_refused(slot, name, message, tmp_path):
     with pytest.raises(AblateError, match=message):
         _ = create_task(tmp_path / name, None) if slot == "task" else create_part(slot, tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("taken", ["mine.csv", "mine.py", "mine.yaml"])
-def test_no_file_is_replaced_and_none_is_written_beside_one(taken: str, tmp_path: Path) -> None:
+def test_no_file_is_replaced_and_none_is_written_beside_one(taken, tmp_path):
     (tmp_path / taken).write_text("kept")
     with pytest.raises(AblateError, match=f"already exists; given .*{taken}"):
         create_task(tmp_path / "mine", None)
@@ -167,9 +165,7 @@ def test_no_file_is_replaced_and_none_is_written_beside_one(taken: str, tmp_path
         ("short.txt", b"a b", "task.data: is too short for its windows; given 3; allowed: at least 100"),
     ],
 )
-def test_data_that_are_no_table_or_too_few_are_refused(
-    name: str, data: bytes | None, message: str, tmp_path: Path
-) -> None:
+def test_data_that_are_no_table_or_too_few_are_refused(name, data, message, tmp_path):
     if data is not None:
         (tmp_path / name).write_bytes(data)
     with pytest.raises(AblateError, match=message):
@@ -177,9 +173,7 @@ def test_data_that_are_no_table_or_too_few_are_refused(
     assert bool(list(tmp_path.glob("mine*"))) == message.startswith("task")
 
 
-def test_an_exception_where_no_stage_expects_it_names_the_file_and_its_line(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_exception_where_no_stage_expects_it_names_the_file_and_its_line(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     task = create_task(Path("mine"), None)[1]
     source = task.read_text()

@@ -21,6 +21,7 @@ from ablate.records.store import Store
 from ablate.report.words import Table
 from ablate.route.options import Options
 from ablate.route.plan import Planned, planned, study_of
+from ablate.study.experiment import facts_of
 from ablate.study.prepare import prepare
 
 STUDY = """
@@ -81,7 +82,7 @@ def numbers(table: Table, *names: str) -> dict[str, list[float]]:
 # What it trains
 
 
-def test_parameters_by_part_and_flops_of_each_variant(plan: Plan, tmp_path: Path) -> None:
+def test_parameters_by_part_and_flops_of_each_variant(plan, tmp_path):
     found = plan(STUDY)
     sizes, by_part = tables(found)[:2]
     for variant in found.experiment.variants:
@@ -95,25 +96,19 @@ def test_parameters_by_part_and_flops_of_each_variant(plan: Plan, tmp_path: Path
     assert not (tmp_path / "results").exists()
 
 
-def test_what_is_matched_stands_beside_the_sizes(plan: Plan) -> None:
+def test_what_is_matched_stands_beside_the_sizes(plan):
     found = plan(STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n")
-    sizes, matched = tables(found)[:2]
-    for variant in found.experiment.variants:
-        (given,) = found.experiment.matched[variant.name]
-        value, residual = (
-            row[key]
-            for row in matched.rows
-            if row["variant"] == variant.name
-            for key in ("expansion", "residual")
-        )
-        assert numbers(sizes, "parameters")[variant.name] == [given.achieved]
-        assert float(value) == given.value
-        assert float(residual.replace("−", "-").removesuffix(" %")) == round(100 * given.residual, 2)
+    sizes, _, matched = tables(found)[:3]
+    rows = facts_of(found.experiment).features["match"]["rows"]
+    assert [row["variant"] for row in rows] == [row["variant"] for row in matched.rows]
+    for given, row in zip(rows, matched.rows, strict=True):
+        assert numbers(sizes, "parameters")[given["variant"]] == [given["achieved"]]
+        assert float(row["value"]) == given["value"]
+        residual = float(row["residual"].replace("−", "-").removesuffix(" %"))
+        assert residual == round(100 * given["residual"], 2)
 
 
-def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(
-    plan: Plan, write: Callable[..., Path], tmp_path: Path
-) -> None:
+def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(plan, write, tmp_path):
     store = Store(tmp_path / "results/store")
     for cell in prepare(write(STUDY)).cells()[:4]:
         store.save(Record.of(cell.trial, metrics={"train_seconds": 300.0}))
@@ -124,7 +119,7 @@ def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(
     assert (cached["baseline"], cached["model.position=none"]) == ([2, 0], [1, 1])
 
 
-def test_the_budget_of_a_search(plan: Plan) -> None:
+def test_the_budget_of_a_search(plan):
     over = "{model.mixer: {choice: [attention, lstm]}, model.mixer.num_heads: {choice: [1, 2], when: %s}}"
     search = "search: {over: %s, trials: 6, seeds: 2, winners: 2}\n" % (over % "model.mixer=attention")
     assert any(
@@ -162,7 +157,7 @@ def family(power: Power) -> tuple[int, int, int, float]:
     return power.seeds, power.comparisons, power.looks, pytest.approx(power.level)
 
 
-def test_before_any_trial_it_speaks_in_standard_deviations(plan: Plan, tmp_path: Path) -> None:
+def test_before_any_trial_it_speaks_in_standard_deviations(plan, tmp_path):
     found = plan()
     assert found.power.tasks[0].effect == pytest.approx(OF_ONE, 1e-6)
     assert family(found.power) == (3, 2, 1, 0.025)
@@ -171,7 +166,7 @@ def test_before_any_trial_it_speaks_in_standard_deviations(plan: Plan, tmp_path:
     assert not (tmp_path / "results").exists()
 
 
-def test_the_trials_in_the_store_tell_the_spread(plan: Plan, stored: Callable[..., None]) -> None:
+def test_the_trials_in_the_store_tell_the_spread(plan, stored):
     stored(KNOWN)
     found = plan(TOY, 0.2)
     rows = prospects(found)
@@ -183,7 +178,7 @@ def test_the_trials_in_the_store_tell_the_spread(plan: Plan, stored: Callable[..
     assert any("10 seeds for the median" in line for line in lines(found))
 
 
-def test_a_report_tells_it_where_the_store_does_not(plan: Plan, tmp_path: Path) -> None:
+def test_a_report_tells_it_where_the_store_does_not(plan, tmp_path):
     found = study(KNOWN, tasks={"coin": {"accuracy": ACCURACY}})
     StudyFolder(tmp_path / "results", "toy").save_evidence(found)
     told = plan(TOY + "variants: {new: {model.width: 5}}\n")
@@ -193,7 +188,7 @@ def test_a_report_tells_it_where_the_store_does_not(plan: Plan, tmp_path: Path) 
     assert not plan(TOY.replace("name: accuracy", "name: loss")).power.source  # a report on another metric
 
 
-def test_one_seed_and_no_variant(plan: Plan, stored: Callable[..., None]) -> None:
+def test_one_seed_and_no_variant(plan, stored):
     stored(KNOWN)
     found = plan(TOY, 0.2, "seeds=1")
     assert found.power.tasks[0].effect is None
@@ -205,14 +200,14 @@ def test_one_seed_and_no_variant(plan: Plan, stored: Callable[..., None]) -> Non
         assert any("no variant to compare" in line for line in lines(alone)) == (detect is not None)
 
 
-def test_seeds_until_settled_are_planned_for_the_last_look(plan: Plan) -> None:
+def test_seeds_until_settled_are_planned_for_the_last_look(plan):
     power = plan(TOY, None, "seeds={min: 5, max: 20}").power
     assert family(power)[:3] == (20, 2, 4)
     assert 0.009 < power.level < 0.025
     assert power.tasks[0].effect == pytest.approx(0.84, abs=0.01)
 
 
-def test_the_steps_of_a_path_are_compared_before_they_are_chosen(plan: Plan) -> None:
+def test_the_steps_of_a_path_are_compared_before_they_are_chosen(plan):
     path = ALONE + "variants: {both: {model.effect: 0.2, model.noise: 0.3}}\ndesign: {name: path, to: both}\n"
     found = plan(path, None, "seeds=5")
     assert family(found.power) == (5, 2, 1, 0.025)
@@ -220,15 +215,13 @@ def test_the_steps_of_a_path_are_compared_before_they_are_chosen(plan: Plan) -> 
     assert any("At most 21 trials to train" in line for line in lines(found))
 
 
-def test_an_all_or_nothing_task_is_planned_by_rates(plan: Plan) -> None:
+def test_an_all_or_nothing_task_is_planned_by_rates(plan):
     found = plan(RECALL, 0.46875)
     (task,) = found.power.tasks
     assert (task.by_rate, task.prospects, task.seeds) == (True, (), 12)
     assert task.failure_rate == pytest.approx(0.7, abs=0.05)
 
 
-def test_a_results_folder_that_no_file_can_be_in_is_the_mistake_of_the_call(
-    write: Callable[..., Path],
-) -> None:
+def test_a_results_folder_that_no_file_can_be_in_is_the_mistake_of_the_call(write):
     done = CliRunner().invoke(main, ["plan", str(write(TOY)), "--results", "x" * 300])
     assert (done.exit_code, "File name too long" in done.stderr) == (2, True)

@@ -32,7 +32,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_study_may_be_a_dict(here: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_a_study_may_be_a_dict(here, capfd):
     results = ablate.run(TOY_DICT, jobs=0)
     assert results.folder == Path("results/toy")
     assert repr(results).startswith("Results of results/toy\n")
@@ -55,7 +55,7 @@ def test_a_study_may_be_a_dict(here: Path, capfd: pytest.CaptureFixture[str]) ->
     assert set(edited.comparisons.n) == {4}
 
 
-def test_the_mistakes_of_a_dict_name_their_place_in_it(here: Path) -> None:
+def test_the_mistakes_of_a_dict_name_their_place_in_it(here):
     with pytest.raises(StudyError) as caught:
         ablate.run(TOY_DICT | {"model": {"nois": 1}, "seeds": {"count": 0}}, jobs=0)
     assert str(caught.value).splitlines()[1:] == [
@@ -67,14 +67,14 @@ def test_the_mistakes_of_a_dict_name_their_place_in_it(here: Path) -> None:
     assert [path.name for path in (here / "results").iterdir()] == ["store"]
 
 
-def test_options_have_names(here: Path) -> None:
+def test_options_have_names(here):
     with pytest.raises(TypeError, match="workers"):
         ablate.run(TOY_DICT, workers=1)
     with pytest.raises(AblateError, match="jobs: must be a whole number; given -1; allowed: at least 0"):
         ablate.run(TOY_DICT, jobs=-1)
 
 
-def test_changes_may_be_a_dict_and_one_variant_a_word(here: Path) -> None:
+def test_changes_may_be_a_dict_and_one_variant_a_word(here):
     seeds = np.array([2, 0])
     results = ablate.run(TOY_DICT, sets={"model.width": 5}, only="model.noise=0.3", seeds=seeds, jobs=0)
     assert results.folder.name == "toy@model.width=5,seeds=0+2,only=model.noise=0.3"

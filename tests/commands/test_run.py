@@ -3,7 +3,6 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -14,10 +13,8 @@ import ablate
 from ablate.base.errors import AblateError, StudyError
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
-from ablate.route.options import Outcome
 
 MADE = TOY_STUDY
-Run = Callable[..., tuple[Outcome, str]]
 
 COMPARISONS = [
     "variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high", "level",
@@ -30,7 +27,7 @@ def stamps(tmp_path: Path) -> dict[str, int]:
     return {p.stem: p.stat().st_mtime_ns for p in (tmp_path / "results/store/trials").glob("*.json")}
 
 
-def test_a_run_leaves_what_the_design_names(run: Run, tmp_path: Path) -> None:
+def test_a_run_leaves_what_the_design_names(run, tmp_path):
     text = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy]\nquestion: Which?\n"
     outcome, printed = run(text)
     folder = tmp_path / "results" / "toy"
@@ -76,7 +73,7 @@ def test_a_run_leaves_what_the_design_names(run: Run, tmp_path: Path) -> None:
     assert late["exploratory"] == "True"
 
 
-def test_the_same_run_again_trains_nothing_and_writes_nothing(run: Run, ran: Path, tmp_path: Path) -> None:
+def test_the_same_run_again_trains_nothing_and_writes_nothing(run, ran, tmp_path):
     def times() -> dict[Path, int]:
         return {path: path.stat().st_mtime_ns for path in ran.rglob("*") if path.is_file()}
 
@@ -95,9 +92,7 @@ def test_the_same_run_again_trains_nothing_and_writes_nothing(run: Run, ran: Pat
 @pytest.mark.parametrize(
     "lost", ["toy/report.html", "toy/comparisons.csv", "toy/figures", "a record", "half a record"]
 )
-def test_what_is_lost_is_made_again_and_nothing_else_is_trained(
-    run: Run, ran: Path, tmp_path: Path, lost: str
-) -> None:
+def test_what_is_lost_is_made_again_and_nothing_else_is_trained(run, ran, tmp_path, lost):
     known, path, trained = stamps(tmp_path), ran / lost, int("record" in lost)
     if trained:
         path = next((ran / "store/trials").glob("*.json"))
@@ -114,7 +109,7 @@ def test_what_is_lost_is_made_again_and_nothing_else_is_trained(
     assert (f"{path.name} is corrupt" in printed) == (lost == "half a record")
 
 
-def test_more_or_fewer_seeds_a_second_study_and_fresh(run: Run, ran: Path, tmp_path: Path) -> None:
+def test_more_or_fewer_seeds_a_second_study_and_fresh(run, ran, tmp_path):
     """Each trains what is new alone, and `fresh` all of it."""
     assert run(TOY_STUDY, seeds=5)[0].trained == 6
     outcome, _ = run(TOY_STUDY, seeds=2)
@@ -133,7 +128,7 @@ def test_more_or_fewer_seeds_a_second_study_and_fresh(run: Run, ran: Path, tmp_p
     assert all(known[i] != stamps(tmp_path)[i] for i in again)
 
 
-def test_only_and_seed_choose_what_is_trained(run: Run) -> None:
+def test_only_and_seed_choose_what_is_trained(run):
     outcome, printed = run(TOY_STUDY, only=["model.noise=0.3"], seed=1)
     assert (outcome.trained, outcome.missing) == (2, 7)
     assert "7 of 9 trials have not been run" in printed
@@ -149,7 +144,7 @@ def test_only_and_seed_choose_what_is_trained(run: Run) -> None:
     assert "--seed: is not a seed of the study; given 9; allowed: 0–2" in str(caught.value)
 
 
-def test_a_failed_trial_is_named_with_its_record_and_tried_again(run: Run, tmp_path: Path) -> None:
+def test_a_failed_trial_is_named_with_its_record_and_tried_again(run, tmp_path):
     study = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy]\n"
     sets = ["training.fault=raise", "training.fault_seed=1"]
     outcome, printed = run(study, sets=sets)
@@ -173,7 +168,7 @@ def test_a_failed_trial_is_named_with_its_record_and_tried_again(run: Run, tmp_p
     assert "Traceback" not in printed
 
 
-def test_a_diverged_trial_is_counted_and_never_retried(run: Run) -> None:
+def test_a_diverged_trial_is_counted_and_never_retried(run):
     sets = ["training.fault=diverge"]
     outcome, _ = run(TOY_STUDY, sets=sets)
     assert not outcome.failed
@@ -184,7 +179,7 @@ def test_a_diverged_trial_is_counted_and_never_retried(run: Run) -> None:
     assert run(TOY_STUDY, sets=sets)[0].trained == 0
 
 
-def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(run: Run, tmp_path: Path) -> None:
+def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(run, tmp_path):
     """At once, so that there is no curve to draw, in a metric without a value for a run that diverged."""
     always = ('if trial.seed == training["fault_seed"]', 'if training["fault"]')
     text = toy_changed(tmp_path, "altered", always, ("metrics=metrics, curves=curves", "metrics=metrics"))
@@ -200,7 +195,7 @@ def test_a_study_all_of_whose_trials_diverged_is_reported_and_remembered(run: Ru
 
 
 @pytest.mark.parametrize("fault", ["truncated", "foreign", "no curves"])
-def test_damaged_tables_are_an_error_without_a_traceback(ran: Path, fault: str) -> None:
+def test_damaged_tables_are_an_error_without_a_traceback(ran, fault):
     table = ran / "toy/trials.parquet"
     if fault == "truncated":
         table.write_bytes(table.read_bytes()[:200])
@@ -212,9 +207,7 @@ def test_damaged_tables_are_an_error_without_a_traceback(ran: Path, fault: str) 
         report_here(Path("toy"), ran)
 
 
-def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_set_counts(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_set_counts(run, tmp_path):
     means = []
     for constant, trained in (("0.8", 9), ("0.8", 0), ("0.5", 9)):
         study = toy_changed(tmp_path, "given", ("0.8 + model", f"{constant} + model"))
@@ -232,9 +225,7 @@ def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_se
         ("metrics['accuracy'] = 'high'", "ValueError: could not convert string to float"),
     ],
 )
-def test_a_workload_that_misbehaves_fails_its_trials(
-    run: Run, tmp_path: Path, line: str, reason: str
-) -> None:
+def test_a_workload_that_misbehaves_fails_its_trials(run, tmp_path, line, reason):
     edit = ("        steps = np.arange", f"        {line}\n        steps = np.arange")
     outcome, _ = run(toy_changed(tmp_path, "odd", edit))
     assert len(outcome.failed) == 9

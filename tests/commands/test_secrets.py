@@ -1,7 +1,6 @@
 """A secret in a URL of the command line is in no file that a command leaves, and in nothing that it prints."""
 
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -39,7 +38,7 @@ def assert_nowhere(folder: Path, *done: subprocess.CompletedProcess[str]) -> Non
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("tracking")
-def test_no_file_of_a_run_or_a_sweep_holds_a_secret(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_no_file_of_a_run_or_a_sweep_holds_a_secret(write, tmp_path):
     study, results = write(TOY_STUDY + SEARCH), tmp_path / "results"
     with_database(results / "store")
     uri = f"sqlite:///{tmp_path}/other.db?password={SECRET}"
@@ -65,7 +64,7 @@ def test_no_file_of_a_run_or_a_sweep_holds_a_secret(write: Callable[..., Path], 
         f"notse='{'x' * 170} postgresql://me:{SECRET}@h/x'",
     ],
 )
-def test_a_refusal_shows_no_secret(write: Callable[..., Path], option: str) -> None:
+def test_a_refusal_shows_no_secret(write, option):
     with pytest.raises(StudyError) as caught:
         prepare(write(TOY_STUDY + SEARCH), [option])
     assert SECRET[:6] not in str(caught.value)

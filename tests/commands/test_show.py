@@ -52,7 +52,7 @@ def sections(shown: str) -> dict[str, str]:
     return found
 
 
-def test_it_shows_what_the_record_holds(folder: Path) -> None:
+def test_it_shows_what_the_record_holds(folder):
     record = the_record(folder, "completed", width=5)
     found = sections(text(str(record["id"]), folder / "results"))
     facts = YAML(typ="safe").load(found["trial"])
@@ -67,7 +67,7 @@ def test_it_shows_what_the_record_holds(folder: Path) -> None:
     assert "traceback" not in found
 
 
-def test_its_command_repeats_the_trial_and_no_other_variant(folder: Path) -> None:
+def test_its_command_repeats_the_trial_and_no_other_variant(folder):
     record = the_record(folder, "completed", width=5)
     (command,) = text(str(record["id"]), folder / "results").strip().splitlines()[-1:]
     trials = folder / "results/store/trials"
@@ -85,7 +85,7 @@ def test_its_command_repeats_the_trial_and_no_other_variant(folder: Path) -> Non
     assert repeated["metrics"]["accuracy"] == record["metrics"]["accuracy"]  # type: ignore[index]
 
 
-def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(folder: Path) -> None:
+def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(folder):
     results = folder / "results"
     ids = sorted(stored(results))
     assert f"id: {ids[0]}" in text(ids[0][:-1].upper(), results)
@@ -103,7 +103,7 @@ def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(folder: Path)
     assert str(caught.value).endswith("Give more characters of the id")
 
 
-def test_what_is_no_id_is_refused_with_the_nearest(folder: Path) -> None:
+def test_what_is_no_id_is_refused_with_the_nearest(folder):
     trial = min(stored(folder / "results"))
     for given, hint in (("zz", ""), ("", ""), ("results/toy", ""), (f"{trial[:7]}zz{trial[9:]}", trial)):
         with pytest.raises(
@@ -113,9 +113,7 @@ def test_what_is_no_id_is_refused_with_the_nearest(folder: Path) -> None:
         assert not hint or f"Did you mean '{hint}'" in str(caught.value)
 
 
-def test_a_trial_that_no_study_refers_to_and_what_it_printed_cannot_act_on_the_terminal(
-    tmp_path: Path,
-) -> None:
+def test_a_trial_that_no_study_refers_to_and_what_it_printed_cannot_act_on_the_terminal(tmp_path):
     output = "\x1b[31mred\x1b[0m \x1b[2J\x07bell\ttab\n"
     record = Record("ab12ab12ab12ab12", {"a": {}}, 3, "completed", metrics={"loss": None}, output=output)
     Store(tmp_path / "store").save(record)
@@ -126,7 +124,7 @@ def test_a_trial_that_no_study_refers_to_and_what_it_printed_cannot_act_on_the_t
     assert not any(title.startswith("to repeat") for title in found)
 
 
-def test_on_the_command_line_without_torch_and_mlflow(folder: Path, tmp_path: Path) -> None:
+def test_on_the_command_line_without_torch_and_mlflow(folder, tmp_path):
     trial = min(stored(folder / "results"))
     done = ablate_without({"torch", "mlflow"}, "show", trial[:10], cwd=folder)
     assert f"id: {trial}" in done.stdout
@@ -138,7 +136,7 @@ def test_on_the_command_line_without_torch_and_mlflow(folder: Path, tmp_path: Pa
     )
 
 
-def test_a_table_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+def test_a_table_that_cannot_be_read_is_named(tmp_path):
     (tmp_path / "results/toy").mkdir(parents=True)
     (tmp_path / "results/toy/trials.parquet").write_text("not parquet")
     with pytest.raises(AblateError, match=r"toy/trials.parquet: cannot be read .*; restore it"):

@@ -1,6 +1,5 @@
 """`stress:` a grid of learning rates over which every variant is trained: what is trained, kept, shared and shown."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +10,6 @@ from harness import clean_here, plan_here, report_here, stored
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
 from ablate.report.words import say
-from ablate.route.options import Outcome
 
 PLUGIN = Path(__file__).parents[1] / "rated.py"
 STUDY = f"""
@@ -23,7 +21,6 @@ placebo: on
 seeds: 2
 """
 GRID = "stress: {training.lr: [1e-1, 1e-3, 1e-2]}\n"
-Run = Callable[..., tuple[Outcome, str]]
 
 
 MADE = STUDY + GRID
@@ -34,9 +31,7 @@ def folder(tmp_path: Path) -> StudyFolder:
     return StudyFolder(tmp_path / "results", "rated")
 
 
-def test_every_variant_is_trained_over_the_grid(
-    run: Run, folder: StudyFolder, write: Callable[..., Path]
-) -> None:
+def test_every_variant_is_trained_over_the_grid(run, folder, write):
     planned = plan_here(write(MADE))
     assert say("plan.stress", "training.lr", ["0.001", "0.01", "0.1"], 12) in planned
     assert "14 trials to train" in planned
@@ -46,19 +41,8 @@ def test_every_variant_is_trained_over_the_grid(
     evidence = folder.evidence()
     assert evidence.facts.features["stress"] == {"training.lr": [0.001, 0.01, 0.1]}
     stress = evidence.frames["stress"]
-    words = [
-        "id",
-        "name",
-        "variant",
-        "task",
-        "seed",
-        "value",
-        "status",
-        "reason",
-        "test_loss",
-        "initial_loss",
-    ]
-    assert list(stress.columns) == words
+    columns = "id name variant task seed value status reason test_loss initial_loss"
+    assert list(stress.columns) == columns.split()
     assert stress[["value", "test_loss", "initial_loss"]].dtypes.eq(float).all()
     places = {(v, s, x) for v in ("baseline", "model.limit=0.05") for s in (0, 1) for x in (0.001, 0.01, 0.1)}
     assert set(zip(stress.variant, stress.seed, stress.value, strict=True)) == places
@@ -89,8 +73,8 @@ def test_every_variant_is_trained_over_the_grid(
 
 
 def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgotten(
-    run: Run, ran: Path, folder: StudyFolder, tmp_path: Path
-) -> None:
+    run, ran, folder, tmp_path
+):
     before = folder.evidence()
     store = (ran / "store").rename(tmp_path / "elsewhere")
     report_here(folder.path)
@@ -111,26 +95,7 @@ def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgo
     assert folder.ids() == set(before.trials.id)
 
 
-@pytest.mark.slow
-def test_a_part_of_the_study_has_its_part_of_the_grid(run: Run, folder: StudyFolder) -> None:
-    """And a run that goes on trains what is missing; a failed trial is tried again."""
-    text = STUDY.replace("[0.05]", "[0.05], model.fails_at: [0.1]") + GRID
-    outcome, printed = run(text, only=["model.limit=0.05"], seed=1)
-    assert outcome.trained == 2 * 3
-    assert "could not be drawn" not in printed
-    assert set(StudyFolder.at(outcome.folder).evidence().frames["stress"].seed) == {1}
-    outcome, _ = run(text)
-    assert outcome.trained == 8 + 12 - 6
-    stress = folder.evidence().frames["stress"]
-    assert len(stress) == 18
-    failed = stress[stress.status == "failed"]
-    assert set(zip(failed.variant, failed.value, strict=True)) == {("model.fails_at=0.1", 0.1)}
-    assert len(outcome.failed) == len(failed) == 2
-    assert "model.fails_at=0.1 seed 0 at lr 0.1: RuntimeError: no such rate" in outcome.failed[0]
-    assert run(text)[0].trained == 2
-
-
-def test_looks_take_the_grid_of_their_seeds_along(run: Run, folder: StudyFolder) -> None:
+def test_looks_take_the_grid_of_their_seeds_along(run, folder):
     """The variants differ by as much on every seed, which the first look settles."""
     text = STUDY.replace("model.limit: [0.05]", "model.effect: [0.3]").replace("placebo: on\n", "")
     outcome, _ = run(text.replace("seeds: 2", "seeds: {min: 2, max: 4}") + GRID)
@@ -141,7 +106,7 @@ def test_looks_take_the_grid_of_their_seeds_along(run: Run, folder: StudyFolder)
 
 
 @pytest.mark.slow
-def test_the_grid_replaces_the_rate_that_a_search_has_chosen(run: Run, folder: StudyFolder) -> None:
+def test_the_grid_replaces_the_rate_that_a_search_has_chosen(run, folder):
     over = "{over: {training.lr: {float: [2e-3, 5e-2], log: true}}, trials: 2, seeds: 1, untuned: off}"
     run(STUDY + GRID + f"tune: {over}\n")
     evidence = folder.evidence()

@@ -1,7 +1,6 @@
 """`tune:` from study to report: equal budgets on seeds that judge nothing, and what is judged afterwards."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
@@ -11,10 +10,7 @@ from searching import PEAK_STUDY
 from searching import table_at as load
 
 import ablate
-from ablate.route.options import Outcome
 from ablate.study.sections import TUNING_SEEDS_FROM
-
-Run = Callable[..., tuple[Outcome, str]]
 
 MADE = TUNED = (
     PEAK_STUDY
@@ -39,9 +35,7 @@ def tuned(ran: Path) -> Path:
     return ran / "peaks"
 
 
-def test_every_variant_is_given_the_same_and_its_best_is_judged_on_seeds_that_never_tuned(
-    made: Path, tmp_path: Path
-) -> None:
+def test_every_variant_is_given_the_same_and_its_best_is_judged_on_seeds_that_never_tuned(made, tmp_path):
     folder = made / "results/peaks"
     searched, results = load(folder), ablate.load(folder)
     table = searched.trials
@@ -71,7 +65,7 @@ def test_every_variant_is_given_the_same_and_its_best_is_judged_on_seeds_that_ne
     made_again_alone(folder, tmp_path)
 
 
-def test_the_same_run_again_trains_nothing_and_clean_keeps_what_tuned(tuned: Path, run: Run) -> None:
+def test_the_same_run_again_trains_nothing_and_clean_keeps_what_tuned(tuned, run):
     run(TUNED)
     outcome, printed = run(TUNED)
     assert outcome.trained == 0
@@ -82,49 +76,17 @@ def test_the_same_run_again_trains_nothing_and_clean_keeps_what_tuned(tuned: Pat
 
 
 @pytest.mark.slow
-def test_the_untuned_study_is_a_choice(tuned: Path, run: Run, tmp_path: Path) -> None:
+def test_the_untuned_study_is_a_choice(tuned, run):
     study = TUNED + "  untuned: off\n"
     outcome, _ = run(study)
     assert outcome.trained == 0
     assert not (tuned / "untuned.parquet").exists()
     assert "What tuning changed" not in (tuned / "report.md").read_text()
     assert "How the variants were tuned" in (tuned / "report.md").read_text()
-    outcome, printed = run(study, results=tmp_path / "fresh")
-    assert outcome.trained == SEARCHES * 5 * 2 + SEARCHES * 3
-    assert not (tmp_path / "fresh/peaks/untuned.parquet").exists()
-    assert "wide untuned" not in printed
 
 
 @pytest.mark.slow
-def test_more_seeds_judge_and_tune_nothing_anew(tuned: Path, run: Run) -> None:
-    outcome, _ = run(TUNED, seeds=4)
-    assert outcome.trained == 2 * SEARCHES
-    assert outcome.folder.name == "peaks@seeds=4"
-    pd.testing.assert_frame_equal(load(outcome.folder).trials, load(tuned).trials)
-    # Trials of the same config and seed are one in the store, also with another set of variants.
-    fewer = TUNED.replace("  wide: {model.kind: wide}\n", "").replace("placebo: true\n", "")
-    assert run(fewer)[0].trained == 0
-
-
-@pytest.mark.slow
-def test_one_variant_and_one_seed_can_be_asked_for(run: Run) -> None:
-    outcome, printed = run(TUNED, only=["wide"], seed=1)
-    # Two variants are tuned, and judged on one seed, both ways.
-    assert outcome.trained == 2 * 5 * 2 + 2 * 2
-    assert outcome.missing == 2 * 2
-    assert set(load(outcome.folder).trials.variant) == {"baseline", "wide"}
-    assert "4 of 6 trials have not been run" in printed
-    outcome, _ = run(TUNED)
-    assert outcome.trained == SEARCHES * 5 * 2 + 2 * SEARCHES * 3 - 24
-    assert set(load(outcome.folder).trials.variant) == {"baseline", "wide", "right", "placebo"}
-    # A report of what is asked for again is beside that of all.
-    again, _ = run(TUNED, only=["wide"])
-    assert (again.folder.name, again.trained) == ("peaks@only=wide", 0)
-    assert [len(load(each.folder).trials) for each in (outcome, again)] == [4 * 5, 2 * 5]
-
-
-@pytest.mark.slow
-def test_each_task_is_tuned_by_itself(run: Run) -> None:
+def test_each_task_is_tuned_by_itself(run):
     text = TUNED.replace("task: {name: peak}", "tasks: [{name: peak}, {name: valley}]")
     text = text.replace("placebo: true\n", "").replace("trials: 5", "trials: 2\n  untuned: off")
     outcome, printed = run(text)
@@ -139,7 +101,7 @@ def test_each_task_is_tuned_by_itself(run: Run) -> None:
 
 
 @pytest.mark.slow
-def test_a_variant_without_any_value_is_judged_as_it_was_given(run: Run) -> None:
+def test_a_variant_without_any_value_is_judged_as_it_was_given(run):
     text = TUNED.replace("placebo: true\n", "") + "training: {fault: diverge, above: 0.3}\n"
     outcome, printed = run(text)
     assert "warning: right: no setting has a value; it is compared as the study gives it" in printed
@@ -150,13 +112,3 @@ def test_a_variant_without_any_value_is_judged_as_it_was_given(run: Run) -> None
     assert set(results.trials[results.trials.variant == "right"].status) == {"diverged"}
     assert not outcome.failed
     assert run(text)[0].trained == 0
-
-
-@pytest.mark.slow
-def test_a_failed_training_of_one_variant_leaves_nothing_to_judge_yet(run: Run) -> None:
-    text = TUNED.replace("placebo: true\n", "") + "training: {fault: raise, above: 0.3}\n"
-    outcome, _ = run(text)
-    assert len(outcome.failed) == 8
-    assert all(name.startswith("right · setting") for name in outcome.failed)
-    assert not (outcome.folder / "trials.parquet").exists()
-    assert run(text)[0].trained == 8

@@ -2,7 +2,6 @@
 
 import csv
 import shutil
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -22,7 +21,7 @@ from .recordings import COLUMNS, PUBLISHED, RECORDINGS, SLOW, machine, path_of, 
         if not name.startswith(("refused", "judge"))
     ],
 )
-def test_it_does_what_is_recorded(name: str) -> None:
+def test_it_does_what_is_recorded(name):
     of_machine = path_of(name).read_text().partition("\n")[0]
     if of_machine.startswith("# on ") and of_machine != machine():
         pytest.skip(f"recorded {of_machine.removeprefix('# ')}")
@@ -30,7 +29,7 @@ def test_it_does_what_is_recorded(name: str) -> None:
     assert not found, f"\n{found}"
 
 
-def test_numbers_may_differ_by_rounding_and_by_nothing_else() -> None:
+def test_numbers_may_differ_by_rounding_and_by_nothing_else():
     assert same("a,0.1,b: 2", "a,0.10000000000001,b: 2")
     assert not same("a,0.1", "a,0.1001")
     assert not same("a 0x1.8p+1", "a 0x1.9p+1")
@@ -39,7 +38,7 @@ def test_numbers_may_differ_by_rounding_and_by_nothing_else() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("study", PUBLISHED, ids=lambda path: path.name)
-def test_a_report_says_it_too(study: Path, tmp_path: Path) -> None:
+def test_a_report_says_it_too(study, tmp_path):
     """The whole command, on a copy of what is committed."""
     shutil.copytree(study, tmp_path / study.name, ignore=shutil.ignore_patterns("figures", "report.*"))
     done = ablate_here("report", str(tmp_path / study.name), cwd=tmp_path)

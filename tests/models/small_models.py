@@ -10,7 +10,6 @@ from ablate.core.signature import Signature
 from ablate.models.attention import Attention
 from ablate.models.block import Block
 from ablate.models.build import build_model
-from ablate.models.model import Model
 from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
@@ -22,9 +21,7 @@ def section(**settings: Any) -> ModelSection:
     return ModelSection.model_validate({"d_model": 16, "num_layers": 1, **settings})
 
 
-def built(
-    signature: Signature = TOKENS, seed: int = 0, stream: str = "", device: str = "cpu", **settings: Any
-) -> Model:
+def built(signature=TOKENS, seed=0, stream="", device="cpu", **settings):
     return build_model(section(**settings), signature, seed=seed, stream=stream, device=device)
 
 

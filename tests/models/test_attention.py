@@ -245,22 +245,6 @@ def test_projections_are_as_wide_as_the_settings_say(settings, shapes):
     assert {path: weights.get(f"{path}.weight") for path in shapes} == shapes
 
 
-@pytest.mark.parametrize("kv_heads", [1, 2])
-def test_qk_norm_follows_its_formula(x, kv_heads):
-    mixer = attention(qk_norm="on", num_kv_heads=kv_heads, score="dot", causal=True)
-    gain_q, gain_k = torch.linspace(0.5, 2, 4).double(), torch.linspace(-1, 1, 4).double()
-    set_weights(mixer, query_norm__weight=gain_q, key_norm__weight=gain_k)
-
-    def normed(projection, heads, gain):
-        y = projection(x).view(B, T, heads, 4)
-        return y / (y.square().mean(-1, keepdim=True) + 1e-6).sqrt() * gain
-
-    q, k = normed(mixer.query, H, gain_q), normed(mixer.key, kv_heads, gain_k)
-    logits = torch.einsum("bqhd,bkhd->bhqk", q, k.repeat_interleave(H // kv_heads, 2))
-    expected = logits.masked_fill(torch.ones(T, T, dtype=torch.bool).triu(1), -torch.inf).softmax(-1)
-    torch.testing.assert_close(mixer.weights(x, NO_POSITION), expected)
-
-
 def test_values_that_are_the_keys_are_those_that_no_position_has_turned(x):
     shared, full = attention(value="shared_kv"), attention()
     set_weights(full, key__weight=shared.key.weight, value__projection__weight=shared.key.weight)

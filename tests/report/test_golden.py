@@ -19,7 +19,6 @@ from made_speed import speed_frame, timed
 from markupsafe import Markup
 from synthetic import BATCH, BEST, RMS, norms
 
-from ablate.core.facts import Matched, MatchFacts
 from ablate.core.metric import Metric, Sampling
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown_line, written
@@ -152,23 +151,39 @@ def swept_in_vain():
 def matched():
     """Three variants of the parameters of the baseline, one of which sees more examples."""
     found = norms()
-    made = [Matched(4, 8_500, 8_500), Matched(3.71, 8_470, 8_500), Matched(4, 8_500, 8_500)]
+    values = [4, 3.71, 4]
     parts = {"recall": {"embedding": 500, "mixer": 8_000, "relative": 0}}
     costs = [(8_500, 250_000, 6_400), (8_470, 240_000, 12_800), (8_500, 250_000, 6_400)]
     variants = [
         replace(
             variant,
-            matched={"recall": one},
             parameters={"recall": size},
             parameters_by_part=parts,
             flops={"recall": flops},
             training_flops={"recall": 3 * flops},
             examples={"recall": examples},
         )
-        for variant, one, (size, flops, examples) in zip(found.facts.variants, made, costs, strict=False)
+        for variant, (size, flops, examples) in zip(found.facts.variants, costs, strict=False)
     ]
-    match = MatchFacts("parameters", "model.feedforward.expansion", "baseline", 0.01)
-    return replace(found, facts=replace(found.facts, variants=variants, match=match, searched=""))
+    rows = [
+        {
+            "variant": variant.name,
+            "task": "recall",
+            "value": value,
+            "achieved": size,
+            "residual": size / 8_500 - 1,
+        }
+        for variant, value, (size, *_) in zip(variants, values, costs, strict=False)
+    ]
+    match = {
+        "quantity": "parameters",
+        "by": "model.feedforward.expansion",
+        "target": "baseline",
+        "rows": rows,
+    }
+    return replace(
+        found, facts=replace(found.facts, variants=variants, features={"match": match}, searched="")
+    )
 
 
 def many_timed():

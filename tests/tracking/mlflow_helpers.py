@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +20,7 @@ from ablate.core.trial import Cell, Trial
 from ablate.records.folder import CLAIM_COLUMNS, StudyFolder
 from ablate.records.store import Store
 from ablate.tracking.database import opened
-from ablate.tracking.sync import Status, sync
+from ablate.tracking.sync import sync
 
 # SQLAlchemy 2.1 deprecates what MLflow 3.17 uses in its models.
 NOLOAD = "ignore:The ``noload`` loader strategy:DeprecationWarning"
@@ -61,15 +60,7 @@ def cell_of(variant: str, seed: int, task: str, trial: str) -> Cell:
     )
 
 
-def report(
-    results: Path,
-    *events: Finished,
-    study: str = "study",
-    cells: Sequence[Cell] = (),
-    verdicts: Sequence[str] = ("worse", "inconclusive"),
-    page: Mapping[str, str | bytes] = PAGE,
-    seeds: Any = 2,
-) -> StudyFolder:
+def report(results, *events, study="study", cells=(), verdicts=("worse", "inconclusive"), page=PAGE, seeds=2):
     """The files that a run leaves: these records, a report, and the list of trials, with `cells` that were not run."""
     store, folder = Store(results / "store"), StudyFolder(results, study)
     for event in events:
@@ -97,22 +88,14 @@ def report(
     return folder
 
 
-def track(
-    results: Path, *events: Finished, uri: str | None = None, status: Status = "FINISHED", **changes: Any
-) -> StudyFolder:
+def track(results, *events, uri=None, status="FINISHED", **changes):
     """A whole run of a study, as far as MLflow is concerned; fails when MLflow is not up to date."""
     folder = report(results, *events, **changes)
     synced(folder, uri, status)
     return folder
 
 
-def synced(
-    folder: StudyFolder,
-    uri: str | None = None,
-    status: Status = "FINISHED",
-    warn: Callable[[str], None] = pytest.fail,
-    wait: float = 30,
-) -> None:
+def synced(folder, uri=None, status="FINISHED", warn=pytest.fail, wait=30):
     """Brings MLflow up to date, in this process."""
     store = Store(folder.results / "store")
     with opened(store.root, uri, wait, warn) as client:

@@ -1,8 +1,6 @@
 import os
 import shutil
 import sqlite3
-import subprocess
-import sys
 from contextlib import closing
 
 import pytest
@@ -13,54 +11,10 @@ from ablate.tracking.database import database_uri
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 
-# Makes the database again and again, each time killed a little later, and looks after each kill.
-KILLED = """
-import os, signal, sys, time
-from pathlib import Path
-from ablate.tracking.database import import_client, opened
-import_client()
-import mlflow.store.tracking.sqlalchemy_store
-path = Path(sys.argv[1]) / "store" / "mlflow.db"
-seen = set()
-for size in (0, 1, 200_000, 500_000, 800_000):
-    child = os.fork()
-    if child == 0:
-        with opened(path.parent, None, 0, print):
-            os._exit(0)
-    def written():
-        try:
-            return [at.stat().st_size for at in path.parent.glob(".mlflow.db.ablate-*.part")]
-        except FileNotFoundError:  # it has its name now
-            return []
-    while not path.exists() and not any(done >= size for done in written()):
-        time.sleep(0.001)
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    seen.add((path.exists(), bool(written())))
-    if path.exists():
-        path.unlink()
-print(sorted(seen))
-"""
-
-
-@pytest.mark.slow
-def test_a_kill_while_the_tables_are_made_leaves_no_database_or_a_whole_one(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", KILLED, tmp_path], capture_output=True, text=True, check=True
-    )
-    assert "(False, True)" in done.stdout
-    for path in (tmp_path / "store").glob(".*.part*"):
-        os.utime(path, (0, 0))
-    track(tmp_path, tracked("baseline", 0))
-    assert not list((tmp_path / "store").glob("*.part*"))
-    assert shown(tmp_path) == [("baseline · seed 00", "FINISHED"), ("study", "FINISHED")]
-
 
 DAMAGES = {
     "text": lambda path: path.write_text("something else " * 100),
-    "garbage": lambda path: path.write_bytes(bytes(range(256)) * 400),
     "cut_short": lambda path: os.truncate(path, path.stat().st_size // 2),
-    "cut_in_its_head": lambda path: os.truncate(path, 50),
     "overwritten_inside": lambda path: overwrite(path, path.stat().st_size // 2, 40_000),
 }
 

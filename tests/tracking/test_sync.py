@@ -7,11 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from filelock import FileLock
 from harness import with_database
 from mlflow_helpers import NOLOAD, cell_of, query, report, shown, snapshot, synced, told, track, tracked
 
-from ablate.base.errors import StoreError
 from ablate.core.record import Curve
 from ablate.records.store import Store
 from ablate.tracking.database import database_uri
@@ -189,18 +187,6 @@ def test_a_sync_that_is_killed_is_made_good_by_the_next(results, kills):
     assert query(
         results, "SELECT count(*) FROM runs WHERE status = 'RUNNING' AND lifecycle_stage = 'active'"
     ) == [(0,)]
-
-
-@pytest.mark.slow
-def test_two_at_once_write_one_after_the_other_and_one_that_does_not_wait_leaves(results):
-    folder = report(results, *(tracked("baseline", seed) for seed in range(5)))
-    report(results, tracked("baseline", 0), study="other")
-    both = [process(results), process(results, "other"), process(results)]
-    assert [one.communicate()[0] for one in both] == ["", "", ""]
-    assert len(shown(results)) == 8
-    assert {status for _, status in shown(results)} == {"FINISHED"}
-    with FileLock(results / "store" / ".mlflow.lock"), pytest.raises(StoreError, match="another process"):
-        synced(folder, wait=0)
 
 
 def test_one_trial_that_mlflow_refuses_does_not_hold_up_the_others(results):

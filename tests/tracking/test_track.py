@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import signal
 import socket
 import time
 from collections.abc import Iterator
@@ -56,7 +55,7 @@ def finished(folder: StudyFolder, uri: str | None = None) -> list[str]:
     return warnings
 
 
-def test_a_report_is_in_mlflow_when_the_driver_ends(folder: StudyFolder) -> None:
+def test_a_report_is_in_mlflow_when_the_driver_ends(folder):
     with FileLock(folder.results / "store" / ".mlflow.lock") as other:
         tracker = Tracker(folder, None, pytest.fail)
         tracker.prepare()
@@ -66,8 +65,8 @@ def test_a_report_is_in_mlflow_when_the_driver_ends(folder: StudyFolder) -> None
 
 
 def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finished_at_the_end(
-    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    folder, monkeypatch
+):
     with Tracker(folder, None, pytest.fail) as tracker:
         tracker(tracked("baseline", 0))
         assert tracker._child is None
@@ -93,24 +92,7 @@ def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finis
     assert shown(folder.results) == DONE
 
 
-@pytest.mark.slow
-def test_of_a_process_that_is_killed_the_next_one_makes_it_good(folder: StudyFolder) -> None:
-    warnings: list[str] = []
-    with Tracker(folder, None, warnings.append) as tracker:
-        tracker.prepare()
-        assert tracker._child is not None
-        tracker._child.process.send_signal(signal.SIGKILL)
-        tracker._child.process.wait()
-        assert not tracker.finish()
-    assert len(warnings) == 1
-    assert "its process was killed by SIGKILL. Nothing is lost: every trial is in" in warnings[0]
-    assert finished(folder) == []
-    assert shown(folder.results) == DONE
-
-
-def test_no_process_without_trials_nor_where_tracking_is_off(
-    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_process_without_trials_nor_where_tracking_is_off(folder, monkeypatch):
     monkeypatch.setattr(track, "Child", None)
     with Tracker(folder, None, pytest.fail) as tracker:
         tracker(Asked(1))
@@ -129,9 +111,7 @@ def silent() -> Iterator[str]:
         yield f"http://127.0.0.1:{server.getsockname()[1]}"
 
 
-def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(
-    folder: StudyFolder, monkeypatch: pytest.MonkeyPatch, silent: str
-) -> None:
+def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(folder, monkeypatch, silent):
     monkeypatch.setattr(track, "LIMIT", 0.5)
     began = time.monotonic()
     (warning,) = finished(folder, silent)

@@ -224,15 +224,6 @@ def test_losses_that_are_read_late_give_the_same_record(resolved, monkeypatch):
             np.testing.assert_array_equal(late.arrays[name], at_once.arrays[name])
 
 
-@pytest.mark.slow
-def test_the_baseline_of_the_quickstart_learns(resolved):
-    model = {"d_model": 32, "num_layers": 2, "mixer": {"num_heads": 4}}
-    settings = {"steps": 600, "batch_size": 64, "weight_decay": 0.01, "eval_every": 100}
-    for seed in range(3):
-        outcome = run(resolved(model=model, training=settings), seed)
-        assert outcome.metrics["accuracy"] > 0.95
-
-
 @pytest.mark.parametrize("mode", [True, False])
 def test_metrics_are_means_over_all_chunks_in_evaluation_mode_and_no_state_moves(resolved, monkeypatch, mode):
     task = {"name": "recall", "validation_size": 100, "test_size": 100}

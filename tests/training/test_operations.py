@@ -1,6 +1,6 @@
 """What is timed is what a training does, and repeating it changes nothing that costs."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -13,7 +13,6 @@ from ablate.training.operations import SEED, Repeated
 from ablate.training.trial import parse
 from ablate.training.workload import SequenceWorkload
 
-Resolved = Callable[..., dict[str, Any]]
 WORKLOAD = SequenceWorkload()
 
 

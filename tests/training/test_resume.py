@@ -1,13 +1,10 @@
 """A run that is cut short and goes on gives what it would have given in one piece, bit for bit."""
 
-import os
-import signal
 from dataclasses import replace
 
 import pytest
 import torch
-from drivers import start, wait_for, workers_of
-from harness import ablate, content
+from harness import content
 
 from ablate.core.events import FixedPlan
 from ablate.core.record import Record
@@ -142,46 +139,3 @@ def test_the_driver_keeps_the_state_of_what_fails_and_hands_it_on(resolved, tmp_
     same(second, states(trial)[0])
     store.save_state("x", b"nothing that could be read")
     same(run(fresh=True), second)
-
-
-STUDY = """
-name: long
-task: {name: recall, validation_size: 64, test_size: 64}
-model: {d_model: 16, num_layers: 1, mixer: {num_heads: 2}, dropout: {residual: 0.1}}
-training: {steps: 3000, batch_size: 16, eval_every: 100}
-factors: {model.norm: [batch]}
-seeds: 1
-save_every: 50
-checkpoint: final
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("whom", ["driver and workers", "workers"])
-def test_a_killed_run_goes_on_inside_its_trials(write, whom):
-    study = write(STUDY)
-    folder = study.parent
-    trials = folder / "results/store/trials"
-    driver = start(study)
-    wait_for(lambda: len(list(trials.glob("*.state"))) == 2)
-    first = {path.name: path.stat().st_mtime_ns for path in trials.glob("*.state")}
-    wait_for(lambda: all(p.stat().st_mtime_ns != first[p.name] for p in trials.glob("*.state")))
-    if whom != "workers":
-        os.kill(driver.pid, signal.SIGKILL)
-    for pid in workers_of(folder):
-        os.kill(pid, signal.SIGKILL)
-    if whom != "workers":
-        driver.communicate(timeout=60)
-        assert len(list(trials.glob("*.state"))) == 2
-        assert not list(trials.glob("*.json"))
-        driver = start(study)
-    _, errors = driver.communicate(timeout=240)
-    assert driver.returncode == 0, errors
-    assert not list(trials.glob("*.state"))
-    assert ablate("run", study, "--results", "whole", "--set", "save_every=null", cwd=folder).returncode == 0
-    resumed, whole = Store(folder / "results/store"), Store(folder / "whole/store")
-    ids = [path.stem for path in trials.glob("*.json")]
-    assert len(ids) == 2
-    for a, b in ((resumed.load(trial_id), whole.load(trial_id)) for trial_id in ids):
-        same(a, b)
-        assert resumed.weights(a) == whole.weights(b) is not None

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from ablate.analysis.judge import DECIDED
 from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, joined
+from ablate.core.facts import BASELINE
 from ablate.core.feature import features
 from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
@@ -20,8 +21,6 @@ from ablate.route.claims import is_measured
 from ablate.route.options import Options
 from ablate.study.experiment import Choice, Experiment
 from ablate.study.sections import TUNING_SEEDS_FROM, Asked, SeedsSection, asked_for, in_words
-
-SETTLED = ("supported", "refuted")
 
 
 class NothingDecided(AblateError):
@@ -48,7 +47,7 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
         for row in planned_rows(source.comparisons())
         if row["metric"] == facts.metric and row["verdict"] in DECIDED
     }
-    settled = {row["hash"] for row in source.claims() if row["verdict"] in SETTLED}
+    settled = {row["hash"] for row in source.claims() if row["verdict"] in ("supported", "refuted")}
     # Seeds say nothing about what is measured.
     apart = {claim.text for claim in found.claims if is_measured(claim)}
     claims = [claim for claim in found.claims if claim.hash in settled and claim.text not in apart]
@@ -56,22 +55,23 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
         raise NothingDecided(
             f"Nothing to confirm: {source.path} has decided no comparison on {facts.metric} and no claim."
         )
-    named = {name for claim in claims for name in claim.variants}
-    first, *others = found.variants
-    kept = [first, *(v for v in others if v.placebo or v.name in decided | named)]
+    names = {BASELINE, *decided, *(name for claim in claims for name in claim.variants)}
+    kept = [variant for variant in found.variants if variant.placebo or variant.name in names]
     seeds = unseen(experiment.study.seeds, facts.seeds, options.seeds, source)
-    found_out = ((len(decided), "variant"), (len(claims), "claim"))
-    what = joined([counted(number, noun) for number, noun in found_out if number])
+    found_out = {"variant": decided, "claim": claims}
+    what = joined([counted(len(of), noun) for noun, of in found_out.items() if of])
     return dataclasses.replace(
         found.judging(kept, found.design.paths, Choice("report")),
         study=experiment.study.model_copy(
             update={
                 "seeds": seeds,
                 "claims": [text for text in experiment.study.claims if " ".join(text.split()) not in apart],
-                # Of what accompanies trainings only what a claim is about, and nothing that is measured.
+                # Of what accompanies trainings only what a claim is about, and nothing that is measured. What narrows
+                # a study after this is of its variants.
                 **{
                     key: type(experiment.study).model_fields[key].default
                     for feature in features()
+                    if "confirm" not in feature.after
                     for key in feature.grammar()
                     if not {claim.metric for claim in claims} & feature.metrics().keys()
                 },

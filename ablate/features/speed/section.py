@@ -158,9 +158,8 @@ def _check_path(path: str, draft: Draft) -> None:
             raise Invalid("", "is no number", value, allowed)
     if lacking := [v.name for v in others if not all(has_path(config, path) for config in v.configs)]:
         raise Invalid("", f"is no path of {lacking[0]}", allowed=allowed)
-    setters = {section: [*of] for feature in features() for section, of in feature.varies(study).items()}
-    setters |= {"match": [study.match.by]} if study.match is not None else {}
-    for section, paths in setters.items():
+    varied = [of for feature in features() for of in feature.varies(study).items()]
+    for section, paths in varied:
         if any(f"{path}.".startswith(f"{p}.") or f"{p}.".startswith(f"{path}.") for p in paths):
             rule = f"is what `{section}` sets for each variant, so that they have no size in common"
             raise Invalid("", rule, hint="Name another path")

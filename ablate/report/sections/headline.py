@@ -145,15 +145,13 @@ def gaps(evidence: Evidence) -> Iterator[str]:
 
 
 def limits(material: Material) -> list[str]:
-    """Whether the baseline learned, what was held equal, and what else the verdicts rest on."""
+    """Whether the baseline learned, and what else the verdicts rest on."""
     evidence, facts, names = material.evidence, material.facts, names_of(material.facts)
     found, runs, trend = baseline_learned(evidence), Runs(evidence), convergence(evidence)
-    residuals = [abs(m.residual) for variant in facts.variants for m in variant.matched.values()]
     pools = {task.sampling.pool for task in facts.tasks}
     said = {
         "learned": [learned(one) for one in found if one.ok],
         "unknown_learned": not found,
-        "matched": facts.match and (facts.match, max(residuals, default=0.0)),
         "left_out": facts.left_out,
         "groups": [task.name for task in facts.tasks if runs.suspect(task, facts.metric)],
         "improving": [

@@ -9,7 +9,7 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.base.wording import MINUS, brief, percent
+from ablate.base.wording import MINUS, percent
 from ablate.core.facts import Evidence, Facts, VariantFacts
 from ablate.core.feature import features
 from ablate.core.record import why
@@ -17,7 +17,7 @@ from ablate.core.short_names import by_design, in_short_names
 from ablate.records.store import whereabouts
 from ablate.report.section import Block, Items, Material, Section, Terms, Text
 from ablate.report.verdicts import names_of, variant_column
-from ablate.report.words import NOTHING, Column, Row, Table, count, rows_of, say, tabulated, text
+from ablate.report.words import Column, Row, Table, count, rows_of, say, tabulated, text
 
 
 class Notes(Section):
@@ -158,11 +158,19 @@ class Compared(Section):
     place = 1200
     title = "What was compared"
     needs_trials = False
-    inside = "parameters and FLOPs of every variant, and what is held equal"
+    inside = "parameters and FLOPs of every variant"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        yield from (Text(said) for said in equality(material.facts))
-        table = cost_table(material.facts)
+        facts = material.facts
+        for cost in ("parameters", "flops"):
+            found = [
+                (costs(variant, task.name).get(cost), costs(facts.variants[0], task.name).get(cost))
+                for variant, task in product(facts.variants, facts.tasks)
+            ]
+            shares = [own / base - 1 for own, base in found if own and base]
+            if any(shares):
+                yield Text(say("cost.range", TOTALS[cost], percent(min(shares)), percent(max(shares))))
+        table = cost_table(facts)
         if len(table.columns) > 1:
             yield table
 
@@ -170,17 +178,16 @@ class Compared(Section):
 def cost_table(facts: Facts) -> Table:
     """Parameters, in all and by part, and FLOPs of every variant, with their differences from the baseline.
 
-    Where sizes are matched, the value of the setting that was changed for it, and by how much the target is missed.
     One row a variant and task, or a variant where its tasks cost the same.
     """
     tasks, first = [task.name for task in facts.tasks], facts.variants[0]
-    every = [[(costs(v, task), v.matched.get(task)) for v in facts.variants] for task in tasks]
+    every = [[costs(v, task) for v in facts.variants] for task in tasks]
     tasks = tasks[:1] if all(found == every[0] for found in every) else tasks
-    shown = list(dict.fromkeys(cost for of_task in every for found, _ in of_task for cost in found))
+    shown = list(dict.fromkeys(cost for of_task in every for found in of_task for cost in found))
     if "compute" in shown and all(len({v.examples.get(task) for v in facts.variants}) == 1 for task in tasks):
         shown.remove("compute")  # which says nothing that FLOPs do not
     rows = [
-        {"variant": v.name, "task": task, "changes": _changes(v), "matched": v.matched.get(task)}
+        {"variant": v.name, "task": task, "changes": _changes(v)}
         | {
             cost: against(costs(v, task).get(cost), costs(first, task).get(cost), cost in TOTALS)
             for cost in shown
@@ -190,18 +197,6 @@ def cost_table(facts: Facts) -> Table:
     columns = [
         variant_column(names_of(facts)),
         Column("task", "Task", varying=True),
-        Column(
-            "value",
-            facts.match.by if facts.match else "",
-            True,
-            show=lambda row: brief(row["matched"].value) if row["matched"] else NOTHING,
-        ),
-        Column(
-            "residual",
-            "Residual",
-            True,
-            show=lambda row: percent(row["matched"].residual, 2) if row["matched"] else NOTHING,
-        ),
         *(Column(cost, TOTALS.get(cost, cost.replace("_", " ").capitalize()), True) for cost in shown),
         Column("changes", "Changes", below=True),
     ]
@@ -219,23 +214,6 @@ def costs(variant: VariantFacts, task: str) -> dict[str, float]:
         **variant.parameters_by_part.get(task, {}),
     }
     return {name: value for name, value in found.items() if value is not None}
-
-
-def equality(facts: Facts) -> Iterator[str]:
-    """What is held equal and how well, and by how much the other costs differ."""
-    match, ranges = facts.match, []
-    if match is not None:
-        residuals = [m.residual for v in facts.variants for m in v.matched.values()]
-        quantity = TOTALS.get(match.quantity, match.quantity.capitalize())
-        yield say("cost.matched", quantity, match.target, match.by, max(residuals, key=abs, default=0.0))
-    for cost in ("parameters", "flops"):
-        bases = {task.name: costs(facts.variants[0], task.name).get(cost) for task in facts.tasks}
-        own = [(costs(v, task).get(cost), base) for v in facts.variants for task, base in bases.items()]
-        shares = [value / base - 1 for value, base in own if value and base]
-        if any(shares) and (match is None or match.quantity != cost):
-            ranges.append((TOTALS[cost], percent(min(shares)), percent(max(shares))))
-    if ranges:
-        yield say("cost.not_matched", ranges)
 
 
 def against(value: float | None, base: float | None, relative: bool = False) -> str:

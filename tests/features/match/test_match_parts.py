@@ -9,10 +9,10 @@ import pytest
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
+from ablate.features.match.matcher import Matcher
+from ablate.features.match.section import MatchSection
 from ablate.models.reference import places, section_with
-from ablate.study.match import Matcher
 from ablate.study.patch import apply_patches, value_at
-from ablate.study.sections import MatchSection
 from ablate.training.trial import parse
 from ablate.training.workload import SequenceWorkload
 
@@ -63,10 +63,10 @@ def test_parameters_are_matched_or_the_nearest_is_named(slot, name, by):
         assert "the nearest is" in problem.rule
         return
     given = match.given(matched)
-    assert abs(given.residual) <= WITHIN
-    assert value_at(matched, by) == given.value
-    assert given.achieved == WORKLOAD.describe(matched).parameters
-    assert matched == resolved(apply_patches(config, {by: given.value}))
+    assert abs(given["residual"]) <= WITHIN
+    assert value_at(matched, by) == given["value"]
+    assert given["achieved"] == WORKLOAD.describe(matched).parameters
+    assert matched == resolved(apply_patches(config, {by: given["value"]}))
 
 
 def test_most_parts_can_be_matched_by_the_feedforward():

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.study.solver import Solver
+from ablate.features.match.solver import Solver
 
 
 @st.composite

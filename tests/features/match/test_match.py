@@ -7,9 +7,11 @@ from harness import problems
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
+from ablate.route.choose import narrowed
+from ablate.route.options import Options
+from ablate.study import prepare as preparing
 from ablate.study.experiment import facts_of
 from ablate.study.patch import value_at
-from ablate.study.prepare import prepare
 
 CATALOGUE.load_builtin()
 EXPANSION = "model.feedforward.expansion"
@@ -24,6 +26,16 @@ RANKS = "factors: {model.mixer.value: [{name: low_rank, rank: 2}, {name: low_ran
 BY_EXPANSION = f"match: {{parameters: baseline, by: {EXPANSION}}}\n"
 
 
+def prepare(path):
+    """As a run trains it."""
+    return narrowed(preparing.prepare(path), Options())
+
+
+def given(experiment, name):
+    """What a variant was given, one a task."""
+    return [row for row in facts_of(experiment).features["match"]["rows"] if row["variant"] == name]
+
+
 def test_variants_have_the_parameters_of_the_baseline(write):
     unmatched = prepare(write(MODEL + RANKS + "placebo: on\n", "unmatched.yaml"))
     experiment = prepare(write(MODEL + RANKS + "placebo: on\n" + BY_EXPANSION))
@@ -34,30 +46,30 @@ def test_variants_have_the_parameters_of_the_baseline(write):
     target = experiment.describe(base)[0].parameters
     assert base.configs == placebo.configs == unmatched.variants[0].configs
     for variant in (two, eight):
-        (described,), (given,) = experiment.describe(variant), experiment.matched[variant.name]
+        (described,), (row,) = experiment.describe(variant), given(experiment, variant.name)
         assert abs(described.parameters / target - 1) <= 0.01
-        assert (given.achieved, given.target) == (described.parameters, target)
-        assert given.value == value_at(variant.configs[0], EXPANSION)
-    assert experiment.matched[base.name][0].residual == 0
+        assert (row["achieved"], row["residual"]) == (described.parameters, described.parameters / target - 1)
+        assert row["value"] == value_at(variant.configs[0], EXPANSION)
+    assert given(experiment, base.name)[0]["residual"] == 0
 
 
 def test_facts_and_trials_are_those_of_matched_variants(write):
     experiment = prepare(write(MODEL + RANKS + BY_EXPANSION + "seeds: 1\n"))
     facts = facts_of(experiment)
-    assert facts.match is not None
-    assert (facts.match.quantity, facts.match.by) == ("parameters", EXPANSION)
-    assert (facts.match.target, facts.match.within) == ("baseline", 0.01)
+    found = facts.features["match"]
+    assert (found["quantity"], found["by"]) == ("parameters", EXPANSION)
+    assert (found["target"], found["within"]) == ("baseline", 0.01)
     variant = facts.variants[1]
-    assert variant.matched == {"recall": experiment.matched[variant.name][0]}
-    assert variant.parameters["recall"] == variant.matched["recall"].achieved
+    (row,) = given(experiment, variant.name)
+    assert (row["task"], row["achieved"]) == ("recall", variant.parameters["recall"])
     assert variant.examples == {"recall": 40 * 64}
     assert facts.from_dict(dataclasses.asdict(facts)) == facts
     trials = {cell.variant: cell.trial for cell in experiment.cells()}
-    assert value_at(trials[variant.name].config, EXPANSION) == variant.matched["recall"].value
+    assert value_at(trials[variant.name].config, EXPANSION) == row["value"]
     bare = prepare(write(MODEL + RANKS + "seeds: 1\n", "bare.yaml"))
     ids = {cell.variant: cell.trial.id for cell in bare.cells()}
     assert {name for name in ids if ids[name] == trials[name].id} == {"baseline"}
-    assert facts_of(bare).match is None
+    assert "match" not in facts_of(bare).features
 
 
 def test_a_number_matches_the_baseline_too(write):
@@ -66,7 +78,7 @@ def test_a_number_matches_the_baseline_too(write):
     for variant in experiment.variants:
         assert abs(experiment.describe(variant)[0].parameters / 20_000 - 1) <= 0.01
     assert experiment.variants[-1].configs == experiment.variants[0].configs
-    assert facts_of(experiment).match.target == "20000"
+    assert facts_of(experiment).features["match"]["target"] == "20000"
 
 
 def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(write):
@@ -99,31 +111,27 @@ def test_every_task_has_its_own_target(write):
     )
     experiment = prepare(write(MODEL.replace(TASK, tasks) + RANKS + BY_EXPANSION))
     for variant in experiment.variants:
-        for described, given in zip(
-            experiment.describe(variant), experiment.matched[variant.name], strict=True
-        ):
-            assert described.parameters == given.achieved
-            assert abs(given.residual) <= 0.01
-    first, second = experiment.matched[experiment.variants[1].name]
-    assert first.target != second.target
+        for described, row in zip(experiment.describe(variant), given(experiment, variant.name), strict=True):
+            assert described.parameters == row["achieved"]
+            assert abs(row["residual"]) <= 0.01
+    first, second = given(experiment, experiment.variants[1].name)
+    assert first["achieved"] != second["achieved"]
 
 
 def test_a_search_may_match_any_config(write):
     experiment = prepare(write(MODEL + RANKS + BY_EXPANSION))
-    matcher, config = experiment.matcher, experiment.variants[0].configs[0]
-    assert matcher is not None
-    wider = matcher.resolve({**config, "model": {**config["model"], "mixer": {"num_heads": 4, "d_k": 4}}})
-    matched = matcher(wider)
-    given = matcher.given(matched)
-    assert abs(given.residual) <= 0.01
-    assert experiment.workload.describe(matched).parameters == given.achieved
-    assert matcher(config) == config
-    far = matcher.resolve({**config, "model": {**config["model"], "d_model": 512}})
+    matcher, config = experiment.read["match"], experiment.variants[0].configs[0]
+    matched = experiment.patched(config, {"model.mixer": {"num_heads": 4, "d_k": 4}})
+    found = matcher.given(matched)
+    assert abs(found["residual"]) <= 0.01
+    assert experiment.workload.describe(matched).parameters == found["achieved"]
+    # What is matched stays as it is.
+    assert matcher(matched) == experiment.patched(matched, {}) == matched
+    assert experiment.patched(config, {}) == config
     with pytest.raises(Invalid, match="Match by another path, or allow more with `within`"):
-        matcher(far)
-    uneven = matcher.resolve({**config, "model": {**config["model"], "d_model": 30}})
+        experiment.patched(config, {"model.d_model": 512})
     with pytest.raises(Invalid, match="must divide d_model = 30"):
-        matcher(uneven)
+        experiment.patched(config, {"model.d_model": 30})
 
 
 @pytest.mark.parametrize("by", ["training.lr", "training.steps"])

@@ -1,21 +1,24 @@
-"""`match:` gives every variant as much of one quantity as the baseline has, by changing the value at one path."""
+"""Changes the value at one path of a config until it has the quantity that is asked for."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ablate.base.errors import Invalid, Problem
-from ablate.core.facts import BASELINE, Matched
+from ablate.base.wording import percent
+from ablate.core.facts import BASELINE
 from ablate.core.feature import features
 from ablate.core.workload import Workload
+from ablate.features.match.section import MatchSection
+from ablate.features.match.solver import Number, Solver
 from ablate.study.checks import Draft, attempt
 from ablate.study.designs import Config, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.expand import refuse_twins, report_at
-from ablate.study.patch import apply_patches, value_at
-from ablate.study.sections import MatchSection
-from ablate.study.solver import Number, Solver
+from ablate.study.experiment import Experiment
+from ablate.study.patch import apply_patches, key_of, value_at
 
 NOUNS = {
     "parameters": "parameters",
@@ -33,6 +36,7 @@ class Matcher:
     ) -> None:
         """`baseline` is resolved, one config a task; raises `Invalid` where its quantity is unknown or fixed."""
         self.match, self.workload, self.resolve = match, workload, resolve
+        self._known: dict[tuple[str, int], Config] = {}
         self.noun = NOUNS[match.quantity]
         self.targets = [self._amount(c) if match.target == "baseline" else match.target for c in baseline]
         for config in baseline:
@@ -45,27 +49,39 @@ class Matcher:
         Raises `Invalid`, with the path that is changed, when its value does not exist, is no number, has no effect, or
         misses the target by more than `within`.
         """
-        by, within, target = self.match.by, self.match.within, self.targets[task_index]
+        key = key_of(config), task_index
+        if key not in self._known:
+            self._known[key] = self._matched(config, self.targets[task_index])
+        return self._known[key]
+
+    def _matched(self, config: Config, target: float) -> Config:
+        by, within = self.match.by, self.match.within
         self._amount(config)  # or its problems
         found = self._solver(config).closest(target)
         if found is None:
             raise self._no_effect(config)
-        result = Matched(*found, target)
-        if abs(result.residual) > within:
+        value, achieved = found
+        residual = achieved / target - 1
+        if abs(residual) > within:
             of = "the baseline's " if self.match.target == "baseline" else ""
-            percent = f"{100 * result.residual:+.2f} %".replace("-", "−")
             raise Invalid(
                 by,
                 f"cannot give {of}{target:,.0f} {self.noun} within {100 * within:.3g} %: the nearest is "
-                f"{by} = {result.value:.6g}, with {result.achieved:,.0f} ({percent})",
+                f"{by} = {value:.6g}, with {achieved:,.0f} ({percent(residual, 2)})",
                 self._number(config),
                 hint=f"{OTHER_PATH}, or allow more with `within`",
             )
-        return self.resolve(apply_patches(config, {by: result.value}))
+        return self.resolve(apply_patches(config, {by: value}))
 
-    def given(self, config: Config, task_index: int = 0) -> Matched:
-        """The value and quantity of a config that has been matched."""
-        return Matched(self._number(config), self._amount(config), self.targets[task_index])
+    def variant(self, variant: Variant) -> Variant:
+        """A variant with its configs changed."""
+        return replace(variant, configs=[self(config, i) for i, config in enumerate(variant.configs)])
+
+    def given(self, config: Config, task_index: int = 0) -> dict[str, float]:
+        """Of a config that has been matched its value, its quantity, and the error of that as a share of the target."""
+        achieved = self._amount(config)
+        residual = achieved / self.targets[task_index] - 1
+        return {"value": self._number(config), "achieved": achieved, "residual": residual}
 
     def _number(self, config: Config) -> Number:
         """The value at the path; raises `Invalid` when it does not exist or is no number."""
@@ -90,11 +106,10 @@ class Matcher:
             )
         return float(amount)
 
-    def _quantity(self, config: Config) -> float | None:
+    def _quantity(self, config: Config) -> Any:
         if self.match.quantity == "parameters":
             return self.workload.parameters(config)
-        found: float | None = getattr(self.workload.describe(config), self.match.quantity)
-        return found
+        return getattr(self.workload.describe(config), self.match.quantity)
 
     def _no_effect(self, config: Config) -> Invalid:
         return Invalid(
@@ -119,17 +134,21 @@ class Matcher:
         return Solver(quantity, start, whole=whole)
 
 
-def check_match(match: MatchSection, draft: Draft) -> Matcher | None:
-    """Checks a `match:` and returns its matcher.
-
-    None where there are problems, which are reported to the document.
-    """
-    document, study, by = draft.document, draft.study, match.by
+def check_match(draft: Draft) -> Matcher | None:
+    """The matcher of a study; None where nothing is matched, or where problems are reported to the document."""
+    document, study, match = draft.document, draft.study, draft.study.section("match")
+    if match is None:
+        return None
+    by = match.by
     before = len(document.problems)
     # A path that is compared or searched cannot be changed to match.
     users = ["is a factor, whose levels are compared"] if by in study.factors else []
-    varied = [of for feature in features() for of in feature.varies(study).items()]
-    users += [f"is searched by `{section}`" for section, paths in varied if by in paths]
+    users += [
+        f"is searched by `{section}`"
+        for feature in features()
+        for section, paths in feature.varies(study).items()
+        if by in paths and section != "match"
+    ]
     for user in users:
         document.refuse(("match", "by"), f"{by} {user}; a match cannot change it", hint=OTHER_PATH)
     for name, patches in study.variants.items():
@@ -140,25 +159,23 @@ def check_match(match: MatchSection, draft: Draft) -> Matcher | None:
     if len(document.problems) > before:
         return None
     try:
-        return Matcher(match, draft.workload, draft.design.variants[0].configs, draft.resolve)
+        matcher = Matcher(match, draft.workload, draft.design.variants[0].configs, draft.resolve)
     except Invalid as error:
         for problem in error.problems:
             at = ("match", "by" if problem.path else match.quantity)
             document.report(replace(problem, rule=_of_baseline(problem, by), path=at))
         return None
+    _check_variants(matcher, draft.design.variants, document)
+    return matcher
 
 
-def match_variants(matcher: Matcher, variants: Iterable[Variant], document: Document) -> list[Variant]:
-    """The variants as they are trained, under their own names.
-
-    A variant that cannot be matched, or becomes the same as another, is reported to the document.
-    """
+def _check_variants(matcher: Matcher, variants: Iterable[Variant], document: Document) -> None:
+    """Reports a variant that cannot be matched, or becomes the same as another."""
     found: list[Variant] = []
     by = matcher.match.by
     for variant in variants:
         try:
-            configs = [matcher(config, index) for index, config in enumerate(variant.configs)]
-            found.append(replace(variant, configs=configs))
+            found.append(matcher.variant(variant))
         except Invalid as error:
             for problem in error.problems:
                 if variant.name == BASELINE or variant.placebo:
@@ -172,7 +189,15 @@ def match_variants(matcher: Matcher, variants: Iterable[Variant], document: Docu
         f"{OTHER_PATH}, or take it out",
         document,
     )
-    return found
+
+
+def narrow(experiment: Experiment, options: object) -> Experiment:
+    """The study with its variants as they are trained, under their own names."""
+    matcher: Matcher | None = experiment.read["match"]
+    if matcher is None:
+        return experiment
+    variants = [matcher.variant(variant) for variant in experiment.variants]
+    return replace(experiment, variants=variants, adjust=matcher, _described={})
 
 
 def _of_baseline(problem: Problem, by: str) -> str:
