@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path
@@ -14,7 +12,7 @@ FILES = sorted(path.stem for path in (ROOT / "report" / "words").glob("*.j2"))
 
 
 @cache
-def quoted() -> set[tuple[str, str]]:
+def quoted():
     """File and macro of every code that stands somewhere as a string."""
     found = set()
     for path in ROOT.rglob("*.py"):

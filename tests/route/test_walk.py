@@ -1,9 +1,6 @@
 """Greedy paths: which steps are chosen, on which seeds, and what is then trained."""
 
-from __future__ import annotations
-
 import re
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -11,12 +8,10 @@ import pytest
 from harness import ablate, with_database
 from searching import PEAK_STUDY, prepared, train
 
-from ablate.core.events import FixedPlan
 from ablate.core.record import Record
 from ablate.features.path import PathFeature
 from ablate.route.options import Outcome
 from ablate.route.running import Unfinished
-from ablate.study.experiment import Experiment
 
 # From .1, the learning rate gains 4; `wide` gains .1 beside one head and .2 beside three, which gain nothing without
 # it; x gains .09.
@@ -31,12 +26,12 @@ claims: [top beats baseline on score]
 class Walk:
     """A run that trains at once; `rounds` are how many trainings each step asks for."""
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment):
         self.experiment, self.options = experiment, SimpleNamespace(fresh=False)
         self.folder = SimpleNamespace(trial_list=SimpleNamespace(add=lambda cells: None))
         self.rounds, self.later, self.records = list[int](), list[int](), dict[str, Record]()
 
-    def drive(self, plan: FixedPlan, later: int, fresh: bool) -> dict[str, Record]:
+    def drive(self, plan, later, fresh):
         asked = {cell.id: cell for cell in plan.ask({})}
         missing = [cell for cell in asked.values() if cell.id not in self.records]
         assert all(cell.seed >= 10_000 and not cell.judged for cell in missing)
@@ -49,13 +44,13 @@ class Walk:
         self.later.append(later)
         return self.records
 
-    def unfinished(self, what: str, cells: object, records: object) -> Exception:
+    def unfinished(self, what, cells, records):
         return Unfinished(Outcome(Path(), [], 0))
 
 
-def walked(walk: Walk) -> tuple[list[str], Experiment]:
+def walked(walk):
     """The changes in the order in which they were taken, and the study with the path."""
-    found = PathFeature().settle(walk)  # type: ignore[arg-type]
+    found = PathFeature().settle(walk)
     taken = [re.findall(r" takes (\S+) before", remark)[0] for remark in found.remarks]
     return taken, found
 
@@ -94,7 +89,7 @@ def test_a_change_that_diverges_comes_last_and_one_that_fails_ends_the_choice(wr
     assert [record.status for record in walk.records.values()].count("failed") == 2
 
 
-def test_a_configuration_that_is_known_is_not_trained_again(write: Callable[..., Path]) -> None:
+def test_a_configuration_that_is_known_is_not_trained_again(write):
     # Another `seconds` is no other trial, so that the step that adds it beside the best one is known.
     walk = Walk(
         prepared(write(PATH.replace(CHANGES, "training.lr: 1e-3, model.x: 0.3, training.seconds: 1e-9")))
@@ -104,7 +99,7 @@ def test_a_configuration_that_is_known_is_not_trained_again(write: Callable[...,
 
 
 @pytest.mark.slow
-def test_a_run_trains_and_reports_the_path(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_run_trains_and_reports_the_path(write, tmp_path):
     with_database(tmp_path / "results/store")
     study = write(PATH)
     for trained in (18 + 18, 0):
