@@ -1,7 +1,5 @@
 """The steps that each variant takes to a value on validation data."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

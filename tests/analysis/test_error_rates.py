@@ -1,7 +1,5 @@
 """The verdicts' own error rates, by simulation with fixed seeds, beside those of the rules that they replaced."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from calibration.judging import BOUNDED, verdicts

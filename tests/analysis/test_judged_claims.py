@@ -1,7 +1,5 @@
 """Claims on made evidence: each kind of metric, each kind of claim, and what they share with the table."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Seeds until it is settled: the sequential p, and what comparisons and claims make of looks."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Paired differences against scipy, statsmodels and a published analysis."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

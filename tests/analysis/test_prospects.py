@@ -1,7 +1,5 @@
 """What planned seeds can tell, against published values, other ways to compute it, and simulated studies."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`ablate run --confirm`: what a study found, again on seeds that it has not seen, beside its report."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 
@@ -204,7 +202,7 @@ name: pool
 task: {{name: digits, representation: rows, split: {split}, train_size: 200, validation_size: 16, test_size: 64}}
 model: {{d_model: 8, num_layers: 1, mixer: {{num_heads: 2}}}}
 training: {{steps: 60, batch_size: 32, lr: 1e-2}}
-metric: {{name: loss, margin: 2}}
+metric: {{name: loss, margin: 1}}
 factors: {{model.position: [none]}}
 seeds: 3
 """

@@ -1,7 +1,5 @@
 """Evidence in a study's folder."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Evidence of studies that were never run, made from explicit generators."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

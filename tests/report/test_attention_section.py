@@ -1,7 +1,5 @@
 """Heat maps of attention weights."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -3,8 +3,6 @@
 `ABLATE_GOLDEN=write pytest tests/report/test_golden.py` writes them again; read the difference before it is committed.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The paragraph on statistical methods: the numbers of the study, and the papers that it rests on."""
 
-from __future__ import annotations
-
 import os
 import re
 from dataclasses import replace

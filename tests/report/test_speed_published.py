@@ -1,7 +1,5 @@
 """A study that was timed in its files, terminal, JSON and MLflow; and the page of one that was never trained."""
 
-from __future__ import annotations
-
 import csv
 import io
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Speed in words, tables and figures."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

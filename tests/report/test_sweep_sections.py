@@ -1,7 +1,5 @@
 """The sections of a sweep: their tables, their figures, and the page that has them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The section of a study whose variants were tuned."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

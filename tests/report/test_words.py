@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import re
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tables of LaTeX as a reader takes them in."""
 
-from __future__ import annotations
-
 import re
 
 COMMAND = re.compile(r"\\(begin|end)\{([a-z*]+)\}")

@@ -1,7 +1,5 @@
 """A study whose variants were timed, at their own size and at others: evidence, and what a report is made from."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

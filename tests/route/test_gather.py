@@ -1,7 +1,5 @@
 """From records to frames."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

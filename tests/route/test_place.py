@@ -1,7 +1,5 @@
 """Where a run reports, and what its options change of the study as written."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

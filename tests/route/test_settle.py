@@ -1,7 +1,5 @@
 """Runs that add seeds until everything is settled: what they train, and that a kill changes no decision."""
 
-from __future__ import annotations
-
 import os
 import signal
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Greedy paths: which steps are chosen, on which seeds, and what is then trained."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

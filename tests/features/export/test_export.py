@@ -1,7 +1,5 @@
 """`ablate export`: what it writes, where, and how it says what a paper needs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`match:` in a study: what is trained, what is said of it, and what is refused before anything trains."""
 
-from __future__ import annotations
-
 import dataclasses
 from collections.abc import Callable
 from pathlib import Path

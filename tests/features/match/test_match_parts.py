@@ -3,8 +3,6 @@
 That nothing comes nearer is seen of the solver, against every number there is.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The solver against every number there is."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

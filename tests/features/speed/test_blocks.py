@@ -1,7 +1,5 @@
 """Blocks are random, mirrored and the same for all; on a clock that the operations move themselves."""
 
-from __future__ import annotations
-
 import math
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Kept measurements are what was written, or are set aside."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a process finds of a group is of its configs, not of the order in which it turns to them, nor of its threads."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import threading

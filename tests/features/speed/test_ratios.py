@@ -1,7 +1,5 @@
 """The statistics of speed, from log ratios."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

@@ -1,7 +1,5 @@
 """Slopes over sizes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

@@ -1,7 +1,5 @@
 """Variants are timed in real processes, once: what is kept is what was measured, whatever the variants are called."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The memory of a step is what its tensors take: counted by hand for a model whose every tensor is known."""
 
-from __future__ import annotations
-
 import pytest
 import torch
 from torch import Tensor
