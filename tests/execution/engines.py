@@ -22,7 +22,6 @@ ENGINES: dict[str, Callable[[WorkloadRef], Engine]] = {
     "in process": InProcess,
     "two workers": lambda reference: LocalPool(reference, 2),
 }
-Decide = Callable[[Progress], bool]
 
 
 def toy_cells(folder: Path, *sets: str) -> list[Cell]:

@@ -1,7 +1,6 @@
 """Greedy paths: which steps are chosen, on which seeds, and what is then trained."""
 
 import re
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -92,7 +91,7 @@ def test_a_change_that_diverges_comes_last_and_one_that_fails_ends_the_choice(wr
     assert [record.status for record in walk.records.values()].count("failed") == 2
 
 
-def test_a_configuration_that_is_known_is_not_trained_again(write: Callable[..., Path]) -> None:
+def test_a_configuration_that_is_known_is_not_trained_again(write):
     # Another `seconds` is no other trial, so that the step that adds it beside the best one is known.
     walk = Walk(
         prepared(write(PATH.replace(CHANGES, "training.lr: 1e-3, model.x: 0.3, training.seconds: 1e-9")))
@@ -102,7 +101,7 @@ def test_a_configuration_that_is_known_is_not_trained_again(write: Callable[...,
 
 
 @pytest.mark.slow
-def test_a_run_trains_and_reports_the_path(write: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_run_trains_and_reports_the_path(write, tmp_path):
     with_database(tmp_path / "results/store")
     study = write(PATH)
     for trained in (18 + 18, 0):
