@@ -39,6 +39,19 @@ search:
 """
 )
 
+GRID = (
+    PEAK_STUDY
+    + """\
+search:
+  over:
+    model.kind: {choice: [plain, wide]}
+    model.x: {float: [0, 0.4], step: 0.2}
+    model.heads: {int: [2, 3], when: model.kind=wide}
+  sampler: grid
+  seeds: 2
+"""
+)
+"""Nine points: three plain and six wide."""
 
 TIMES = ["train_seconds"]
 
