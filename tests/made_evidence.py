@@ -135,9 +135,15 @@ def crossed(factors, value, seeds=5, keep=lambda levels: True, design="factorial
 
 
 def claim(kind, a="a", b="baseline", by=0.0, *, metric="accuracy", exploratory=False):
-    """A claim about variants."""
+    """A claim about variants, in the words of a study."""
     sides = [[side] if isinstance(side, str) else list(side) for side in (a, b)]
-    text = f"{sides[0]} {kind} {sides[1]} on {metric} by {by}"
+    words = [
+        " and ".join(sides[0]),
+        {"does_not_lose": "does not lose to"}.get(kind, kind),
+        " and ".join(sides[1]),
+    ]
+    words += ["on", metric, *(["by" if kind == "beats" else "within", str(by)] if by else [])]
+    text = " ".join(words)
     return Claim(text, kind, metric, *sides, by, "2025-01-01T00:00:00", exploratory)
 
 

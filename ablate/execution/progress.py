@@ -91,8 +91,7 @@ class Display:
         where = f"on {wording.counted(jobs, 'worker')}" if jobs else "in this process"
         kept = f", {len(self._known)} already in the store" if self._known else ""
         most = "at most " if self.at_most else ""
-        left = self._left(", ").removesuffix(" left")
-        self._say(f"{self.study}: {most}{self.total} trials to train {where}{left}{kept}.")
+        self._say(f"{self.study}: {most}{self.total} trials to train {where}{kept}.")
         if self._bar is not None:
             self._bar.start()
             self._task = self._bar.add_task("training", total=self.total, state=self._state())

@@ -67,7 +67,7 @@ class Pair:
 
     @property
     def apart(self) -> bool | None:
-        """Whether the 95 % intervals have no point in common; None where one is missing."""
+        """Whether the intervals have no point in common; None where one is missing."""
         lows, highs = ([number(row.get(end)) for row in (self.a, self.b)] for end in ("ci_low", "ci_high"))
         known = [bound for bound in (*lows, *highs) if bound is not None]
         return max(known[:2]) > min(known[2:]) if len(known) == 4 else None
@@ -222,7 +222,7 @@ def _table(caption: str, pairs: Sequence[Pair], places: Sequence[str]) -> Iterat
         Column("of", ""),
         Column("verdict", "Verdict"),
         *([] if claims else [Column("mean", "Mean", True)]),
-        Column("difference", "Difference [95 %]", True),
+        Column("difference", "Difference [interval]", True),
         Column("apart", "Intervals"),
     ]
     rows: list[dict[str, str]] = []

@@ -9,8 +9,7 @@ from made_evidence import ACCURACY, LOSS, claim, study
 from scipy import stats
 
 from ablate.analysis.claims import judge_claims
-from ablate.analysis.runs import Arrivals, Runs
-from ablate.core.facts import Evidence
+from ablate.analysis.runs import Runs
 
 # Reports after 0, 100, … 400 steps; accuracy is at .9 from the second, third, … on.
 RISES = {1: [0.1, 0.9, 0.95, 0.95, 0.95], 2: [0.1, 0.5, 0.9, 0.8, 0.95], 3: [0.1, 0.2, 0.5, 0.9, 0.9]}
@@ -30,7 +29,7 @@ def made(target=None, statuses=None, **at):
     )
 
 
-def arrived(evidence: Evidence, variant: str = "a") -> Arrivals:
+def arrived(evidence, variant="a"):
     return Runs(evidence).of(variant, evidence.facts.tasks[0]).arrived
 
 

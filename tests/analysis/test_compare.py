@@ -16,14 +16,14 @@ BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
 WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
 
 
-def only(frame: pd.DataFrame, variant: str = "a", **where: object) -> pd.Series:
+def only(frame, variant="a", **where):
     for column, value in (where | {"variant": variant}).items():
         frame = frame[frame[column] == value]
     assert len(frame) == 1
     return frame.iloc[0]
 
 
-def code(row: pd.Series) -> str:
+def code(row):
     return str(row["reason"]).partition(" ")[0]
 
 

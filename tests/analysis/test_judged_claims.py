@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from made_evidence import claim, study
 from made_speed import speed_frame, timed
@@ -22,11 +21,11 @@ FINE = {"accuracy": Metric("max")}
 rng = np.random.default_rng(5)
 
 
-def judged(a, kind, by=0.0, b=BASE, **options) -> pd.Series:
+def judged(a, kind, by=0.0, b=BASE, **options):
     return judge_claims(study({"baseline": b, "a": a}, claims=[claim(kind, by=by)], **options)).iloc[0]
 
 
-def code(row) -> str:
+def code(row):
     return str(row["reason"]).partition(" ")[0]
 
 
@@ -70,7 +69,7 @@ def test_a_claim_on_a_row_is_the_row(shift):
 SEEDS = 8
 
 
-def cells(gain: float = 0.0, level: float = 0.5, noise: float = 0.02) -> dict[str, np.ndarray]:
+def cells(gain=0.0, level=0.5, noise=0.02):
     """Four variants, with an effect of A and of P, and what A gains beside P; seeds share much of their noise."""
     draw = np.random.default_rng(5)
     shared = draw.normal(0, 0.05, SEEDS)
@@ -78,13 +77,13 @@ def cells(gain: float = 0.0, level: float = 0.5, noise: float = 0.02) -> dict[st
     return {name: level + mean + shared + draw.normal(0, noise, SEEDS) for name, mean in means.items()}
 
 
-def more(a="a,p", b="p", a_less="a", b_less="baseline", metric="accuracy") -> Claim:
+def more(a="a,p", b="p", a_less="a", b_less="baseline", metric="accuracy"):
     sides = [[side] if isinstance(side, str) else side for side in (a, b, a_less, b_less)]
     words = "a beats baseline by more at p"
     return Claim(words, "interaction", metric, *sides[:2], 0.0, "2025-01-01", False, *sides[2:])
 
 
-def of_cells(values, one=None, **options) -> pd.Series:
+def of_cells(values, one=None, **options):
     return judge_claims(study(values, claims=[one or more()], **options)).iloc[0]
 
 
@@ -127,7 +126,7 @@ def test_an_interaction_with_lost_runs():
 # Derived metrics
 
 
-def sensitivity(losses: np.ndarray, initial: float = 2.0) -> np.ndarray:
+def sensitivity(losses, initial=2.0):
     """By hand, one seed after another: the mean of min(ℓ, ℓ₀) − ℓ*."""
     found = []
     for seed in losses:
@@ -139,13 +138,13 @@ def sensitivity(losses: np.ndarray, initial: float = 2.0) -> np.ndarray:
 RATES = (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 
 
-def stressed(n: int = 6, **more: np.ndarray) -> dict[str, np.ndarray]:
+def stressed(n=6, **more):
     flat = 0.5 + 0.05 * rng.random((n, 5))
     steep = flat + np.array([0.9, 0.5, 0.0, 0.7, np.inf])
     return {"baseline": flat, "a": steep, **more}
 
 
-def on_a_grid(runs, about, **options) -> pd.Series:
+def on_a_grid(runs, about, **options):
     n = len(runs["a"])
     values = {name: 0.8 + 0.01 * rng.normal(size=n) for name in runs}
     return judge_claims(study(values, stress=runs, rates=RATES, claims=[about], **options)).iloc[0]

@@ -15,7 +15,6 @@ from ablate.analysis.compare import compare
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.family import p_sequential, weights
 from ablate.analysis.runs import Runs
-from ablate.core.facts import Evidence
 from ablate.report.sections.curves import seeds
 from ablate.report.sections.runs import incidents
 
@@ -34,7 +33,7 @@ def test_sequential_p_only_falls_and_is_the_union_bound(p):
     assert p_sequential([math.nan, *p[1:]], len(p)) >= found[-1]
 
 
-def sequential(studies: int, d_z: float) -> tuple[float, float]:
+def sequential(studies, d_z):
     """Share of simulated studies with five seeds a look, four looks, that find a difference; their mean seeds."""
     d = np.random.default_rng(3).normal(d_z, 1, (studies, 20))
     p = np.stack([stats.ttest_1samp(d[:, :n], 0, axis=1).pvalue for n in (5, 10, 15, 20)], axis=1)
@@ -57,10 +56,10 @@ NOISE = np.array([1.0, -2.0, 2.0, -1.0, 1.5, -1.0, 0.5, -1.0, 2.0, -2.0, 1.0, -1
 CLEAR, OPEN = BASE - 0.3 + 0.002 * NOISE, BASE + 0.05 * NOISE
 
 
-def looked_at(taken: int = 12, until: int | None = 4, **options: object) -> Evidence:
+def looked_at(taken=12, until=4, **options):
     """Looks at 4, 8 and 12 seeds; the clear variant was not trained beyond the first."""
     values = {"baseline": BASE, "clear": CLEAR, "open": OPEN}
-    made = study({name: v[:taken] for name, v in values.items()}, **options)  # type: ignore[arg-type]
+    made = study({name: v[:taken] for name, v in values.items()}, **options)
     trials = made.trials
     if until is not None:
         trials = trials[(trials["variant"] != "clear") | (trials["seed"] < until)].reset_index(drop=True)

@@ -17,12 +17,12 @@ pairs = st.integers(2, 12).flatmap(lambda n: arrays(float, (2, n), elements=st.f
 resolutions = st.sampled_from([0.0, 0.001])
 
 
-def p(d: Differences) -> float:
+def p(d):
     return 2 * min(d.above(0.0), d.below(0.0))
 
 
 @given(pairs)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_agrees_with_scipy_where_the_spread_is_not_floored(ab):
     a, b = ab
     assume((a - b).std(ddof=1) > 1e-3)
@@ -38,7 +38,7 @@ def test_agrees_with_scipy_where_the_spread_is_not_floored(ab):
 
 
 @given(pairs, resolutions)
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_swapping_the_sides_turns_the_sign(ab, resolution):
     one, other = Differences.between(ab[0], ab[1], resolution), Differences.between(ab[1], ab[0], resolution)
     assert one.mean == pytest.approx(-other.mean, abs=1e-12)
@@ -48,7 +48,7 @@ def test_swapping_the_sides_turns_the_sign(ab, resolution):
 
 
 @given(pairs, st.floats(-8, 8, width=32), st.randoms(use_true_random=False))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_only_differences_count_and_not_the_order_of_the_seeds(ab, shift, random):
     order = list(range(ab.shape[1]))
     random.shuffle(order)

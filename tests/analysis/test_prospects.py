@@ -11,27 +11,27 @@ from ablate.analysis.compare import compare
 from ablate.analysis.estimates import detectable_failure_rate, rate_p, seeds_for_failure_rate
 from ablate.analysis.paired import MeanSquares
 from ablate.analysis.power import ALPHA
-from ablate.analysis.prospects import Outlook, Prospect, Terms, outlook
-from ablate.core.facts import Evidence, TaskFacts
+from ablate.analysis.prospects import Terms, outlook
+from ablate.core.facts import TaskFacts
 from ablate.core.metric import Sampling
 
 OF_ONE = np.array([-1.5, -0.5, 0.5, 1.5]) / np.sqrt(5 / 3)
 """Four differences whose standard deviation is 1."""
 
 
-def ahead(evidence: Evidence | None, n: int, *, m: int = 1, **more: float) -> Outlook:
+def ahead(evidence, n, *, m=1, **more):
     task = TaskFacts("recall", {"loss": LOSS}) if evidence is None else evidence.facts.tasks[0]
     return outlook(task, next(iter(task.metrics)), ["a"], evidence, Terms(n, ALPHA / m, **more))
 
 
-def one(evidence: Evidence | None, n: int, **more: float) -> Prospect:
-    (found,) = ahead(evidence, n, **more).prospects  # type: ignore[arg-type]
+def one(evidence, n, **more):
+    (found,) = ahead(evidence, n, **more).prospects
     return found
 
 
-def of_loss(differences: np.ndarray, **more: object) -> Evidence:
+def of_loss(differences, **more):
     values = {"baseline": 2.0 + np.zeros(len(differences)), "a": 2.0 + differences}
-    return study(values, metric="loss", metrics={"loss": LOSS}, **more)  # type: ignore[arg-type]
+    return study(values, metric="loss", metrics={"loss": LOSS}, **more)
 
 
 def test_the_published_effects_are_detected_and_take_the_published_seeds():
@@ -91,7 +91,7 @@ def test_as_many_seeds_as_are_known_detect_what_their_report_says(rng):
 
 
 @pytest.fixture
-def rng() -> np.random.Generator:
+def rng():
     return np.random.default_rng(14)
 
 
@@ -100,9 +100,9 @@ def test_the_larger_difference_takes_no_more_seeds_and_more_seeds_detect_less():
     seeds = [one(evidence, 5, detect=size).seeds for size in (0.05, 0.1, 0.5, 1, 2)]
     assert seeds[0] == math.inf
     assert one(evidence, 5, detect=0.05).why == "open seeds=1001"
-    assert seeds == sorted(seeds, reverse=True)  # type: ignore[type-var]
+    assert seeds == sorted(seeds, reverse=True)
     sizes = [one(evidence, n).detectable for n in (2, 3, 5, 20, 500)]
-    assert sizes == sorted(sizes, reverse=True)  # type: ignore[type-var]
+    assert sizes == sorted(sizes, reverse=True)
 
 
 @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ def test_an_all_or_nothing_task_is_planned_by_its_failure_rate():
 @pytest.mark.parametrize("share", [0.9, 0.6, 0.4, 0.25])
 @pytest.mark.parametrize("alpha", [0.05, 0.01])
 def test_seeds_for_a_failure_rate_are_the_fewest_by_enumeration(share, alpha):
-    def power(n: int) -> float:
+    def power(n):
         counts = np.arange(n + 1)
         significant = [c > 0 and rate_p(0, int(c), n) <= alpha for c in counts]
         return float(stats.binom.pmf(counts, n, share)[significant].sum())

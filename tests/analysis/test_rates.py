@@ -18,7 +18,7 @@ from ablate.analysis.paired import Differences
 THETAS = np.arange(1, 251) / 1000
 
 
-def by_enumeration(b: int, c: int, n: int) -> float:
+def by_enumeration(b, c, n):
     """The p of two rates, with every outcome looked at in turn."""
     z = abs(b - c) / math.sqrt(b + c) if b + c else 0.0
     total = np.zeros(len(THETAS))
@@ -51,10 +51,10 @@ def test_equal_counts_tell_nothing():
     assert rate_p(0, 0, 5) == rate_p(2, 2, 5) == rate_p(0, 0, 0) == 1.0
 
 
-def beyond_by_enumeration(b: int, c: int, n: int, most: float) -> float:
+def beyond_by_enumeration(b, c, n, most):
     """The one-sided p, with every outcome looked at in turn."""
 
-    def z(x: int, y: int) -> float:
+    def z(x, y):
         return (x - y) / math.sqrt(x + y) if x + y else 0.0
 
     theta = np.append(0.0, THETAS)

@@ -1,7 +1,6 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from made_evidence import study
 from scipy import stats
@@ -22,12 +21,12 @@ GRIDS = {
 LOST = {("a", seed): "diverged" for seed in range(6)}
 
 
-def made(**changes: object) -> pd.DataFrame:
+def made(**changes):
     options = {"stress": GRIDS, "rates": RATES} | changes
     return stability(study(VALUES, **options))
 
 
-def row(frame: pd.DataFrame, variant: str, metric: str) -> pd.Series:
+def row(frame, variant, metric):
     found = frame[(frame["variant"] == variant) & (frame["metric"] == metric)]
     assert len(found) == 1
     return found.iloc[0]

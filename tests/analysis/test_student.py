@@ -14,7 +14,7 @@ samples = st.integers(2, 12).flatmap(lambda n: arrays(float, n, elements=st.floa
 
 
 @given(samples, st.sampled_from([0.05, 0.1, 0.05 / 40]), st.floats(-1, 1))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_intervals_and_tests_of_a_mean_are_those_of_statsmodels(values, alpha, bound):
     mean, sd, n = float(values.mean()), float(values.std(ddof=1)), len(values)
     assume(sd > 1e-3)

@@ -12,11 +12,11 @@ A, B = np.array([0.60, 0.65, 0.61, 0.7]), np.array([0.5, 0.52, 0.51, 0.55])
 VALUES = {"baseline": B, "a": A}
 
 
-def rising(values: np.ndarray, parts: tuple[float, ...] = (0.25, 0.5, 1.0)) -> list[list[float]]:
+def rising(values, parts=(0.25, 0.5, 1.0)):
     return [[value * part for part in parts] for value in values]
 
 
-def curves(**of: list[list[float]]) -> dict[tuple[str, int], list[float]]:
+def curves(**of):
     return {(name, seed): curve for name, per_seed in of.items() for seed, curve in enumerate(per_seed)}
 
 

@@ -8,25 +8,24 @@ from made_evidence import study
 from made_searches import LR, by_learning_rate, searched
 from scipy import stats
 
-from ablate.core.facts import Evidence
 from ablate.features.search.budgets import budget_curves, budgets, changes, edge
-from ablate.features.search.table import Objective, Parameter, SearchTable
+from ablate.features.search.table import Objective, Parameter
 
 NOISE = np.array([0.0, 0.012, -0.006, 0.004, -0.01, 0.003])
 FINE = {"baseline": 0.9 + NOISE, "a": 0.9 + NOISE[::-1], "b": 0.95 + NOISE}
 TWO = {"baseline": [0.6, 0.8, 0.7], "a": [0.5, 0.9, 0.4], "b": [0.5, 0.9, 0.4]}
 
 
-def spent(search: SearchTable, tuned: Evidence | None = None) -> pd.DataFrame:
+def spent(search, tuned=None):
     facts = (tuned or study(FINE)).facts
     return budgets(search, facts, budget_curves(search)).set_index("variant")
 
 
-def changed(tuned: Evidence, untuned: Evidence) -> pd.DataFrame:
+def changed(tuned, untuned):
     return changes(tuned, untuned.trials)
 
 
-def curve(found: pd.DataFrame, variant: str, column: str = "best") -> list[float]:
+def curve(found, variant, column="best"):
     return found.loc[found["variant"] == variant, column].tolist()
 
 

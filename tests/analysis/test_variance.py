@@ -21,7 +21,7 @@ tables = st.tuples(st.integers(2, 6), st.integers(2, 9)).flatmap(
 )
 
 
-def made(n: int, m: int, seed: int, sds: tuple[float, float, float], mean: float = 0.0) -> np.ndarray:
+def made(n, m, seed, sds, mean=0.0):
     """n × m differences with standard deviations between seeds, between examples, and of the rest."""
     rng = np.random.default_rng(seed)
     by_seed, by_example, rest = (
@@ -30,7 +30,7 @@ def made(n: int, m: int, seed: int, sds: tuple[float, float, float], mean: float
     return mean + by_seed[:, None] + by_example + rest
 
 
-def differences(d: np.ndarray, floor: float = 1e-9) -> Differences:
+def differences(d, floor=1e-9):
     return Differences(d.mean(axis=1), floor, d)
 
 
@@ -116,7 +116,7 @@ def test_the_minimum_detectable_effect_counts_examples_which_more_seeds_do_not_b
     assert found.mde() > Differences(found.values, found.floor).mde()
 
 
-def by_example(shift: float, seed: int = 3) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def by_example(shift, seed=3):
     """Values and outcomes by example of a baseline and a variant, of which some examples are much harder."""
     rng = np.random.default_rng(seed)
     hard = rng.uniform(0.3, 0.7, 40)

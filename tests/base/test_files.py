@@ -2,7 +2,6 @@
 
 import os
 import time
-from pathlib import Path
 
 import pytest
 
@@ -12,7 +11,7 @@ HOUR = 3600
 NAME = ".x.json.ablate-abcdefgh.part"
 
 
-def aged(path: Path, seconds: float) -> Path:
+def aged(path, seconds):
     path.touch()
     os.utime(path, times=(time.time() - seconds, time.time() - seconds))
     return path

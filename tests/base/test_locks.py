@@ -1,18 +1,13 @@
 """Who waits for whom: drivers of one study, and trainings and measurements of one store."""
 
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
-from pathlib import Path
 
 import pytest
 
 from ablate.base.locks import exclusive, measuring, training
 
-Hold = Callable[[Path, Callable[[str], None]], AbstractContextManager[None]]
 
-
-def of(kind: Callable[..., AbstractContextManager[None]], study: str) -> Hold:
+def of(kind, study):
     return lambda root, say: kind(root, study, say)
 
 
@@ -29,14 +24,14 @@ a_run, a_training, b_training = of(exclusive, "a"), of(training, "a"), of(traini
     ],
 )
 def test_one_waits_and_says_why(tmp_path, first, second, told):
-    said: list[str] = []
+    said = []
     waits, entered = threading.Event(), threading.Event()
 
-    def hear(text: str) -> None:
+    def hear(text):
         said.append(text)
         waits.set()
 
-    def follow() -> None:
+    def follow():
         with second(tmp_path, hear):
             entered.set()
 

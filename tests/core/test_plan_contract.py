@@ -1,16 +1,11 @@
 """What every plan promises the driver. A subclass makes its plan, afresh, for each test."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
 import pytest
 from searching import GRID, SWEEP, prepared, search_of, train
 
-from ablate.core.events import FixedPlan, Plan, Progress
+from ablate.core.events import FixedPlan, Progress
 from ablate.core.record import Record
-from ablate.core.trial import Cell
 from ablate.features.search.search import SearchPlan
-from ablate.study.experiment import Experiment
 
 PRUNED = SWEEP + "  pruner: {name: median, n_startup_trials: 2, n_warmup_steps: 1}\n"
 
@@ -20,17 +15,17 @@ class PlanContract:
 
     study = SWEEP
 
-    def make(self, experiment: Experiment) -> Plan:
+    def make(self, experiment):
         raise NotImplementedError
 
     @pytest.fixture
-    def experiment(self, tmp_path: Path) -> Experiment:
+    def experiment(self, tmp_path):
         path = tmp_path / "study.yaml"
         path.write_text(self.study)
         return prepared(path)
 
     @pytest.fixture
-    def plan(self, experiment: Experiment) -> Plan:
+    def plan(self, experiment):
         return self.make(experiment)
 
     def follow(self, plan, experiment, records, backwards=False):
@@ -41,7 +36,7 @@ class PlanContract:
             cells = {cell.id: cell for cell in asked}
             for cell in reversed(cells.values()) if backwards else cells.values():
 
-                def decide(step: int, metrics: dict[str, float], cell: Cell = cell) -> bool:
+                def decide(step, metrics, cell=cell):
                     told = plan.hear(Progress(cell.id, step, metrics))
                     assert isinstance(told, bool)
                     return told and cell.trial.prunable
@@ -51,7 +46,7 @@ class PlanContract:
         return rounds
 
     def test_it_ends_and_stays_at_its_end(self, plan, experiment):
-        records: dict[str, Record] = {}
+        records = {}
         assert self.follow(plan, experiment, records)
         assert plan.left == 0
         assert not plan.ask(records)
@@ -63,14 +58,14 @@ class PlanContract:
             assert sum(trainings[number + 1 :]) <= left
 
     def test_a_trial_that_has_a_record_is_not_asked_for_again(self, plan, experiment):
-        seen: set[str] = set()
+        seen = set()
         for asked, _ in self.follow(plan, experiment, {}):
             new = {cell.id for cell in asked}
             assert not new & seen
             seen |= new
 
     def test_the_order_in_which_trials_finish_changes_nothing(self, experiment):
-        def names(rounds: Sequence[tuple[list[Cell], int]]) -> list[list[str]]:
+        def names(rounds):
             return [[cell.id for cell in asked] for asked, _ in rounds]
 
         forth = self.follow(self.make(experiment), experiment, {})
@@ -78,9 +73,9 @@ class PlanContract:
         assert names(forth) == names(back)
 
     def test_a_second_run_asks_for_the_trials_of_the_first(self, experiment):
-        records: dict[str, Record] = {}
+        records = {}
         first = self.follow(self.make(experiment), experiment, records)
-        again: list[list[str]] = []
+        again = []
         plan, known = self.make(experiment), dict[str, Record]()
         while cells := plan.ask(known):
             again.append([cell.id for cell in cells])
@@ -89,12 +84,12 @@ class PlanContract:
 
 
 class TestFixedPlan(PlanContract):
-    def make(self, experiment: Experiment) -> Plan:
+    def make(self, experiment):
         return FixedPlan(experiment.cells())
 
 
 class TestSearchPlan(PlanContract):
-    def make(self, experiment: Experiment) -> Plan:
+    def make(self, experiment):
         return SearchPlan([search_of(experiment)], lambda cells: None)
 
 
@@ -107,5 +102,5 @@ class TestPrunedSearchPlan(TestSearchPlan):
 
 
 class TestSearchesTogether(PlanContract):
-    def make(self, experiment: Experiment) -> Plan:
+    def make(self, experiment):
         return SearchPlan([search_of(experiment, name) for name in ("a", "b")], lambda cells: None)

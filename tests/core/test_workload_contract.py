@@ -5,7 +5,6 @@ import json
 import math
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from harness import ablate
@@ -15,7 +14,6 @@ from ablate.base.errors import Invalid
 from ablate.base.plugins import load_plugins
 from ablate.base.registry import CATALOGUE
 from ablate.core.metric import Description, Metric
-from ablate.core.record import Record
 from ablate.core.speed import CALLS
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
@@ -26,7 +24,7 @@ TESTS = Path(__file__).parents[1]
 CATALOGUE.load_builtin()
 load_plugins(TESTS / f"{name}.py" for name in ("parabola", "peaks", "toy"))
 
-SMALL: dict[str, dict[str, Any]] = {
+SMALL = {
     "sequence": {
         "task": "recall",
         "model": {"d_model": 8, "num_layers": 1, "mixer": {"num_heads": 2}},
@@ -36,7 +34,7 @@ SMALL: dict[str, dict[str, Any]] = {
     "peaks": {"task": {"name": "peak"}},
 }
 """Settings of a quick trial, where the defaults are not enough."""
-FAULTY: dict[str, dict[str, Any]] = {
+FAULTY = {
     "sequence": {"model.mixer.num_heads": 3, "training.warmup_steps": 7},
     "toy": {"model.width": 13},
     "peaks": {"model.heads": 7},
@@ -44,8 +42,8 @@ FAULTY: dict[str, dict[str, Any]] = {
 """Settings that pass the schema and not `check`."""
 
 
-def instance(name: str) -> Workload:
-    workload: Workload = CATALOGUE.get("workload", name)()
+def instance(name):
+    workload = CATALOGUE.get("workload", name)()
     workload.load_parts()
     return workload
 
@@ -53,12 +51,12 @@ def instance(name: str) -> Workload:
 class Emitted:
     """A driver: keeps the reports and states, and asks to stop at the report of that number."""
 
-    def __init__(self, stop_at: int | None = None) -> None:
+    def __init__(self, stop_at=None):
         self.stop_at = stop_at
-        self.reports: list[tuple[int, dict[str, float]]] = []
-        self.states: list[bytes] = []
+        self.reports = []
+        self.states = []
 
-    def __call__(self, step: int, metrics: Any, state: bytes | None = None) -> bool:
+    def __call__(self, step, metrics, state=None):
         if state is not None:
             self.states.append(state)
         if not metrics:
@@ -67,7 +65,7 @@ class Emitted:
         return len(self.reports) == self.stop_at
 
 
-def repeated(record: Record) -> Any:
+def repeated(record):
     """Everything of a record that a repeat must give again."""
     varying = ("_seconds", "_per_second", "_memory")
     metrics = {name: value for name, value in record.metrics.items() if not name.endswith(varying)}
@@ -76,17 +74,17 @@ def repeated(record: Record) -> Any:
 
 
 @pytest.fixture(params=CATALOGUE.names("workload"))
-def name(request: pytest.FixtureRequest) -> str:
+def name(request):
     return str(request.param)
 
 
 @pytest.fixture
-def workload(name: str) -> Workload:
+def workload(name):
     return instance(name)
 
 
 @pytest.fixture
-def config(name: str, workload: Workload) -> dict[str, Any]:
+def config(name, workload):
     return config_model(workload).model_validate(SMALL.get(name, {})).model_dump()
 
 
@@ -136,8 +134,8 @@ class TestWorkload:
 
     def test_more_threads_are_part_of_the_identity(self, name, config):
         part = CATALOGUE.get("workload", name)
-        wider: Workload = type("Wider", (part,), {"threads": 3})()
-        assert part.threads == 1  # type: ignore[attr-defined]
+        wider = type("Wider", (part,), {"threads": 3})()
+        assert part.threads == 1
         assert dict(wider.identity(config)) == {**part().identity(config), "threads": "3"}
 
     def test_a_trial_gives_finite_metrics(self, workload, config):
@@ -206,7 +204,7 @@ class TestWorkload:
 
 
 def test_a_workload_without_metrics_says_so():
-    silent: Workload = type("Silent", (type(instance("parabola")),), {"metrics": {}})()
+    silent = type("Silent", (type(instance("parabola")),), {"metrics": {}})()
     with pytest.raises(TypeError, match="Silent must define `metrics` or override `describe`"):
         silent.describe({})
 

@@ -1,15 +1,12 @@
 """The engines that the contract is held against; one that is added here passes it, or is none."""
 
 import os
-from collections.abc import Callable
 from pathlib import Path
 
 from harness import TOY, TOY_STUDY
 
 from ablate.base.plugins import load_plugin
-from ablate.core.events import Ended, Engine, EngineEvent, Progress
-from ablate.core.record import Record
-from ablate.core.trial import Cell, Trial
+from ablate.core.events import Ended, Progress
 from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
@@ -18,20 +15,20 @@ from ablate.study.prepare import prepare
 
 TOY_REF = WorkloadRef("toy", (load_plugin(TOY),), command="a test")
 
-ENGINES: dict[str, Callable[[WorkloadRef], Engine]] = {
+ENGINES = {
     "in process": InProcess,
     "two workers": lambda reference: LocalPool(reference, 2),
 }
 
 
-def toy_cells(folder: Path, *sets: str) -> list[Cell]:
+def toy_cells(folder, *sets):
     """The nine cells of the toy study, with settings of a test."""
     path = folder / "study.yaml"
     path.write_text(TOY_STUDY)
     return prepare(path, sets).cells()
 
 
-def toy_trials(folder: Path, *sets: str) -> list[Trial]:
+def toy_trials(folder, *sets):
     return [cell.trial for cell in toy_cells(folder, *sets)]
 
 
@@ -39,7 +36,7 @@ def run(engine, trials, decide=lambda report: False, heard=None):
     """Supervised, to the end; the records in order of the trials."""
     heard = [] if heard is None else heard
 
-    def hear(event: EngineEvent) -> bool:
+    def hear(event):
         heard.append(event)
         return isinstance(event, Progress) and decide(event)
 
@@ -52,19 +49,19 @@ def run(engine, trials, decide=lambda report: False, heard=None):
     return [records[trial.id] for trial in trials]
 
 
-def children() -> list[int]:
+def children():
     listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
     return [
         int(pid) for pid in listed if b"ablate.execution.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
     ]
 
 
-def alive(pid: int) -> bool:
+def alive(pid):
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
 
-def steps(record: Record) -> int:
+def steps(record):
     return int(record.curves["train_loss"].steps[-1])

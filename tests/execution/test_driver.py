@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -10,8 +9,7 @@ import pytest
 from engines import ENGINES, TOY_REF, children, run, toy_cells
 from harness import content
 
-from ablate.core.events import Asked, EngineEvent, Event, Finished, FixedPlan, Found, Progress, Saved
-from ablate.core.record import Record
+from ablate.core.events import Asked, Finished, FixedPlan, Found, Progress, Saved
 from ablate.core.trial import Cell, Trial
 from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
@@ -21,41 +19,39 @@ from ablate.execution.trial import WorkloadRef
 from ablate.records.store import Store
 from ablate.study.ids import TrialIds
 
-Decide = Callable[[Progress], bool]
-
 
 class Deciding(FixedPlan):
     """Asks once, and ends trials as a test decides."""
 
-    def __init__(self, cells: Sequence[Cell], decide: Decide) -> None:
+    def __init__(self, cells, decide):
         super().__init__(cells)
         self.decide = decide
 
-    def hear(self, report: Progress) -> bool:
+    def hear(self, report):
         return self.decide(report)
 
 
 class InTurn:
     """Asks for one cell after the other."""
 
-    def __init__(self, cells: Sequence[Cell]) -> None:
+    def __init__(self, cells):
         self.cells = list(cells)
-        self.seen: list[int] = []
+        self.seen = []
 
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+    def ask(self, records):
         self.seen.append(len(records))
         return [self.cells.pop(0)] if self.cells else []
 
-    def hear(self, report: Progress) -> bool:
+    def hear(self, report):
         return False
 
     @property
-    def left(self) -> int:
+    def left(self):
         return len(self.cells)
 
 
 def driven(cells, store, name="in process", **options):
-    heard: list[Event] = []
+    heard = []
     engine = Supervised(ENGINES[name](TOY_REF))
     try:
         return drive(FixedPlan(cells), engine, store, heard.append, **options), heard
@@ -63,16 +59,16 @@ def driven(cells, store, name="in process", **options):
         engine.close()
 
 
-def cells_of(kind: type[Found | Finished], heard: Sequence[Event]) -> list[Cell]:
+def cells_of(kind, heard):
     return [event.cell for event in heard if isinstance(event, kind)]
 
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_every_record_is_stored_before_anyone_hears_of_it(tmp_path, name):
     store, engine = Store(tmp_path), Supervised(ENGINES[name](TOY_REF))
-    told: list[str] = []
+    told = []
 
-    def listen(event: Event) -> None:
+    def listen(event):
         if isinstance(event, Finished):
             assert store.load(event.record.id) is not None
             told.append(event.cell.name)
@@ -119,7 +115,7 @@ def test_a_failed_trial_is_no_outcome_but_its_record_counts_until_it_is_trained(
 
 
 def test_a_plan_sees_every_record_before_it_is_asked_again_and_may_ask_for_one_anew(tmp_path):
-    heard: list[Event] = []
+    heard = []
     first, *_ = cells = toy_cells(tmp_path)[:3]
     plan = InTurn([*cells, first])
     drive(plan, Supervised(InProcess(TOY_REF)), Store(tmp_path), heard.append, later=4)
@@ -138,13 +134,13 @@ SEQUENCE = Trial("x", CONFIG, 10_000, prunable=True, save_every=6)
 SEQUENCE_REF = WorkloadRef("sequence")
 
 
-def train(trial: Trial, store: Store, decide: Decide = lambda report: False) -> Record:
+def train(trial, store, decide=lambda report: False):
     """Through the driver, in this process."""
     plan = Deciding([Cell("baseline", "", trial.seed, trial)], decide)
     return drive(plan, Supervised(InProcess(SEQUENCE_REF)), store, lambda event: None)["x"]
 
 
-def whole(trial: Trial, decide: Decide = lambda report: False) -> Record:
+def whole(trial, decide=lambda report: False):
     """Without a store."""
     return run(InProcess(SEQUENCE_REF), [trial], decide)[0]
 
@@ -179,7 +175,7 @@ def test_a_pruned_model_that_is_trained_to_its_end_resumes_from_its_state(tmp_pa
 def test_a_prunable_model_never_resumes_from_a_state_that_was_left_behind(tmp_path):
     """A run that was not to be pruned may have come further than the step at which a search ends it."""
     store = Store(tmp_path)
-    heard: list[EngineEvent] = []
+    heard = []
     run(InProcess(SEQUENCE_REF), [replace(SEQUENCE, prunable=False)], heard=heard)
     store.save_state("x", [event.state for event in heard if isinstance(event, Saved)][-1])
     stopped = train(SEQUENCE, store, lambda report: report.step == 8)
@@ -191,10 +187,10 @@ def test_a_prunable_model_never_resumes_from_a_state_that_was_left_behind(tmp_pa
 def test_a_model_whose_worker_is_lost_is_stopped_where_it_would_have_been(tmp_path):
     calm = whole(SEQUENCE, lambda report: report.step == 16)
     assert len(calm.arrays["train_loss"]) == 16
-    killed: list[int] = []
-    heard: list[EngineEvent] = []
+    killed = []
+    heard = []
 
-    def decide(report: Progress) -> bool:
+    def decide(report):
         # The last state is that of step 12, from which the next worker comes to 16 again.
         if report.step == 16 and not killed:
             killed.append(children()[0])

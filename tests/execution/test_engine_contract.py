@@ -3,9 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from drivers import wait_for
@@ -14,33 +12,30 @@ from harness import TOY, TOY_STUDY, content
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import CATALOGUE
-from ablate.core.events import Ended, Engine, EngineEvent, Lost, Progress, Started
-from ablate.core.trial import Trial
+from ablate.core.events import Ended, Lost, Progress, Started
 from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.study.prepare import prepare
 
-Make = Callable[[], Engine]
-
 
 @pytest.fixture(params=ENGINES)
-def make(request: pytest.FixtureRequest) -> Make:
+def make(request):
     return lambda: ENGINES[request.param](TOY_REF)
 
 
 @pytest.fixture
-def trials(tmp_path: Path) -> list[Trial]:
+def trials(tmp_path):
     """Nine of six steps, which a decision may end."""
     return [replace(trial, prunable=True) for trial in toy_trials(tmp_path, "training.steps=6")]
 
 
-def below(threshold: float) -> Callable[[Progress], bool]:
+def below(threshold):
     return lambda report: report.metrics["accuracy"] < threshold
 
 
-def statuses(records: list[object]) -> list[str]:
+def statuses(records):
     return sorted(record.status for record in records)
 
 
@@ -53,7 +48,7 @@ def test_numbers_and_stops_are_those_of_one_process(make, trials):
 
 
 def test_every_trial_starts_reports_in_order_and_ends_once(make, trials):
-    heard: list[EngineEvent] = []
+    heard = []
     run(make(), trials, heard=heard)
     for trial in trials:
         own = [e for e in heard if (e.record.id if isinstance(e, Ended) else e.trial_id) == trial.id]
@@ -86,9 +81,9 @@ def test_an_engine_can_be_used_again(make, trials):
 
 
 def test_an_error_of_the_listener_is_not_one_of_the_trial(make, trials):
-    heard: list[EngineEvent] = []
+    heard = []
 
-    def decide(report: Progress) -> bool:
+    def decide(report):
         raise ConnectionError("the storage does not answer")
 
     with pytest.raises(ConnectionError, match="does not answer"):
@@ -118,10 +113,10 @@ def test_a_lost_trial_is_begun_once_more(tmp_path, fault, fate):
 
 
 def test_a_worker_killed_while_it_waits_changes_nothing(trials):
-    asked: list[tuple[str, int]] = []
-    killed: list[int] = []
+    asked = []
+    killed = []
 
-    def decide(report: Progress) -> bool:
+    def decide(report):
         asked.append((report.trial_id, report.step))
         stop = report.metrics["accuracy"] < -0.5
         # Once while the trial is to go on, once when it is to end.
@@ -159,7 +154,7 @@ def test_a_time_limit_fails_the_trial_and_the_others_go_on(tmp_path):
 
 
 def test_a_time_limit_holds_while_a_trial_waits(trials):
-    def decide(report: Progress) -> bool:
+    def decide(report):
         if report.trial_id == trials[0].id:
             time.sleep(0.6)
         return False
@@ -171,9 +166,9 @@ def test_a_time_limit_holds_while_a_trial_waits(trials):
 
 def test_a_stopped_trial_is_lost(trials):
     pool = LocalPool(TOY_REF, 1)
-    heard: list[EngineEvent] = []
+    heard = []
 
-    def hear(event: EngineEvent) -> bool:
+    def hear(event):
         heard.append(event)
         if isinstance(event, Started) and event.trial_id == trials[0].id:
             pool.stop(trials[0].id, "a test wants it")
@@ -243,7 +238,7 @@ def test_workers_end_when_their_driver_is_killed(tmp_path, trials, waits):
         given = trials if waits else toy_trials(tmp_path, "training.seconds=60")
         seen = 0
 
-        def hear(event: EngineEvent) -> bool:
+        def hear(event):
             nonlocal seen
             seen += isinstance(event, Progress if waits else Started)
             if seen == (1 if waits else 2):

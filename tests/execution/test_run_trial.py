@@ -2,14 +2,13 @@
 
 import io
 import os
-from typing import Any
 
 import pytest
 from rich.console import Console
 
 from ablate.core.events import Asked, Finished
 from ablate.core.record import Record
-from ablate.core.trial import Cell, Emit, Trial
+from ablate.core.trial import Cell, Trial
 from ablate.core.workload import Workload
 from ablate.execution.progress import MOST_LINES, Display
 from ablate.execution.trial import run_trial
@@ -19,18 +18,18 @@ from ablate.execution.worker import Reads
 class Careless(Workload):
     """Changes its config, and returns what a test wants."""
 
-    def __init__(self, **fields: Any) -> None:
+    def __init__(self, **fields):
         self.fields = fields
 
-    def schema(self) -> dict[str, tuple[Any, Any]]:
+    def schema(self):
         return {}
 
-    def train(self, trial: Trial, emit: Emit) -> Record:
+    def train(self, trial, emit):
         trial.config["model"].pop("width")
         return Record.of(trial, **self.fields)
 
 
-def trained(**fields: Any) -> Record:
+def trained(**fields):
     trial = Trial("a1", {"model": {"width": 4}}, 3, "placebo")
     return run_trial(Careless(**fields), trial, lambda event: False)
 
@@ -71,7 +70,7 @@ def test_files_that_are_read_beside_a_study_are_heard_of(tmp_path):
     assert reads.undeclared([str(tmp_path / "link.csv")]) == [str(tmp_path / "read.csv")]
 
 
-def lines(total: int, failing: int | None = None) -> list[str]:
+def lines(total, failing=None):
     """Of a run of `total` trials without a terminal."""
     console = Console(file=io.StringIO(), width=200)
     with Display(console, "toy", "accuracy", jobs=2) as display:

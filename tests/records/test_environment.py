@@ -7,13 +7,13 @@ from ablate.records import environment as subject
 from ablate.records.environment import command_line, environment
 
 
-def git(folder: Path, *arguments: str) -> None:
+def git(folder, *arguments):
     identity = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
     subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
 
 
 @pytest.fixture
-def checkout(tmp_path: Path) -> Path:
+def checkout(tmp_path):
     git(tmp_path, "init", "-q")
     (tmp_path / "study.yaml").write_text("name: x\n")
     (tmp_path / "plugin.py").write_text("x = 1\n")
@@ -23,12 +23,12 @@ def checkout(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def clean_package(monkeypatch: pytest.MonkeyPatch) -> None:
+def clean_package(monkeypatch):
     """The state of this checkout must not decide what the tests see."""
     original = subject._git
     own = str(Path(subject.__file__).resolve().parents[2])
 
-    def git_elsewhere(folder: Path, *arguments: str) -> str | None:
+    def git_elsewhere(folder, *arguments):
         return None if str(folder).startswith(own) else original(folder, *arguments)
 
     monkeypatch.setattr(subject, "_git", git_elsewhere)

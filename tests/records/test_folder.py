@@ -9,14 +9,13 @@ import pytest
 from made_evidence import study
 
 from ablate.base.errors import AblateError
-from ablate.core.facts import Evidence
 from ablate.records import tables
 from ablate.records.folder import StudyFolder
 
 RESULTS = Path(__file__).parents[2] / "results"
 
 
-def evidence(*, examples: bool = True) -> Evidence:
+def evidence(*, examples=True):
     made = study({"baseline": [0.5, 0.7], "a": [0.4, 0.6]})
     rows = [
         (trial, metric, np.array([0.0, 1.0, 0.1, seed], np.float32))

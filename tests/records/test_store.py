@@ -4,11 +4,9 @@ import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +19,7 @@ from ablate.core.trial import Trial
 from ablate.records.store import Store
 
 
-def record(trial_id: str = "a1", **changes: object) -> Record:
+def record(trial_id="a1", **changes):
     curve = Curve(np.array([1, 2, 3]), np.array([0.5, np.nan, 0.25]))
     fields = {
         "id": trial_id,
@@ -34,10 +32,10 @@ def record(trial_id: str = "a1", **changes: object) -> Record:
         "output": "said\n",
         "environment": {"commit": "abc"},
     }
-    return Record(**(fields | changes))  # type: ignore[arg-type]
+    return Record(**(fields | changes))
 
 
-def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
+def test_a_record_comes_back_as_it_was(tmp_path):
     store = Store(tmp_path)
     store.save(record())
     loaded = store.load("a1")
@@ -54,9 +52,7 @@ def test_a_record_comes_back_as_it_was(tmp_path: Path) -> None:
 
 @settings(max_examples=30)
 @given(st.dictionaries(st.sampled_from("abcd"), st.none() | st.floats()))
-def test_metrics_that_are_no_numbers_become_none(
-    tmp_path_factory: pytest.TempPathFactory, metrics: dict
-) -> None:  # type: ignore[type-arg]
+def test_metrics_that_are_no_numbers_become_none(tmp_path_factory, metrics):
     store = Store(tmp_path_factory.mktemp("store"))
     store.save(record(metrics=metrics))
     loaded = store.load("a1")
@@ -64,12 +60,12 @@ def test_metrics_that_are_no_numbers_become_none(
     assert loaded.metrics == {k: v if v is not None and np.isfinite(v) else None for k, v in metrics.items()}
 
 
-def test_what_is_not_there_is_none(tmp_path: Path) -> None:
+def test_what_is_not_there_is_none(tmp_path):
     assert Store(tmp_path / "nowhere").load("a1") is None
     assert not (tmp_path / "nowhere").exists()
 
 
-EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
+EDITS = {
     "a metric": lambda data: data["metrics"].update(accuracy=0.91),
     "the status": lambda data: data.update(status="diverged"),
     "the seed": lambda data: data.update(seed=4),
@@ -82,13 +78,13 @@ EDITS: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
-def edit(path: Path, change: Callable[[dict[str, Any]], object]) -> None:
+def edit(path, change):
     change(data := json.loads(path.read_text()))
     path.write_text(json.dumps(data))
 
 
 CONTENTS = [b"", b"\xff\x00", b"[1]", b"[" * 100_000, b'{"a":' * 100_000, b"9" * 10_000]
-FAULTS: list[tuple[str, Callable[[Path], object]]] = [
+FAULTS = [
     ("json", lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])),
     ("npz", lambda path: path.write_bytes(path.read_bytes()[:-10])),
     ("npz", lambda path: path.unlink()),
@@ -103,7 +99,7 @@ FAULTS: list[tuple[str, Callable[[Path], object]]] = [
 
 @pytest.mark.parametrize(("suffix", "spoil"), FAULTS)
 def test_what_is_no_record_is_set_aside_with_a_warning(tmp_path, suffix, spoil):
-    warnings: list[str] = []
+    warnings = []
     store = Store(tmp_path, warnings.append)
     store.save(record())
     path = tmp_path / "trials" / f"a1.{suffix}"
@@ -119,8 +115,8 @@ def test_what_is_no_record_is_set_aside_with_a_warning(tmp_path, suffix, spoil):
     assert store.load("a1") is not None
 
 
-def test_the_files_of_one_trial_are_not_those_of_another(tmp_path: Path) -> None:
-    warnings: list[str] = []
+def test_the_files_of_one_trial_are_not_those_of_another(tmp_path):
+    warnings = []
     store = Store(tmp_path, warnings.append)
     store.save(record(metrics={"accuracy": 0.1}))
     store.save(record("b2"))
@@ -134,7 +130,7 @@ def test_the_files_of_one_trial_are_not_those_of_another(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     "changes", [{"seed": 4}, {"stream": "placebo"}, {"config": {"model": {"rate": 0.2}}}]
 )
-def test_a_record_is_of_the_trial_that_was_asked_for(tmp_path: Path, changes: dict[str, Any]) -> None:
+def test_a_record_is_of_the_trial_that_was_asked_for(tmp_path, changes):
     store = Store(tmp_path)
     store.save(record())
     trial = Trial("a1", {"model": {"name": "é", "rate": 0.1}}, 3)
@@ -145,7 +141,7 @@ def test_a_record_is_of_the_trial_that_was_asked_for(tmp_path: Path, changes: di
     assert store.load(replace(trial, **changes)) is None
 
 
-def test_a_file_that_has_moved_is_known_by_its_content(tmp_path: Path) -> None:
+def test_a_file_that_has_moved_is_known_by_its_content(tmp_path):
     store = Store(tmp_path)
     config = {"task": {"mix": [["/a/x.csv", 0.5]], "by": {"a.b": "/a/y.csv"}}}
     store.save(record(config=config, data={"file /a/x.csv": "d1", "file /a/y.csv": "d2"}))
@@ -156,7 +152,7 @@ def test_a_file_that_has_moved_is_known_by_its_content(tmp_path: Path) -> None:
     assert store.load(replace(trial, files={"/b/x.csv": "d1", "/b/y.csv": "d3"})) is None
 
 
-def test_what_json_changes_is_read_as_what_was_written(tmp_path: Path) -> None:
+def test_what_json_changes_is_read_as_what_was_written(tmp_path):
     """Tuples, and keys that are numbers."""
     store = Store(tmp_path)
     config = {"betas": (0.9, 0.99), "levels": {9: 1.0, 10: 2.0}}
@@ -165,8 +161,8 @@ def test_what_json_changes_is_read_as_what_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 3, None, True])
-def test_a_record_of_another_format_is_refused_by_name(tmp_path: Path, version: object) -> None:
-    warnings: list[str] = []
+def test_a_record_of_another_format_is_refused_by_name(tmp_path, version):
+    warnings = []
     store = Store(tmp_path, warnings.append, read_only=True)
     store.save(record())
     edit(tmp_path / "trials" / "a1.json", lambda data: data.update(format=version))
@@ -174,7 +170,7 @@ def test_a_record_of_another_format_is_refused_by_name(tmp_path: Path, version: 
     assert f"of format {version}; this version of ablate reads format 2" in warnings[0]
 
 
-def test_a_write_that_is_killed_leaves_no_record(tmp_path: Path) -> None:
+def test_a_write_that_is_killed_leaves_no_record(tmp_path):
     """The process dies between the two files, and in the middle of one."""
     script = dedent(
         f"""
@@ -205,7 +201,7 @@ def test_a_write_that_is_killed_leaves_no_record(tmp_path: Path) -> None:
     assert store.load("a1") is not None
 
 
-def test_a_full_disk_is_one_clear_error_and_keeps_what_was_there(tmp_path: Path) -> None:
+def test_a_full_disk_is_one_clear_error_and_keeps_what_was_there(tmp_path):
     """RLIMIT_FSIZE makes every write beyond it fail, as a full disk does."""
     store = Store(tmp_path)
     store.save(record(output="first"))
@@ -226,7 +222,7 @@ def test_a_full_disk_is_one_clear_error_and_keeps_what_was_there(tmp_path: Path)
     assert not list((tmp_path / "trials").glob(".*"))
 
 
-def test_the_stamp_changes_with_any_record(tmp_path: Path) -> None:
+def test_the_stamp_changes_with_any_record(tmp_path):
     store = Store(tmp_path)
     with pytest.raises(FileNotFoundError):
         store.stamp(["a1"])

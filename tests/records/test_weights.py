@@ -1,7 +1,5 @@
 """Kept weights and saved states, in the store."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -11,27 +9,27 @@ from ablate.records.store import Store
 WEIGHTS = b"weights of a model"
 
 
-def record(**changes: object) -> Record:
+def record(**changes):
     curve = Curve(np.array([1]), np.array([0.5]))
     fields = {"id": "a1", "config": {}, "seed": 0, "status": "completed", "curves": {"loss": curve}}
-    return Record(**(fields | {"kept": ["final"], "weights": WEIGHTS} | changes))  # type: ignore[arg-type]
+    return Record(**(fields | {"kept": ["final"], "weights": WEIGHTS} | changes))
 
 
-def files(folder: Path) -> list[str]:
+def files(folder):
     return sorted(path.name for path in (folder / "trials").iterdir())
 
 
 @pytest.fixture
-def warned() -> list[str]:
+def warned():
     return []
 
 
 @pytest.fixture
-def store(tmp_path: Path, warned: list[str]) -> Store:
+def store(tmp_path, warned):
     return Store(tmp_path, warned.append)
 
 
-def saved(store: Store, **changes: object) -> Record:
+def saved(store, **changes):
     store.save(record(**changes))
     loaded = store.load("a1")
     assert loaded is not None

@@ -1,15 +1,11 @@
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 import synthetic
 
-from ablate.core.facts import Evidence
 from ablate.records.folder import StudyFolder
 from ablate.route.publish import publish as publish_folder
 
 
-def published(evidence: Evidence, folder: Path) -> Path:
+def published(evidence, folder):
     study = StudyFolder.at(folder)
     study.save_evidence(evidence)
     publish_folder(study, pytest.fail)
@@ -17,22 +13,22 @@ def published(evidence: Evidence, folder: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def evidence() -> Evidence:
+def evidence():
     """Ten variants with a diverged run, a failed run, a placebo and an ugly name, over five seeds."""
     return synthetic.study()
 
 
 @pytest.fixture(scope="session")
-def folder(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(evidence, tmp_path_factory):
     """The published results of `evidence`."""
     return published(evidence, tmp_path_factory.mktemp("results") / "quickstart")
 
 
 @pytest.fixture
-def publish(tmp_path: Path) -> Callable[..., Path]:
+def publish(tmp_path):
     """Publishes evidence into a new folder."""
 
-    def call(evidence: Evidence, name: str = "study") -> Path:
+    def call(evidence, name="study"):
         return published(evidence, tmp_path / name)
 
     return call

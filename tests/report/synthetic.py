@@ -1,7 +1,6 @@
 """Evidence of studies that were never run, made from explicit generators."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -24,16 +23,16 @@ LOSS = Metric("min", floor=2.08, ceiling=0.0)
 
 def study(
     *,
-    factors: dict[str, dict[str, float]] = FACTORS,
-    num_seeds: int = 5,
-    tasks: tuple[str, ...] = ("recall",),
-    named: dict[str, float] | None = None,
-    placebo: bool = True,
-    claims: bool = True,
-    trouble: bool = True,
-    margin: float | None = 0.02,
-    steps: int = 600,
-) -> Evidence:
+    factors=FACTORS,
+    num_seeds=5,
+    tasks=("recall",),
+    named=None,
+    placebo=True,
+    claims=True,
+    trouble=True,
+    margin=0.02,
+    steps=600,
+):
     """A one-factor study; the numbers of `factors` are the effects on accuracy.
 
     trouble: one run with the largest learning rate diverges, one of the last named variant fails.
@@ -138,7 +137,7 @@ def study(
     return Evidence(facts, pd.DataFrame(trials), frame)
 
 
-def _curve(identity: str, metric: str, steps: np.ndarray, values: np.ndarray) -> pd.DataFrame:
+def _curve(identity, metric, steps, values):
     return pd.DataFrame({"id": identity, "step": steps, "metric": metric, "value": values})
 
 
@@ -147,7 +146,7 @@ BEST = {"baseline": (0.98, 3e-3), BATCH: (0.97, 0.08), RMS: (0.98, 2e-3)}
 """Variant → its best accuracy, and the learning rate that gives it."""
 
 
-def norms(batch: float = -0.002, **options: Any) -> Evidence:
+def norms(batch=-0.002, **options):
     """A small study of tuned variants; `batch` is the effect of batch norm."""
     factors = {"model.norm": {"layer": 0.0, "batch": batch, "rms": 0.001}}
     made = study(factors=factors, named={}, claims=False, trouble=False, **options)

@@ -8,7 +8,6 @@ import pytest
 import synthetic
 from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.figure import Figure
 
 from ablate.core.facts import BASELINE
 from ablate.features.evaluate.sections.kept_weights import COLOUR_MAP, MAX_FIGURES, Attention, layer_name
@@ -26,7 +25,7 @@ def layer(variant=BASELINE, path="stack.blocks.0.mixer", heads=4, queries=5, key
     return AttentionMap(f"id-{variant}", variant, "recall", 0, path, weights, "final")
 
 
-def section(*layers: AttentionMap) -> tuple[str, list[Picture]]:
+def section(*layers):
     """The explanation of the section, and its pictures."""
     material = Material(STUDY, pd.DataFrame(), pd.DataFrame(), {"evaluate": Evaluated(maps=layers)})
     legend, *pictures = Attention().blocks(material)
@@ -34,14 +33,14 @@ def section(*layers: AttentionMap) -> tuple[str, list[Picture]]:
     return legend.words, [picture for picture in pictures if isinstance(picture, Picture)]
 
 
-def drawn(picture: Picture) -> Figure:
+def drawn(picture):
     with style.context():
         figure = picture.draw()
         FigureCanvasAgg(figure).draw()
     return figure
 
 
-def panels(figure: Figure) -> list[np.ndarray]:
+def panels(figure):
     return [np.asarray(ax.images[0].get_array()) for ax in figure.axes if ax.images]
 
 

@@ -4,8 +4,6 @@ import io
 import itertools
 import re
 import shutil
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,7 +38,7 @@ HEADINGS = """
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
+def browser(tmp_path_factory):
     assert CHROMIUM
     opened = Browser(CHROMIUM, tmp_path_factory.mktemp("profile"))
     yield opened
@@ -48,7 +46,7 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def report(folder: Path) -> Path:
+def report(folder):
     return folder / "report.html"
 
 
@@ -195,15 +193,15 @@ def test_tables_are_sorted_by_value_with_the_mouse_and_the_keyboard(browser, rep
     browser.open(report, width=1400)
     table, column = "section[aria-labelledby=verdicts] table", COLUMN
 
-    def cells(index: int) -> list[str]:
+    def cells(index):
         return browser.evaluate(column.format(table=table, column=index))
 
-    def order(index: int) -> str | None:
+    def order(index):
         return browser.evaluate(
             f"document.querySelectorAll('{table} thead th')[{index}].getAttribute('aria-sort')"
         )
 
-    def value(cell: str) -> float:
+    def value(cell):
         return float(cell.split(" [")[0].replace("−", "-").strip("~ +"))
 
     before, differences = cells(0), cells(2)

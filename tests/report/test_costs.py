@@ -2,12 +2,11 @@ import dataclasses
 
 import pytest
 
-from ablate.core.facts import Facts
 from ablate.report.sections import runs as costs
 
 
 def test_tasks_have_rows_of_their_own_only_where_they_cost_differently(evidence):
-    def of(flops: int) -> Facts:
+    def of(flops):
         sizes = {"parameters": {"recall": 8_500, "copy": 8_500}, "flops": {"recall": 250_000, "copy": flops}}
         variants = [dataclasses.replace(variant, **sizes) for variant in evidence.facts.variants[:3]]
         (task,) = evidence.facts.tasks

@@ -119,7 +119,7 @@ def test_whether_the_baseline_learned(evidence):
     facts, trials, curves = evidence.facts, evidence.trials, evidence.curves
     empty = pd.DataFrame()
 
-    def looks(of: Evidence) -> tuple[str, bool]:
+    def looks(of):
         accent = headline.Headline().accent(Material(of, empty, empty))
         return accent, bool(list(headline.gaps(of)))
 

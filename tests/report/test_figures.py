@@ -4,7 +4,6 @@ import sys
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.collections import Collection
 from matplotlib.figure import Figure
 from synthetic import ACCURACY, study
 
@@ -22,12 +21,12 @@ NAMES = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-
 Drawn = dict[str, Figure]
 
 
-def material(evidence: Evidence) -> Material:
+def material(evidence):
     return Material(evidence, compare(evidence), judge_claims(evidence))
 
 
 @pytest.fixture(scope="module")
-def drawn(evidence: Evidence) -> Drawn:
+def drawn(evidence):
     return figures(material(evidence))
 
 
@@ -43,7 +42,7 @@ def test_nothing_is_written_outside_a_figure_or_over_other_words(drawn, name):
     figure = drawn[name]
     with style.context():
         figure.draw_without_rendering()
-    texts = [*figure.texts, *(t for ax in figure.axes for t in [*ax.texts, ax._left_title])]  # type: ignore[attr-defined]
+    texts = [*figure.texts, *(t for ax in figure.axes for t in [*ax.texts, ax._left_title])]
     for ax in figure.axes:
         low, high = sorted(ax.get_ylim())
         texts += [t for t in ax.get_yticklabels() if t.get_visible() and low <= t.get_position()[1] <= high]
@@ -74,9 +73,9 @@ def test_the_forest_shows_zero_margin_and_every_difference(drawn, evidence):
     assert not data["value"].between(*near.get_xlim()).all(), "one difference dwarfs the rest: a closer look"
 
 
-def filled(points: Collection) -> str:
+def filled(points):
     """The colour of points that are filled; empty for others."""
-    colours = points.get_facecolors() if len(points.get_offsets()) else []  # type: ignore[attr-defined]
+    colours = points.get_facecolors() if len(points.get_offsets()) else []
     return matplotlib.colors.to_hex(colours[0]) if len(colours) else ""
 
 
@@ -109,7 +108,7 @@ def test_every_seed_is_a_point_and_every_pair_a_line(drawn, evidence):
     base, points, lines = full.collections
     assert len(points.get_offsets()) == data["value"].notna().sum()
     assert len(base.get_offsets()) == data["baseline"].notna().sum()
-    assert len(lines.get_segments()) == len(data)  # type: ignore[attr-defined]
+    assert len(lines.get_segments()) == len(data)
     lost = {t.get_text() for t in drawn["seeds"].axes[-1].texts}
     assert {"1 diverged", "1 failed"} <= lost
 
@@ -170,7 +169,7 @@ def test_a_closer_look_only_where_one_scale_hides_most_rows(lows, highs, always,
 
 @pytest.mark.parametrize("theme", [0, 1])
 def test_text_stands_out_from_its_paper(theme):
-    def luminance(name: str) -> float:
+    def luminance(name):
         code = palette.PALETTE[name][theme]
         parts = [int(code[i : i + 2], 16) / 255 for i in (1, 3, 5)]
         linear = [x / 12.92 if x <= 0.03928 else ((x + 0.055) / 1.055) ** 2.4 for x in parts]

@@ -5,7 +5,6 @@
 
 import os
 import re
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from made_speed import speed_frame, timed
 from markupsafe import Markup
 from synthetic import BATCH, BEST, RMS, norms
 
-from ablate.core.facts import Evidence
 from ablate.core.metric import Metric, Sampling
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown_line, written
@@ -34,11 +32,11 @@ RESULTS = Path(__file__).parents[2] / "results"
 SOLVING = {"accuracy": Metric("max", 0.001, floor=0.1, ceiling=1.0, solved=0.9)}
 
 
-def noisy(mean: float, spread: float = 0.004, n: int = 8, seed: int = 1) -> list[float]:
+def noisy(mean, spread=0.004, n=8, seed=1):
     return list(mean + spread * np.random.default_rng(seed).normal(size=n))
 
 
-def troubled() -> Evidence:
+def troubled():
     """Each reason for an inconclusive comparison that one graded task can have."""
     n, base = 8, noisy(0.9)
     values = {
@@ -56,17 +54,17 @@ def troubled() -> Evidence:
     return study(values, statuses=lost, placebos=["placebo"], margin=0.02, claims=said, planned=n)
 
 
-def unlearned() -> Evidence:
+def unlearned():
     return study({"baseline": noisy(0.1), "a": noisy(0.1, seed=2)}, margin=0.01)
 
 
-def rates() -> Evidence:
+def rates():
     ones = [1.0] * 8
     values = {"baseline": ones, "always": ones, "never": [0.2] * 8, "mostly": [0.2, *ones[1:]]}
     return study(values, metrics=SOLVING, outcome="all_or_nothing", margin=0.02)
 
 
-def several_tasks() -> Evidence:
+def several_tasks():
     tasks = {name: {"accuracy": Metric("max", 0.001, 0.1, 1.0)} for name in ("recall", "copy")}
     values = {
         "baseline": noisy(0.8),
@@ -76,7 +74,7 @@ def several_tasks() -> Evidence:
     return study(values, tasks=tasks, margin=0.05)
 
 
-def factorial() -> Evidence:
+def factorial():
     effects = {"x": 0.0, "y": -0.1, "p": 0.0, "q": 0.02}
     rng = np.random.default_rng(4)
     return crossed(
@@ -85,18 +83,18 @@ def factorial() -> Evidence:
     )
 
 
-def one_seed() -> Evidence:
+def one_seed():
     return study({"baseline": [0.9], "a": [0.8]}, margin=0.02)
 
 
-def looks() -> Evidence:
+def looks():
     found = study(
         {"baseline": noisy(0.9), "a": noisy(0.8, seed=2), "b": noisy(0.9, 0.02, seed=3)}, margin=0.01
     )
     return replace(found, facts=replace(found.facts, looks=[4, 8], until={"a": {"recall": 4}}))
 
 
-def held_out() -> Evidence:
+def held_out():
     rng = np.random.default_rng(8)
     outcomes = {
         name: (rng.random((8, 200)) < share).astype(float) for name, share in (("baseline", 0.9), ("a", 0.8))
@@ -105,13 +103,13 @@ def held_out() -> Evidence:
     return study(values, examples=outcomes, sampling=Sampling("held_out", 200), margin=0.02)
 
 
-def losses() -> Evidence:
+def losses():
     """Less is better, and a variant is worse."""
     values = {"baseline": [1.0, 1.1, 1.2], "a": [2.0, 2.2, 2.1]}
     return study(values, metric="loss", metrics={"loss": Metric("min")})
 
 
-def stressed() -> Evidence:
+def stressed():
     """A variant that diverges at high rates, and claims that no verdict speaks of."""
     rng = np.random.default_rng(9)
     rates = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
@@ -122,11 +120,11 @@ def stressed() -> Evidence:
     return study(values, stress=grids, rates=rates, claims=about, statuses={("b", 1): "diverged"})
 
 
-def tuned() -> Evidence:
+def tuned():
     return after_search(by_learning_rate(BEST), norms(), norms(batch=-0.05, num_seeds=4))
 
 
-def tuned_unevenly() -> Evidence:
+def tuned_unevenly():
     """Budgets of which some was lost, a best setting at an edge, one that still rises, and none."""
     values = {"baseline": [0.7, 0.9, 0.5, 0.5], BATCH: [0.5] * 5 + [0.8], RMS: [np.nan] * 3}
     ends = [(BATCH, 0, "diverged"), (BATCH, 1, "pruned"), (RMS, 0, "failed"), (RMS, 1, "invalid")]
@@ -136,12 +134,12 @@ def tuned_unevenly() -> Evidence:
     return after_search(found, norms(placebo=False), norms(placebo=False))
 
 
-def swept() -> Evidence:
+def swept():
     table = searches.sweep(24, (searches.ACCURACY, searches.PARAMETERS), winners=2)
     return after_search(table, searches.after(table, placebo=True))
 
 
-def swept_in_vain() -> Evidence:
+def swept_in_vain():
     """The winner is the baseline."""
     table = searches.sweep(24)
     found = searches.after(table)
@@ -150,7 +148,7 @@ def swept_in_vain() -> Evidence:
     return after_search(table, replace(found, facts=facts, trials=alone))
 
 
-def matched() -> Evidence:
+def matched():
     """Three variants of the parameters of the baseline, one of which sees more examples."""
     found = norms()
     values = [4, 3.71, 4]
@@ -188,7 +186,7 @@ def matched() -> Evidence:
     )
 
 
-def many_timed() -> Evidence:
+def many_timed():
     """Six slower variants on two tasks, on a loud machine."""
     slow = timings.LOGS["slow"] + 0.1
     logs = {"baseline": 10 * timings.LOGS["baseline"]} | {f"v{i}": slow + 0.1 * i for i in range(6)}
@@ -199,12 +197,12 @@ def many_timed() -> Evidence:
 TIMED = (("recall", "step"), ("copy", "generation"))
 
 
-def only_timed() -> Evidence:
+def only_timed():
     found = timings.study()
     return replace(found, trials=found.trials[:0], curves=found.curves[:0])
 
 
-MADE: dict[str, Callable[[], Evidence]] = {
+MADE = {
     "ugly-names": lambda: synthetic.study(num_seeds=3),
     **{
         one.__name__: one
@@ -231,7 +229,7 @@ MADE: dict[str, Callable[[], Evidence]] = {
 }
 
 
-def report(folder: StudyFolder) -> str:
+def report(folder):
     """The page as markdown, and what the terminal and MLflow show; figures are not drawn."""
     found = material(folder)
     sections = shown(found)

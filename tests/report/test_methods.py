@@ -12,7 +12,6 @@ from test_golden import GOLDEN, MADE
 import ablate.report
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.core.facts import Evidence
 from ablate.core.metric import Sampling
 from ablate.features.export.paper import as_latex, as_markdown, methods
 from ablate.report.section import Material
@@ -23,7 +22,7 @@ WOBBLE = np.array([0.001, -0.001, 0.002, 0.0, -0.002])
 TWO = {"baseline": BASE, "a": BASE + WOBBLE}
 
 
-def told(evidence: Evidence, **facts: object) -> str:
+def told(evidence, **facts):
     evidence = replace(evidence, facts=replace(evidence.facts, **facts))
     return methods(Material(evidence, compare(evidence), judge_claims(evidence)))
 

@@ -3,7 +3,6 @@ import io
 import re
 from collections import Counter
 from html.parser import HTMLParser
-from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
@@ -11,7 +10,7 @@ from matplotlib.image import imread
 from rich.console import Console
 from synthetic import UGLY, study
 
-from ablate.core.facts import Evidence, TaskFacts
+from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
@@ -28,42 +27,42 @@ VOID = {"meta", "link", "img", "br", "wbr", "hr", "input"}
 class Page(HTMLParser):
     """Elements, text and nesting of a page."""
 
-    def __init__(self, source: str) -> None:
+    def __init__(self, source):
         super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.elements = []
         self.text = self.script = ""
-        self.open: list[str] = []
+        self.open = []
         self.feed(source)
         assert not self.open
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
         if tag not in VOID:
             self.open.append(tag)
 
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+    def handle_startendtag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
 
-    def handle_endtag(self, tag: str) -> None:
+    def handle_endtag(self, tag):
         assert self.open.pop() == tag
 
-    def handle_data(self, data: str) -> None:
+    def handle_data(self, data):
         if "script" in self.open:
             self.script += data
         elif "style" not in self.open:
             self.text += data
 
-    def all(self, tag: str) -> list[dict[str, str | None]]:
+    def all(self, tag):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
 @pytest.fixture(scope="module")
-def source(folder: Path) -> str:
+def source(folder):
     return (folder / "report.html").read_text(encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
-def page(source: str) -> Page:
+def page(source):
     return Page(source)
 
 
@@ -86,7 +85,7 @@ def test_nothing_is_loaded(source, page, folder):
 def test_identifiers_are_unique_and_references_lead_somewhere(source, page):
     identifiers = Counter(attributes["id"] for _, attributes in page.elements if "id" in attributes)
     assert [name for name, n in identifiers.items() if n > 1] == []
-    referred = {a["href"][1:] for _, a in page.elements if (a.get("href") or "").startswith("#")}  # type: ignore[index]
+    referred = {a["href"][1:] for _, a in page.elements if (a.get("href") or "").startswith("#")}
     referred |= set(re.findall(r"url\(#([^)]*)\)", source))
     referred |= {str(a["aria-labelledby"]) for _, a in page.elements if "aria-labelledby" in a}
     assert referred <= set(identifiers)
@@ -210,7 +209,7 @@ def test_nothing_that_controls_or_deceives_is_in_a_page_a_picture_or_the_termina
         assert r"\u202eesrever" in written[name].replace("\\\\", "\\")
 
 
-def with_status(evidence: Evidence, status: str, of: str = "") -> Evidence:
+def with_status(evidence, status, of=""):
     """All trials of one variant, or of every one, end with this status, and have no numbers."""
     trials = evidence.trials.copy()
     rows = trials["variant"].eq(of) if of else trials["seed"].ge(0)
@@ -219,8 +218,8 @@ def with_status(evidence: Evidence, status: str, of: str = "") -> Evidence:
     return Evidence(evidence.facts, trials, evidence.curves)
 
 
-def without_floors(evidence: Evidence) -> Evidence:
-    def bare(task: TaskFacts) -> TaskFacts:
+def without_floors(evidence):
+    def bare(task):
         return dataclasses.replace(
             task, metrics={name: Metric(m.direction) for name, m in task.metrics.items()}
         )
@@ -271,7 +270,7 @@ def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_p
 
 
 def test_a_section_that_fails_is_a_line_of_the_page_and_a_warning(tmp_path, evidence, monkeypatch):
-    def fail(*given: object) -> None:
+    def fail(*given):
         raise ValueError("broken <b>")
 
     monkeypatch.setattr(Incidents, "blocks", fail)

@@ -14,22 +14,21 @@ from tex import rows
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
-from ablate.core.facts import Evidence
 from ablate.features.export.paper import for_paper, latex, tabular
 from ablate.report.draw import style
-from ablate.report.section import Material, Picture, pictures, shown
+from ablate.report.section import Material, pictures, shown
 from ablate.report.verdicts import names_of, verdict_tables
 from ablate.report.words import Column, Table
 
 WIDTH = 3.25
 
 
-def material(evidence: Evidence) -> Material:
+def material(evidence):
     return Material(evidence, compare(evidence), judge_claims(evidence))
 
 
 @pytest.fixture(scope="module")
-def evidence() -> Evidence:
+def evidence():
     """Six variants with a diverged run, a failed run, a placebo and an ugly name."""
     return study(
         factors={path: FACTORS[path] for path in ("model.mixer.score", "model.position", "training.lr")}
@@ -37,21 +36,21 @@ def evidence() -> Evidence:
 
 
 @pytest.fixture(scope="module")
-def whole(evidence: Evidence) -> Material:
+def whole(evidence):
     return material(evidence)
 
 
 @pytest.fixture(scope="module")
-def made(whole: Material) -> dict[str, str | bytes]:
+def made(whole):
     return for_paper(whole, WIDTH, [], pytest.fail)
 
 
 @pytest.fixture
-def drawn(whole: Material, request: pytest.FixtureRequest) -> Picture:
+def drawn(whole, request):
     return next(p for p in pictures(shown(whole)) if p.name == request.param)
 
 
-def content(made: dict[str, str | bytes], name: str) -> str:
+def content(made, name):
     found = made[name]
     return found if isinstance(found, str) else found.decode("latin-1")
 
@@ -129,7 +128,7 @@ def test_words_that_can_be_read_inside_a_column(drawn):
 
 
 def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(whole):
-    said: list[str] = []
+    said = []
     broken = whole.comparisons.assign(verdict="no such verdict")
     made = for_paper(replace(whole, comparisons=broken), WIDTH, ["forest", "comparisons"], said.append)
     assert list(made) == ["comparisons.tex"]
@@ -165,7 +164,7 @@ NAMES = st.text(st.sampled_from(string.printable + "−±é–“\u202e"), max_s
 
 
 @given(st.lists(st.tuples(NAMES, NAMES), min_size=1, max_size=4))
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 def test_whatever_the_cells_hold_a_table_keeps_its_shape(cells):
     given = [dict(zip(("name", "value"), row, strict=True)) for row in cells]
     columns = [Column("name", "Name"), Column("value", "p", True)]

@@ -3,7 +3,6 @@
 import csv
 import io
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -14,7 +13,6 @@ from rich.console import Console
 from timings import AT_OWN
 
 from ablate.commands._results import load
-from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import scaling, speeds
 from ablate.records.folder import StudyFolder
 from ablate.report.terminal import print_verdicts
@@ -24,12 +22,12 @@ from ablate.route.publish import publish
 
 
 @pytest.fixture(scope="module")
-def evidence() -> Evidence:
+def evidence():
     return timings.study()
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> StudyFolder:
+def folder(tmp_path):
     return StudyFolder(tmp_path, "x")
 
 
@@ -47,7 +45,7 @@ def test_a_study_that_was_only_timed_has_a_clean_page(folder, evidence):
     assert {"speed.csv", "scaling.csv"} <= {path.name for path in folder.artifacts()}
     console = Console(file=io.StringIO(), width=80)
     print_verdicts(folder, console)
-    shown = console.file.getvalue()  # type: ignore[attr-defined]
+    shown = console.file.getvalue()
     assert max(map(len, shown.splitlines())) <= 80
     assert "×1.900" in shown
 

@@ -1,7 +1,5 @@
 """Speed in words, tables and figures."""
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
 from made_speed import speed_frame, timed
@@ -13,19 +11,19 @@ from ablate.features.export.paper import for_paper as export
 from ablate.features.speed import tables as timing
 from ablate.features.speed.sections.speed import Scaling, Speed, by_size, ratios
 from ablate.report.draw import style
-from ablate.report.section import Material, Picture, Table, unfolded
+from ablate.report.section import Picture, Table, unfolded
 from ablate.report.sections import differences as cost
 from ablate.report.verdicts import names_of
 from ablate.report.words import rows_of
 
 
 @pytest.fixture(scope="module")
-def made() -> Material:
+def made():
     return material(study())
 
 
-def tables(blocks: Iterator[object]) -> list[Table]:
-    return [block for block in unfolded(blocks) if isinstance(block, Table)]  # type: ignore[arg-type]
+def tables(blocks):
+    return [block for block in unfolded(blocks) if isinstance(block, Table)]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from made_evidence import study
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.stability import stability
-from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
 from ablate.features.stress.sections.rates import Rates
 from ablate.report.draw import style
@@ -23,7 +22,7 @@ STEEP = np.where(np.arange(5) >= 3, math.inf, 0.5 + 0.02 * rng.normal(size=(N, 5
 GRIDS = {name: 0.5 + 0.02 * rng.normal(size=(N, 5)) for name in VALUES} | {"a": STEEP}
 
 
-def material(evidence: Evidence) -> Material:
+def material(evidence):
     return Material(
         evidence, compare(evidence), judge_claims(evidence), tables={"stability": stability(evidence)}
     )

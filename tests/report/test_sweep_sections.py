@@ -1,7 +1,6 @@
 """The sections of a sweep: their tables, their figures, and the page that has them."""
 
 import re
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -13,30 +12,27 @@ from made_searches import after_search
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
-from ablate.core.facts import Evidence
 from ablate.core.metric import undominated
 from ablate.features.search.sections.sweep import FIGURES, best_table, winner_table
-from ablate.features.search.table import SearchTable
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, sections
-from ablate.report.words import Table
 from ablate.route.publish import publish
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)
 
 
-def material(made: SearchTable, after: Evidence | None = None) -> Material:
+def material(made, after=None):
     after = after or searches.after(made)
     return Material(after_search(made, after), compare(after), pd.DataFrame())
 
 
-def column(table: Table | None, key: str) -> list[str]:
+def column(table, key):
     assert table is not None
     return [row[key] for row in table.rows]
 
 
-def drawn(made: SearchTable) -> dict[str, Picture]:
+def drawn(made):
     """The pictures of the sections of a sweep, by name."""
     of = material(made)
     mine = [section for section in sections() if section.name.startswith("sweep") and section.applies(of)]
@@ -55,7 +51,7 @@ def test_the_winners_curse_in_numbers():
     assert column(table, "variant") == ["winner", "baseline"]
     seen = float(made.trials.loc[made.trials["chosen"] == "winner", "accuracy"].iloc[0])
     mine = after.trials[after.trials["variant"] == "winner"]
-    row = table.rows[0]  # type: ignore[union-attr]
+    row = table.rows[0]
     assert float(row["tuning"].split(" ± ")[0]) == pytest.approx(seen, abs=1e-3)
     assert float(row["fresh"].split(" ± ")[0]) == pytest.approx(mine["validation_accuracy"].mean(), abs=1e-3)
     assert float(row["test"].split(" ± ")[0]) == pytest.approx(mine["accuracy"].mean(), abs=1e-3)
@@ -121,10 +117,10 @@ def test_a_study_of_optuna_is_rebuilt_from_the_table():
             assert trial.values == [row["accuracy"], row["parameters"]]
         has = {path for path in made.paths if not pd.isna(row[path])}
         assert trial.params == {path: row[path] for path in has}
-        assert trial.distributions["training.lr"].log  # type: ignore[attr-defined]
+        assert trial.distributions["training.lr"].log
 
 
-def published(folder: Path, made: SearchTable, **options: bool) -> Path:
+def published(folder, made, **options):
     study = StudyFolder.at(folder)
     study.save_evidence(after_search(made, searches.after(made, **options)))
     publish(study, pytest.fail)

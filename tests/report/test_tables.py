@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.analysis.compare import compare
@@ -60,7 +60,6 @@ def test_counts():
     assert [tables.count(x) for x in (5, "5.0", 25_728, math.inf, math.nan)] == ["5", "5", "25,728", "∞", "–"]
 
 
-@settings(deadline=None)
 @given(st.text(), st.integers(6, 40))
 def test_names_fit_their_lines(name, width):
     lines = tables.in_lines(name, width, 2).split("\n")
@@ -73,7 +72,6 @@ def test_names_break_between_words_and_end_in_an_ellipsis():
     assert tables.in_lines("low_rank(rank=4)", 9, 1) == "low_rank…"
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_markdown_leaves_no_character_that_means_something(value):
     line = tables.text(value)

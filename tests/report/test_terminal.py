@@ -3,7 +3,6 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from rich.console import Console
@@ -14,7 +13,7 @@ from ablate.report.terminal import print_table, print_verdicts
 from ablate.report.words import Column, Table
 
 
-def printed(folder: Path, width: int = 80) -> str:
+def printed(folder, width=80):
     buffer = io.StringIO()
     print_verdicts(StudyFolder.at(folder), Console(file=buffer, width=width))
     return buffer.getvalue()
@@ -31,7 +30,7 @@ def test_every_verdict_and_claim_fits_eighty_columns(folder):
         assert piece in text
 
 
-def table(*names: str, note: str = "") -> str:
+def table(*names, note=""):
     columns = [Column("name", "Name"), Column("verdict", "Verdict"), Column("note", "Note", below=True)]
     rows = [{"name": name, "verdict": "better", "note": note} for name in names]
     buffer = io.StringIO()

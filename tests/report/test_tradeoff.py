@@ -25,7 +25,7 @@ def test_means_with_marginal_intervals_and_costs(evidence):
     assert cost.varying(data) == ["parameters"]
 
 
-def points(number: int) -> pd.DataFrame:
+def points(number):
     rng = np.random.default_rng(1)
     means = 0.9 + 0.05 * rng.random(number)
     return pd.DataFrame(
@@ -54,7 +54,7 @@ def test_every_variant_is_a_point_and_few_are_named(number):
     (legend,) = figure.legends
     names = [text.get_text() for text in legend.get_texts()]
     assert names == (["baseline", "variant"] if number > cost.MAX_NAMED else list(points(number)["label"]))
-    looks = {(handle.get_marker(), handle.get_color()) for handle in legend.legend_handles}  # type: ignore[union-attr]
+    looks = {(handle.get_marker(), handle.get_color()) for handle in legend.legend_handles}
     assert len(looks) == len(names), "no two look alike"
     assert legend.get_window_extent().x1 <= figure.bbox.width + 1
 

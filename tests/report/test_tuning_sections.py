@@ -8,14 +8,12 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from synthetic import BEST, norms, study
 
 from ablate.analysis.compare import compare
-from ablate.core.facts import Evidence
 from ablate.features.search.sections.tuning import Tuning
-from ablate.features.search.table import SearchTable
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture
 
 
-def drawings(search: SearchTable, tuned: Evidence) -> list[Picture]:
+def drawings(search, tuned):
     made = Material(after_search(search, tuned), compare(tuned), pd.DataFrame())
     return [block for block in Tuning().blocks(made) if isinstance(block, Picture)]
 
@@ -24,7 +22,7 @@ def test_the_lines_are_the_curves():
     (picture,) = drawings(by_learning_rate(BEST), norms())
     with style.context():
         (ax,) = picture.draw().axes
-    lines = [line for line in ax.lines if len(line.get_xdata()) == 12]  # type: ignore[arg-type]
+    lines = [line for line in ax.lines if len(line.get_xdata()) == 12]
     assert len(lines) == 3
     for line, name in zip(lines, BEST, strict=True):
         mine = picture.data[picture.data["variant"] == name]

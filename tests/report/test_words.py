@@ -12,7 +12,7 @@ FILES = sorted(path.stem for path in (ROOT / "report" / "words").glob("*.j2"))
 
 
 @cache
-def quoted() -> set[tuple[str, str]]:
+def quoted():
     """File and macro of every code that stands somewhere as a string."""
     found = set()
     for path in ROOT.rglob("*.py"):

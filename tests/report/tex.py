@@ -5,9 +5,9 @@ import re
 COMMAND = re.compile(r"\\(begin|end)\{([a-z*]+)\}")
 
 
-def rows(content: str) -> list[list[str]]:
+def rows(content):
     """The cells of the rows of a tabular, which is checked to be whole."""
-    opened: list[str] = []
+    opened = []
     for kind, name in COMMAND.findall(content):
         if kind == "begin":
             opened.append(name)

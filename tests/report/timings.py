@@ -7,7 +7,6 @@ from made_speed import speed_frame, timed
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import scaling, speeds
 from ablate.report.section import Material
 
@@ -17,7 +16,7 @@ LOGS = dict(zip(("baseline", "slow", "same", LONG), NOISE, strict=True))
 SLOW, FAST = math.log(1.9), math.log(0.8)
 
 
-def logs(slow: float = SLOW, fast: float = FAST) -> dict[str, np.ndarray]:
+def logs(slow=SLOW, fast=FAST):
     return {**LOGS, "slow": LOGS["slow"] + slow, LONG: LOGS[LONG] + fast}
 
 
@@ -35,12 +34,12 @@ AT_SIZES = [
 ]
 
 
-def study() -> Evidence:
+def study():
     """Four variants, of which one is slower and one is faster."""
     return timed(*AT_OWN, *AT_SIZES, values={name: [0.9, 0.91, 0.92, 0.9] for name in LOGS})
 
 
-def material(evidence: Evidence) -> Material:
+def material(evidence):
     return Material(
         evidence,
         compare(evidence),

@@ -1,8 +1,5 @@
 """What limits the verdicts of a study is known before it is trained, and said of the variants that it holds for."""
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
-
 import pytest
 
 from ablate.base.registry import register
@@ -24,29 +21,29 @@ TASKS = "tasks: [{name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}, {name
 
 
 @pytest.fixture
-def of(write: Callable[..., Path]) -> Callable[..., list[str]]:
-    def of(text: str = STUDY, *sets: str) -> list[str]:
+def of(write):
+    def of(text=STUDY, *sets):
         return cautions(prepare(write(text), sets))
 
     return of
 
 
 @pytest.fixture
-def known() -> None:
+def known():
     """A task whose examples are few, and part of which needs no look-up."""
 
     @register("task", "known")
     class Known(Recall):
         """Recall whose limits are declared."""
 
-        def coverage(self, draws: int) -> float | None:
+        def coverage(self, draws):
             return draws / 16_000
 
-        def without_ability(self) -> Mapping[str, float]:
+        def without_ability(self):
             return {"matching the key": 0.5625, "the order": 1 / 1000}
 
 
-def mentions(texts: list[str], *words: str) -> list[str]:
+def mentions(texts, *words):
     return [text for text in texts if all(word in text for word in words)]
 
 

@@ -1,7 +1,6 @@
 """Claims get their dates before the first trial; one that could have been read from results is exploratory."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -16,7 +15,7 @@ LATE = Claim("a beats baseline on accuracy", "beats", "accuracy", ["a"], ["basel
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> StudyFolder:
+def folder(tmp_path):
     return StudyFolder(tmp_path, "study")
 
 

@@ -1,14 +1,13 @@
 """From records to frames."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from made_evidence import ACCURACY, LOSS, study
 
 from ablate.core.record import Record
-from ablate.core.trial import Cell, Level, Trial
+from ablate.core.trial import Cell, Trial
 from ablate.records.folder import StudyFolder
 from ablate.route.gather import comparable, gather
 
@@ -20,7 +19,7 @@ VALUES = {
 }
 
 
-def gathered(at: str, *records: Record) -> Any:
+def gathered(at, *records):
     facts = study({"baseline": [0.5]}, metrics={"accuracy": ACCURACY, "loss": LOSS}).facts
     column = "accuracy" if at == "last" else f"accuracy_at_{at}"
     cells = [
@@ -52,7 +51,7 @@ def test_trials_without_outcomes_by_example_have_no_row():
 def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning():
     """Not one that was lost before its data were known, nor one whose own part reads a file."""
 
-    def cell(variant: str, task: str = "one") -> Cell:
+    def cell(variant, task="one"):
         return Cell(variant, "recall", 0, Trial(variant, {"task": task}, 0), f"{variant} seed 0")
 
     digests = {"baseline": "d1", "same": "d1", "other": "d2", "task=two": "d2", "lost": "d2"}
@@ -60,7 +59,7 @@ def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning():
     records = {name: Record(name, {}, 0, "completed", data={"train": d}) for name, d in digests.items()}
     records["same"].data["file /tmp/of_its_part.csv"] = "d3"
     records["lost"].status = "diverged"
-    warnings: list[str] = []
+    warnings = []
     kept = comparable(cells, records, warnings.append)
     assert list(kept) == ["baseline", "same", "task=two", "lost"]
     (warning,) = warnings
@@ -69,7 +68,7 @@ def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning():
 
 def test_the_columns_of_levels_have_their_types(tmp_path):
     facts = study({"baseline": [0.5], "a": [0.5], "b": [0.5]}).facts
-    levels: list[dict[str, Level]] = [
+    levels = [
         {"whole": 4, "some": 8, "real": 1e-3, "either": 1, "on": True, "maybe": None, "word": "a", "mixed": 2},
         {"whole": 2, "some": None, "real": 2.0, "either": 0.5, "on": False, "maybe": True, "word": "b"},
         {"whole": 3, "real": 0.1, "either": 3, "on": True, "maybe": False, "word": "c", "mixed": "none"},

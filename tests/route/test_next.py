@@ -17,24 +17,24 @@ OPEN = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.52, 0.63, 0.54, 0.55]}
 HOPELESS = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.51, 0.58, 0.56, 0.52]}
 
 
-def folder(results: Path, values: dict[str, list[float]], name: str = "x", **facts: object) -> StudyFolder:
+def folder(results, values, name="x", **facts):
     evidence = made(values)
     study = StudyFolder(results, name)
     (results / "x.yaml").write_text("name: x\n")
-    changed = replace(evidence.facts, **({"study": name, "source": "../x.yaml"} | facts))  # type: ignore[arg-type]
+    changed = replace(evidence.facts, **({"study": name, "source": "../x.yaml"} | facts))
     study.save_evidence(replace(evidence, facts=changed))
     publish(study, pytest.fail)
     return study
 
 
-def lines(study: StudyFolder) -> list[str]:
+def lines(study):
     buffer = io.StringIO()
     print_places(study, Console(file=buffer, width=80))
     return buffer.getvalue().split("\n")[1:-1]
 
 
 @pytest.fixture
-def results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def results(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "my results").mkdir()
     return Path("my results")

@@ -1,9 +1,7 @@
 """`ablate list results`: the reports in a results folder."""
 
 from dataclasses import replace
-from pathlib import Path
 
-import pandas as pd
 import pytest
 from harness import ablate_without
 from made_evidence import study as made
@@ -18,12 +16,12 @@ ENDS = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88], "b": [
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory):
     results = tmp_path_factory.mktemp("overview")
     evidence = made(ENDS)
 
-    def report(name: str, trials: pd.DataFrame, **facts: object) -> None:
-        changed = replace(evidence.facts, study=name, question="Which?", **facts)  # type: ignore[arg-type]
+    def report(name, trials, **facts):
+        changed = replace(evidence.facts, study=name, question="Which?", **facts)
         StudyFolder(results, name).save_evidence(replace(evidence, trials=trials, facts=changed))
         publish(StudyFolder(results, name), print)
 

@@ -8,7 +8,6 @@ from harness import TOY_STUDY
 from made_evidence import study as made
 
 from ablate.base.errors import StudyError
-from ablate.core.facts import Evidence
 from ablate.records.folder import StudyFolder
 from ablate.route.options import Options
 from ablate.route.place import place, refuse_another, source_of
@@ -16,23 +15,23 @@ from ablate.study.document import read_document
 from ablate.study.prepare import prepare
 
 
-def refuse(path: Path, results: Path, name: str = "toy") -> None:
+def refuse(path, results, name="toy"):
     refuse_another(prepare(path).reporting(name, []), results)
 
 
 EVIDENCE = made({"baseline": [0.5, 0.6], "a": [0.5, 0.7]})
 
 
-def report(folder: StudyFolder, **facts: object) -> Evidence:
+def report(folder, **facts):
     """Writes evidence with these facts into a folder."""
     evidence = replace(EVIDENCE, facts=replace(EVIDENCE.facts, study=folder.name, **facts))
     folder.save_evidence(evidence)
     return evidence
 
 
-def at(path: Path, results: Path = Path("results"), **options: object) -> tuple[str, list[str]]:
+def at(path, results=Path("results"), **options):
     """The name of the folder, and the differences, of a run with these options."""
-    given = Options(results, **options)  # type: ignore[arg-type]
+    given = Options(results, **options)
     document = read_document(path)
     document.apply(given.sets, given.seeds)
     folder, differs = place(document, given)

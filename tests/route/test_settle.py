@@ -2,7 +2,6 @@
 
 import os
 import signal
-from pathlib import Path
 
 from drivers import records, start, wait_for
 from harness import TOY_STUDY, run_here
@@ -12,7 +11,7 @@ from ablate.records.folder import StudyFolder
 STUDY = TOY_STUDY.replace("seeds: 3", "seeds: {min: 2, max: 6}\nplacebo: on")
 
 
-def verdicts(folder: Path) -> str:
+def verdicts(folder):
     return (folder / "results/toy/comparisons.csv").read_text()
 
 

@@ -8,12 +8,10 @@ import pytest
 from harness import ablate, with_database
 from searching import PEAK_STUDY, prepared, train
 
-from ablate.core.events import FixedPlan
 from ablate.core.record import Record
 from ablate.features.path import PathFeature
 from ablate.route.options import Outcome
 from ablate.route.running import Unfinished
-from ablate.study.experiment import Experiment
 
 # From .1, the learning rate gains 4; `wide` gains .1 beside one head and .2 beside three, which gain nothing without
 # it; x gains .09.
@@ -28,12 +26,12 @@ claims: [top beats baseline on score]
 class Walk:
     """A run that trains at once; `rounds` are how many trainings each step asks for."""
 
-    def __init__(self, experiment: Experiment) -> None:
+    def __init__(self, experiment):
         self.experiment, self.options = experiment, SimpleNamespace(fresh=False)
         self.folder = SimpleNamespace(trial_list=SimpleNamespace(add=lambda cells: None))
         self.rounds, self.later, self.records = list[int](), list[int](), dict[str, Record]()
 
-    def drive(self, plan: FixedPlan, later: int, fresh: bool) -> dict[str, Record]:
+    def drive(self, plan, later, fresh):
         asked = {cell.id: cell for cell in plan.ask({})}
         missing = [cell for cell in asked.values() if cell.id not in self.records]
         assert all(cell.seed >= 10_000 and not cell.judged for cell in missing)
@@ -46,13 +44,13 @@ class Walk:
         self.later.append(later)
         return self.records
 
-    def unfinished(self, what: str, cells: object, records: object) -> Exception:
+    def unfinished(self, what, cells, records):
         return Unfinished(Outcome(Path(), [], 0))
 
 
-def walked(walk: Walk) -> tuple[list[str], Experiment]:
+def walked(walk):
     """The changes in the order in which they were taken, and the study with the path."""
-    found = PathFeature().settle(walk)  # type: ignore[arg-type]
+    found = PathFeature().settle(walk)
     taken = [re.findall(r" takes (\S+) before", remark)[0] for remark in found.remarks]
     return taken, found
 

@@ -3,7 +3,6 @@
 import json
 import math
 import sys
-from typing import Any
 
 import optuna
 
@@ -14,13 +13,13 @@ from ablate.search.parts import quiet
 CATALOGUE.load_package("search")
 
 
-def config(name: str, **parameters: Any) -> Any:
-    part: Any = CATALOGUE.get("sampler", name)
+def config(name, **parameters):
+    part = CATALOGUE.get("sampler", name)
     return part.Config(name=name, **parameters)
 
 
-def suggest(trial: optuna.Trial) -> dict[str, Any]:
-    point: dict[str, Any] = {"lr": trial.suggest_float("lr", 1e-4, 1e-1, log=True)}
+def suggest(trial):
+    point = {"lr": trial.suggest_float("lr", 1e-4, 1e-1, log=True)}
     point["mixer"] = trial.suggest_categorical("mixer", ["attention", "lstm", "mlp"])
     if point["mixer"] == "attention":
         point["heads"] = trial.suggest_int("heads", 1, 8)
@@ -29,7 +28,7 @@ def suggest(trial: optuna.Trial) -> dict[str, Any]:
     return point
 
 
-def loss(point: dict[str, Any]) -> list[float]:
+def loss(point):
     """Least at lr 0.01, attention of 4 heads, width 0.5, depth 3; the second value is a cost."""
     distance = abs(math.log10(point["lr"]) + 2) + abs(point["width"] - 0.5) + 0.3 * abs(point["depth"] - 3)
     distance += {"attention": 0.0, "lstm": 1.0, "mlp": 2.0}[point["mixer"]]
@@ -38,7 +37,7 @@ def loss(point: dict[str, Any]) -> list[float]:
 
 def search(sampler, trials, objectives=1, batch=1, stream="s"):
     """The settings that are found by ask and tell."""
-    found: list[dict[str, Any]] = []
+    found = []
     with quiet():
         made = sampler.build().build(stream_seed(0, "sampler", stream), trials)
         study = optuna.create_study(sampler=made, directions=["minimize"] * objectives)

@@ -1,7 +1,6 @@
 """The values of a setting."""
 
 import math
-from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +19,7 @@ SPREAD = Objective("seed_spread", "min", "stability")
 KNOWN = Description({"score": Metric("max")}, {"all": 7})
 
 
-def record(status: Any = "completed", curve: list[float] | None = None, **metrics: float | None) -> Record:
+def record(status="completed", curve=None, **metrics):
     curves = {"validation_score": Curve(np.arange(1, len(curve) + 1) * 10, np.array(curve))} if curve else {}
     return Record("id", {}, 0, status, metrics=metrics, curves=curves)
 

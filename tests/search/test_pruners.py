@@ -1,7 +1,5 @@
 """A pruner that could never prune is refused before anything trains, and no other."""
 
-from typing import Any
-
 import optuna
 import pytest
 from hypothesis import given, settings
@@ -14,19 +12,19 @@ from ablate.search.parts import check_pruner, quiet
 
 CATALOGUE.load_package("search")
 REPORTS = tuple(range(5, 51, 5))
-GIVEN: dict[str, dict[str, Any]] = {"threshold": {"lower": 0.5}}
+GIVEN = {"threshold": {"lower": 0.5}}
 PRUNERS = [name for name in CATALOGUE.names("pruner") if name != "none"]
-BY_STEPS = [name for name in PRUNERS if CATALOGUE.get("pruner", name).reads == "steps"]  # type: ignore[attr-defined]
+BY_STEPS = [name for name in PRUNERS if CATALOGUE.get("pruner", name).reads == "steps"]
 
 
-def part(name: str, **parameters: Any) -> Any:
-    config: Any = CATALOGUE.get("pruner", name).Config  # type: ignore[attr-defined]
+def part(name, **parameters):
+    config = CATALOGUE.get("pruner", name).Config
     return config(name=name, **parameters).build()
 
 
-def refusal(built: Any, **changes: Any) -> str:
+def refusal(built, **changes):
     """What is wrong with a pruner, nothing where it could prune."""
-    given: dict[str, Any] = {"objectives": 1, "reports": REPORTS, "seeds": 6, "earlier": 16}
+    given = {"objectives": 1, "reports": REPORTS, "seeds": 6, "earlier": 16}
     try:
         check_pruner(built, **(given | changes))
     except Invalid as error:
@@ -34,7 +32,7 @@ def refusal(built: Any, **changes: Any) -> str:
     return ""
 
 
-def could_prune(built: Any, reports: tuple[int, ...], earlier: int) -> bool:
+def could_prune(built, reports, earlier):
     """Whether a setting that is worse than all `earlier` ones, which were trained to their end, ends before its last
     report.
     """

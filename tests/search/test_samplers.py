@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import optuna
 import pytest
@@ -15,9 +14,9 @@ from sampled import config, search
 from ablate.base.registry import CATALOGUE
 from ablate.search.parts import quiet
 
-SAMPLERS = [name for name in CATALOGUE.names("sampler") if not CATALOGUE.get("sampler", name).exhaustive]  # type: ignore[attr-defined]
+SAMPLERS = [name for name in CATALOGUE.names("sampler") if not CATALOGUE.get("sampler", name).exhaustive]
 QUICK = [name for name in SAMPLERS if name != "gp"]
-GIVEN: dict[str, dict[str, Any]] = {
+GIVEN = {
     "tpe": {"n_startup_trials": 3, "n_ei_candidates": 8, "group": "on"},
     "gp": {"n_startup_trials": 3, "deterministic_objective": "on"},
     "nsga2": {"population_size": 3, "mutation_prob": 0.5, "crossover_prob": 0.8, "swapping_prob": 0.4},
@@ -27,8 +26,8 @@ GIVEN: dict[str, dict[str, Any]] = {
 """Every parameter that there is."""
 
 
-def several(name: str) -> bool:
-    return bool(CATALOGUE.get("sampler", name).several)  # type: ignore[attr-defined]
+def several(name):
+    return bool(CATALOGUE.get("sampler", name).several)
 
 
 @pytest.mark.parametrize("objectives", [1, 2])
@@ -52,11 +51,11 @@ def test_settings_lie_in_the_space(name, objectives, recwarn, caplog, capfd):
 
 @pytest.mark.parametrize("name", sorted(GIVEN))
 def test_every_parameter_is_given_once_here(name):
-    known = CATALOGUE.get("sampler", name).Config.model_fields.keys() - {"name"}  # type: ignore[attr-defined]
+    known = CATALOGUE.get("sampler", name).Config.model_fields.keys() - {"name"}
     assert GIVEN[name].keys() | ({"multivariate"} if name == "tpe" else set()) == known
 
 
-def in_another_process(cases: list[Any], hash_seed: int) -> list[Any]:
+def in_another_process(cases, hash_seed):
     done = subprocess.run(
         [sys.executable, Path(__file__).with_name("sampled.py")],
         input="".join(json.dumps(case) + "\n" for case in cases),

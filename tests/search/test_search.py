@@ -1,7 +1,5 @@
 """Searches in memory: what they find does not depend on interruptions, and TPE finds more than chance does."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,9 +7,7 @@ from scipy.stats import wilcoxon
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, drive, prepared, search_of, train
 
 from ablate.core.record import Record
-from ablate.features.search.search import Search
-from ablate.features.search.table import SearchTable, tabulated
-from ablate.study.experiment import Experiment
+from ablate.features.search.table import tabulated
 
 MIXED = """\
 search:
@@ -31,23 +27,23 @@ PRUNED = MIXED.replace(
 )
 
 
-def table(search: Search) -> SearchTable:
+def table(search):
     return tabulated(search.spec.facts, [search.rows])
 
 
-def frame_of(search: Search) -> pd.DataFrame:
+def frame_of(search):
     """All that a table says, but times."""
     return table(search).trials.drop(columns=TIMES)
 
 
-def finished(experiment: Experiment, stream: str = "", **options: Any) -> Search:
+def finished(experiment, stream="", **options):
     """A search that has come to its end."""
     search = search_of(experiment, stream)
     drive(search, experiment, {}, **options)
     return search
 
 
-def score(experiment: Experiment, name: str) -> float:
+def score(experiment, name):
     """The best value that a search finds, without noise."""
     found = table(finished(experiment, name))
     return float(found.trials.loc[found.best("baseline", "")[0], "score"])
@@ -73,9 +69,9 @@ def test_a_grid_has_every_point_once(write):
     }
 
 
-def killed_and_resumed(experiment: Experiment, moment: int) -> pd.DataFrame:
+def killed_and_resumed(experiment, moment):
     """The table of a search whose process ended after so many trainings, as the next makes it from the records."""
-    records: dict[str, Record] = {}
+    records = {}
     first = drive(search_of(experiment), experiment, records, stop=moment)
     search = search_of(experiment)
     whole = drive(search, experiment, records)
@@ -114,7 +110,7 @@ def test_a_finished_record_is_cut_where_its_training_would_have_been_ended_and_t
 ):
     pruning, whole = prepared(write(PEAK_STUDY + PRUNED)), prepared(write(PEAK_STUDY + MIXED))
     for experiment, other in ((pruning, whole), (whole, pruning)):
-        records: dict[str, Record] = {}
+        records = {}
         drive(search_of(other), other, records)
         assert ("pruned" in {record.status for record in records.values()}) == (other is pruning)
         search = search_of(experiment)
@@ -132,8 +128,8 @@ def test_a_failed_trial_ends_its_search_after_its_batch_and_goes_on_once_it_is_m
     experiment = prepared(write(text), search__batch=3)
     search, records = search_of(experiment), dict[str, Record]()
 
-    def train_all() -> None:
-        known: dict[str, Record] = {}
+    def train_all():
+        known = {}
         while cells := search.ask(known):
             for cell in cells:
                 if cell.id not in records or records[cell.id].status == "failed":
@@ -162,7 +158,7 @@ def test_a_failed_trial_ends_its_search_after_its_batch_and_goes_on_once_it_is_m
 def test_a_larger_budget_goes_on_and_another_batch_of_random_settings_changes_none(write):
     path = write(PEAK_STUDY + MIXED)
 
-    def found(**sets: Any) -> pd.Series:
+    def found(**sets):
         return frame_of(finished(prepared(path, **sets)))["model.x"]
 
     pd.testing.assert_series_equal(found(search__trials=7), found()[:7])

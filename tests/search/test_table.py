@@ -2,21 +2,20 @@
 
 import math
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.features.search.table import Objective, Parameter, SearchFacts, SearchTable, tabulated
+from ablate.features.search.table import Objective, Parameter, SearchFacts, tabulated
 
 SCORE = Objective("score", "max", "validation")
 COST = Objective("cost", "min", "cost")
 X = Parameter("x", "float", 0, 1)
 
 
-def searched(rows: list[dict[str, Any]], *objectives: Objective) -> SearchTable:
+def searched(rows, *objectives):
     base = {"variant": "baseline", "task": "", "status": "completed", "seeds": 2, "diverged": 0, "chosen": ""}
     full = [base | {"number": i, "x": i / 10} | row for i, row in enumerate(rows)]
     return tabulated(SearchFacts([X], [*objectives], "tpe", "none", len(rows), [10_000], 4), [full])

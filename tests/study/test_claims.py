@@ -1,13 +1,9 @@
-from collections.abc import Callable
-from pathlib import Path
-
 import pytest
 from harness import TOY
 
 from ablate.base.errors import Invalid
 from ablate.core.metric import Metric
 from ablate.study.claims import Claimable, parse_claim
-from ablate.study.designs import Design
 from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
@@ -15,7 +11,7 @@ METRICS = Claimable(dict.fromkeys(("accuracy", "loss"), Metric("max")))
 
 
 @pytest.fixture
-def design(write: Callable[..., Path]) -> Design:
+def design(write):
     return prepare(
         write(
             HEAD + "factors: {model.effect: [1], model.noise: [0.2]}\nvariants: {my-own: {model.width: 7}}\n"
@@ -24,7 +20,7 @@ def design(write: Callable[..., Path]) -> Design:
 
 
 @pytest.fixture
-def factorial(write: Callable[..., Path]) -> Design:
+def factorial(write):
     return prepare(
         write(HEAD + "design: factorial\nfactors: {model.effect: [1], model.noise: [0.2]}\n")
     ).design
@@ -56,7 +52,7 @@ CROSSED = "{a} beats {b} on loss by more at {more} than at {less}"
 
 
 @pytest.fixture
-def three(write: Callable[..., Path]) -> Design:
+def three(write):
     return prepare(write(HEAD + "design: factorial\n" + THREE)).design
 
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.base.errors import StudyError
-from ablate.study.experiment import Choice, Experiment, facts_of
+from ablate.study.experiment import Choice, facts_of
 from ablate.study.patch import level_labels
 from ablate.study.prepare import prepare
 
@@ -56,7 +56,7 @@ variants:
 """
 
 
-def levels(experiment: Experiment) -> dict[str, dict[str, object]]:
+def levels(experiment):
     return {cell.variant: dict(cell.levels) for cell in experiment.cells() if cell.seed == 0}
 
 

@@ -17,7 +17,7 @@ FIVE = "factors: {model.effect: [1], model.noise: [0.2], model.width: [5], train
 FOUR = FIVE.replace(", training.note: [a]", "")
 
 
-def design(resolution: int, factors: str = FIVE, more: str = "") -> str:
+def design(resolution, factors=FIVE, more=""):
     return f"{HEAD}{factors}design: {{name: fractional, resolution: {resolution}}}\n{more}"
 
 
@@ -37,7 +37,7 @@ def test_the_fractions_have_the_published_sizes(factors, resolution, p):
         assert list(counts) == [len(found) >> (resolution - 1)] * 2 ** (resolution - 1)
 
 
-def pattern(words: list[str], basic: int) -> list[int]:
+def pattern(words, basic):
     """How many products of each length are the same in every cell."""
     made = [{*word, basic + i} for i, word in enumerate(words)]
     lengths = [
@@ -56,7 +56,7 @@ def test_the_fractions_are_the_smallest_and_of_minimum_aberration(factors, resol
     words = FRACTIONS[resolution][factors].split()
     basic = factors - len(words)
 
-    def every(basic: int) -> list[list[int]]:
+    def every(basic):
         letters = "ABCDEFG"[:basic]
         known = ["".join(of) for n in range(resolution - 1, basic + 1) for of in combinations(letters, n)]
         found = [pattern(list(some), basic) for some in combinations(known, factors - basic)]

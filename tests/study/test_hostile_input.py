@@ -11,13 +11,13 @@ HEAD = "name: big\ntask: recall\n"
 
 
 @pytest.fixture
-def nothing_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def nothing_is_made(monkeypatch):
     """Fails when a tensor of more than a million numbers is made where it takes memory."""
     made = torch.empty_like
 
-    def watched(tensor: torch.Tensor, **options: object) -> torch.Tensor:
+    def watched(tensor, **options):
         assert tensor.numel() < 1_000_000 or options.get("device") == "meta"
-        return made(tensor, **options)  # type: ignore[call-overload, no-any-return]
+        return made(tensor, **options)
 
     monkeypatch.setattr(torch, "empty_like", watched)
 

@@ -3,9 +3,6 @@
 import ast
 import importlib
 import sys
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
 
 import pytest
 from harness import TOY_STUDY
@@ -54,8 +51,8 @@ class Other(nn.Module):
 '''
 
 
-def ids(path: Path, **options: object) -> dict[str, str]:
-    return {cell.name: cell.trial.id for cell in prepare(path, **options).cells()}  # type: ignore[arg-type]
+def ids(path, **options):
+    return {cell.name: cell.trial.id for cell in prepare(path, **options).cells()}
 
 
 def test_what_does_not_matter_leaves_the_ids(write, toy_study):
@@ -84,10 +81,10 @@ def test_seeds_and_variants_have_ids_of_their_own(toy_study):
 
 
 @pytest.fixture
-def reread(tmp_path: Path) -> Callable[[str], dict[str, str]]:
+def reread(tmp_path):
     """Ids of a study whose plugin has the given source."""
 
-    def reread(source: str) -> dict[str, str]:
+    def reread(source):
         (tmp_path / "mine.py").write_text(source)
         (tmp_path / "s.yaml").write_text(
             "name: x\nplugins: [mine.py]\ntask: recall\nseeds: 1\n"
@@ -125,7 +122,7 @@ def test_the_sources_of_a_trial_leave_out_the_parts_that_it_does_not_use():
     CATALOGUE.load_builtin()
     loop = importlib.import_module("ablate.training.loop")
     workload = CATALOGUE.get("workload", "sequence")
-    roots = [*workload().sources(None), CATALOGUE.get("topology", "encoder")]  # type: ignore[attr-defined]
+    roots = [*workload().sources(None), CATALOGUE.get("topology", "encoder")]
     seen = definitions(roots)
     names = {name for _, name in seen}
     assert {"train", "build_model", "Block"} <= names, names
@@ -221,7 +218,7 @@ PACKAGE = {
 
 
 @pytest.fixture
-def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def package(tmp_path, monkeypatch):
     """An importable package outside of the study's folder."""
     folder = tmp_path / "site" / "ablate_test_package"
     for name, text in PACKAGE.items():
@@ -276,7 +273,7 @@ def test_an_installed_workload_is_followed_through_its_own_package(tmp_path, pac
 
 def test_analysis_and_report_are_no_part_of_a_trial():
     CATALOGUE.load_builtin()
-    workload: Any = CATALOGUE.get("workload", "sequence")()
+    workload = CATALOGUE.get("workload", "sequence")()
     modules = {module for module, _ in definitions(workload.sources(None))}
     assert not {
         m for m in modules if m.startswith(("ablate.analysis", "ablate.report", "ablate.route", "ablate.cli"))

@@ -4,7 +4,6 @@ import copy
 import json
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from harness import TOY, TOY_STUDY, ablate_here
@@ -21,18 +20,18 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def validator() -> Draft202012Validator:
+def validator():
     CATALOGUE.load_builtin()
     schema = study_schema(CATALOGUE.get("workload", "sequence")())
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(json.loads(json.dumps(schema)))
 
 
-def problems(validator: Draft202012Validator, data: Any) -> list[str]:
+def problems(validator, data):
     return [f"{error.json_path}: {error.message}" for error in validator.iter_errors(data)]
 
 
-BASE: dict[str, Any] = {"name": "x", "task": "recall"}
+BASE = {"name": "x", "task": "recall"}
 
 
 @pytest.mark.parametrize("path", sorted((ROOT / "studies").glob("*.yaml")), ids=lambda path: path.name)
@@ -117,14 +116,14 @@ def test_mistakes_are_found_where_they_stand(validator, change, where):
 
 
 def test_every_part_and_parameter_is_there_with_its_meaning(validator):
-    definitions: dict[str, Any] = validator.schema["$defs"]
+    definitions = validator.schema["$defs"]
     slots = {key.split(".")[1] for key in definitions if key.startswith("slot.")}
     assert slots == set(CATALOGUE.slots()) - {"workload"}
     for slot in slots:
         for name in CATALOGUE.names(slot):
             part = definitions[f"{slot}.{name}"]
             assert part["additionalProperties"] is False
-            fields = CATALOGUE.get(slot, name).Config.model_fields  # type: ignore[attr-defined]
+            fields = CATALOGUE.get(slot, name).Config.model_fields
             assert set(part["properties"]) == set(fields)
             for key, field in fields.items():
                 if key != "name":

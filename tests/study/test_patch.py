@@ -77,7 +77,7 @@ def test_what_is_patched_is_read_back_and_nothing_else_changes(patches):
 
 
 def test_a_document_takes_a_setting_wherever_it_stands():
-    data: dict[str, object] = {"model": {"mixer": "attention"}}
+    data = {"model": {"mixer": "attention"}}
     set_in_document(data, document_keys("model.mixer.score"), "dot")
     set_in_document(data, document_keys("training.lr"), 0.1)
     set_in_document(data, document_keys("model.mixer"), {"num_heads": 2})

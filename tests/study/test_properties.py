@@ -1,8 +1,6 @@
 """Whatever is done to a valid study, it either runs or is refused: with a line, without a traceback."""
 
 import copy
-from pathlib import Path
-from typing import Any
 
 from harness import TOY
 from hypothesis import given, settings
@@ -12,7 +10,7 @@ from ruamel.yaml import YAML
 from ablate.base.errors import StudyError
 from ablate.study.prepare import prepare
 
-VALID: dict[str, Any] = {
+VALID = {
     "name": "toy",
     "question": "why",
     "workload": "toy",
@@ -49,7 +47,7 @@ VALUES = st.recursive(
 )
 
 
-def places(node: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def places(node, path=()):
     children = node.items() if isinstance(node, dict) else enumerate(node) if isinstance(node, list) else ()
     return [path] * bool(path) + [p for key, child in children for p in places(child, (*path, key))]
 
@@ -58,14 +56,14 @@ PLACES = [path for path in places(VALID) if path[0] not in ("workload", "plugins
 
 
 @st.composite
-def mutations(draw: st.DrawFn) -> dict[str, Any]:
+def mutations(draw):
     """The valid study with one to three nodes replaced, removed, renamed or doubled."""
     study = copy.deepcopy(VALID)
     for _ in range(draw(st.integers(1, 3))):
         path = draw(st.sampled_from(PLACES))
         kind = draw(st.sampled_from(["replace", "remove", "rename", "add"]))
         try:
-            node: Any = study
+            node = study
             for key in path[:-1]:
                 node = node[key]
             if kind == "replace":
@@ -83,7 +81,7 @@ def mutations(draw: st.DrawFn) -> dict[str, Any]:
     return study
 
 
-def written(study: Any, folder: Path) -> Path:
+def written(study, folder):
     path = folder / "study.yaml"
     with path.open("w", encoding="utf-8") as file:
         YAML().dump(study, file)

@@ -1,7 +1,5 @@
 """What `search:` and `tune:` ask for, once they are valid."""
 
-from pathlib import Path
-
 import pytest
 from searching import GRID, PEAK_STUDY, SWEEP, prepared
 
@@ -11,7 +9,7 @@ from ablate.study.sections import TUNING_SEEDS_FROM
 OVER = "over: {model.x: {float: [0, 1]}}"
 
 
-def spec(path: Path, kind: str = "search") -> SearchSpec:
+def spec(path, kind="search"):
     found = prepared(path).read["search"][kind]
     assert isinstance(found, SearchSpec)
     return found

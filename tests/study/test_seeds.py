@@ -39,7 +39,7 @@ def test_they_begin_where_the_study_says(write):
     ],
 )
 def test_the_command_line_changes_them(write, text, options, seeds):
-    assert list(prepare(write(text), **options).study.seeds.values) == seeds  # type: ignore[arg-type]
+    assert list(prepare(write(text), **options).study.seeds.values) == seeds
 
 
 def test_a_list_of_seeds_that_follow_one_another_is_their_number(write):

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from searching import GRID, prepared
 
-from ablate.features.search.space import Conditions, Space
+from ablate.features.search.space import Space
 from ablate.features.search.table import EXACT, Parameter
 
 LABELS = ["a", "b", "c(rank=8)", "null", "on", "0.5"]
 
 
 @st.composite
-def parameters(draw: st.DrawFn, path: str, grid: bool = True) -> Parameter:
+def parameters(draw, path, grid=True):
     kind = draw(st.sampled_from(["choice", "int", "float"]))
     if kind == "choice":
         labels = draw(st.lists(st.sampled_from(LABELS), min_size=1, max_size=3, unique=True))
@@ -33,10 +33,10 @@ def parameters(draw: st.DrawFn, path: str, grid: bool = True) -> Parameter:
 
 
 @st.composite
-def spaces(draw: st.DrawFn) -> Space:
+def spaces(draw):
     """Two to four parameters, each of which may wait for some values of an earlier one that can be named."""
-    found: list[Parameter] = []
-    conditions: dict[str, Conditions] = {}
+    found = []
+    conditions = {}
     for path in ["p", "q", "r", "s"][: draw(st.integers(2, 4))]:
         parameter = draw(parameters(path))
         others = [p for p in found if p.kind != "float"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from ablate.base.errors import Invalid, Problem
+from ablate.base.wording import percent
 from ablate.core.facts import BASELINE
 from ablate.core.feature import features
 from ablate.core.workload import Workload
@@ -62,11 +64,10 @@ class Matcher:
         residual = achieved / target - 1
         if abs(residual) > within:
             of = "the baseline's " if self.match.target == "baseline" else ""
-            percent = f"{100 * residual:+.2f} %".replace("-", "−")
             raise Invalid(
                 by,
                 f"cannot give {of}{target:,.0f} {self.noun} within {100 * within:.3g} %: the nearest is "
-                f"{by} = {value:.6g}, with {achieved:,.0f} ({percent})",
+                f"{by} = {value:.6g}, with {achieved:,.0f} ({percent(residual, 2)})",
                 self._number(config),
                 hint=f"{OTHER_PATH}, or allow more with `within`",
             )
@@ -105,7 +106,7 @@ class Matcher:
             )
         return float(amount)
 
-    def _quantity(self, config: Config) -> float | None:
+    def _quantity(self, config: Config) -> Any:
         if self.match.quantity == "parameters":
             return self.workload.parameters(config)
         return getattr(self.workload.describe(config), self.match.quantity)

@@ -13,7 +13,7 @@ from ablate.commands.show import show
 from ablate.features.evaluate.stage import Evaluated, evaluate
 from ablate.records.folder import StudyFolder
 from ablate.report.words import say
-from ablate.route.options import Options, Outcome
+from ablate.route.options import Options
 from ablate.study.prepare import prepare
 
 STUDY = """
@@ -35,20 +35,20 @@ TASK = "task: {name: recall, vocab_size: 16, seq_len: 5, validation_size: 64, te
 ABLE = ("baseline", "model.mixer.score=bilinear", "model.norm=rms")
 
 
-def run_in(folder: Path, text: str = STUDY, **options: object) -> tuple[Outcome, str]:
+def run_in(folder, text=STUDY, **options):
     (folder / "study.yaml").write_text(text)
     return run_here(folder / "study.yaml", **options)
 
 
-def evaluated(folder: Path, **options: object) -> str:
-    said: list[str] = []
-    every = Options(results=folder / "results", **options)  # type: ignore[arg-type]
+def evaluated(folder, **options):
+    said = []
+    every = Options(results=folder / "results", **options)
     evaluate(folder / "study.yaml", every, said.append, said.append)
     return "\n".join(said)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     """A study that has run, kept its weights and been evaluated, on its own task and on a longer one."""
     folder = tmp_path_factory.mktemp("tiny")
     run_in(folder)

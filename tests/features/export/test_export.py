@@ -1,10 +1,8 @@
 """`ablate export`: what it writes, where, and how it says what a paper needs."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
-from click.testing import CliRunner, Result
+from click.testing import CliRunner
 from made_evidence import study
 
 from ablate.cli import main
@@ -14,7 +12,7 @@ SPREAD = np.array([0.01, -0.012, 0.008, -0.006, 0.011, -0.011])
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def results(tmp_path_factory):
     """The evidence of a study alone: neither store, nor page, nor verdicts."""
     results = tmp_path_factory.mktemp("export") / "results"
     StudyFolder(results, "x_1").save_evidence(
@@ -23,12 +21,12 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return results
 
 
-def call(results: Path, *arguments: object) -> Result:
+def call(results, *arguments):
     words = ["export", *map(str, arguments), "--results", str(results)]
     return CliRunner().invoke(main, words)
 
 
-def files(folder: Path) -> list[str]:
+def files(folder):
     return sorted(path.name for path in folder.iterdir())
 
 

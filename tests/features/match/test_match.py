@@ -1,9 +1,6 @@
 """`match:` in a study: what is trained, what is said of it, and what is refused before anything trains."""
 
 import dataclasses
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 from harness import problems
@@ -13,7 +10,7 @@ from ablate.base.registry import CATALOGUE
 from ablate.route.choose import narrowed
 from ablate.route.options import Options
 from ablate.study import prepare as preparing
-from ablate.study.experiment import Experiment, facts_of
+from ablate.study.experiment import facts_of
 from ablate.study.patch import value_at
 
 CATALOGUE.load_builtin()
@@ -28,20 +25,18 @@ TASK = "task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2}\n"
 RANKS = "factors: {model.mixer.value: [{name: low_rank, rank: 2}, {name: low_rank, rank: 8}]}\n"
 BY_EXPANSION = f"match: {{parameters: baseline, by: {EXPANSION}}}\n"
 
-Write = Callable[..., Path]
 
-
-def prepare(path: Path) -> Experiment:
+def prepare(path):
     """As a run trains it."""
     return narrowed(preparing.prepare(path), Options())
 
 
-def given(experiment: Experiment, name: str) -> list[dict[str, Any]]:
+def given(experiment, name):
     """What a variant was given, one a task."""
     return [row for row in facts_of(experiment).features["match"]["rows"] if row["variant"] == name]
 
 
-def test_variants_have_the_parameters_of_the_baseline(write: Write) -> None:
+def test_variants_have_the_parameters_of_the_baseline(write):
     unmatched = prepare(write(MODEL + RANKS + "placebo: on\n", "unmatched.yaml"))
     experiment = prepare(write(MODEL + RANKS + "placebo: on\n" + BY_EXPANSION))
     base, two, eight, placebo = experiment.variants
@@ -58,7 +53,7 @@ def test_variants_have_the_parameters_of_the_baseline(write: Write) -> None:
     assert given(experiment, base.name)[0]["residual"] == 0
 
 
-def test_facts_and_trials_are_those_of_matched_variants(write: Write) -> None:
+def test_facts_and_trials_are_those_of_matched_variants(write):
     experiment = prepare(write(MODEL + RANKS + BY_EXPANSION + "seeds: 1\n"))
     facts = facts_of(experiment)
     found = facts.features["match"]
@@ -77,7 +72,7 @@ def test_facts_and_trials_are_those_of_matched_variants(write: Write) -> None:
     assert "match" not in facts_of(bare).features
 
 
-def test_a_number_matches_the_baseline_too(write: Write) -> None:
+def test_a_number_matches_the_baseline_too(write):
     match = f"match: {{parameters: 20000, by: {EXPANSION}}}\n"
     experiment = prepare(write(MODEL + RANKS + "placebo: on\n" + match))
     for variant in experiment.variants:
@@ -86,7 +81,7 @@ def test_a_number_matches_the_baseline_too(write: Write) -> None:
     assert facts_of(experiment).features["match"]["target"] == "20000"
 
 
-def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(write: Write) -> None:
+def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(write):
     match = "match: {parameters: 40000, by: model.d_model, within: 0.2}\n"
     experiment = prepare(write(MODEL + RANKS + match))
     for variant in experiment.variants:
@@ -96,7 +91,7 @@ def test_whole_numbers_stay_whole_and_step_over_what_the_heads_do_not_divide(wri
 
 
 @pytest.mark.parametrize("quantity", ["flops", "compute"])
-def test_other_quantities(write: Write, quantity: str) -> None:
+def test_other_quantities(write, quantity):
     by = EXPANSION if quantity == "flops" else "training.steps"
     match = f"match: {{{quantity}: baseline, by: {by}, within: 0.02}}\n"
     experiment = prepare(write(MODEL + RANKS + match))
@@ -110,7 +105,7 @@ def test_other_quantities(write: Write, quantity: str) -> None:
     assert changed[0] > changed[1] > value_at(experiment.variants[0].configs[0], by)
 
 
-def test_every_task_has_its_own_target(write: Write) -> None:
+def test_every_task_has_its_own_target(write):
     tasks = (
         "tasks: [{name: recall, seq_len: 5, vocab_size: 16}, {name: recall, seq_len: 20, vocab_size: 64}]\n"
     )
@@ -123,7 +118,7 @@ def test_every_task_has_its_own_target(write: Write) -> None:
     assert first["achieved"] != second["achieved"]
 
 
-def test_a_search_may_match_any_config(write: Write) -> None:
+def test_a_search_may_match_any_config(write):
     experiment = prepare(write(MODEL + RANKS + BY_EXPANSION))
     matcher, config = experiment.read["match"], experiment.variants[0].configs[0]
     matched = experiment.patched(config, {"model.mixer": {"num_heads": 4, "d_k": 4}})
@@ -140,6 +135,6 @@ def test_a_search_may_match_any_config(write: Write) -> None:
 
 
 @pytest.mark.parametrize("by", ["training.lr", "training.steps"])
-def test_a_path_without_effect_is_refused(write: Write, by: str) -> None:
+def test_a_path_without_effect_is_refused(write, by):
     (found,) = problems(write(f"{MODEL}match: {{parameters: baseline, by: {by}}}\n"))
     assert f"{by} has no effect on the parameters" in found

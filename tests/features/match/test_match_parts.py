@@ -4,7 +4,6 @@ That nothing comes nearer is seen of the solver, against every number there is.
 """
 
 from functools import cache
-from typing import Any
 
 import pytest
 
@@ -20,28 +19,28 @@ from ablate.training.workload import SequenceWorkload
 CATALOGUE.load_builtin()
 WITHIN = 0.01
 WORKLOAD = SequenceWorkload()
-SIZES: dict[str, Any] = {"d_model": 32, "num_layers": 1}
+SIZES = {"d_model": 32, "num_layers": 1}
 TASKS = {"encoder_decoder": "reverse"}
 """By topology; recall for the others."""
 PARTS = [(slot, name) for slot in places() for name in CATALOGUE.names(slot)]
 BY = ("model.feedforward.expansion", "model.d_model")
 
 
-def resolved(config: Any) -> dict[str, Any]:
+def resolved(config):
     try:
         return parse(config).model_dump()
     except ValueError as error:
         raise Invalid("", str(error)) from None
 
 
-def variant(slot: str, name: str) -> dict[str, Any]:
+def variant(slot, name):
     section = section_with(slot, name, **SIZES)
     task = TASKS.get(section.topology.name, "recall")
     return resolved({"task": {"name": task}, "model": section.model_dump(), "training": {}})
 
 
 @cache
-def matcher(topology: str, by: str) -> Matcher:
+def matcher(topology, by):
     task = {"name": TASKS.get(topology, "recall")}
     baseline = resolved({"task": task, "model": {**SIZES, "topology": topology}, "training": {}})
     match = MatchSection(parameters="baseline", by=by, within=WITHIN)
@@ -50,7 +49,7 @@ def matcher(topology: str, by: str) -> Matcher:
 
 @pytest.mark.parametrize("by", [BY[0], pytest.param(BY[1], marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("slot", "name"), PARTS)
-def test_parameters_are_matched_or_the_nearest_is_named(slot: str, name: str, by: str) -> None:
+def test_parameters_are_matched_or_the_nearest_is_named(slot, name, by):
     config = variant(slot, name)
     match = matcher(config["model"]["topology"]["name"], by)
     try:
@@ -59,7 +58,7 @@ def test_parameters_are_matched_or_the_nearest_is_named(slot: str, name: str, by
         (problem,) = error.problems
         assert problem.path == tuple(by.split("."))
         if "does not exist" in problem.rule:
-            assert not hasattr(CATALOGUE.get(slot, name).Config, "expansion")  # type: ignore[attr-defined]
+            assert not hasattr(CATALOGUE.get(slot, name).Config, "expansion")
             return
         assert "the nearest is" in problem.rule
         return
@@ -70,7 +69,7 @@ def test_parameters_are_matched_or_the_nearest_is_named(slot: str, name: str, by
     assert matched == resolved(apply_patches(config, {by: given["value"]}))
 
 
-def test_most_parts_can_be_matched_by_the_feedforward() -> None:
+def test_most_parts_can_be_matched_by_the_feedforward():
     refused = []
     for slot, name in PARTS:
         config = variant(slot, name)
@@ -81,7 +80,7 @@ def test_most_parts_can_be_matched_by_the_feedforward() -> None:
     assert len(refused) < len(PARTS) / 10, refused
 
 
-def test_the_count_alone_is_that_of_the_description() -> None:
+def test_the_count_alone_is_that_of_the_description():
     for slot, name in PARTS[::7]:
         config = variant(slot, name)
         assert WORKLOAD.parameters(config) == WORKLOAD.describe(config).parameters

@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -26,15 +25,15 @@ class Machine:
         self.noise, self.drift = noise, drift
         self.operations = {name: Operation(self._call(name, s), 1, 1) for name, s in seconds.items()}
 
-    def _call(self, name: str, seconds: float) -> Callable[[], None]:
-        def call() -> None:
+    def _call(self, name, seconds):
+        def call():
             self.called.append(name)
             self.now += seconds * (next(self.noise) if self.noise else 1.0) * (1 + self.drift * self.now)
 
         return call
 
-    def time(self, budget: float = 1.0, seed: int = 0):
-        asked: list[str] = []
+    def time(self, budget=1.0, seed=0):
+        asked = []
         draws, waits = np.random.default_rng(seed), lambda: self.waited
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(blocks, "perf_counter", lambda: self.now)
@@ -82,10 +81,10 @@ def test_a_machine_that_slows_down_within_blocks_takes_as_much_from_each():
     assert found["same"].log_ratio == pytest.approx(0, abs=1e-3)
 
 
-def wrapped(machine: Machine, before: Callable[[str], None]) -> None:
+def wrapped(machine, before):
     """Has something happen before each call of the machine's operations."""
 
-    def around(name: str, call: Callable[[], None]) -> Callable[[], None]:
+    def around(name, call):
         return lambda: (before(name), call())[1]
 
     machine.operations = {
@@ -97,7 +96,7 @@ def test_time_in_which_others_had_the_core_is_not_counted():
     machine = Machine({"base": 0.004, "slow": 0.0042})
     draws = np.random.default_rng(0)
 
-    def crowd(name: str) -> None:
+    def crowd(name):
         delay = float(draws.exponential(0.01))
         machine.waited += delay
         machine.now += delay
@@ -129,7 +128,7 @@ def test_the_first_call_of_a_visit_is_dropped_where_there_are_several():
     machine = Machine({"a": 0.01, "b": 0.01})
     last = ""
 
-    def cold(name: str) -> None:
+    def cold(name):
         nonlocal last
         machine.now += 1.0 if last != name else 0.0
         last = name

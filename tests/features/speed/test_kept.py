@@ -1,7 +1,6 @@
 """Kept measurements are what was written, or are set aside."""
 
 import json
-from typing import Any
 
 import pytest
 
@@ -37,7 +36,7 @@ def test_another_gpu_is_another_machine(tmp_path, monkeypatch):
     assert here(tmp_path)["gpus"] == ["NVIDIA H200"]
 
 
-def _edited(data: dict[str, Any]) -> str:
+def _edited(data):
     data["processes"][0]["configs"]["a"]["calls"]["step"]["seconds"] = 0.1
     return json.dumps(data)
 
@@ -48,7 +47,7 @@ def _edited(data: dict[str, Any]) -> str:
     ids=["edited", "cut", "list", "empty", "bare"],
 )
 def test_a_spoilt_file_is_set_aside(tmp_path, spoil):
-    said: list[str] = []
+    said = []
     store = Store(tmp_path, said.append)
     path = kept.file_of(store, KEY)
     for number in (1, 2):

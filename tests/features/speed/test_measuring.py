@@ -4,16 +4,14 @@ import hashlib
 import os
 import threading
 import time
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 
 from ablate.core.speed import Operation
 from ablate.core.workload import Workload
-from ablate.features.speed.measuring import Found, Group, Request, measure_group
+from ablate.features.speed.measuring import Group, Request, measure_group
 
 BURNT = 0.005
 """Seconds of CPU of each thread."""
@@ -22,11 +20,11 @@ BURNT = 0.005
 class Caching(Workload):
     """Its steps share what the first of them in a process makes, and then keeps."""
 
-    def __init__(self) -> None:
-        self.kept: torch.Tensor | None = None
+    def __init__(self):
+        self.kept = None
 
-    def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
-        def step() -> None:
+    def operations(self, config):
+        def step():
             if self.kept is None:
                 self.kept = torch.zeros(1 << 20)
             torch.zeros(config["size"])
@@ -37,13 +35,13 @@ class Caching(Workload):
 class Threaded(Workload):
     """Two threads that each need a core."""
 
-    def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
-        def burn() -> None:
+    def operations(self, config):
+        def burn():
             start, block = time.thread_time(), bytes(1 << 18)
             while time.thread_time() - start < BURNT:
                 hashlib.sha256(block)  # without the interpreter's lock
 
-        def step() -> None:
+        def step():
             other = threading.Thread(target=burn)
             other.start()
             burn()
@@ -52,11 +50,11 @@ class Threaded(Workload):
         return {"step": Operation(step, 1, 1)}
 
 
-def measured(workload: type[Workload], threads: int = 1, **sizes: int) -> Found:
+def measured(workload, threads=1, **sizes):
     group = Group("key", {key: {"size": size} for key, size in sizes.items()})
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(workload, "__abstractmethods__", frozenset())
-        made = workload()  # type: ignore[abstract]
+        made = workload()
     made.threads = threads
     return measure_group(made, group, Request(0, ["step"], [group], budget=0.001), lambda key: None)
 

@@ -15,7 +15,7 @@ rng = np.random.default_rng(15)
 AA = np.array([0.001, -0.002, 0.0015, -0.0005, 0.001, -0.001, 0.0005, -0.0005])
 
 
-def row(evidence, variant="a", metric="step_seconds", **at) -> pd.Series:
+def row(evidence, variant="a", metric="step_seconds", **at):
     found = speeds(evidence)
     found = found[(found["variant"] == variant) & (found["metric"] == metric)]
     for name, value in at.items():

@@ -1,14 +1,12 @@
 """Slopes over sizes."""
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 import pytest
 from made_speed import speed_frame, timed
 from scipy import stats
 
-from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import SLOPES, scaling
 
 SIZES = (64, 128, 256, 512)
@@ -16,7 +14,7 @@ rng = np.random.default_rng(512)
 AA = 0.002 * rng.normal(size=8)
 
 
-def grown(logs: Mapping[str, Mapping[int, float]], sd: float = 0.004, noise: float = 1.0) -> Evidence:
+def grown(logs, sd=0.004, noise=1.0):
     """Variant → size → log ratio; the baseline's time grows with the size to the power of 1.5, its bytes linearly."""
     frames = []
     for size in SIZES:

@@ -5,9 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from drivers import wait_for, workers_of
@@ -31,7 +29,7 @@ BUDGET = 0.002
 """Seconds of a call, so that a test takes little time."""
 
 
-def section(**given: Any) -> SpeedSection:
+def section(**given):
     """Fewer processes than a study may ask for."""
     return SpeedSection.model_construct(
         **{"calls": ["step"], "over": {}, "processes": 2, "margin": 0.02, **given}
@@ -39,11 +37,11 @@ def section(**given: Any) -> SpeedSection:
 
 
 @pytest.fixture
-def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+def measure(tmp_path, monkeypatch):
     monkeypatch.setattr(speed, "BUDGET", BUDGET)
 
-    def measure(path: Path, *, fresh: bool = False, **given: Any) -> Any:
-        said: list[str] = []
+    def measure(path, *, fresh=False, **given):
+        said = []
         experiment, store = prepare(path), Store(tmp_path / "store", said.append)
         frame = (
             speed.Timing(experiment, store, section(**given))
@@ -154,7 +152,7 @@ speed.Timing(experiment, Store(Path("store")), section).complete(print)
 """
 
 
-def measuring(folder: Path) -> list[int]:
+def measuring(folder):
     """Processes that measure, of a driver that was started in a folder."""
     return workers_of(folder, "ablate.features.speed.measuring")
 

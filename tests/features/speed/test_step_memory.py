@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-from torch import Tensor
 
 from ablate.core.speed import Operation
 from ablate.features.speed.measuring import peak_of_step
@@ -17,23 +16,23 @@ class Perceptron:
 
     rows, width = 256, 512
 
-    def __init__(self, temporary: int = 0) -> None:
+    def __init__(self, temporary=0):
         self.temporary = temporary
         self.x = torch.ones(self.rows, self.width)
         self.weights = [torch.full((self.width, self.width), 0.01, requires_grad=True) for _ in range(2)]
-        self.moments: list[Tensor] = []
+        self.moments = []
 
-    def operations(self) -> dict[str, Operation]:
+    def operations(self):
         return {"step": Operation(self.step, self.rows, self.rows)}
 
-    def step(self) -> None:
+    def step(self):
         hidden = torch.relu(self.x @ self.weights[0])
         if self.temporary:
             torch.empty(self.temporary, dtype=torch.uint8)
         loss = (hidden @ self.weights[1]).sum()
         for weight in self.weights:
             weight.grad = None
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.backward()
         if not self.moments:
             self.moments = [torch.zeros_like(w) for w in self.weights for _ in range(2)]
         torch._fused_adamw_(
@@ -47,7 +46,7 @@ class Perceptron:
         )
 
     @property
-    def known(self) -> int:
+    def known(self):
         """Bytes during the backward pass of the second step: 2 weights, their moments, one gradient and
         the next, the input, the hidden layer and its gradient."""
         weight, activation = 4 * self.width**2, 4 * self.rows * self.width
@@ -73,7 +72,7 @@ def test_what_is_freed_within_the_step_counts_and_what_was_there_before_does_not
 
 def test_only_the_second_step_counts():
     class Once(Perceptron):
-        def step(self) -> None:
+        def step(self):
             if not self.moments:
                 torch.empty(200 * MB, dtype=torch.uint8)
             super().step()
