@@ -1,7 +1,5 @@
 """A headless chromium, driven over a pipe by its DevTools protocol."""
 
-from __future__ import annotations
-
 import base64
 import fcntl
 import json

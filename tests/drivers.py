@@ -11,8 +11,8 @@ from harness import TOY_STUDY
 SLOW_TRIALS = TOY_STUDY.replace("seeds: 3", "seeds: 4") + "training: {seconds: 0.5}\n"
 
 
-def start(study: Path, *options: object, command: str = "run", jobs: int = 2) -> subprocess.Popen[str]:
-    words = [sys.executable, "-m", "ablate", command, str(study), "--jobs", str(jobs), *map(str, options)]
+def start(study: Path, *options: object, jobs: int = 2) -> subprocess.Popen[str]:
+    words = [sys.executable, "-m", "ablate", "run", str(study), "--jobs", str(jobs), *map(str, options)]
     pipe = subprocess.PIPE
     return subprocess.Popen(
         words, cwd=study.parent, stdout=pipe, stderr=pipe, text=True, start_new_session=True

@@ -1,7 +1,5 @@
 """Evidence of studies that were never run, from arrays."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

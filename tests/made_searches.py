@@ -1,7 +1,5 @@
 """Tables of searches that were never run."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Evidence of speed that was never measured, from log ratios."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import asdict, replace

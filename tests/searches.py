@@ -1,7 +1,5 @@
 """Sweeps that were never run, made from explicit generators."""
 
-from __future__ import annotations
-
 import dataclasses
 import math
 

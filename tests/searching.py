@@ -1,7 +1,5 @@
 """What tests of searches share: a study of peaks, searches in memory, and what is found."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Features hang on the route, and nothing rests on them: each folder is taken out of a copy of the package."""
 
-from __future__ import annotations
-
 import ast
 import json
 import os

@@ -92,10 +92,6 @@ def test_p_of_later_looks_is_the_smallest_so_far():
     assert row["p"] == pytest.approx(p_sequential(p, 3))
 
 
-def test_what_is_open_trains_on():
-    assert unsettled(looked_at(4, until=None)) == {("baseline", "recall"), ("open", "recall")}
-
-
 def test_a_claim_keeps_its_variants_in_training_until_it_is_decided():
     """The comparison of `clear` is settled, and its claim by .3 is not."""
     asked = [claim("does_not_lose", "clear", by=0.3)]

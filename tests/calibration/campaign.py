@@ -1,7 +1,5 @@
 """Runs the parts, each with random numbers of its own, and writes what they found."""
 
-from __future__ import annotations
-
 import argparse
 import time
 import zlib

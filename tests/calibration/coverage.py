@@ -1,7 +1,5 @@
 """How often the 95 % interval holds the true mean difference."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Runs that diverged count with the metric's floor: what is said of variants that are alike, or lose their worst."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

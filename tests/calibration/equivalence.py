@@ -1,7 +1,5 @@
 """How often a variant that is off by exactly the margin is called equivalent, and how often one that is alike."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

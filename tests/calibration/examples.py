@@ -1,7 +1,5 @@
 """Test examples that all seeds share, or draw from one pool: coverage, and false differences."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

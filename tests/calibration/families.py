@@ -1,7 +1,5 @@
 """Ten variants: how often is any of them told what is not true?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -3,8 +3,6 @@
 Arrays have shape (num_studies, n): one value a seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Runs that find the solution or stay at guessing: what rates decide there."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

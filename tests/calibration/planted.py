@@ -1,7 +1,5 @@
 """Effects that were put into real training: are they found, with the right sign, and nothing where nothing is?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """How often a difference that is there is found, beside the noncentral t distribution."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """The checks of a calibration, for machines and for readers: calibration.json, checks.csv and report.md."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """The package's rules for runs that are paired by seed, and wrong ones, which the bands must find."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

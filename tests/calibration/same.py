@@ -1,7 +1,5 @@
 """A variant with the baseline's own runs: the difference is exactly 0, and the verdict says so."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Seeds until it is settled: looks at 5, 10, 15 and 20 seeds. How often do they err, what do they find and save?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 import numpy as np

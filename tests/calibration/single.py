@@ -1,7 +1,5 @@
 """One variant that is the baseline again: how often is it called better or worse?"""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,8 +1,6 @@
 """Speed: real processes of one configuration beside a busy one, as fictitious variants; a delay that was planted; and
 simulated ratios."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

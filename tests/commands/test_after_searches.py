@@ -2,7 +2,6 @@
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from harness import TOY_STUDY, report_here
 
@@ -15,11 +14,6 @@ STUDY = TOY_STUDY.partition("factors")[0] + "seeds: 3\n"
 SWEPT = f"""{STUDY}
 search: {{over: {{model.effect: {{float: [0.1, 1]}}}}, trials: 2, seeds: 1}}
 claims: [winner beats baseline on accuracy]
-"""
-TUNED = f"""{STUDY}
-tune: {{over: {{model.noise: {{float: [0.1, 1]}}}}, trials: 2, seeds: 1}}
-factors: {{model.effect: [0.2, 0.3]}}
-claims: [model.effect=0.2 beats baseline on accuracy, model.effect=0.3 beats baseline on accuracy]
 """
 
 
@@ -51,16 +45,3 @@ def test_a_sweep_keeps_dates_and_its_table_through_runs_without_it_and_one_that_
     # A claim that the study has no more is gone.
     run(SWEPT.partition("claims")[0])
     assert dates(folder) == {}
-
-
-def test_a_claim_on_a_variant_that_is_not_tuned_yet_waits_and_one_seed_reports_all_that_are_there(run):
-    first = load(run(TUNED, only=["model.effect=0.2"])[0].folder)
-    assert first.claims.claim.tolist() == ["model.effect=0.2 beats baseline on accuracy"]
-    assert first.claims.n.tolist() == [3]
-    declared = dates(first.folder)
-    second = load(run(TUNED)[0].folder)
-    assert len(second.claims) == 2
-    assert dates(second.folder) == declared
-    assert not second.claims.exploratory.any()
-    folder = run(TUNED + "notes: changed\n", seed=1)[0].folder
-    assert sorted(pd.read_parquet(folder / "untuned.parquet").seed.unique()) == [0, 1, 2]

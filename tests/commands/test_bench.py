@@ -203,25 +203,6 @@ def test_what_is_timed_is_what_was_trained_or_it_is_said(write, tmp_path):
 
 
 @pytest.mark.slow
-def test_what_a_search_has_chosen_is_timed(write, tmp_path):
-    over = "{over: {model.width: {int: [30, 40]}}, trials: 2, seeds: 1"
-    text = PLAIN.replace("model.width: [40]", "model.effect: [0.1]") + "speed: {processes: 5}\n"
-    study, folder = write(f"{text}tune: {over}, untuned: off}}\n"), StudyFolder(tmp_path / "results", "toy")
-    run_here(study)
-    assert set(folder.evidence().frames["speed"].variant) == {"baseline", "model.effect=0.1"}
-    before = kept(tmp_path)
-    said("bench", "study.yaml", cwd=tmp_path)
-    assert kept(tmp_path) == before
-    write(f"{text}search: {over}}}\n".replace("name: toy", "name: swept"))
-    run_here(study, sweep=True)
-    before = kept(tmp_path)
-    said("bench", "study.yaml", cwd=tmp_path)
-    assert kept(tmp_path) == before
-    found = StudyFolder(tmp_path / "results", "swept").evidence().frames["speed"]
-    assert set(found.variant) == {"baseline", "winner"}
-
-
-@pytest.mark.slow
 def test_a_confirmation_is_about_seeds_and_leaves_speed_out(copy):
     study = copy / "study.yaml"
     text = STUDY.replace("model.width: [40]", "model.width: [40]\n  model.effect: [0.5]")

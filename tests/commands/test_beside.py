@@ -1,7 +1,5 @@
 """A finished report is never replaced by a run that differs from it, nor by another study of its name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

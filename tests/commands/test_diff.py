@@ -1,7 +1,5 @@
 """`ablate diff`: two reports, or two runs of one study, from their folders alone."""
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 import re

@@ -203,27 +203,6 @@ def test_results_that_may_only_be_read(made, copy, locked):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_put_right_in_a_folder_that_may_only_be_read(copy, locked):
-    """A corrupt record would be set aside, and what a killed run was writing removed."""
-    trials = copy / "results/store/trials"
-    corrupt = next(trials.glob("*.json"))
-    corrupt.write_text("cut")
-    locked(trials, 0o500)
-    said = refused("run", "study.yaml", "--jobs", 0, cwd=copy)
-    assert said.startswith(f"{corrupt.relative_to(copy)}: is corrupt (")
-    assert said.endswith("and cannot be set aside: Permission denied; choose another --results")
-    locked(trials, 0o700)
-    leftover = trials / ".x.json.ablate-abcdefgh.part"
-    leftover.write_text("")
-    os.utime(leftover, (0, 0))
-    locked(trials, 0o500)
-    said = refused("run", "study.yaml", "--jobs", 0, cwd=copy)
-    assert said.startswith(f"{leftover.relative_to(copy)}: cannot be used: Permission denied; ")
-    said = refused("clean", "--yes", cwd=copy)
-    assert said.startswith(f"{leftover.relative_to(copy)}: cannot be removed: Permission denied; ")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["toy", "store"])
 def test_what_cannot_be_looked_into_is_neither_used_nor_cleaned(copy, locked, name):
     """A study's folder that is closed still has its trials, though nothing else knows of them."""

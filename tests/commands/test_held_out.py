@@ -1,7 +1,5 @@
 """A study whose seeds share their test examples, from the command to its files."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """`--json`, `--gate` and `--strict`, through the command line."""
 
-from __future__ import annotations
-
 import csv
 import json
 from collections.abc import Callable

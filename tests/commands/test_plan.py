@@ -1,7 +1,5 @@
 """`ablate plan`: what each variant is, what a study can detect, what a difference takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 

@@ -13,7 +13,6 @@ from ablate.study.prepare import prepare
 
 SECRET = "Hunter2secret"
 SEARCH = "search: {over: {model.noise: {float: [0.05, 0.3]}}, trials: 2, seeds: 1, sampler: random}\n"
-TUNE = "tune: {over: {training.seconds: {float: [0.01, 0.02]}}, trials: 2, seeds: 1}\n"
 
 
 def content(path: Path) -> bytes:

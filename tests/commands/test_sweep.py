@@ -96,18 +96,6 @@ def test_the_same_sweep_again_trains_and_writes_nothing(sweep, swept, write):
 
 
 @pytest.mark.slow
-def test_a_sweep_and_tuning_of_one_space_share_their_settings(sweep):
-    over = SWEEP.partition("search:\n")[2].replace("seeds: 2", "seeds: 2\n  sampler: random")
-    study = f"{PEAK_STUDY}search:\n{over}tune:\n{over}"
-    swept, _ = sweep(study)
-    assert swept.trained == 8 * 2 + 2 * 3
-    outcome, _ = sweep(study, sweep=False)
-    assert outcome.trained == 0
-    tuned, found = load(outcome.folder).trials, load(swept.folder).trials
-    pd.testing.assert_series_equal(tuned["model.x"], found["model.x"])
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("fast", [False, True])
 def test_a_failed_setting_ends_the_search_until_it_is_mended(sweep, tmp_path, fast):
     text = (FAULTY.replace("FAULT", "raise") + LOW).replace("above", f"until: {tmp_path}/mended, above")

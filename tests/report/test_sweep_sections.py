@@ -6,13 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import searches
-from hypothesis import given
-from hypothesis import strategies as st
 from made_searches import after_search
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
-from ablate.core.metric import undominated
 from ablate.features.search.sections.sweep import FIGURES, best_table, winner_table
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import style
@@ -76,13 +73,6 @@ def test_the_best_come_first_and_of_several_objectives_the_front():
     spread = searches.sweep(40, (searches.DIVERGENCE, searches.ACCURACY), trouble=False)
     assert not any("±" in cell for cell in column(best_table(spread), "objective divergence_rate"))
     assert all("±" in cell for cell in column(best_table(spread), "objective accuracy"))
-
-
-@given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=12))
-def test_the_front_of_two_is_what_none_beats(values):
-    points = np.array(values, float)
-    beaten = [any(a >= s and b >= c and (a, b) != (s, c) for a, b in values) for s, c in values]
-    assert undominated(points).tolist() == [not flag for flag in beaten]
 
 
 @pytest.mark.parametrize("objectives", [(searches.ACCURACY,), TWO])

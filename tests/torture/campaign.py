@@ -1,7 +1,5 @@
 """Runs the cases of all kinds, in the order that their numbers give, until they or the time have run out."""
 
-from __future__ import annotations
-
 import argparse
 import json
 import os

@@ -1,7 +1,5 @@
 """Four drivers at once on one results folder, one of which is killed."""
 
-from __future__ import annotations
-
 import time
 from random import Random
 

@@ -1,7 +1,5 @@
 """Damaged files of the store and of a study's results: what is damaged is restored, or refused by name."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

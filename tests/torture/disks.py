@@ -1,7 +1,5 @@
 """Disks that are full, and files that may not grow."""
 
-from __future__ import annotations
-
 import functools
 import os
 import resource

@@ -1,7 +1,5 @@
 """`kill -9` at random moments: of the driver with its workers, of the driver alone, or of one worker."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

@@ -4,8 +4,6 @@
 are run.
 """
 
-from __future__ import annotations
-
 import io
 import shutil
 from functools import cache

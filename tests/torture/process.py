@@ -4,8 +4,6 @@ A cold process starts as a user's does. A warm one is forked from a server that 
 from the command line inward, 2 to 6 seconds sooner, which is what makes a thousand cases possible.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import multiprocessing.connection
 import os

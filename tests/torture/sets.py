@@ -1,7 +1,5 @@
 """Values for `--set`."""
 
-from __future__ import annotations
-
 import json
 from random import Random
 

@@ -1,7 +1,5 @@
 """The studies that the campaign runs: small ones, each with another way to its tables."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What a finished run leaves, as it can be compared with what another left, bit for bit."""
 
-from __future__ import annotations
-
 import hashlib
 import sqlite3
 from collections import Counter

@@ -1,7 +1,5 @@
 """Values that no field of a study asks for, and how trees of values are changed."""
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Studies to track, with real files, and what MLflow then holds, read with plain SQL."""
 
-from __future__ import annotations
-
 import sqlite3
 from contextlib import closing
 from dataclasses import replace

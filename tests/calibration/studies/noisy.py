@@ -1,7 +1,5 @@
 """Digits of which some training images have a label drawn at random: an effect whose sign is known."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated
