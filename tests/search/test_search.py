@@ -166,6 +166,16 @@ def test_a_larger_budget_goes_on_and_another_batch_of_random_settings_changes_no
     pd.testing.assert_series_equal(found(**random), found(**random, search__batch=5))
 
 
+def test_a_trial_that_reports_other_values_than_it_records_is_trained_whole(write, monkeypatch):
+    def train_low(experiment, trial, decide):
+        return train(experiment, trial, lambda step, metrics: decide(step, dict.fromkeys(metrics, -9.0)))
+
+    experiment = prepared(write(PEAK_STUDY + PRUNED))
+    expected = frame_of(finished(experiment))
+    monkeypatch.setattr("searching.train", train_low)
+    pd.testing.assert_frame_equal(frame_of(finished(experiment)), expected)
+
+
 def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write):
     text = SWEEP.replace("seeds: 2", "seeds: 8").replace("trials: 8", "trials: 10\n  pruner: wilcoxon")
     experiment = prepared(write(text))

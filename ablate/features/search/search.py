@@ -153,8 +153,9 @@ class Search:
         else:
             first, record = setting.cells[0], records.get(setting.cells[0].id)
             reports = intermediate(record, self._metric).items() if record else ()
-            # Another search, or this one with other settings before it, had it ended early.
-            again = record is None or record.status == "pruned"
+            # Another search, or this one with other settings before it, had it ended early. A second time it is
+            # trained whole: what it reported was not what its record has.
+            again = record is None or (record.status == "pruned" and first.id not in self._wanted)
             then = [replace(first, trial=replace(first.trial, prunable=True))] if again else rest
         ends = (step for step, value in reports if self._ends(setting, step, value) and step != last)
         setting.pruned_at = next(ends, None)
