@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ablate.route.console import (
-    AS_JSON,
-    CONFIRM,
-    JOBS,
-    RESULTS,
-    SEEDS,
-    SETS,
-    STUDY,
-    printing,
-    saying,
-)
+from ablate.route.console import AS_JSON, STUDY, asked, printing, saying
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,17 +23,14 @@ WIDTH = 100
 
 @click.command("plan")
 @STUDY
-@SEEDS
-@SETS
-@CONFIRM
+@asked("seeds", "sets", "confirm")
 @click.option(
     "--detect",
     type=click.FloatRange(0, 1e300, min_open=True),
     metavar="X",
     help="Say how many seeds detect a difference of X in the metric.",
 )
-@JOBS
-@RESULTS
+@asked("jobs", "results")
 @AS_JSON
 def command(study: Path, detect: float | None, as_json: bool, **options: Any) -> None:
     """Show a study's variants and trials, and what it can detect.

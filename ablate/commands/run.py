@@ -7,40 +7,14 @@ from typing import Any
 
 import click
 
-from ablate.route.console import (
-    AS_JSON,
-    CONFIRM,
-    FAIL_FAST,
-    FRESH,
-    GATE,
-    JOBS,
-    ONLY,
-    RESULTS,
-    SEED,
-    SEEDS,
-    SETS,
-    STRICT,
-    STUDY,
-    TRACKING_URI,
-    ended,
-    printing,
-)
+from ablate.route.console import AS_JSON, GATE, STRICT, STUDY, asked, ended, printing
 from ablate.route.execute import execute
 from ablate.route.options import Options
 
 
 @click.command("run")
 @STUDY
-@JOBS
-@SEEDS
-@SETS
-@ONLY
-@SEED
-@CONFIRM
-@RESULTS
-@TRACKING_URI
-@FRESH
-@FAIL_FAST
+@asked()
 @GATE
 @STRICT
 @AS_JSON

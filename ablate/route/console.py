@@ -21,16 +21,19 @@ STUDY = click.argument("study", type=click.Path(path_type=Path))
 REPORTED = click.argument("study", type=click.Path(path_type=Path))
 
 
-def _option(name: str) -> Callable[..., Any]:
-    """The click option of a field of `Options`."""
-    settings = next(field.metadata for field in fields(Options) if field.name == name)
-    return click.option(settings["flag"], name, **settings["click"])
+def asked(*names: str) -> Callable[[Any], Any]:
+    """The click options of these fields of `Options`; without names, of all that have one."""
+
+    def decorated(command: Any) -> Any:
+        for field in reversed(fields(Options)):
+            if field.metadata["flag"] and (field.name in names or not names):
+                command = click.option(field.metadata["flag"], field.name, **field.metadata["click"])(command)
+        return command
+
+    return decorated
 
 
-RESULTS, JOBS, SEEDS, SETS, ONLY, SEED, TRACKING_URI, FRESH, FAIL_FAST, CONFIRM = map(
-    _option,
-    ("results", "jobs", "seeds", "sets", "only", "seed", "tracking_uri", "fresh", "fail_fast", "confirm"),
-)
+RESULTS = asked("results")
 GATE = click.option("--gate", is_flag=True, help="Exit with 1 if a claim is refuted.")
 STRICT = click.option(
     "--strict", is_flag=True, help="As --gate; and exit with 3 if a claim is inconclusive, or not judged."

@@ -37,7 +37,8 @@ class SeedsType(click.ParamType):
 def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:
     """Of a field of `Options`: its click option `flag`, its help, and whether it changes the report.
 
-    Then it is in the name of the report's folder, and in the digest by which a report is known to be up to date.
+    Then it is in the name of the report's folder, and in the digest by which a report is known to be up to date. The
+    commands have the options in the order of the fields.
     """
     return {"flag": flag, "report": report, "click": {"help": text} | settings}
 
@@ -46,16 +47,6 @@ def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> di
 class Options:
     """The options of `ablate run` and `ablate sweep`."""
 
-    results: Path = field(
-        default=DEFAULT_RESULTS,
-        metadata=option(
-            "--results",
-            "Results folder.",
-            type=click.Path(path_type=Path, file_okay=False),
-            default=DEFAULT_RESULTS,
-            show_default=True,
-        ),
-    )
     jobs: int | None = field(
         default=None,
         metadata=option(
@@ -99,6 +90,25 @@ class Options:
         default=None,
         metadata=option("--seed", "Train only this seed.", report=True, type=click.IntRange(0), metavar="N"),
     )
+    confirm: bool = field(
+        default=False,
+        metadata=option(
+            "--confirm",
+            "Repeat what the study found, on seeds that it has not used, beside its report.",
+            report=True,
+            is_flag=True,
+        ),
+    )
+    results: Path = field(
+        default=DEFAULT_RESULTS,
+        metadata=option(
+            "--results",
+            "Results folder.",
+            type=click.Path(path_type=Path, file_okay=False),
+            default=DEFAULT_RESULTS,
+            show_default=True,
+        ),
+    )
     tracking_uri: str | None = field(
         default=None,
         metadata=option(
@@ -118,20 +128,23 @@ class Options:
         default=False,
         metadata=option("", "Search first, and judge what was found: `ablate sweep`.", report=True),
     )
-    confirm: bool = field(
-        default=False,
-        metadata=option(
-            "--confirm",
-            "Repeat what the study found, on seeds that it has not used, beside its report.",
-            report=True,
-            is_flag=True,
-        ),
-    )
 
     @property
     def partial(self) -> bool:
         """Whether only some of the trials are asked for."""
         return bool(self.only) or self.seed is not None
+
+    def differs(self) -> list[str]:
+        """Those that change the report and were given, for the name of its folder.
+
+        The document has what --set and --seeds change, and a confirmation its own name.
+        """
+        return [
+            f"{name}={value}"
+            for name, given in self.of_report.items()
+            if name not in ("seeds", "sets", "confirm", "sweep")
+            for value in (sorted({*given}) if isinstance(given, (list, tuple)) else {given} - {None})
+        ]
 
     @property
     def of_report(self) -> dict[str, Any]:

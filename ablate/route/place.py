@@ -41,8 +41,7 @@ def place(document: Document, options: Options) -> tuple[StudyFolder, list[str]]
     """The folder in which a run of a study reports, and what its options change of the study as written."""
     name = str(document.data.get("name"))
     name = names.confirming(name) if options.confirm else name
-    differs = [*_changed(document), *(f"only={variant}" for variant in sorted(set(options.only)))]
-    differs += [f"seed={options.seed}"] if options.seed is not None else []
+    differs = [*_changed(document), *options.differs()]
     return StudyFolder(options.results, names.beside(name, differs)), differs
 
 

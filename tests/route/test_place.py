@@ -31,7 +31,7 @@ def report(folder, **facts):
 
 def at(path, results=Path("results"), **options):
     """The name of the folder, and the differences, of a run with these options."""
-    given = Options(results, **options)
+    given = Options(results=results, **options)
     document = read_document(path)
     document.apply(given.sets, given.seeds)
     folder, differs = place(document, given)

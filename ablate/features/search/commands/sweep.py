@@ -7,31 +7,16 @@ from typing import Any
 
 import click
 
-from ablate.route.console import (
-    AS_JSON,
-    FAIL_FAST,
-    JOBS,
-    RESULTS,
-    SEEDS,
-    SETS,
-    STUDY,
-    TRACKING_URI,
-    ended,
-    printing,
-)
+from ablate.route.console import AS_JSON, STUDY, asked, ended, printing
 
 
 @click.command("sweep")
 @STUDY
-@JOBS
+@asked("jobs")
 @click.option(
     "--trials", type=click.IntRange(1), metavar="N", help="Number of settings to try (default: the study's)."
 )
-@SEEDS
-@SETS
-@RESULTS
-@TRACKING_URI
-@FAIL_FAST
+@asked("seeds", "sets", "results", "tracking_uri", "fail_fast")
 @AS_JSON
 def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> int:
     """Search with Optuna, then compare the winners with the baseline.

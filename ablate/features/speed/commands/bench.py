@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ablate.route.console import AS_JSON, REPORTED, RESULTS, SETS, ended, printing, saying
+from ablate.route.console import AS_JSON, REPORTED, asked, ended, printing, saying
 
 
 @click.command("bench")
@@ -18,8 +18,7 @@ from ablate.route.console import AS_JSON, REPORTED, RESULTS, SETS, ended, printi
     metavar="N",
     help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
 )
-@SETS
-@RESULTS
+@asked("sets", "results")
 @click.option("--fresh", is_flag=True, help="Measure again what is kept.")
 @AS_JSON
 def command(study: Path, processes: int | None, as_json: bool, **options: Any) -> int:
