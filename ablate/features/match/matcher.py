@@ -120,9 +120,8 @@ class Matcher:
         """Solves for the value at the path, in whole numbers where the schema takes no others."""
         start = self._number(config)
 
-        def changed(value: Number) -> Config | None:
-            found: Config | None = attempt(self.resolve, apply_patches(config, {self.match.by: value}))[0]
-            return found
+        def changed(value: Number) -> Any:
+            return attempt(self.resolve, apply_patches(config, {self.match.by: value}))[0]
 
         def quantity(value: Number) -> float | None:
             found = changed(value)
@@ -142,14 +141,9 @@ def check_match(draft: Draft) -> Matcher | None:
     by = match.by
     before = len(document.problems)
     # A path that is compared or searched cannot be changed to match.
-    users = ["is a factor, whose levels are compared"] if by in study.factors else []
-    users += [
-        f"is searched by `{section}`"
-        for feature in features()
-        for section, paths in feature.varies(study).items()
-        if by in paths and section != "match"
-    ]
-    for user in users:
+    varied = [of for feature in features() for of in feature.varies(study).items()]
+    users = [f"is searched by `{section}`" for section, paths in varied if by in paths and section != "match"]
+    for user in (["is a factor, whose levels are compared"] if by in study.factors else []) + users:
         document.refuse(("match", "by"), f"{by} {user}; a match cannot change it", hint=OTHER_PATH)
     for name, patches in study.variants.items():
         if by in patches:

@@ -42,7 +42,8 @@ class Solver:
     def closest(self, target: float) -> tuple[Number, float] | None:
         """The number whose quantity is closest to `target`, and its quantity: the start where nothing is closer.
 
-        None where the quantity is constant and not the target. A float has as few digits as keep its quantity.
+        None where the quantity is constant and not the target. Of the floats of one stair, the one with the fewest
+        digits is returned.
         """
         if self._has(self.start) and self.known[self.start] == target:
             return self.start, target
@@ -103,9 +104,11 @@ class Solver:
                 b = found
 
     def _roundest(self, x: Number) -> Number:
-        """`x` rounded to as few digits as keep its quantity."""
-        for digits in range(1, MAX_DIGITS):
-            rounded = float(f"{x:.{digits}g}")
-            if self._has(rounded) and self.known[rounded] == self.known[x]:
-                return rounded
+        """The float with the fewest digits that has the quantity of `x`."""
+        first = -math.floor(math.log10(abs(x))) - 1 if x else 0
+        for digits in range(first, first + MAX_DIGITS + 1):
+            scale = 10.0**digits
+            for rounded in (math.floor(x * scale) / scale, math.ceil(x * scale) / scale):
+                if self._has(rounded) and self.known[rounded] == self.known[x]:
+                    return rounded
         return x
