@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from ablate.analysis.compare import compare
 from ablate.report import page as markdown
 from ablate.report import words as tables
+from ablate.report.sections.runs import against
 from ablate.report.verdicts import family, names_of, verdict_tables
 from ablate.report.words import Column, because
 
@@ -121,3 +122,9 @@ def test_the_family_of_a_study_with_looks_is_that_which_was_planned():
     assert family(rows, 2) == 4
     assert family([{"level": 0.975}], 1) == 2
     assert family([], 1) == 1
+
+
+def test_a_count_beside_that_of_the_baseline():
+    pairs = [(9280, 8192), (8000, 8192), (8192, 8192), (5, None), (None, 5)]
+    assert [against(*pair) for pair in pairs] == ["9,280 (+1,088)", "8,000 (−192)", "8,192", "5", "–"]
+    assert against(9280, 8192, relative=True) == "9,280 (+13.3 %)"
