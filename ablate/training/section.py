@@ -11,9 +11,8 @@ from ablate.tasks.task import Task
 
 INITIAL = 256
 """Validation examples on which the loss before the first step is taken."""
-LEAST = 200
-"""The fewest validation examples of an evaluation, where neither study nor task asks for fewer: an accuracy moves in
-steps of half a margin of .01."""
+LEAST = 128
+"""The fewest validation examples of an evaluation, where neither study nor task asks for fewer."""
 
 
 class EvaluationSection(StrictModel):
@@ -21,7 +20,7 @@ class EvaluationSection(StrictModel):
 
     validation: PositiveInt | None = None
     """Validation examples of each evaluation. Not given: as many as leave all examples that are only forwarded, test
-    included, at a quarter of those that are trained, at least 200; never more than the task has."""
+    included, at a quarter of those that are trained, at least 128; never more than the task has."""
     best: OnOff = False
     """Whether the test set is read once more, with the weights that were best on validation data; on where the study
     judges by them (`at: best_validation`)."""

@@ -104,7 +104,7 @@ def test_the_loop_is_gradient_descent(resolved, decay):
     ("settings", "sampling", "validation", "forwarded"),
     [
         ({"steps": 400}, Sampling("fresh", 4096, validation=1024), 512, 6400),
-        ({"steps": 400, "batch_size": 8}, Sampling("fresh", 4096, validation=1024), 200, 5152),
+        ({"steps": 400, "batch_size": 8}, Sampling("fresh", 4096, validation=1024), 128, 4864),
         ({"steps": 2000}, Sampling("fresh", 4096, validation=1024), 1024, 24_832),
         ({"steps": 400}, Sampling("held_out", 100, 400, 50), 50, 350),
         ({"steps": 400, "evaluation": {"best": True}}, Sampling("fresh", 1000), 786, 6400),
@@ -112,7 +112,7 @@ def test_the_loop_is_gradient_descent(resolved, decay):
     ],
 )
 def test_evaluation_has_a_budget(settings, sampling, validation, forwarded):
-    """A quarter of the examples that are trained, as long as an evaluation has 200, or all that the task has."""
+    """A quarter of the examples that are trained, as long as an evaluation has 128, or all that the task has."""
     training, task = TrainingSection(**settings), SimpleNamespace(sampling=sampling, metrics=MEASURED)
     assert training.validation_size(task) == validation
     assert training.forwarded(task) == forwarded
@@ -126,7 +126,7 @@ def test_no_more_is_forwarded_than_said(resolved, monkeypatch):
     config = resolved(training={"steps": 40, "evaluation": {"best": True}, "lr": 0.4, "optimizer": "sgd"})
     _, task, training = parts(config)
     run(config)
-    assert read == [INITIAL, *[200] * 8, *[task.sampling.test] * (len(read) - 9)]
+    assert read == [INITIAL, *[128] * 8, *[task.sampling.test] * (len(read) - 9)]
     assert 10 <= len(read) <= 11
     assert sum(read) <= training.forwarded(task)
 
