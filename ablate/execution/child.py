@@ -44,9 +44,9 @@ class Child:
     def __init__(self, start: Start) -> None:
         ours, theirs = socket.socketpair()
         self.output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
-        with theirs:
+        with ours, theirs:
             self.process = start(theirs.fileno(), self.output.fileno())
-        self.connection = Connection(ours.detach())
+            self.connection = Connection(ours.detach())
 
     def send(self, message: object) -> None:
         """Sends a message; who receives notices later if the process is gone."""
