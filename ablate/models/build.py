@@ -93,14 +93,13 @@ def _without_values(path: str, module: nn.Module, names: Iterable[str]) -> Ablat
 @torch.no_grad()
 def materialise(model: nn.Module) -> None:
     """Gives a model on the meta device memory on CPU, filled with NaN; shared parameters stay shared."""
-    names_of: dict[Tensor, list[str]] = {}
-    for name, parameter in model.named_parameters(remove_duplicate=False):
-        names_of.setdefault(parameter, []).append(name)
-    model.to_empty(device="cpu")
-    for first, *others in names_of.values():
-        for other in others:
-            path, _, name = other.rpartition(".")
-            setattr(model.get_submodule(path), name, model.get_parameter(first))
-    for tensor in tensors_of(model).values():
-        if tensor.is_floating_point():
-            tensor.fill_(torch.nan)
+    made: dict[Tensor, Tensor] = {}
+    for module in model.modules():
+        parameters = module.named_parameters(recurse=False, remove_duplicate=False)
+        for name, tensor in [*parameters, *module.named_buffers(recurse=False)]:
+            # Neither `to_empty` nor `empty_like`, which would import torch's compiler for a tensor on meta.
+            nothing = torch.nan if tensor.is_floating_point() else 0
+            values = torch.full(tensor.shape, nothing, dtype=tensor.dtype)
+            if isinstance(tensor, nn.Parameter):
+                values = nn.Parameter(values, tensor.requires_grad)
+            setattr(module, name, made.setdefault(tensor, values))

@@ -1,4 +1,4 @@
-"""The cost of a pass through a model, counted without running it."""
+"""The cost of a pass through a model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,23 @@ from typing import Any
 
 import torch
 from torch import nn
-from torch.utils.flop_counter import FlopCounterMode
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry
 
 from ablate.components.positions import Position
 from ablate.components.sizes import Part, parts_in
 from ablate.core.signature import Signature
+from ablate.models.build import build_model
 from ablate.models.memory import Memory
+from ablate.models.model import Model
+from ablate.models.section import ModelSection
+
+LARGE = 2**30
+"""Parameters times positions above which a pass is not made to be counted: the meta device, whose first operation
+imports torch's compiler for a second, only tells shapes."""
+LONG = 1024
+"""Positions, whose square is in memory, above which it is not either."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +45,50 @@ class Flops:
     "What the parts declare beside the products of a forward pass, by function; see `Part.beside`."
 
 
-def flops_of(model: nn.Module, signature: Signature) -> Flops:
-    """The cost of a model on the meta device."""
+class _Counter(TorchDispatchMode):
+    """Sums the products of every operation that torch has a formula for."""
+
+    total = 0
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Not to be hidden from a compiler, which would be imported for that: a second, and nothing is compiled."""
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        out = func(*args, **(kwargs or {}))
+        if formula := flop_registry.get(func.overloadpacket):
+            self.total += formula(*args, **(kwargs or {}), out_val=out)
+        return out
+
+
+def count(section: ModelSection, signature: Signature, built: Model) -> Flops:
+    """The cost of the model of a section, which is `built` on the meta device."""
+    weights = sum(parameter.numel() for parameter in built.parameters())
+    large = weights * signature.seq_len > LARGE or signature.seq_len > LONG
+    return flops_of(built if large else build_model(section, signature), signature)
+
+
+def flops_of(model: Model, signature: Signature) -> Flops:
+    """The cost of a model, by a pass of one example where the model is, which may be the meta device."""
     model.eval()
-    inputs: dict[str, torch.Tensor | None] = {"inputs": _example(signature)}
+    inputs = {"inputs": _example(signature, model.device)}
     if signature.source is not None:
-        inputs["source"] = _example(signature.source)
+        inputs["source"] = _example(signature.source, model.device)
     if signature.num_segments is not None:
-        inputs["segments"] = torch.empty(1, signature.seq_len, dtype=torch.long, device="meta")
-    with FlopCounterMode(display=False) as counter:
+        inputs["segments"] = torch.zeros(1, signature.seq_len, dtype=torch.long, device=model.device)
+    mkldnn: Any = torch.backends.mkldnn
+    with ExitStack() as stack:
+        # A fused kernel is counted as the products that it makes.
+        stack.enter_context(sdpa_kernel(SDPBackend.MATH))
+        stack.callback(setattr, mkldnn, "enabled", mkldnn.enabled)
+        mkldnn.enabled = False
+        counter = stack.enter_context(_Counter())
         with declared(model) as beside:
             logits = model(**inputs)
-        forward = counter.get_total_flops()
+        forward = counter.total
         logits.sum().backward()
-    return Flops(forward, counter.get_total_flops(), dict(sorted(beside.items())))
+    return Flops(forward, counter.total, dict(sorted(beside.items())))
 
 
 @contextmanager
@@ -69,7 +110,7 @@ def declared(model: nn.Module) -> Iterator[Counter[str]]:
         yield found
 
 
-def _example(signature: Signature) -> torch.Tensor:
+def _example(signature: Signature, device: torch.device) -> torch.Tensor:
     if signature.vocab_size is not None:
-        return torch.empty(1, signature.seq_len, dtype=torch.long, device="meta")
-    return torch.empty(1, signature.seq_len, signature.num_features or 0, device="meta")
+        return torch.zeros(1, signature.seq_len, dtype=torch.long, device=device)
+    return torch.zeros(1, signature.seq_len, signature.num_features or 0, device=device)

@@ -70,8 +70,8 @@ class AdamW(Optimizer):
 
     def __init__(self, config: Config, parameters: Sequence[Tensor]) -> None:
         self.config, self.parameters = config, list(parameters)
-        self.means = [torch.zeros_like(p) for p in self.parameters]
-        self.squares = [torch.zeros_like(p) for p in self.parameters]
+        # Not `zeros_like`, which on the meta device imports torch's compiler.
+        self.means, self.squares = ([p.new_zeros(p.shape) for p in self.parameters] for _ in range(2))
         # One tensor for all counts, so that counting is one operation; the kernel reads them one by one.
         device = self.parameters[0].device if self.parameters else None
         self.updates = torch.zeros(len(self.parameters), device=device)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -22,7 +23,7 @@ from ablate.core.speed import Operation
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Evaluation, Workload
 from ablate.models.build import build_model
-from ablate.models.flops import Flops, flops_of
+from ablate.models.flops import Flops, count
 from ablate.models.inspection import DEAD, LOGIT, measurable
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
@@ -46,7 +47,7 @@ class SequenceWorkload(Workload):
     best_path = "training.evaluation.best"
 
     def __init__(self) -> None:
-        self._flops: dict[str, Flops | None] = {}
+        self._sizes: dict[str, _Size] = {}
         self._unreached: dict[str, list[str]] = {}
 
     def load_parts(self) -> None:
@@ -88,18 +89,15 @@ class SequenceWorkload(Workload):
         """Metrics of the task, parameters by part, FLOPs of one example; None where they cannot be counted."""
         trial = _within_limits(config)
         task: Task = trial.task.build()
-        model = build_model(trial.model, task.signature, device="meta")
-        # Counting takes ten times as long as building; a search asks for one model again and again.
+        # Counting takes longer than building; many variants, and a search, ask for one model again and again.
         key = _task_and_model(config)
-        if key not in self._flops:
-            self._flops[key] = None
-            # A plugin may read values, which the meta device does not have; it can train all the same.
-            with suppress(Exception):
-                self._flops[key] = flops_of(model, task.signature)
-        flops, training = self._flops[key], trial.training
+        if key not in self._sizes:
+            self._sizes[key] = _sized(trial.model, task.signature)
+        size, training = self._sizes[key], trial.training
+        flops = size.flops
         return Description(
             task.metrics,
-            model.parameters_by_part(),
+            size.parameters_by_part,
             flops.forward if flops else None,
             training_flops=flops.training if flops else None,
             beside=flops.beside if flops else {},
@@ -109,7 +107,7 @@ class SequenceWorkload(Workload):
             forwarded=training.forwarded(task),
             outcome=task.outcome,
             sampling=task.sampling,
-            stability=_stability(trial, task, measurable(model)),
+            stability=_stability(trial, task, size.measured),
         )
 
     def parameters(self, config: Mapping[str, Any]) -> int:
@@ -170,6 +168,23 @@ class SequenceWorkload(Workload):
     def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
         """See `ablate.training.kept.evaluate_kept`."""
         return evaluate_kept(trial, weights, task, self.threads)
+
+
+@dataclass(frozen=True)
+class _Size:
+    """What a description says of a model on a task, whatever its training."""
+
+    parameters_by_part: Mapping[str, int]
+    measured: Collection[str]
+    flops: Flops | None
+
+
+def _sized(section: ModelSection, signature: Signature) -> _Size:
+    model, flops = build_model(section, signature, device="meta"), None
+    # A plugin may read values, which the meta device does not have; it can train all the same.
+    with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
+        flops = count(section, signature, model)
+    return _Size(model.parameters_by_part(), measurable(model), flops)
 
 
 def _within_limits(config: Mapping[str, Any]) -> TrialConfig:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from harness import TOY_STUDY, plan_here
+from harness import TOY_STUDY, ablate_without, plan_here
 from made_evidence import ACCURACY, study
 
 from ablate.analysis.prospects import Power, Prospect
@@ -92,6 +92,11 @@ def test_parameters_by_part_and_flops_of_each_variant(plan, tmp_path):
         assert sum(numbers(by_part)[variant.name]) == described.parameters
     assert found.to_train == found.at_most == 6
     assert not (tmp_path / "results").exists()
+
+
+def test_sizes_are_told_without_torchs_compiler(write):
+    path = write(STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n")
+    ablate_without({"torch._dynamo", "sympy"}, "plan", path, cwd=path.parent)
 
 
 def test_what_is_matched_stands_beside_the_sizes(plan):

@@ -41,6 +41,7 @@ def flops(readout="last", seq_len=T, signature=None, **settings) -> Cost:
     section = ModelSection.model_validate({"d_model": D, "num_layers": LAYERS, **settings})
     signature = signature or Signature(seq_len, V, vocab_size=24, readout=readout)
     found = flops_of(build_model(section, signature, device="meta"), signature)
+    assert flops_of(build_model(section, signature), signature) == found
     return found.forward, found.training
 
 
@@ -163,6 +164,7 @@ def test_norms_positions_and_activations_are_no_products(slot, name):
     section = section_with(slot, name, d_model=D, num_layers=LAYERS)
     signature = Signature(T, V, vocab_size=24)
     found = flops_of(build_model(section, signature, device="meta"), signature)
+    assert flops_of(build_model(section, signature), signature) == found
     hidden = 85 if getattr(CATALOGUE.get(slot, name), "gated", False) else None
     gated = times(3, product(T, D, hidden)) if hidden else None
     assert (found.forward, found.training) == model(*ATTENTION, feedforward=gated)

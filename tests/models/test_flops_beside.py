@@ -127,7 +127,9 @@ def test_cross_attention_asks_and_reads_sequences_of_two_lengths(position, score
     section = ModelSection.model_validate(model)
     signature = Signature(T, 3, vocab_size=7, readout="all", source=Signature(S, 0, vocab_size=7))
     found = compare(section, signature)
-    assert flops_of(build_model(section, signature, device="meta"), signature).beside == found
+    counted = flops_of(build_model(section, signature, device="meta"), signature)
+    assert counted.beside == found
+    assert counted == flops_of(build_model(section, signature), signature)
     assert found["exp"] == 3 * 4 * S * S + 2 * 4 * T * T + 2 * 2 * T * S
     assert found.get("tanh", 0) == (2 * 2 * T * S * 8 if score == "additive" else 0)
 

@@ -8,6 +8,7 @@ from refused import refused
 from ablate.base.registry import CATALOGUE
 from ablate.core.record import Record
 from ablate.core.trial import Trial
+from ablate.models import flops
 from ablate.study.schema import config_model
 from ablate.tasks.digits import Digits
 from ablate.tasks.recall import Recall
@@ -136,6 +137,9 @@ def test_the_reports_that_a_description_promises_are_made(resolved, steps, every
 def test_a_part_that_looks_at_values_has_no_flops_and_is_described(resolved, monkeypatch):
     relu = CATALOGUE.get("activation", "relu")
     monkeypatch.setattr(relu, "forward", lambda self, x: x.relu() * x.max().item())
+    assert SequenceWorkload().describe(resolved(task="recall")).flops == 10_880
+    # One that is too large to be tried is told by its shapes, and has no values.
+    monkeypatch.setattr(flops, "LARGE", 0)
     found = SequenceWorkload().describe(resolved(task="recall"))
     assert (found.flops, found.training_flops, found.beside) == (None, None, {})
     assert found.parameters > 0
