@@ -9,7 +9,7 @@ import pytest
 from ablate.report import page
 from ablate.report.section import Picture
 
-_FOUND: dict[bytes, tuple[bytes, str]] = {}
+_FOUND: dict[bytes, str] = {}
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def drawn_once(*, whatever_the_data: bool = True) -> Iterator[None]:
     """
     drawn = page.drawn
 
-    def once(picture: Picture) -> tuple[bytes, str]:
+    def once(picture: Picture) -> str:
         data = list(picture.data.columns) if whatever_the_data else picture.data
         key = pickle.dumps((picture.name, picture.drawing, data, picture.options))
         if key not in _FOUND:

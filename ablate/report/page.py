@@ -18,23 +18,22 @@ FIGURES = "figures"
 "The folder of the figures, beside the page."
 
 
-def render(material: Material, warn: Callable[[str], None]) -> dict[str, str | bytes]:
+def render(material: Material, warn: Callable[[str], None]) -> dict[str, str]:
     """The files of a report by their paths in the folder of a study; the same material gives the same bytes.
 
     What cannot be drawn is a line of the page, and a warning.
     """
     sections = shown(material)
-    files: dict[str, str | bytes] = {}
+    files: dict[str, str] = {}
     inline: dict[str, Markup | Text] = {}
     with style.context():
         for picture in pictures(sections):
             try:
-                png, source = drawn(picture)
+                source = printable(drawn(picture))
             except Exception as error:
                 inline[picture.name] = failed(f"The figure “{picture.title}”", error)
                 continue
-            source = printable(source)
-            files |= {f"{FIGURES}/{picture.name}.png": png, f"{FIGURES}/{picture.name}.svg": source}
+            files[f"{FIGURES}/{picture.name}.svg"] = source
             inline[picture.name] = Markup(style.inlined(source))
     blocks = [block for section in sections for block in unfolded(section.blocks)]
     for block in (*blocks, *inline.values()):
@@ -43,9 +42,9 @@ def render(material: Material, warn: Callable[[str], None]) -> dict[str, str | b
     return files | {name: written(name, material, sections, inline) for name in ("report.html", "report.md")}
 
 
-def drawn(picture: Picture) -> tuple[bytes, str]:
-    """The picture as PNG and SVG; to be called inside `draw.style.context()`."""
-    return style.saved(picture.draw(), picture.name)
+def drawn(picture: Picture) -> str:
+    """The picture as SVG; to be called inside `draw.style.context()`."""
+    return style.saved(picture.draw(), picture.name)["svg"].decode()
 
 
 def figures(material: Material) -> dict[str, Figure]:

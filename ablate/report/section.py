@@ -81,7 +81,7 @@ class Terms:
 class Picture:
     """One figure: its data, and the function that draws them with the `options`, inside `draw.style.context()`.
 
-    Its files are `figures/<name>.png` and `.svg`; the title is shown where it differs from the heading of the section.
+    Its file is `figures/<name>.svg`; the title is shown where it differs from the heading of the section.
     """
 
     name: str

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 
 _PACKAGES = (
     *("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow", "optuna"),
-    "seaborn",
 )
 
 

@@ -41,7 +41,7 @@ FLIPPED = {one: other for pair in OPPOSITE for one, other in (pair, pair[::-1])}
 SIMPLE = (ast.Expr, ast.Assign, ast.AugAssign, ast.Raise, ast.Continue, ast.Break)
 IDLE = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Pass, ast.Assert)
 NAME = re.compile(r"[\w.@=-]+")
-HEAVY = ("matplotlib.pyplot", "mlflow", "optuna", "pandas", "pytest", "scipy.stats", "seaborn")
+HEAVY = ("matplotlib.pyplot", "mlflow", "optuna", "pandas", "pytest", "scipy.stats")
 HEAVY += ("statsmodels.api", "torch")
 """Imported once, before each fault gets a fork of this process; nothing of `ablate`."""
 SEED, COUNT = 22, 100

@@ -71,7 +71,7 @@ def test_the_colours_are_perceptually_uniform_and_dark_means_little():
 def test_cells_stay_sharp_in_the_page():
     (picture,) = section(layer(heads=2, queries=40, keys=40))[1]
     with style.context():
-        _, source = style.saved(picture.draw(), picture.name)
+        source = style.saved(picture.draw(), picture.name)["svg"].decode()
     assert source.count("data:image/png;base64,") == 3
     assert source.count("image-rendering:crisp-edges;image-rendering:pixelated") >= 2
 

@@ -158,7 +158,7 @@ def test_svg_in_a_page_keeps_what_is_seen(drawn):
         figure = style.new_figure(1.0)
         figure.subplots().plot([0, 1], [0, 1], "o-")
         figure.text(0.1, 0.1, "a < b & c")
-        first, second = (style.inlined(style.saved(figure, name)[1]) for name in ("x", "y"))
+        first, second = (style.inlined(style.saved(figure, name)["svg"].decode()) for name in ("x", "y"))
     assert first.startswith("<svg")
     assert "a &lt; b &amp; c" in first
     identifiers = [set(re.findall(r'\sid="([^"]*)"', made)) for made in (first, second)]

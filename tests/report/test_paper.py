@@ -113,7 +113,7 @@ def test_the_same_results_give_the_same_bytes(made, whole):
 def test_words_that_can_be_read_inside_a_column(drawn):
     with style.context(style.PAPER | {"figure.figsize": (WIDTH, WIDTH)}):
         figure = drawn.draw()
-        style.for_paper(figure, drawn.name)
+        style.saved(figure, drawn.name)
         for words in figure.findobj(Text):
             box = words.get_window_extent()
             if not words.get_text().strip() or not words.get_visible() or box.width == 0:

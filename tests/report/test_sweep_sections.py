@@ -127,7 +127,7 @@ def test_the_page_of_a_sweep_is_the_same_again(tmp_path):
     assert set(re.findall(r'(?:href="#|aria-labelledby="|url\(#)([^")]*)', page)) <= set(identifiers)
     assert {"sweep", "sweep-figures"} <= set(identifiers)
     found = re.findall(r"!\[[^\]]{30,}\]\((.*?)\)", text)
-    assert sorted(found) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").glob("*.png"))
+    assert sorted(found) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").glob("*.svg"))
     for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
         assert len({line.count("|") for line in block.strip().split("\n")}) == 1
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):

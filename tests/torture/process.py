@@ -38,7 +38,7 @@ MEMORY = 6 << 30
 LIBRARIES = (
     *("mlflow.tracking", "mlflow.store.tracking.sqlalchemy_store", "alembic.command", "alembic.config"),
     *("torch", "torch._dynamo", "pandas", "pyarrow.parquet", "pyarrow.dataset", "matplotlib.pyplot"),
-    *("seaborn", "optuna", "statsmodels.api", "sklearn.ensemble", "rich.console", "ruamel.yaml"),
+    *("optuna", "statsmodels.api", "sklearn.ensemble", "rich.console", "ruamel.yaml"),
 )
 _CONTEXT = multiprocessing.get_context("forkserver")
 _LOCK = threading.Lock()

@@ -79,7 +79,7 @@ def for_paper(
     with style.context(style.PAPER | {"figure.figsize": (width, width)}):
         for name in (name for name in wanted if name in drawn):
             try:
-                made = style.for_paper(drawn[name].draw(), name)
+                made = style.saved(drawn[name].draw(), name, ("pdf", "svg"))
             except Exception as error:
                 warn(failed(f"The figure “{name}”", error).words)
                 continue

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import matplotlib
-import seaborn
 from matplotlib.artist import Artist
 from matplotlib.figure import Figure
 
@@ -88,11 +87,11 @@ WIDTH = 4.8
 TEXT_SIZE = 8.0
 "Points."
 SMALL = TEXT_SIZE - 1.0
-DPI = 200
 
 SETTINGS: dict[str, Any] = {
     "figure.figsize": (WIDTH, WIDTH),
     "font.family": ["DejaVu Sans", "sans-serif"],
+    "font.sans-serif": ["DejaVu Sans", "Arial", "Liberation Sans"],
     "font.size": TEXT_SIZE,
     "axes.titlesize": TEXT_SIZE,
     "axes.titleweight": "bold",
@@ -113,12 +112,22 @@ SETTINGS: dict[str, Any] = {
     "ytick.color": colour("soft"),
     "xtick.labelcolor": colour("ink"),
     "ytick.labelcolor": colour("ink"),
+    "axes.axisbelow": True,
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
     "ytick.major.width": 0.6,
     "xtick.major.size": 3.0,
     "ytick.major.size": 3.0,
+    "xtick.minor.size": 3.2,
+    "ytick.minor.size": 3.2,
+    "xtick.minor.width": 0.8,
+    "ytick.minor.width": 0.8,
     "lines.linewidth": 1.3,
+    "lines.markersize": 4.8,
+    "lines.solid_capstyle": "round",
+    "patch.edgecolor": "white",
+    "patch.force_edgecolor": True,
+    "patch.linewidth": 0.8,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.facecolor": "none",
@@ -128,6 +137,8 @@ SETTINGS: dict[str, Any] = {
     "axes.formatter.useoffset": False,
     "axes.formatter.limits": (-4, 5),
     "text.parse_math": False,
+    # Letters as wide as a page shows them, at any resolution.
+    "text.hinting": "no_hinting",
     # Text remains text, which can be searched and takes the font of the page.
     "svg.fonttype": "none",
 }
@@ -146,11 +157,11 @@ PAPER = SETTINGS | {
 
 
 @contextmanager
-def context(settings: Mapping[str, Any] = SETTINGS) -> Iterator[None]:
+def context(settings: Any = SETTINGS) -> Iterator[None]:
     """Inside, matplotlib draws and saves in this style, whatever the settings of the user are."""
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        seaborn.set_theme(context="paper", style="ticks", color_codes=False, rc=dict(settings))
+        matplotlib.rcParams.update(settings)
         yield
 
 
@@ -172,33 +183,23 @@ def legend(figure: Figure, handles: Sequence[Artist]) -> None:
     )
 
 
-def saved(figure: Figure, name: str) -> tuple[bytes, str]:
-    """The figure as PNG, for a slide, and as SVG 1.1 for the page; the same bytes everywhere.
+def saved(figure: Figure, name: str, kinds: Sequence[str] = ("svg",)) -> dict[str, bytes]:
+    """The figure as SVG 1.1 for the page, or as files of these `kinds`, by kind; the same bytes everywhere.
 
     `name` makes the identifiers of the SVG differ from those of other figures in a page.
     """
-    _lay_out(figure)
-    drawing = _written(figure, "svg", name).decode()
-    return _written(figure, "png", name), drawing
-
-
-def for_paper(figure: Figure, name: str) -> dict[str, bytes]:
-    """The figure as PDF and SVG, by their endings; the same bytes whenever it is drawn again."""
-    _lay_out(figure)
-    return {kind: _written(figure, kind, name) for kind in ("pdf", "svg")}
-
-
-def _lay_out(figure: Figure) -> None:
-    """Once for all files: it takes as long as drawing."""
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")
-
-
-def _written(figure: Figure, kind: str, name: str) -> bytes:
-    file, undated = io.BytesIO(), {"Creator": None, "CreationDate" if kind == "pdf" else "Date": None}
-    with matplotlib.rc_context({"svg.hashsalt": name}):
-        figure.savefig(file, format=kind, dpi=DPI, metadata={} if kind == "png" else undated)
-    return file.getvalue()
+    figure.set_dpi(72)  # That of SVG, so that no text is measured twice.
+    if engine := figure.get_layout_engine():
+        engine.execute(figure)
+    found = {}
+    with matplotlib.rc_context({"svg.hashsalt": name, "figure.constrained_layout.use": False}):
+        # An engine of any kind, even of none, would have the figure drawn once more for each file.
+        figure.set_layout_engine(None)
+        for kind in kinds:
+            file, undated = io.BytesIO(), {"Creator": None, "CreationDate" if kind == "pdf" else "Date": None}
+            figure.savefig(file, format=kind, metadata=undated)
+            found[kind] = file.getvalue()
+    return found
 
 
 def inlined(source: str) -> str:

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-import seaborn
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -222,8 +221,8 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     for ax, cost in zip(result.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
         here = data[data[cost].notna()]
         ax.vlines(here[cost], here["low"], here["high"], color=here["name"].map(shades), lw=0.8)
-        look = {"hue": "name", "style": "name", "palette": shades, "markers": shapes, "legend": False}
-        seaborn.scatterplot(here, x=cost, y="mean", s=28, zorder=4, ax=ax, **look)
+        for name, x, y in here[["name", cost, "mean"]].itertuples(index=False):
+            ax.scatter(x, y, s=28, marker=shapes[name], fc=shades[name], ec="white", lw=0.8, zorder=4)
         _axis(ax, here, cost, known)
         ax.set(xlabel=costs()[cost][0], ylabel=f"{metric}{better}")
     handles = [
