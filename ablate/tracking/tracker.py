@@ -21,7 +21,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.core.events import Event, Finished, Found
-from ablate.execution.child import Child, parent
+from ablate.execution.child import Child, fresh, parent
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.tracking.content import VIEW, VIEW_TAG
@@ -114,7 +114,7 @@ class Tracker:
     def _start(self, *manner: str) -> Child:
         """A new process; one that is still under way is ended, and what it misses, the new one writes."""
         self.rest()
-        self._child = Child(__name__, 1, *manner)
+        self._child = Child(fresh(__name__, 1, *manner))
         return self._child
 
     def rest(self) -> None:
