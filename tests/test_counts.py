@@ -5,6 +5,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from ablate.study.prepare import prepare
 from ablate.training.optimizers import AdamW
 
 STUDY = """
@@ -40,6 +41,16 @@ def test_the_steps_of_a_run_are_those_of_its_trials(run, monkeypatch):
     monkeypatch.setattr(AdamW, "step", lambda self, *given: steps.append(self) or step(self, *given))
     run(STUDY)
     assert len(steps) == 2 * 2 * 3
+
+
+def test_evaluation_forwards_at_most_a_quarter_of_what_is_trained():
+    """On every shipped study; those of speed train nothing."""
+    shipped = [
+        path for path in (Path(__file__).parents[1] / "studies").glob("*.yaml") if "speed" not in path.stem
+    ]
+    for study in map(prepare, shipped):
+        for described in (each for variant in study.variants for each in study.describe(variant)):
+            assert 0 < 4 * described.forwarded <= described.examples, study.path
 
 
 def test_the_driver_imports_what_is_listed_before_the_first_step(write):
