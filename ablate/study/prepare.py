@@ -34,6 +34,7 @@ from ablate.study.checks import (
 from ablate.study.document import Document, read_document
 from ablate.study.expand import expand
 from ablate.study.experiment import Experiment
+from ablate.study.ids import TrialIds
 from ablate.study.load import load
 from ablate.study.patch import apply_patches, key_of, level_labels
 from ablate.study.schema import config_model
@@ -87,6 +88,7 @@ def prepare(
         tasks=tasks,
         claims=claims,
         resolve=resolve,
+        ids=TrialIds(workload),
         variants=design.variants,
         read=read,
     )
