@@ -17,6 +17,7 @@ from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.draw.marks import (
     axes,
+    largest,
     padded,
     placed,
     plain,
@@ -139,7 +140,8 @@ class Seeds(Section):
             data = seeds(material.evidence, task.name)
             runs = int(data["value"].notna().sum())
             if metric in task.metrics and (runs or data["baseline"].notna().any()):
-                caption, alt = say("figures.seeds", metric), say("figures.seeds_alt", metric, runs, of)
+                data, left = largest(data, data["value"] - data["baseline"])
+                caption, alt = say("figures.seeds", metric, left), say("figures.seeds_alt", metric, runs, of)
                 options = metric, task.metrics[metric]
                 yield Picture(f"seeds{end}", f"{self.title}{of}", caption, alt, data, draw_seeds, options)
 
