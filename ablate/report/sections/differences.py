@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import NullLocator
 
 from ablate.analysis.learning import trajectory
 from ablate.analysis.paired import mean_interval
@@ -143,9 +143,8 @@ def draw_over_steps(
             ax.axhspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
         ax.axhline(0.0, color=colour("ink"), lw=0.8, zorder=1)
         lines(ax, data, of, "step", "diff")
-        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
 
-    return multiples(shown, set(data["variant"]), draw, "step", f"difference in {metric}")
+    return multiples(shown, set(data["variant"]), draw, ("step", f"difference in {metric}"), {})
 
 
 SHAPES = ("o", "s", "^", "D")
