@@ -49,7 +49,8 @@ studies: $(READY) ## run every study under studies/, and publish it in results/
 		$(BIN)/ablate $$command "$$study" || exit; \
 	done
 
-bench: $(READY) ## what the harness itself costs, on an idle machine; writes results/bench
+bench: $(READY) ## what the harness itself costs, in 25 minutes of an idle machine; writes results/bench
+	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"
 	$(BIN)/python tests/bench/cost.py --out results/bench
 
 ui: $(READY) ## open MLflow on the results in local/, on loopback

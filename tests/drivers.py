@@ -30,8 +30,8 @@ def wait_for(condition: Callable[[], object], seconds: float = 60) -> None:
         time.sleep(0.01)
 
 
-def workers_of(folder: Path, module: str = "ablate.execution.worker") -> list[int]:
-    """Worker processes that were started in a folder."""
+def workers_of(folder: Path, module: str = "ablate.execution.") -> list[int]:
+    """Worker processes that were started in a folder, and the server that has forked them."""
     found = []
     for path in Path("/proc").glob("[0-9]*"):
         try:

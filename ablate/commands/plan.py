@@ -80,6 +80,9 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
     most = bool(plan.chooses or experiment.study.seeds.looks)
     expected = say("plan.to_train", most, total, plan.expected, min(plan.jobs, total))
     yield "\n" + (expected if total else say("plan.cached"))
+    of_baseline = experiment.describe(experiment.variants[0])[0]
+    if total and of_baseline.examples and of_baseline.forwarded:
+        yield say("plan.evaluation", of_baseline.examples, of_baseline.forwarded)
     power = [*power_parts(plan.power)]
     for title, items in ((say("plan.power"), power), (say("plan.cautions"), plan.cautions)):
         yield from [f"\n{title}"] if items else ()

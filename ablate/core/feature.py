@@ -104,8 +104,8 @@ class Feature:
         """What it keeps with the facts of a study, plain data under its name."""
         return {}
 
-    def companions(self, experiment: Any, cell: Cell) -> Sequence[Cell]:
-        """The trainings that accompany a judged cell, each with a role of its own."""
+    def companions(self, experiment: Any, cells: Sequence[Cell]) -> Iterable[Cell]:
+        """The trainings that accompany judged cells, each with a role of its own."""
         return ()
 
     def frames(

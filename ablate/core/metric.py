@@ -59,6 +59,7 @@ class Sampling:
     pool: Pool = "fresh"
     test: int = 0  # Number of test examples that were drawn independently: sequences, not their tokens.
     train: int | None = None  # Number of training examples of a finite pool, without those for validation.
+    validation: int | None = None  # Number of validation examples; None where the task does not say.
 
 
 FRESH = Sampling()
@@ -81,6 +82,10 @@ class Description:
     examples: int | None = None
     # Steps at which a trial reports metrics on validation data, the last included; None where that is not known.
     reports: Sequence[int] | None = None
+    # Validation examples of each report, and the most examples that a whole training forwards without training on them;
+    # None where that is not known.
+    validation: int | None = None
+    forwarded: int | None = None
     # all_or_nothing: a run either finds the solution or stays near guessing; graded: it may end anywhere between.
     outcome: Outcome = "graded"
     sampling: Sampling = FRESH  # How the test data are drawn.

@@ -49,6 +49,8 @@ class Workload(ABC):
     steps_path: ClassVar[str | None] = None
     # Path of the learning rate in its config, which decides many comparisons; None: it has none.
     rate_path: ClassVar[str | None] = None
+    # Path of the switch for test metrics at the evaluation that was best; None: records have them, or never do.
+    best_path: ClassVar[str | None] = None
 
     @abstractmethod
     def schema(self) -> Mapping[str, tuple[Any, Any]]:

@@ -1,4 +1,4 @@
-"""A process of our own, started afresh and not forked: no script of a user runs twice, and no state is shared."""
+"""A process of our own, never forked from that of the user: no script runs twice, and no state is shared."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import socket
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from typing import Protocol
 
 MAX_OUTPUT = 64 * 1024
 """Bytes of a process's output that are kept, from its end."""
@@ -20,25 +22,31 @@ _START = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from {} impor
 _THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")]
 
 
-class Child:
-    """The driver's end of a process that runs `main` of a module, which takes its pipe from `parent`."""
+class Process(Protocol):
+    """What is asked of a process: the part of `subprocess.Popen` that is used."""
 
-    def __init__(self, module: str, threads: int = 1, *arguments: str) -> None:
+    pid: int
+
+    def kill(self) -> None:
+        """Ends it by force, if it still runs."""
+
+    def wait(self) -> int:
+        """Its exit code when it has ended, or minus the number of the signal that killed it."""
+
+
+Start = Callable[[int, int], Process]
+"""Starts a process, given the descriptors of its end of a pipe and of the file that takes its output."""
+
+
+class Child:
+    """The driver's end of a process; its own end of the pipe it takes from `parent`."""
+
+    def __init__(self, start: Start) -> None:
         ours, theirs = socket.socketpair()
         self.output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
-        path = json.dumps([os.path.abspath(entry) for entry in sys.path])
-        python = (sys.executable, "-W", "always", "-P", "-c", _START.format(module))
-        with theirs:
-            self.process = subprocess.Popen(
-                [*python, str(theirs.fileno()), path, *arguments],
-                stdin=subprocess.DEVNULL,
-                stdout=self.output,
-                stderr=self.output,
-                pass_fds=[theirs.fileno()],
-                # Unbuffered: output is kept in its order, and not lost with a process that dies.
-                env=os.environ | dict.fromkeys(_THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"},
-            )
-        self.connection = Connection(ours.detach())
+        with ours, theirs:
+            self.process = start(theirs.fileno(), self.output.fileno())
+            self.connection = Connection(ours.detach())
 
     def send(self, message: object) -> None:
         """Sends a message; who receives notices later if the process is gone."""
@@ -62,8 +70,26 @@ class Child:
         return f"was killed by {names.get(-code, f'signal {-code}')}"
 
 
+def fresh(module: str, threads: int = 1, *arguments: str) -> Start:
+    """Starts Python, which runs `main` of a module."""
+    path = json.dumps([os.path.abspath(entry) for entry in sys.path])
+
+    def start(pipe: int, output: int) -> Process:
+        return subprocess.Popen(
+            [sys.executable, "-W", "always", "-P", "-c", _START.format(module), str(pipe), path, *arguments],
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=output,
+            pass_fds=[pipe],
+            # Unbuffered: output is kept in its order, and not lost with a process that dies.
+            env=os.environ | dict.fromkeys(_THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"},
+        )
+
+    return start
+
+
 def parent() -> Connection:
-    """In such a process, once: the pipe to its driver, which also decides what Ctrl-C does to the whole group."""
+    """In a fresh process, once: the pipe to its driver, which also decides what Ctrl-C does to the whole group."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return Connection(int(sys.argv[1]))
 

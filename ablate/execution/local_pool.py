@@ -4,50 +4,59 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from multiprocessing.connection import wait
 
 from ablate.core.events import Ended, EngineEvent, Hear, Idle, Lost, Progress
 from ablate.core.trial import Trial
 from ablate.execution.child import Child
+from ablate.execution.server import Server
 from ablate.execution.trial import Answer, WorkloadRef
 
 
 class _Worker(Child):
     """The driver's end of one worker process."""
 
-    def __init__(self, threads: int) -> None:
-        super().__init__("ablate.execution.worker", threads)
-        self.trial: Trial | None = None
+    trial: Trial | None = None
 
 
 class LocalPool:
     """At most `jobs` processes, and no more than there are trials."""
 
-    def __init__(self, reference: WorkloadRef, jobs: int, devices: int = 0) -> None:
-        """`devices`: number of GPUs, of which each worker sees one; 0: none."""
+    def __init__(
+        self, reference: WorkloadRef, jobs: int, devices: int = 0, server: Server | None = None
+    ) -> None:
+        """`devices`: number of GPUs, of which each worker sees one; 0: none. `server`: which may have begun."""
         self.reference = reference
         self.jobs = jobs
         self.devices = devices
+        self.server = server or Server()
         self._workers: list[_Worker] = []
+        self._waiting: list[Trial] = []
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Hands out trials in order, as workers come free; see `Engine.run`."""
         self._hear = hear
-        waiting = list(reversed(trials))
-        while waiting or any(worker.trial for worker in self._workers):
+        self._waiting = list(reversed(trials))
+        while self._waiting or any(worker.trial for worker in self._workers):
             while len(self._workers) < min(self.jobs, len(trials)):
-                self._workers.append(self._started(len(self._workers)))
+                self._workers.append(self._started(len(self._workers), trials[0]))
             for worker in self._workers:
-                if worker.trial is None and waiting:
-                    worker.trial = waiting.pop()
-                    worker.send(worker.trial)
+                if worker.trial is None:
+                    self._occupy(worker)
             busy = {worker.connection: worker for worker in self._workers if worker.trial}
             for connection in wait(list(busy), timeout=0.2):
                 self._receive(busy[connection])  # type: ignore[index]
             hear(Idle())
 
-    def _started(self, index: int) -> _Worker:
-        worker = _Worker(self.reference.threads)
+    def _occupy(self, worker: _Worker) -> None:
+        """Gives a worker the next trial, if there is one."""
+        worker.trial = self._waiting.pop() if self._waiting else None
+        if worker.trial is not None:
+            worker.send(worker.trial)
+
+    def _started(self, index: int, trial: Trial) -> _Worker:
+        worker = _Worker(partial(self.server.fork, self.reference, trial))
         worker.send((self.reference, index % self.devices if self.devices else None))
         return worker
 
@@ -60,7 +69,8 @@ class LocalPool:
             self._replace(worker, f"the worker process {worker.fate()}")
             return
         if isinstance(event, Ended):
-            worker.trial = None
+            # It trains the next one while the driver stores this one's record.
+            self._occupy(worker)
         answer = self._hear(event)
         if isinstance(event, Progress) and trial.prunable:
             worker.send(Answer(answer))
@@ -68,9 +78,9 @@ class LocalPool:
     def _replace(self, worker: _Worker, fate: str) -> None:
         """Starts a new worker in the place of one whose trial is lost."""
         trial, output, index = worker.trial, worker.end(), self._workers.index(worker)
-        self._workers[index] = self._started(index)
-        if trial is not None:
-            self._hear(Lost(trial.id, fate, output))
+        assert trial is not None
+        self._workers[index] = self._started(index, trial)
+        self._hear(Lost(trial.id, fate, output))
 
     def stop(self, trial_id: str, why: str) -> None:
         """Kills the worker that runs the trial."""
@@ -81,6 +91,7 @@ class LocalPool:
         """Ends all workers, whatever they do."""
         while self._workers:
             self._workers.pop().end()
+        self.server.close()
 
 
 def default_jobs() -> int:

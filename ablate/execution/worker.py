@@ -1,4 +1,4 @@
-"""A worker process: imports once, then trains what it is sent until its pipe closes.
+"""A worker process: trains what it is sent until its pipe closes.
 
 Standard output and error are a file that the driver has opened: what a trial
 prints goes into its record, and what a crash leaves behind can still be read.
@@ -6,6 +6,7 @@ prints goes into its record, and what a crash leaves behind can still be read.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -43,9 +44,11 @@ class _Worker:
         except OSError:
             os._exit(0)
 
-    def work(self, reference: WorkloadRef) -> NoReturn:
-        reads = Reads(reference.watched)
+    def work(self, reference: WorkloadRef, reads: Reads) -> NoReturn:
         workload = reference.load()
+        # What is loaded stays, and need not be looked through again.
+        gc.freeze()
+        gc.enable()
         ids = TrialIds(workload)
         while True:
             trial = self.trials.get()
@@ -70,8 +73,12 @@ def _printed() -> str:
 
 
 def main() -> NoReturn:
-    """Entry point; arguments: descriptor of the driver's pipe and its path of modules."""
-    connection = parent()
+    """Entry point; see `Child`."""
+    serve(parent())
+
+
+def serve(connection: Connection, reads: Reads | None = None) -> NoReturn:
+    """Works for the driver at the other end; `reads`: what this process has listened to so far."""
     worker = _Worker(connection)
     try:
         reference, device = connection.recv()
@@ -80,7 +87,7 @@ def main() -> NoReturn:
     if device is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = str(device)
     threading.Thread(target=worker.listen, daemon=True).start()
-    worker.work(reference)
+    worker.work(reference, reads or Reads(reference.watched))
 
 
 KEY = "undeclared_files"

@@ -23,7 +23,8 @@ class TokenEmbedding(nn.Module):
 
     def forward(self, tokens_bt: Tensor) -> Tensor:
         """(B, T) → (B, T, D)."""
-        return nn.functional.embedding(tokens_bt, self.weight) * self.scale
+        x_btd = nn.functional.embedding(tokens_bt, self.weight)
+        return x_btd if self.scale == 1 else x_btd * self.scale
 
 
 class FeatureEmbedding(nn.Linear):
@@ -40,7 +41,8 @@ class FeatureEmbedding(nn.Linear):
 
     def forward(self, x_btf: Tensor) -> Tensor:
         """(B, T, num_features) → (B, T, D)."""
-        return super().forward(x_btf) * self.scale
+        x_btd = super().forward(x_btf)
+        return x_btd if self.scale == 1 else x_btd * self.scale
 
 
 def embedding_of(signature: Signature, d_model: int, scaled: bool) -> nn.Module:

@@ -102,6 +102,8 @@ def plan_object(plan: Planned) -> dict[str, Any]:
                     "parameters": described.parameters,
                     "flops": described.flops,
                     "training_flops": described.training_flops,
+                    "examples": described.examples,
+                    "forwarded": described.forwarded,
                     "trials": experiment.study.seeds.count,
                     "cached": cached,
                     "seconds_each": plan.seconds.get((variant.name, task)),

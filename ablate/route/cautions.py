@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from ablate.base.errors import listed
+from ablate.base.wording import exact
+from ablate.core.feature import features
 from ablate.study.experiment import Experiment
 
 MAX_NAMES = 4
@@ -22,7 +24,25 @@ def cautions(experiment: Experiment) -> list[str]:
         where = experiment.on(task)
         whom = f"{listed(names, MAX_NAMES)}{where}: " if len(names) < len(variants) else ""
         lines.append(f"{whom}{text}" if whom or not where else f"{where.strip()}, {text}")
+    lines += _coarse(experiment)
     if aliases := experiment.design.aliases:
         sets = (" = ".join(" × ".join(effect) for effect in found) for found in aliases)
         lines.append(f"the fraction sees as one, and cannot tell apart: {'; '.join(sets)}")
     return lines
+
+
+def _coarse(experiment: Experiment) -> list[str]:
+    """That validation, by which something is chosen or stopped, cannot show half a margin."""
+    metric = experiment.study.metric
+    chooses = metric.at == "best_validation" or metric.target is not None
+    if metric.margin is None or not (chooses or any(feature.settles(experiment) for feature in features())):
+        return []
+    described = zip(experiment.tasks, experiment.describe(experiment.variants[0]), strict=True)
+    return [
+        f"what is chosen{experiment.on(task)} is chosen on {found.validation} validation examples, which cannot show "
+        f"half the margin of {exact(metric.margin)}"
+        for task, found in described
+        if found.validation
+        and found.metrics[experiment.metric].resolution
+        and 2 / found.validation > metric.margin
+    ]

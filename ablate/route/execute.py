@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ablate.base.errors import AblateError
 from ablate.base.wording import joined
+from ablate.execution.server import BUILTIN, Server
 from ablate.route.console import saying
 from ablate.route.options import Options, Outcome
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+    from ablate.records.folder import StudyFolder
+    from ablate.study.document import Document
 
 
 def execute(path: Path, options: Options, console: Console) -> Outcome:
@@ -32,38 +38,60 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         say(f"Nothing to train: {folder.path} is up to date with the study, the sources and the records.")
         print_results(folder, console)
         return Outcome(folder.path)
-    from ablate.base.locks import exclusive
-    from ablate.base.process import interruptible
-    from ablate.execution.progress import Display
-    from ablate.records.store import Store
-    from ablate.route.choose import narrowed, settling
-    from ablate.route.run import follow
-    from ablate.route.running import Listeners, Run, Workers
-    from ablate.route.trials import select
-    from ablate.study.prepare import prepare
-    from ablate.tracking.tracker import Tracker
+    with closing(Server()) as server:
+        if _is_wanting(document, folder, options):
+            # Beside this process, which has the study to check.
+            server.prepare(1, BUILTIN)
+        from ablate.base.locks import exclusive
+        from ablate.base.process import interruptible
+        from ablate.execution.progress import Display
+        from ablate.records.store import Store
+        from ablate.route.choose import narrowed, settling
+        from ablate.route.run import follow
+        from ablate.route.running import Listeners, Run, Workers
+        from ablate.route.trials import select
+        from ablate.study.prepare import prepare
+        from ablate.tracking.tracker import Tracker
 
-    experiment = prepare(document, confirm=options.confirm)
-    refuse_another(experiment, options.results)
-    experiment = narrowed(experiment, options)
-    chooses = settling(experiment, options)
-    # Unknown names are refused before anything is written.
-    select(experiment.cells(), options.only, options.seed)
-    store = Store(options.results / "store", warn)
-    with exclusive(store.root, folder.name, say), interruptible():
-        if differs:
-            say(explained(folder, differs))
-        experiment = experiment.reporting(folder.name, differs)
-        workers = Workers(experiment, options.jobs)
-        at_most = bool(chooses or experiment.study.seeds.looks)
-        display = Display(console, experiment.study.name, experiment.metric, workers.jobs, at_most=at_most)
-        listeners = Listeners(console, display, Tracker(folder, options.tracking_uri, warn))
-        try:
-            return follow(Run(experiment, folder, store, options, workers, listeners, say, warn))
-        except KeyboardInterrupt as error:
-            cells = folder.trial_list.cells() if chooses else experiment.cells()
-            ids = {cell.id for cell in cells}
-            # By the files: an interruption can come between a trial's record and the event that tells of it.
-            kept = f"{sum(map(store.has, ids))}{'' if chooses else f' of {len(ids)}'} trials in {store.root}"
-            # With the processes that have timed its variants.
-            raise KeyboardInterrupt(joined([kept, *error.args])) from None
+        experiment = prepare(document, confirm=options.confirm)
+        refuse_another(experiment, options.results)
+        experiment = narrowed(experiment, options)
+        chooses = settling(experiment, options)
+        # Unknown names are refused before anything is written.
+        select(experiment.cells(), options.only, options.seed)
+        store = Store(options.results / "store", warn)
+        with exclusive(store.root, folder.name, say), interruptible():
+            if differs:
+                say(explained(folder, differs))
+            experiment = experiment.reporting(folder.name, differs)
+            workers = Workers(experiment, options.jobs, server)
+            at_most = bool(chooses or experiment.study.seeds.looks)
+            display = Display(
+                console, experiment.study.name, experiment.metric, workers.jobs, at_most=at_most
+            )
+            listeners = Listeners(console, display, Tracker(folder, options.tracking_uri, warn))
+            try:
+                return follow(Run(experiment, folder, store, options, workers, listeners, say, warn))
+            except KeyboardInterrupt as error:
+                cells = folder.trial_list.cells() if chooses else experiment.cells()
+                ids = {cell.id for cell in cells}
+                # By the files: an interruption can come between a trial's record and the event that tells of it.
+                kept = (
+                    f"{sum(map(store.has, ids))}{'' if chooses else f' of {len(ids)}'} trials in {store.root}"
+                )
+                # With the processes that have timed its variants.
+                raise KeyboardInterrupt(joined([kept, *error.args])) from None
+
+
+def _is_wanting(document: Document, folder: StudyFolder, options: Options) -> bool:
+    """A guess whether the built-in workload has to train; where it is wrong, workers come later, or in vain."""
+    from ablate.records.store import Store
+
+    if options.jobs == 0 or document.problems or document.data.get("workload", BUILTIN) != BUILTIN:
+        return False
+    try:
+        listed = folder.trial_list.cells()
+    except AblateError:
+        listed = []
+    store = Store(folder.results / "store")
+    return options.fresh or not listed or not all(store.has(cell.id) for cell in listed)

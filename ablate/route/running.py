@@ -19,6 +19,7 @@ from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool, default_jobs
 from ablate.execution.progress import Display
+from ablate.execution.server import Server
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import command_line
@@ -44,7 +45,7 @@ def reference(experiment: Experiment) -> WorkloadRef:
 class Workers(Supervised):
     """The supervised engine of a run: it starts processes when it is given trials, and ends them when it is left."""
 
-    def __init__(self, experiment: Experiment, jobs: int | None) -> None:
+    def __init__(self, experiment: Experiment, jobs: int | None, server: Server) -> None:
         """`jobs`: worker processes, by default one a GPU or one a core; with 0 it trains in this process."""
         self.where, devices = reference(experiment), 0
         if experiment.workload.identity(experiment.variants[0].configs[0]).get("device") == "cuda":
@@ -52,7 +53,7 @@ class Workers(Supervised):
 
             devices = torch.cuda.device_count()
         self.jobs = (devices or default_jobs()) if jobs is None else jobs
-        pool = LocalPool(self.where, self.jobs, devices) if self.jobs else None
+        pool = LocalPool(self.where, self.jobs, devices, server) if self.jobs else None
         super().__init__(pool or InProcess(self.where, experiment.workload), self.where.environment)
 
 

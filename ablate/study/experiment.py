@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +50,7 @@ class Experiment:
     tasks: list[str]
     claims: list[Claim]
     resolve: Resolve
+    ids: TrialIds
     # As they are trained, the baseline first: those of the design, or what features make of them.
     variants: list[Variant]
     # A resolved config that trainings try → the one that is trained on the task of this index.
@@ -66,10 +67,6 @@ class Experiment:
     left_out: list[str] = dataclasses.field(default_factory=list)
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
 
-    @cached_property
-    def _ids(self) -> TrialIds:
-        return TrialIds(self.workload)
-
     def describe(self, variant: Variant) -> list[Description]:
         """Parameters, FLOPs and metrics, one description a task."""
         if variant.name not in self._described:
@@ -83,24 +80,24 @@ class Experiment:
 
     def cells(self, seeds: Sequence[int] | None = None) -> list[Cell]:
         """All trials, or those of other `seeds`; seed by seed, so that the first blocks are complete early."""
-        return [
-            Cell(
-                variant.name,
-                task,
-                seed,
-                self.trial(config, seed, PLACEBO if variant.placebo else ""),
-                f"{variant.name}{self.on(task)} seed {seed}",
-                self.levels(variant, index),
-                size=partial(self.size, variant, index),
+        places = [
+            (
+                *(variant.name, task, f"{variant.name}{self.on(task)}", self.levels(variant, index)),
+                self._trials(config, PLACEBO if variant.placebo else ""),
+                partial(self.size, variant, index),
             )
-            for seed in (self.study.seeds.values if seeds is None else seeds)
             for variant in self.variants
             for index, (task, config) in enumerate(zip(self.tasks, variant.configs, strict=True))
+        ]
+        return [
+            Cell(variant, task, seed, trial(seed), f"{name} seed {seed}", levels, size=size)
+            for seed in (self.study.seeds.values if seeds is None else seeds)
+            for variant, task, name, levels, trial, size in places
         ]
 
     def companions(self, cells: Sequence[Cell]) -> list[Cell]:
         """The trainings that features add to judged `cells`."""
-        return [found for feature in features() for cell in cells for found in feature.companions(self, cell)]
+        return [found for feature in features() for found in feature.companions(self, cells)]
 
     def size(self, variant: Variant, index: int) -> Mapping[str, int | None]:
         """The size of a variant's model on a task, as records keep it."""
@@ -112,18 +109,17 @@ class Experiment:
 
     def trial(self, config: Config, seed: int, stream: str = "") -> Trial:
         """The trial that trains a resolved config under one seed."""
+        return self._trials(config, stream)(seed)
+
+    def _trials(self, config: Config, stream: str) -> Callable[[int], Trial]:
         # How a trial is kept changes nothing of its result, so that none of it is in the id.
-        study, trial_id = self.study, self._ids(config, seed, stream)
-        return Trial(
-            trial_id,
-            config,
-            seed,
-            stream,
-            study.time_limit,
-            study.checkpoint,
-            save_every=study.save_every,
-            irrelevant=self._ids.irrelevant,
-            files=self._ids.identity(config).files,
+        study, identity = self.study, self.ids.identity(config)
+        limit, checkpoint, every = study.time_limit, study.checkpoint, study.save_every
+        return lambda seed: Trial(
+            *(identity(seed, stream), config, seed, stream, limit, checkpoint),
+            save_every=every,
+            irrelevant=self.ids.irrelevant,
+            files=identity.files,
         )
 
     def patched(self, base: Config, patches: Mapping[str, Any], task_index: int = 0) -> Config:

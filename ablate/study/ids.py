@@ -9,19 +9,17 @@ packages in which parts and workloads are registered; other installed packages a
 from __future__ import annotations
 
 import ast
-import copy
 import functools
 import hashlib
 import importlib.util
 import inspect
-import json
 import sys
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -44,13 +42,17 @@ _NEVER_RUN = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
 
 @dataclass(frozen=True)
 class Identity:
-    """What the id of a config's trials stands for beside the config itself, seed and stream."""
+    """What the id of a config's trials stands for beside seed and stream."""
 
-    content: Mapping[str, Any]
-    """Versions, device type and dtype, as the workload gives them; the digest of the source that trains the config; and
-    of the files that its parts declare, which it does not name, name and digest."""
+    content: bytes
+    """The config; versions, device type and dtype, as the workload gives them; the digest of the source that trains the
+    config; and of the files that its parts declare, which it does not name, name and digest."""
     files: Mapping[str, str]
     "The files of data that it reads: place → digest of the content."
+
+    def __call__(self, seed: int, stream: str) -> str:
+        """The id of the trial under a seed: 16 hexadecimal digits."""
+        return hashlib.blake2b(self.content + f"{seed} {stream}".encode(), digest_size=8).hexdigest()
 
 
 class TrialIds:
@@ -77,25 +79,18 @@ class TrialIds:
             named = [str(value) for value in values if isinstance(value, DataFile)]
             places = dict.fromkeys([*named, *declared.values()])
             files = {place: digest_of_file(place) for place in places}
-            content: dict[str, Any] = {
+            content = {
+                "config": identified(config, self.irrelevant, files),
                 "identity": dict(self.workload.identity(config)),
                 "sources": self.digests[roots],
+                "files": [(name, files[place]) for name, place in declared.items()],
             }
-            if declared:
-                content["files"] = [(name, files[place]) for name, place in declared.items()]
-            self.known[key] = Identity(content, files)
+            self.known[key] = Identity(key_of(content).encode(), files)
         return self.known[key]
 
     def __call__(self, config: Config, seed: int, stream: str) -> str:
-        """The id of the trial that trains a resolved config under a seed: 16 hexadecimal digits."""
-        identity = self.identity(config)
-        content = {
-            "config": identified(config, self.irrelevant, identity.files),
-            "seed": seed,
-            "stream": stream,
-            **identity.content,
-        }
-        return hashlib.blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=8).hexdigest()
+        """The id of the trial that trains a resolved config under a seed."""
+        return self.identity(config)(seed, stream)
 
 
 def values_in(config: Any) -> Iterator[Any]:
@@ -126,9 +121,10 @@ def declared_files(owners: Iterable[type]) -> Iterator[tuple[str, str]]:
 
 def source_digest(roots: Iterable[Any], owners: Iterable[type] = ()) -> str:
     """A hash of `definitions(roots, owners)`."""
-    found = ((name, _module(module).text(name)) for module, name in definitions(roots, owners))
+    found = definitions(roots, owners)
+    modules = {module: _module(module) for module, _ in found}
     # By name and text alone: neither moving a definition nor importing it by way of another module changes it.
-    texts = sorted(f"{name}:{text}\n" for name, text in found if text)
+    texts = sorted(f"{name}:{text}\n" for module, name in found if (text := modules[module].text(name)))
     return hashlib.blake2b("".join(texts).encode(), digest_size=16).hexdigest()
 
 
@@ -138,17 +134,23 @@ def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol
     `owners` are the registered classes whose packages are followed beside `ablate` and the plugins.
     """
     packages = {"ablate", *(owner.__module__.split(".")[0] for owner in owners)}
+
+    @functools.cache
+    def followed(module: str) -> _Module | None:
+        return _module(module) if module.split(".")[0] in packages or is_of_plugin(module) else None
+
     todo: list[Symbol] = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
     seen: set[Symbol] = set()
     while todo:
-        symbol = todo.pop()
-        if symbol not in seen:
+        symbol = name, own = todo.pop()
+        if symbol in seen or (module := followed(name)) is None:
+            continue
+        if own and module.package == name and _file(inner := f"{name}.{own}"):
+            # `from package import module` names a whole module.
+            todo.append((inner, ""))
+        else:
             seen.add(symbol)
-            for module, name in _module(symbol[0]).references(symbol[1]):
-                if is_of_plugin(module) or any(f"{module}.".startswith(f"{p}.") for p in packages):
-                    # `from package import module` names a whole module.
-                    inner = f"{module}.{name}"
-                    todo.append((inner, "") if name and _file(inner) else (module, name))
+            todo += module.references(own)
     return seen
 
 
@@ -168,10 +170,12 @@ class _Module:
 
     def __init__(self, name: str, file: Path | None) -> None:
         self.name = name
-        self.package = name if file and file.stem == "__init__" else name.rpartition(".")[0]
+        self.package = name if file is None or file.stem == "__init__" else name.rpartition(".")[0]
         self.definitions: dict[str, list[ast.stmt]] = defaultdict(list)
         self.imports: dict[str, list[Symbol]] = defaultdict(list)
         self.effects: list[ast.stmt] = []
+        self._references: dict[str, set[Symbol]] = {}
+        self._texts: dict[str, str] = {}
         lazy: list[ast.stmt] = []
         todo = ast.parse(file.read_bytes()).body if file and file.suffix == ".py" else []
         while todo:
@@ -212,13 +216,21 @@ class _Module:
         return self.definitions[name] + self.effects
 
     def text(self, name: str) -> str:
-        if name in self.imports and name not in self.definitions:
-            return ""
-        return "\n".join(filter(None, map(_dumped, self.statements(name))))
+        """The definitions of a name, without docstrings; none of one that is imported."""
+        if name not in self._texts:
+            found = () if self._is_imported(name) else self.statements(name)
+            texts = (_read(statement, self.package).text for statement in found)
+            self._texts[name] = "\n".join(filter(None, texts))
+        return self._texts[name]
 
-    def references(self, name: str) -> Iterator[Symbol]:
+    def references(self, name: str) -> set[Symbol]:
         """The definitions and modules that `name` uses, wherever they come from."""
-        if name in self.imports and name not in self.definitions:
+        if name not in self._references:
+            self._references[name] = {*self._uses(name)}
+        return self._references[name]
+
+    def _uses(self, name: str) -> Iterator[Symbol]:
+        if self._is_imported(name):
             yield from self.imports[name]
             return
         yield from self.imports.get("*", [])
@@ -226,21 +238,32 @@ class _Module:
             for imported in self.imports.values():
                 yield from imported
         for statement in self.statements(name):
-            for node in ast.walk(statement):
-                if isinstance(node, (ast.Import, ast.ImportFrom)):
-                    yield from (symbol for _, symbol in _imported(node, self.package))
-                elif isinstance(node, ast.Name) and node.id != name:
-                    if node.id in self.definitions:
-                        yield self.name, node.id
-                    else:
-                        yield from self.imports.get(node.id, [])
+            found = _read(statement, self.package)
+            yield from found.imported
+            for used in found.names - {name}:
+                yield from [(self.name, used)] if used in self.definitions else self.imports.get(used, [])
+
+    def _is_imported(self, name: str) -> bool:
+        return name in self.imports and name not in self.definitions
 
 
-@functools.lru_cache(maxsize=20_000)
-def _dumped(statement: ast.stmt) -> str:
-    """As text; one that `_parsed` keeps is dumped once, however many trials use it."""
-    kept = _Kept().visit(copy.deepcopy(statement))
-    return ast.dump(kept) if kept else ""
+class _Read(NamedTuple):
+    """Of a statement: the names in it, what it imports, and its text."""
+
+    names: set[str]
+    imported: list[Symbol]
+    text: str
+
+
+@functools.cache
+def _read(statement: ast.stmt, package: str) -> _Read:
+    """Once, however many trials use it, since it is changed in its place: a copy would take longer than all else."""
+    nodes = [*ast.walk(statement)]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    imports = (node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)))
+    imported = [symbol for node in imports for _, symbol in _imported(node, package)]
+    kept = _Kept().visit(statement)
+    return _Read(names, imported, ast.dump(kept) if kept else "")
 
 
 class _Kept(ast.NodeTransformer):

@@ -34,8 +34,9 @@ from ablate.study.checks import (
 from ablate.study.document import Document, read_document
 from ablate.study.expand import expand
 from ablate.study.experiment import Experiment
+from ablate.study.ids import TrialIds
 from ablate.study.load import load
-from ablate.study.patch import key_of, level_labels
+from ablate.study.patch import apply_patches, key_of, level_labels
 from ablate.study.schema import config_model
 from ablate.study.sections import Asked
 
@@ -56,6 +57,8 @@ def prepare(
     sections = list(workload.schema())
     resolve = partial(resolved, config_model(workload), folder=study.base(path))
     baseline = study.configs(sections)
+    if study.metric.at == "best_validation" and workload.best_path:
+        baseline = [apply_patches(config, {workload.best_path: True}) for config in baseline]
     given = [config["task"] for config in baseline] if "task" in sections else []
     labels = level_labels(given)
     tasks = [labels[key_of(task)] for task in given] or [""]
@@ -85,6 +88,7 @@ def prepare(
         tasks=tasks,
         claims=claims,
         resolve=resolve,
+        ids=TrialIds(workload),
         variants=design.variants,
         read=read,
     )

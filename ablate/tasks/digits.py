@@ -99,7 +99,7 @@ class Digits(Classification):
             readout="mean",
         )
         pool: Pool = "resplit" if config.split == "per_seed" else "held_out"
-        self.sampling = Sampling(pool, config.test_size, config.train_size)
+        self.sampling = Sampling(pool, config.test_size, config.train_size, config.validation_size)
         self.set_metrics(num_classes=NUM_CLASSES, num_test=config.test_size, solved=0.98)
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:

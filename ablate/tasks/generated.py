@@ -42,8 +42,8 @@ class Generated(Task):
         """The sizes of the evaluation sets, to which a task adds its own parameters."""
 
         validation_size: PositiveInt = 1024
-        "Number of examples of every evaluation during training."
-        test_size: PositiveInt = 16384
+        "Number of validation examples; the most that an evaluation during training reads."
+        test_size: PositiveInt = 4096
         "Number of test examples."
 
     config: Any
@@ -56,7 +56,7 @@ class Generated(Task):
             hint = "Choose a larger vocabulary or longer sequences"
             raise Invalid("", rule, support, f"at least {LEAST}", hint)
         self.support = float(support) if support < 1e300 else math.inf
-        self.sampling = Sampling("fresh", self.config.test_size)
+        self.sampling = Sampling("fresh", self.config.test_size, validation=self.config.validation_size)
 
     @abstractmethod
     def examples(self, generator: np.random.Generator, count: int) -> Batch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
@@ -94,31 +94,33 @@ class History:
 
 
 class Best:
-    """For each metric the evaluation at which it was best on validation data, the first on ties, with its weights.
+    """For each metric the evaluation at which it was best on validation data, the first on ties.
 
-    An evaluation that was best for several metrics has one copy of them. The attributes are all that a run needs to
-    continue (`Run.save`).
+    The weights are kept of those that are asked for; an evaluation that was best for several has one copy of them. The
+    attributes are all that a run needs to continue (`Run.save`).
     """
 
-    def __init__(self, metrics: Mapping[str, Metric]) -> None:
+    def __init__(self, metrics: Mapping[str, Metric], kept: Collection[str]) -> None:
+        """`kept`: the metrics of which the best weights are kept."""
         self.steps: dict[str, int] = {}
         "Metric → its best step."
         self.weights: dict[int, dict[str, Tensor]] = {}
-        "Step → weights, of the steps that are best for some metric."
+        "Step → weights, of the steps that are best for a metric of which they are kept."
         self._signs = {name: 1 if metric.direction == "max" else -1 for name, metric in metrics.items()}
         self._values = dict.fromkeys(metrics, -math.inf)
+        self._kept = kept
 
     def offer(self, step: int, validation: Mapping[str, float], model: nn.Module) -> None:
         """Copies the weights when some metric of `validation` is better than all before."""
         values = {name: sign * validation[name] for name, sign in self._signs.items()}
         better = {name: value for name, value in values.items() if value > self._values[name]}
-        if better:
-            self._values |= better
-            self.steps |= dict.fromkeys(better, step)
+        self._values |= better
+        self.steps |= dict.fromkeys(better, step)
+        if better.keys() & self._kept:
             self.weights[step] = {
                 name: tensor.detach().clone() for name, tensor in model.state_dict().items()
             }
-            self.weights = {step: self.weights[step] for step in sorted(set(self.steps.values()))}
+            self.weights = {step: self.weights[step] for step in {self.steps[name] for name in self._kept}}
 
 
 def _array(values: list[float]) -> NDArray[np.float32]:

@@ -27,7 +27,7 @@ LIMITS: Mapping[str, int] = {
     # Counting the sequences of every length, and drawing pairs, take the square of these.
     "num_pairs": 256,
     **dict.fromkeys(("min_len", "max_len"), 2_048),
-    **dict.fromkeys(("vocab_size", "train_size", "validation_size", "test_size"), _EXAMPLES),
+    **dict.fromkeys(("vocab_size", "train_size", "validation_size", "test_size", "validation"), _EXAMPLES),
     **dict.fromkeys(("steps", "warmup_steps", "eval_every"), 10_000_000),
     "batch_size": 100_000,
 }

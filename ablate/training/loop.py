@@ -22,12 +22,12 @@ from ablate.training.history import Best, History
 from ablate.training.optimizers import Optimizer, WeightDecay, clip_gradients
 from ablate.training.resume import Run, packed
 from ablate.training.schedules import learning_rates
-from ablate.training.section import TrainingSection
+from ablate.training.section import INITIAL, TrainingSection
 
 STEPS_BEFORE_SYNC = {"cpu": 1, "cuda": 50}
 """Losses are read, and so checked, this many at a time; on a GPU, reading waits for the device."""
 INSPECTED = 64
-"""Validation examples on which layers are measured."""
+"""Validation examples on which layers are measured, where the study asks for that."""
 WEIGHTS = 1 << 20
 """Largest number of attention weights of one head that are computed together for that."""
 
@@ -38,24 +38,26 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     Evaluates on validation data every `eval_every` steps and after the last, when `emit` is called. Metrics:
 
     M, for each of the task's metrics    on test after the last step
-    M_at_best_validation                 on test, once, with the weights of `M_best_step`
+    M_at_best_validation                 on test, with the weights of `M_best_step`; with `evaluation: {best: on}`
     M_best_step                          the evaluation at which M itself was best on validation, the first on ties
     validation_M                         at the last evaluation
-    initial_loss, test_loss              the task's loss on test before the first step, and after the last
+    initial_loss, test_loss              the task's loss: on the first validation examples, before the first step; on
+                                         test after the last
     train_loss                           mean over the last 5 % of steps
     loss_spikes                          share of steps whose training loss is a spike (`ablate.training.history`)
     grad_norm_median, grad_norm_max      of the global norm before clipping, the gradient of l2 decay included
     attention_entropy, attention_logit_max, dead_units, each also /PATH
-                                         of the layers, on validation examples after the last step (`layer_metrics`)
+                                         of the layers, on validation examples after the last step (`layer_metrics`);
+                                         with `evaluation: {layers: on}`
     train_seconds                        wall clock of the whole call, earlier attempts included
 
-    A metric without a finite value is None; those on test, but for `initial_loss`, are None unless the run completed,
-    and those of layers absent. Where seeds share test
-    examples, a completed record has the arrays `test/M` and `test/M_at_best_validation` (N), which say what these
-    metrics are on each of the N examples of the test split. `checkpoint: best` keeps the weights that are best for the
-    task's first metric. The loss is the
-    task's own, without l2 decay. A run diverged when a loss, or a validation or test metric, was not finite,
-    which ends it at once, or when its training loss has risen (`History.risen`).
+    A metric without a finite value is None; those on test are None unless the run completed, and those of layers
+    absent. The test split is read after the last step, and for `best` once more for each further step that was best.
+    Where seeds share test examples, a completed record has the arrays `test/M` and `test/M_at_best_validation` (N),
+    which say what these metrics are on each of the N examples of the test split. `checkpoint: best` keeps the weights
+    that are best for the task's first metric. The loss is the task's own, without l2 decay. A run diverged when a loss,
+    or a validation or test metric, was not finite, which ends it at once, or when its training loss has risen
+    (`History.risen`).
     """
     started = time.perf_counter()
     device = model.device.type
@@ -63,13 +65,14 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     optimizer: Optimizer = training.optimizer.build(parameters)
     decay = WeightDecay(training.decay, training.weight_decay, decay_groups(model)[0])
     primary = next(iter(task.metrics))
-    best = Best(task.metrics)
+    asks_best = training.evaluation.best
+    best = Best(task.metrics, task.metrics if asks_best else [primary] if trial.checkpoint == "best" else ())
     history = History()
-    forms = ("{}", "{}_at_best_validation", "validation_{}")
+    forms = ("{}", "validation_{}", *(["{}_at_best_validation"] if asks_best else []))
     names = ["initial_loss", "test_loss", *(form.format(name) for form in forms for name in task.metrics)]
     run = Run(model, optimizer, history, best, started, dict.fromkeys(names))
     metrics, unread = run.metrics, run.unread
-    validation_split, test_split = (task.split(trial.seed, name, device) for name in ("validation", "test"))
+    validation_split = task.split(trial.seed, "validation", device)
     batches = task.train_batches(trial.seed, training.batch_size, device)
 
     def outcome(status: Status, reason: str = "", weights: bytes | None = None) -> Record:
@@ -94,7 +97,8 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     if trial.state is not None:
         run.load(trial.state, batches)
     else:
-        metrics["initial_loss"] = outcomes(model, task, test_split)[1]
+        metrics["initial_loss"] = outcomes(model, task, validation_split[:INITIAL])[1]
+    validation_split = validation_split[: training.validation_size(task)]
     for step, lr in islice(enumerate(learning_rates(training)), run.done, None):
         batch = next(batches)
         model.start_step(step)
@@ -132,7 +136,9 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
 
     if reason := history.risen(task.chance_loss):
         return outcome("diverged", reason)
-    metrics |= _of_layers(model, validation_split)
+    if training.evaluation.layers:
+        metrics |= _of_layers(model, validation_split)
+    test_split = task.split(trial.seed, "test", device)
     keep = {"final": training.steps, "best": best.steps.get(primary)}.get(trial.checkpoint)
     on_test: dict[int, Outcomes] = {}
     weights, test_loss = None, math.nan
@@ -140,14 +146,17 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     for step in sorted({training.steps, *best.weights}, reverse=True):
         if step != training.steps:
             model.load_state_dict(best.weights[step])
-        on_test[step], loss_on_test = outcomes(model, task, test_split)
+        if step == training.steps or asks_best:
+            on_test[step], loss_on_test = outcomes(model, task, test_split)
         if step == training.steps:
             test_loss = loss_on_test
             if reason := _not_finite({**means(on_test[step]), "loss": test_loss}, "test", step):
                 return outcome("diverged", reason)
         if step == keep:
             weights = packed(model)
-    at_best = {f"{name}_at_best_validation": on_test[step][name] for name, step in best.steps.items()}
+    at_best = {
+        f"{name}_at_best_validation": on_test[best.steps[name]][name] for name in task.metrics if asks_best
+    }
     by_example = {**on_test[training.steps], **at_best}
     metrics |= means(by_example) | {"test_loss": test_loss}
     record = outcome("completed", weights=weights)

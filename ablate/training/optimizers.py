@@ -171,9 +171,7 @@ def clip_gradients(parameters: Sequence[Tensor], max_norm: float | None) -> Tens
     norm = torch.linalg.vector_norm(torch.cat([g.flatten() for g in gradients]))
     # On CPU the comparison is free; elsewhere it would wait for the device.
     if max_norm is not None and (norm.device.type != "cpu" or not norm <= max_norm):
-        scale = (max_norm / norm).clamp(max=1.0)
-        for gradient in gradients:
-            gradient.mul_(scale)
+        torch._foreach_mul_(gradients, (max_norm / norm).clamp(max=1.0))
     return norm
 
 
@@ -195,6 +193,5 @@ class WeightDecay:
     @torch.no_grad()
     def shrink(self, lr: float) -> None:
         """Subtracts lr·λ·w from the weights; just before the optimiser's step."""
-        for parameter in self._by_shrinking:
-            if parameter.grad is not None:
-                parameter.mul_(1 - lr * self.strength)
+        if decayed := [parameter for parameter in self._by_shrinking if parameter.grad is not None]:
+            torch._foreach_mul_(decayed, 1 - lr * self.strength)

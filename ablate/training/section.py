@@ -6,7 +6,26 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
-from ablate.base.registry import Slot, StrictModel
+from ablate.base.registry import OnOff, Slot, StrictModel
+from ablate.tasks.task import Task
+
+INITIAL = 256
+"""Validation examples on which the loss before the first step is taken."""
+LEAST = 128
+"""The fewest validation examples of an evaluation, where neither study nor task asks for fewer."""
+
+
+class EvaluationSection(StrictModel):
+    """Examples that are forwarded and not trained on."""
+
+    validation: PositiveInt | None = None
+    """Validation examples of each evaluation. Not given: as many as leave all examples that are only forwarded, test
+    included, at a quarter of those that are trained, at least 128; never more than the task has."""
+    best: OnOff = False
+    """Whether the test set is read once more, with the weights that were best on validation data; on where the study
+    judges by them (`at: best_validation`)."""
+    layers: OnOff = False
+    "Whether attention_entropy, attention_logit_max and dead_units are taken after the last step."
 
 
 class TrainingSection(StrictModel):
@@ -32,5 +51,29 @@ class TrainingSection(StrictModel):
     "Largest global norm of the gradient; not given: not clipped."
     eval_every: PositiveInt = 100
     "Updates between two evaluations on validation data."
+    evaluation: EvaluationSection = EvaluationSection()
+    "How much is evaluated, and what of."
     device: Literal["auto", "cpu", "cuda"] = "auto"
     "auto: cuda when there is one."
+
+    @property
+    def reports(self) -> tuple[int, ...]:
+        """The steps of all evaluations; the last step is one."""
+        return (*range(self.eval_every, self.steps, self.eval_every), self.steps)
+
+    def validation_size(self, task: Task) -> int:
+        """Validation examples of each evaluation."""
+        asked, most = self.evaluation.validation, task.sampling.validation
+        if asked is None:
+            room = self.steps * self.batch_size // 4 - self._on_test(task) - INITIAL
+            asked = max(LEAST, room // len(self.reports))
+        return min(asked, most or asked)
+
+    def forwarded(self, task: Task) -> int:
+        """The most examples that a training forwards without training on them."""
+        before = min(INITIAL, task.sampling.validation or INITIAL)
+        return before + len(self.reports) * self.validation_size(task) + self._on_test(task)
+
+    def _on_test(self, task: Task) -> int:
+        # Each metric has a best step of its own.
+        return task.sampling.test * (1 + len(task.metrics) * self.evaluation.best)

@@ -44,6 +44,7 @@ class SequenceWorkload(Workload):
     resumes = True
     steps_path = "training.steps"
     rate_path = "training.lr"
+    best_path = "training.evaluation.best"
 
     def __init__(self) -> None:
         self._sizes: dict[str, _Size] = {}
@@ -101,7 +102,9 @@ class SequenceWorkload(Workload):
             training_flops=flops.training if flops else None,
             beside=flops.beside if flops else {},
             examples=training.steps * training.batch_size,
-            reports=(*range(training.eval_every, training.steps, training.eval_every), training.steps),
+            reports=training.reports,
+            validation=training.validation_size(task),
+            forwarded=training.forwarded(task),
             outcome=task.outcome,
             sampling=task.sampling,
             stability=_stability(trial, task, size.measured),
@@ -200,7 +203,8 @@ def _stability(trial: TrialConfig, task: Task, measured: Collection[str]) -> dic
     if (steps := trial.training.steps - WINDOW) > 0:
         found["loss_spikes"] = Metric("min", 1 / steps, floor=1.0, ceiling=0.0)
     of_layers = {LOGIT: Metric("min"), DEAD: Metric("min", floor=1.0, ceiling=0.0)}
-    return found | {name: metric for name, metric in of_layers.items() if name in measured}
+    asked = measured if trial.training.evaluation.layers else ()
+    return found | {name: metric for name, metric in of_layers.items() if name in asked}
 
 
 def _of_task(task: Task, draws: int) -> Iterator[str]:

@@ -1,12 +1,13 @@
 """What the harness costs beside the training itself; `make bench` writes the figures to results/bench/.
 
-Sixteen small trials (two activations x eight seeds) through `ablate run --jobs 2` against `plain_loop.py`, both as
-whole processes, in interleaved rounds on an otherwise idle machine; then the fixed costs, and what a trial spends
-outside of forward, backward, optimiser and data.
+Whole processes, as a user has them, in turn with what they are compared with, on an otherwise idle machine. A row
+says a figure, its goal, and what the last committed one was.
 """
 
 import argparse
+import ctypes
 import json
+import os
 import shutil
 import statistics
 import subprocess
@@ -14,135 +15,208 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
+from importlib.metadata import distributions
 from pathlib import Path
-from typing import Any
+from string import Template
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
-ABLATE = [sys.executable, "-m", "ablate"]
-STUDY = """
-name: cost
-task: {name: recall, vocab_size: 16, seq_len: 9, num_pairs: 4}
-model: {d_model: 32, num_layers: 2, mixer: {num_heads: 4}, feedforward: {activation: relu}}
-training: {steps: STEPS, batch_size: 64, lr: 3e-3, weight_decay: 0.01, clip_norm: 1.0, eval_every: 100}
-factors: {model.feedforward.activation: [gelu]}
-seeds: 8
-"""
+ROOT = HERE.parents[1]
+PUBLISHED = ROOT / "results/bench/cost.json"
+ABLATE = (sys.executable, "-m", "ablate")
+PEERS = {"optuna": "optuna", "mlflow": "mlflow", "hydra": "hydra-joblib-launcher"}
+ABSENT = PEERS.keys() - {
+    tool for tool, package in PEERS.items() for d in distributions() if d.name == package
+}
+TOOLS = ["ablate", "loop", *(tool for tool in PEERS if tool not in ABSENT)]
+STEPS = 400
+NOT_EVALUATED = [f"training.eval_every={STEPS}", "task.validation_size=1", "task.test_size=1"]
+Figures = dict[str, list[float]]
+"""Row → what each round found."""
 
 
-def seconds(command: list[str], cwd: Path) -> float:
-    began = time.perf_counter()
-    subprocess.run(command, cwd=cwd, check=True, stdout=subprocess.DEVNULL)
-    return time.perf_counter() - began
+class Cost(NamedTuple):
+    seconds: float
+    cpu: float
+    gigabytes: float
 
 
-def harness(steps: int, folder: Path) -> float:
-    (folder / "study.yaml").write_text(STUDY.replace("STEPS", str(steps)))
-    shutil.rmtree(folder / "results", ignore_errors=True)
-    return seconds([*ABLATE, "run", "study.yaml", "--jobs", "2"], folder)
+def cost(folder: Path, *words: object, **environment: str) -> Cost:
+    """Of a process, and of what it started."""
+    inherited = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
+    environment, began = inherited | environment, time.perf_counter()
+    with (folder / "output.txt").open("w") as out:
+        command = subprocess.Popen([*map(str, words)], cwd=folder, env=environment, stdout=out, stderr=out)
+    _, command.returncode, used = os.wait4(command.pid, 0)
+    seconds, cpu = time.perf_counter() - began, used.ru_utime + used.ru_stime
+    if command.returncode:
+        raise RuntimeError(f"{' '.join(map(str, words))}:\n{(folder / 'output.txt').read_text()[-2000:]}")
+    try:
+        while True:  # What it left behind ends too, and counts.
+            cpu += sum(os.wait3(0)[2][:2])
+    except ChildProcessError:
+        return Cost(seconds, cpu, used.ru_maxrss / 2**20)
 
 
-def plain(steps: int, threads: int, folder: Path) -> float:
-    return seconds([sys.executable, str(HERE / "plain_loop.py"), str(steps), str(threads)], folder)
+def fresh(parent: Path, study: str, **values: object) -> Path:
+    """A folder with a study of the bench."""
+    folder = Path(tempfile.mkdtemp(dir=parent))
+    text = Template((HERE / f"studies/{study}.yaml").read_text())
+    (folder / "study.yaml").write_text(text.substitute(values))
+    return folder
 
 
-def against_plain(steps: int, rounds: int, folder: Path) -> dict[str, Any]:
-    """Both in turn, A B B A; the plain loop with the number of threads that suits it better."""
-    threads = min((1, 2), key=lambda count: plain(max(50, steps // 10), count, folder))
-    ours: list[float] = []
-    theirs: list[float] = []
-    for index in range(2 * rounds):
-        if index % 4 in (0, 3):
-            ours.append(harness(steps, folder))
-        else:
-            theirs.append(plain(steps, threads, folder))
-    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
-    found = {"steps": steps, "plain_threads": threads, "ablate_seconds": ours, "plain_seconds": theirs}
-    return found | {"ratios": ratios, "ratio": statistics.median(ratios)}
+def sixteen_trials(tool: str, steps: int, parent: Path) -> Cost:
+    folder = fresh(parent, "sixteen", steps=steps)
+    if tool == "ablate":
+        return cost(folder, *ABLATE, "run", "study.yaml", "--jobs", 2)
+    script = [HERE / "plain_loop.py"] if tool == "loop" else [HERE / "peers.py", tool]
+    return cost(folder, sys.executable, *script, steps)
 
 
-def fixed(folder: Path) -> dict[str, float]:
-    """Seconds of what does not grow with the training."""
-    costs = {"run_of_one_step": harness(1, folder)}
-    costs["all_cached"] = seconds([*ABLATE, "run", "study.yaml", "--jobs", "2"], folder)
-    with (folder / "study.yaml").open("a") as file:
-        file.write("notes: changed, so that the report is written again\n")
-    costs["all_cached_new_report"] = seconds([*ABLATE, "run", "study.yaml", "--jobs", "2"], folder)
-    costs["help"] = min(seconds([*ABLATE, "run", "--help"], folder) for _ in range(5))
-    return costs
+def sixteen(steps: int, tools: list[str], folder: Path, rounds: int) -> Figures:
+    """Beside the loop, A B C and then C B A; long ones once."""
+    spent: Figures = {tool: [] for tool in tools}
+    for index in range(rounds if steps < 1000 else 1):
+        for tool in tools[:: -1 if index % 2 else 1]:
+            spent[tool].append(sixteen_trials(tool, steps, folder).seconds)
+    found, loop = {f"16 trials of {steps:,} steps, loop, s": spent["loop"]}, spent.pop("loop")
+    for tool, seconds in spent.items():
+        ratios = [a / b for a, b in zip(seconds, loop, strict=True)]
+        found[f"16 trials of {steps:,} steps, {tool} / loop"] = ratios
+    return found
 
 
-def inside(steps: int) -> dict[str, float]:
-    """Share of one trial's time by kind of work, timed around each call on one thread."""
+def example(folder: Path, rounds: int) -> Figures:
+    """CPU time of a training in this process, on one thread, here and in the loop by turns."""
+    import plain_loop
     import torch
 
-    from ablate.base.registry import CATALOGUE
-    from ablate.core.trial import Trial
-    from ablate.models.build import build_model
-    from ablate.training import loop
-    from ablate.training.optimizers import WeightDecay
-    from ablate.training.trial import parse
+    from ablate.study.prepare import prepare
+    from ablate.training.trial import train_trial
 
-    CATALOGUE.load_builtin()
+    def timed(train: Callable[..., object], *given: object) -> float:
+        began = time.process_time()
+        train(*given)
+        return time.process_time() - began
+
     torch.set_num_threads(1)
-    training = {"steps": steps, "lr": 3e-3, "weight_decay": 0.01, "clip_norm": 1.0}
-    task = {"name": "recall", "seq_len": 9, "num_pairs": 4}
-    config = parse({"task": task, "model": {"d_model": 32, "num_layers": 2}, "training": training})
-    task = config.task.build()
-    model = build_model(config.model, task.signature, seed=0)
-    spent = dict.fromkeys(("forward", "backward", "optimiser", "data"), 0.0)
+    study, found = fresh(folder, "sixteen", steps=STEPS) / "study.yaml", {}
+    for case, sets, every in (("on", [], plain_loop.EVAL_EVERY), ("off", NOT_EVALUATED, STEPS + 1)):
+        ours = (train_trial, prepare(study, sets).cells()[0].trial, lambda *report: False)
+        loop = (plain_loop.train, torch.nn.ReLU(), 0, STEPS)
+        plain_loop.EVAL_EVERY = every
+        ratios = [timed(*ours) / timed(*loop) for _ in range(1 + 4 * rounds)]
+        found[f"CPU of an example, evaluation {case}, ablate / loop"] = ratios[1:]  # The first warms up.
+    return found
 
-    def timed(kind: str, call: Callable[..., Any]) -> Callable[..., Any]:
-        def run(*args: Any, **kwargs: Any) -> Any:
-            began = time.perf_counter()
-            result = call(*args, **kwargs)
-            spent[kind] += time.perf_counter() - began
-            return result
 
-        return run
+def commands(folder: Path, rounds: int) -> Figures:
+    """What does not grow with the training."""
+    runs = [sixteen_trials("ablate", 1, folder) for _ in range(rounds)]
+    found = {"run of one step, s": [run.seconds for run in runs]}
+    found["run of one step, s of CPU"] = [run.cpu for run in runs]
+    ran = next(folder.glob("*/results")).parent
+    shutil.copytree(ROOT / "results/quickstart", folder / "results/quickstart")
+    for name, where, *words in (
+        ("plan of the quickstart, s", folder, "plan", ROOT / "studies/quickstart.yaml", "--results", "new"),
+        ("cached run, s", ran, "run", "study.yaml", "--jobs", 2),
+        ("report of the quickstart, s", folder, "report", "quickstart"),
+        ("--help, s", folder, "run", "--help"),
+    ):
+        found[name] = [cost(where, *ABLATE, *words).seconds for _ in range(2 * rounds - 1)]
+    return found
 
-    def batches(*args: Any) -> Any:
-        draw = timed("data", type(task).train_batches(task, *args).__next__)
-        while True:
-            yield draw()
 
-    model.forward = timed("forward", model.forward)  # type: ignore[method-assign]
-    task.loss = timed("forward", task.loss)
-    task.measure = timed("forward", task.measure)
-    task.train_batches = batches
-    task.split = timed("data", task.split)
-    original = torch.Tensor.backward
-    torch.Tensor.backward = timed("backward", original)  # type: ignore[method-assign]
-    # Decay and clipping are parts of the update.
-    for owner, name in ((loop, "clip_gradients"), (WeightDecay, "shrink"), (WeightDecay, "add_gradient")):
-        setattr(owner, name, timed("optimiser", getattr(owner, name)))
-    optimizer = type(config.training.optimizer.build(list(model.parameters())))
-    optimizer.step = timed("optimiser", optimizer.step)
-    began = time.perf_counter()
-    loop.train(model, task, config.training, Trial("bench", {}, 0), lambda step, metrics, state=None: False)
-    total = time.perf_counter() - began
-    torch.Tensor.backward = original  # type: ignore[method-assign]
-    shares = {kind: value / total for kind, value in spent.items()}
-    return shares | {"other": 1 - sum(shares.values()), "milliseconds_per_step": 1000 * total / steps}
+def plans(folder: Path, rounds: int) -> Figures:
+    levels = {"expansions": [*range(5, 55)], "rates": [n / 1e4 for n in range(1, 50)]}
+    wide, factorial, found = fresh(folder, "wide", **levels), fresh(folder, "factorial"), {}
+    for name, where in (("100 variants x 1,000 seeds", wide), ("a factorial of 243", factorial)):
+        costs = [cost(where, *ABLATE, "plan", "study.yaml") for _ in range(rounds)]
+        found[f"plan of {name}, s"] = [one.seconds for one in costs]
+        found[f"plan of {name}, GB"] = [one.gigabytes for one in costs]
+    return found
+
+
+def reports(folder: Path, rounds: int) -> Figures:
+    """Over trials that ended at once."""
+    effects, found = [n / 100 for n in range(1, 10)], {}
+    place = fresh(folder, "toy", toy=ROOT / "tests/toy.py", seconds=0, effects=effects)
+    for trials, name, asked in (("1,000", "toy@seeds=100", ["--seeds", 100]), ("10,000", "toy", [])):
+        cost(place, *ABLATE, "run", "study.yaml", *asked, ABLATE_TRACKING="off")
+        costs = [cost(place, *ABLATE, "report", name) for _ in range(rounds)]
+        found[f"report over {trials} trials, s"] = [one.seconds for one in costs]
+    return found
+
+
+def sleeping(folder: Path, rounds: int) -> Figures:
+    """From the end of the first trial to the end of the last, by a clock that each reads."""
+    import pandas as pd
+
+    place = fresh(folder, "toy", toy=ROOT / "tests/toy.py", seconds=0.2, effects=[0.1])
+    cost(place, *ABLATE, "run", "study.yaml", "--jobs", 2)
+    ends = pd.read_parquet(place / "results/toy/trials.parquet")["toy_seconds"]
+    least = 0.2 * (len(ends) - 2) / 2
+    return {"2,000 trials of .2 s, % over the least": [100 * (ends.max() - ends.min() - least) / least]}
+
+
+def clone(folder: Path, rounds: int) -> Figures:
+    """Its installation included."""
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder / "clone"], check=True)
+    return {"make run of a fresh clone, s": [cost(folder / "clone", "make", "run").seconds]}
+
+
+MEASURES: dict[str, Callable[[Path, int], Figures]] = {
+    **{measure.__name__: measure for measure in (commands, example, plans)},
+    "sixteen-100": partial(sixteen, 100, TOOLS[:2]),
+    "sixteen-400": partial(sixteen, 400, TOOLS),
+    "sixteen-2000": partial(sixteen, 2000, TOOLS),
+    **{measure.__name__: measure for measure in (reports, sleeping, clone)},
+}
+SHORT = ["commands", "sixteen-100"]
+
+
+def print_row(name: str, *cells: object) -> None:
+    texts = [f"{cell:.3g}" if isinstance(cell, (int, float)) else str(cell) for cell in cells]
+    print(f"{name:<52}" + "".join(f"{text:>9}" for text in texts), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path("results/bench"))
-    parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--steps", type=int, nargs="*", default=[400, 2000])
+    parser.add_argument("--out", type=Path, help="the folder for cost.json (default: none is written)")
+    parser.add_argument("--rounds", type=int, default=2, help="of most measurements (default: 2)")
+    parser.add_argument("--short", action="store_true", help=f"only {' and '.join(SHORT)}, once: a minute")
+    parser.add_argument("--only", nargs="+", choices=MEASURES, metavar="NAME", help=", ".join(MEASURES))
+    parser.add_argument("--clone", action="store_true", help="also `make run` of a fresh clone: minutes")
     options = parser.parse_args()
     from ablate.records.environment import environment
 
-    figures: dict[str, Any] = {"environment": environment("make bench", [HERE / "cost.py"])}
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        plain(20, 1, folder)  # Warms the disk cache for both.
-        figures["fixed_seconds"] = fixed(folder)
-        figures["against_plain"] = [against_plain(steps, options.rounds, folder) for steps in options.steps]
-    figures["inside_a_trial"] = inside(1000)
-    options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "cost.json").write_text(json.dumps(figures, indent=1) + "\n")
-    print(json.dumps(figures, indent=1))
+    if (
+        sys.platform == "linux"
+    ):  # PR_SET_CHILD_SUBREAPER: what a command leaves behind is a child of this one.
+        ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
+    usual = [name for name in MEASURES if name != "sixteen-100" and (options.clone or name != "clone")]
+    goals = json.loads((HERE / "goals.json").read_text())
+    last = json.loads(PUBLISHED.read_text()).get("figures", {})
+    figures: dict[str, Any] = {}
+    for tool in sorted(ABSENT):
+        print(f"{tool} is left out, as {PEERS[tool]} is not installed.")
+    print_row("", "figure", "goal", "last")
+    for name in options.only or (SHORT if options.short else usual):
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                found = MEASURES[name](Path(folder), 1 if options.short else options.rounds)
+        except RuntimeError as error:
+            print(f"{name} failed: {error}")
+            continue
+        for row, rounds in found.items():
+            figures[row] = {"median": statistics.median(rounds), "rounds": rounds}
+            print_row(row, figures[row]["median"], goals.get(row, "-"), last.get(row, {}).get("median", "-"))
+        if options.out:
+            options.out.mkdir(parents=True, exist_ok=True)
+            written = {"environment": environment("make bench", [HERE]), "figures": figures}
+            (options.out / PUBLISHED.name).write_text(json.dumps(written, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from harness import TOY_STUDY, made_again_alone, plan_here, report_here, toy_cha
 import ablate
 from ablate.base.errors import AblateError, StudyError
 from ablate.commands.show import show
+from ablate.execution.server import Server
 from ablate.records.folder import StudyFolder
 
 MADE = TOY_STUDY
@@ -87,6 +88,29 @@ def test_the_same_run_again_trains_nothing_and_writes_nothing(run, ran, tmp_path
     resolved = ran / "toy/study.yaml"
     assert "seconds: 0.0" in resolved.read_text()
     assert run(resolved, results=ran)[0].trained == 0
+
+
+def test_workers_come_first_where_something_seems_to_be_missing_and_never_where_nothing_is(
+    write, run, ran, monkeypatch
+):
+    class Begun(Exception):
+        pass
+
+    def begin(*_):
+        raise Begun
+
+    monkeypatch.setattr(Server, "prepare", begin)
+    (ran / "toy/report.html").unlink()
+    assert run(TOY_STUDY, jobs=2)[0].trained == 0
+    # That of the built-in workload, which imports torch, before the study is checked.
+    built_in = "name: toy\ntask: nonsense\n"
+    shutil.rmtree(ran / "toy")
+    for options in ({"jobs": 0}, {"jobs": 2}):
+        with pytest.raises(StudyError):
+            run(built_in, **options)
+    for options in ({"jobs": 2, "fresh": True}, {"jobs": 2, "results": ran / "other"}):
+        with pytest.raises(Begun):
+            run(built_in, **options)
 
 
 @pytest.mark.parametrize(

@@ -44,16 +44,20 @@ def run(engine, trials, decide=lambda report: False, heard=None):
         Supervised(engine).run(trials, hear)
     finally:
         engine.close()
-    assert not children(), "a worker was left behind"
+    assert not children(workers=False), "a process was left behind"
     records = {event.record.id: event.record for event in heard if isinstance(event, Ended)}
     return [records[trial.id] for trial in trials]
 
 
-def children():
-    listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()
-    return [
-        int(pid) for pid in listed if b"ablate.execution.worker" in Path(f"/proc/{pid}/cmdline").read_bytes()
-    ]
+def children(workers=True):
+    """The processes of workers, or those of the servers that have started them."""
+    servers = below(os.getpid())
+    return [worker for server in servers for worker in below(server)] if workers else servers
+
+
+def below(pid):
+    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return [p for p in map(int, listed) if b"ablate.execution." in Path(f"/proc/{p}/cmdline").read_bytes()]
 
 
 def alive(pid):

@@ -4,6 +4,7 @@ import os
 import signal
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from drivers import wait_for
@@ -17,6 +18,7 @@ from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
+from ablate.execution.worker import KEY
 from ablate.study.prepare import prepare
 
 
@@ -219,6 +221,101 @@ def test_a_worker_refuses_what_its_own_sources_would_train_otherwise(tmp_path, m
     CATALOGUE.forget({"lab.workload"})
 
 
+def test_without_their_server_workers_go_on_and_lost_ones_come_from_another(trials):
+    (known, *_), killed = run(LocalPool(TOY_REF, 2), trials[:4]), []
+
+    def decide(report):
+        if not killed:
+            killed.extend([*children(workers=False), children()[0]])
+            for pid in killed:
+                os.kill(pid, signal.SIGKILL)
+        return False
+
+    records = run(LocalPool(TOY_REF, 2), trials[:4], decide)
+    assert [record.attempts for record in records] in ([2, 1, 1, 1], [1, 2, 1, 1])
+    assert statuses(records) == ["completed"] * 4
+    assert content(records[0]) == content(known)
+
+
+def made(folder, code, study=TOY_STUDY, *sets):
+    """A plugin with the workload `own`, and the trials of a study of it; `OTHER` is true in processes but this one."""
+    plugin = folder / "own.py"
+    plugin.write_text(f"import os\nimport threading\nOTHER = os.getpid() != {os.getpid()}\n{code}")
+    path = folder / "study.yaml"
+    path.write_text(study.replace(str(TOY), str(plugin)).replace("workload: toy", "workload: own"))
+    trials = [cell.trial for cell in prepare(path, sets).cells()]
+    return WorkloadRef("own", (load_plugin(plugin),), watched=(plugin,)), trials
+
+
+OWN = TOY.read_text().replace('"toy"', '"own"')
+
+
+def test_where_a_plugin_starts_threads_workers_are_not_forked(tmp_path):
+    waits = "if OTHER: threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+    reference, trials = made(tmp_path, waits + OWN, TOY_STUDY, "training.fault=kill")
+    commands = set()
+
+    def hear(event):
+        commands.update(Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children())
+        return False
+
+    first, second = run(LocalPool(reference, 1), [replace(t, prunable=True) for t in trials[2:4]], hear)
+    assert first.reason == "the worker process was killed by SIGKILL, 2 times"
+    assert second.status == "completed"
+    assert [b"ablate.execution.worker" in command for command in commands] == [True]
+
+
+def test_a_plugin_that_ends_every_process_but_the_driver_fails_its_trials(tmp_path):
+    reference, trials = made(tmp_path, "if OTHER:\n    print('good bye')\n    os._exit(3)\n" + OWN)
+    (record,) = run(LocalPool(reference, 1), trials[:1])
+    assert record.reason == "the worker process ended with exit code 3, 2 times"
+    assert record.error == "good bye\n"
+
+
+def test_what_a_plugin_reads_when_it_is_loaded_is_noticed_in_every_worker(tmp_path):
+    numbers = tmp_path / "numbers.txt"
+    numbers.write_text("1")
+    reference, trials = made(tmp_path, f"open({str(numbers)!r}).close()\n" + OWN)
+    records = run(LocalPool(reference, 2), trials[:4])
+    assert [record.environment.get(KEY) for record in records] == [[str(numbers)]] * 4
+
+
+def test_a_worker_imports_what_training_needs_and_nothing_else(tmp_path):
+    """Who adds a package here makes the start of every run slower."""
+    reference, trials = made(tmp_path, LISTING, SEQUENCE)
+    (record,) = run(LocalPool(reference, 1), trials)
+    assert record.status == "completed", record.error
+    assert record.output.strip() == WORKER
+
+
+WORKER = (
+    "ablate annotated_types cython_runtime numpy pydantic pydantic_core ruamel safetensors torch torchgen tqdm "
+    "typing_extensions typing_inspection"
+)
+SEQUENCE = """
+name: listing
+workload: own
+plugins: [own.py]
+task: {name: recall, vocab_size: 16, seq_len: 9, num_pairs: 4, test_size: 16, validation_size: 16}
+model: {d_model: 8, num_layers: 1}
+training: {steps: 1, batch_size: 4, eval_every: 1}
+seeds: 1
+"""
+LISTING = """
+import sys
+from ablate import register
+from ablate.training.workload import SequenceWorkload
+
+@register("workload", "own")
+class Listing(SequenceWorkload):
+    def train(self, trial, emit):
+        record = super().train(trial, emit)
+        names = {name.split(".")[0] for name in sys.modules} - set(sys.stdlib_module_names)
+        print(*sorted(name for name in names if not name.startswith(("_", "ablate_plugin"))))
+        return record
+"""
+
+
 def test_workers_take_no_module_from_the_folder_in_which_a_study_is_run(tmp_path, monkeypatch, trials):
     """There, `import random` and `import ablate` would find these."""
     (tmp_path / "random.py").write_text("raise RuntimeError('not this one')")
@@ -242,14 +339,14 @@ def test_workers_end_when_their_driver_is_killed(tmp_path, trials, waits):
             nonlocal seen
             seen += isinstance(event, Progress if waits else Started)
             if seen == (1 if waits else 2):
-                os.write(write, " ".join(str(worker.process.pid) for worker in pool._workers).encode())
+                os.write(write, " ".join(map(str, [*children(), *children(workers=False)])).encode())
                 time.sleep(60)
             return False
 
         pool.run(given, hear)
         os._exit(1)
     workers = [int(pid) for pid in os.read(read, 100).split()]
-    assert len(workers) == 2
+    assert len(workers) == 3
     assert all(alive(pid) for pid in workers)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)

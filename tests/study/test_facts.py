@@ -49,7 +49,9 @@ def test_the_numbers_of_stability_are_those_of_any_variant(write):
     study = STUDY.replace("mixer:", "feedforward: {activation: gelu}, mixer:")
     plain = facts_of(prepare(write(study)))
     assert "dead_units" not in plain.tasks[0].stability
-    facts = facts_of(prepare(write(study + "factors: {model.feedforward.activation: [relu]}\n")))
+    source = write(study + "factors: {model.feedforward.activation: [relu]}\n")
+    assert "dead_units" not in facts_of(prepare(source)).tasks[0].stability  # unless layers are asked for
+    facts = facts_of(prepare(source, ["training.evaluation.layers=on"]))
     (task,) = facts.tasks
     assert {name: metric.direction for name, metric in task.stability.items()} == dict.fromkeys(
         ("test_loss", "grad_norm_max", "loss_spikes", "attention_logit_max", "dead_units"), "min"

@@ -88,11 +88,11 @@ def test_the_splits_of_every_seed_are_its_own_or_the_same(split):
     task = digits(split=split)
     if split == "per_seed":
         assert set(task.digests(0).values()).isdisjoint(task.digests(1).values())
-        assert task.sampling == Sampling("resplit", 300, 1197)
+        assert task.sampling == Sampling("resplit", 300, 1197, 300)
     else:
         assert (task.digests(0) == task.digests(1)) == (split == "fixed")
         assert task.digests(0)["test"] == digits().digests(5)["test"]
-        assert task.sampling == Sampling("held_out", 300, 1197)
+        assert task.sampling == Sampling("held_out", 300, 1197, 300)
     orders = [next(task.train_batches(seed, 64, "cpu")).targets for seed in (0, 1)]
     assert not torch.equal(*orders)
     small, large = digits(train_size=50, split=split).indices(3), task.indices(3)

@@ -69,20 +69,24 @@ def test_risen_means_a_tenth_above_the_larger_of_initial_and_chance(initial, fin
 
 def test_the_best_evaluation_of_each_metric_is_the_first_on_ties_and_keeps_its_weights():
     model = nn.Linear(1, 1, bias=False)
-    best = Best({"up": Metric("max"), "down": Metric("min"), "also": Metric("min")})
+    metrics = {"up": Metric("max"), "down": Metric("min"), "also": Metric("min")}
+    best, one = Best(metrics, metrics), Best(metrics, ["up"])
     up, down = [0.2, 0.9, 0.9, 0.1, 0.3], [3.0, 2.0, 1.0, 1.0, 2.0]
     for step, (rising, falling) in enumerate(zip(up, down, strict=True)):
         nn.init.constant_(model.weight, step)
         best.offer(step, {"up": rising, "down": falling, "also": falling - rising}, model)
         assert set(best.weights) == set(best.steps.values())
+        one.offer(step, {"up": rising, "down": falling, "also": falling - rising}, model)
+        assert set(one.weights) == {one.steps["up"]}
+    assert one.steps == best.steps
     assert best.steps == {"up": 1, "down": 2, "also": 2}
     for step in (1, 2):
         assert torch.equal(best.weights[step]["weight"], torch.full((1, 1), float(step)))
     best.offer(9, {"up": math.nan, "down": math.nan, "also": math.nan}, model)
     assert best.steps == {"up": 1, "down": 2, "also": 2}
-    none = Best({"up": Metric("max")})
+    none = Best({"up": Metric("max")}, ["up"])
     none.offer(1, {"up": math.nan}, model)
-    assert none.steps == {}
+    assert none.steps == none.weights == {}
 
 
 def by_definition(losses: list[float]) -> float | None:

@@ -1,26 +1,31 @@
 import copy
 import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 
+from ablate.core.metric import Sampling
 from ablate.core.trial import Trial
 from ablate.models.build import build_model
 from ablate.models.inspection import layer_metrics
 from ablate.training import loop as module
 from ablate.training.loop import INSPECTED, evaluate, outcomes, train
+from ablate.training.section import INITIAL, TrainingSection
 from ablate.training.trial import parse
 
 MEASURED = {"accuracy", "loss"}
 METRICS = {
-    *(f"{name}{at}" for name in MEASURED for at in ("", "_at_best_validation", "_best_step")),
+    *(f"{name}{at}" for name in MEASURED for at in ("", "_best_step")),
     *(f"validation_{name}" for name in MEASURED),
     *("initial_loss", "test_loss", "train_loss", "train_seconds"),
     *("loss_spikes", "grad_norm_median", "grad_norm_max"),
 }
 LAYERS = {"attention_entropy": "mixer", "attention_logit_max": "mixer", "dead_units": "feedforward"}
+OF_BEST = {f"{name}_at_best_validation" for name in MEASURED}
+ALL = {"best": True, "layers": True}
 OF_LAYERS = {f"{name}{path}" for name, at in LAYERS.items() for path in ("", f"/stack.blocks.0.{at}")}
 
 
@@ -44,9 +49,11 @@ def run(config, seed=0, emit=quiet):
 
 def test_a_run_measures_everything(resolved):
     points = []
-    outcome = run(resolved(), emit=lambda step, point: points.append((step, dict(point))))
+    settings = {"evaluation": ALL}
+    outcome = run(resolved(training=settings), emit=lambda step, point: points.append((step, dict(point))))
     assert (outcome.status, outcome.reason) == ("completed", "")
-    assert set(outcome.metrics) == METRICS | OF_LAYERS
+    assert set(outcome.metrics) == METRICS | OF_LAYERS | OF_BEST
+    assert set(run(resolved()).metrics) == METRICS
     assert outcome.metrics.pop("loss_spikes") is None  # no step has a hundred before it
     assert all(isinstance(value, (int, float)) for value in outcome.metrics.values())
     names = {"train_loss", "grad_norm", "lr", "validation_loss", "validation_accuracy"}
@@ -93,6 +100,37 @@ def test_the_loop_is_gradient_descent(resolved, decay):
     np.testing.assert_allclose(outcome.curves["lr"].values, [rates[4], rates[9], 0.0], atol=1e-12)
 
 
+@pytest.mark.parametrize(
+    ("settings", "sampling", "validation", "forwarded"),
+    [
+        ({"steps": 400}, Sampling("fresh", 4096, validation=1024), 512, 6400),
+        ({"steps": 400, "batch_size": 8}, Sampling("fresh", 4096, validation=1024), 128, 4864),
+        ({"steps": 2000}, Sampling("fresh", 4096, validation=1024), 1024, 24_832),
+        ({"steps": 400}, Sampling("held_out", 100, 400, 50), 50, 350),
+        ({"steps": 400, "evaluation": {"best": True}}, Sampling("fresh", 1000), 786, 6400),
+        ({"steps": 450, "evaluation": {"validation": 9}}, Sampling("fresh", 1000), 9, 1301),
+    ],
+)
+def test_evaluation_has_a_budget(settings, sampling, validation, forwarded):
+    """A quarter of the examples that are trained, as long as an evaluation has 128, or all that the task has."""
+    training, task = TrainingSection(**settings), SimpleNamespace(sampling=sampling, metrics=MEASURED)
+    assert training.validation_size(task) == validation
+    assert training.forwarded(task) == forwarded
+
+
+def test_no_more_is_forwarded_than_said(resolved, monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        module, "outcomes", lambda m, t, split: read.append(len(split)) or outcomes(m, t, split)
+    )
+    config = resolved(training={"steps": 40, "evaluation": {"best": True}, "lr": 0.4, "optimizer": "sgd"})
+    _, task, training = parts(config)
+    run(config)
+    assert read == [INITIAL, *[128] * 8, *[task.sampling.test] * (len(read) - 9)]
+    assert 10 <= len(read) <= 11
+    assert sum(read) <= training.forwarded(task)
+
+
 def test_every_step_has_dropout_of_its_own(resolved):
     config = resolved(model={"dropout": {"residual": 0.3}}, training={"optimizer": "sgd", "lr": 1e-30})
     model, task, training = parts(config)
@@ -105,6 +143,7 @@ def test_every_step_has_dropout_of_its_own(resolved):
 def test_test_metrics_are_of_the_last_step_and_of_the_best_validation(resolved):
     """Each by the metric itself; the best evaluation is found again by training just as long."""
     settings = {"steps": 40, "eval_every": 5, "lr": 0.4, "optimizer": {"name": "sgd", "momentum": 0.9}}
+    settings["evaluation"] = {"best": True, "validation": 1024}
     outcome = run(resolved(training=settings), seed=9)
     steps = {}
     for name, best in (("accuracy", np.argmax), ("loss", np.argmin)):
@@ -120,7 +159,7 @@ def test_test_metrics_are_of_the_last_step_and_of_the_best_validation(resolved):
 @pytest.mark.parametrize("split", ["held_out", "per_seed"])
 def test_a_record_keeps_what_each_shared_test_example_gave(resolved, split):
     task = {"name": "digits", "split": split, "test_size": 700, "train_size": 100}
-    outcome = run(resolved(task, training={"steps": 30, "eval_every": 3, "lr": 0.03}))
+    outcome = run(resolved(task, training={"steps": 30, "eval_every": 3, "lr": 0.03, "evaluation": ALL}))
     names = [f"{name}{at}" for name in ("accuracy", "loss") for at in ("", "_at_best_validation")]
     assert {name for name in outcome.arrays if name.startswith("test/")} == {f"test/{n}" for n in names}
     for name in names:
@@ -136,9 +175,9 @@ def test_examples_that_no_other_seed_is_tested_on_are_not_kept(resolved):
 
 def test_metrics_are_those_of_the_model_before_its_first_and_after_its_last_step(resolved):
     model, task, training = parts(
-        resolved(model={"dropout": {"residual": 0.5}}, training={"eval_every": 100})
+        resolved(model={"dropout": {"residual": 0.5}}, training={"eval_every": 100, "evaluation": ALL})
     )
-    before = evaluate(model, task, task.split(0, "test", "cpu"))["loss"]
+    before = evaluate(model, task, task.split(0, "validation", "cpu")[:INITIAL])["loss"]
     outcome = trained(model, task, training)
     assert outcome.metrics["initial_loss"] == pytest.approx(before, rel=1e-6)
     assert outcome.metrics["initial_loss"] != outcome.metrics["test_loss"]
@@ -157,13 +196,13 @@ def test_a_part_that_cannot_be_looked_into_costs_no_trial(resolved, monkeypatch)
 
     monkeypatch.setattr("ablate.models.attention.Attention.weights", closed)
     with pytest.warns(UserWarning, match="its layers are not measured: TypeError: no weights here"):
-        outcome = run(resolved())
+        outcome = run(resolved(training={"evaluation": {"layers": True}}))
     assert outcome.status == "completed"
     assert set(outcome.metrics) == METRICS
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(resolved):
-    settings = {"optimizer": "sgd", "lr": 1e12, "clip_norm": None}
+    settings = {"optimizer": "sgd", "lr": 1e12, "clip_norm": None, "evaluation": ALL}
     outcome = run(resolved(model={"norm": "none"}, training=settings))
     assert outcome.status == "diverged"
     losses = outcome.arrays["train_loss"]
@@ -171,7 +210,7 @@ def test_a_loss_that_is_not_finite_ends_the_run_as_diverged(resolved):
     assert np.isfinite(losses[:-1]).all()
     assert not np.isfinite(losses[-1])
     assert outcome.reason == f"diverged: training loss was not finite at step {len(losses)}"
-    assert set(outcome.metrics) == METRICS
+    assert set(outcome.metrics) == METRICS | OF_BEST
     unknown = {*MEASURED, "test_loss", "accuracy_at_best_validation", "train_loss", "loss_best_step"}
     assert {outcome.metrics[name] for name in unknown} == {None}
     norms = outcome.arrays["grad_norm"]
@@ -190,7 +229,7 @@ def test_weights_that_leave_the_numbers_in_the_last_step_are_diverged(resolved):
 
 
 def test_a_loss_that_has_risen_is_diverged(resolved):
-    outcome = run(resolved(training={"optimizer": "sgd", "lr": 100.0}))
+    outcome = run(resolved(training={"optimizer": "sgd", "lr": 100.0, "evaluation": ALL}))
     losses = outcome.arrays["train_loss"]
     assert np.isfinite(losses).all()
     assert losses[-1] > 1.1 * max(losses[0], math.log(8))

@@ -81,7 +81,7 @@ def test_a_plugin_that_draws_from_the_global_generator_goes_on_too(resolved, mon
 
 
 def test_kept_weights_are_those_of_the_last_step_or_of_the_best(resolved):
-    config = resolved(training={"steps": 40, "lr": 0.3, "eval_every": 1})
+    config = resolved(training={"steps": 40, "lr": 0.3, "eval_every": 1, "evaluation": {"best": True}})
     trial = Trial("x", config, 0)
     for kind, names in (
         ("final", {"accuracy": "accuracy", "loss": "loss"}),

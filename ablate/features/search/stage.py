@@ -6,7 +6,7 @@ Also the searches as studies of Optuna's, for its own dashboard: `ablate export 
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
@@ -118,7 +118,11 @@ def _compare_versions(run: Run, spec: SearchSpec, most: int) -> None:
 
 def _judging(experiment: Experiment, variants: int) -> int:
     """The most trainings that judge so many variants."""
-    each = 1 + len(experiment.companions(experiment.cells()[:1])) + _trains_untuned(experiment)
+    each = (
+        1
+        + len(experiment.companions(experiment.cells(experiment.study.seeds.values[:1])[:1]))
+        + _trains_untuned(experiment)
+    )
     return experiment.study.seeds.count * len(experiment.tasks) * variants * each
 
 
@@ -183,15 +187,14 @@ def _tuned(run: Run, spec: SearchSpec, choice: Choice, searched: Sequence[Varian
     return replace(found, left_out=[v.name for v in experiment.variants if v not in searched])
 
 
-def untuned(experiment: Experiment, cell: Cell) -> list[Cell]:
-    """The training of a tuned variant as the study gives it."""
-    variant = next(variant for variant in experiment.variants if variant.name == cell.variant)
-    if variant.given is None or not _trains_untuned(experiment):
-        return []
-    config = variant.given[experiment.tasks.index(cell.task)]
-    name = f"{cell.variant} {UNTUNED}{cell.name.removeprefix(cell.variant)}"
-    trial = experiment.trial(config, cell.seed, cell.trial.stream)
-    return [replace(cell, trial=trial, name=name, role=UNTUNED)]
+def untuned(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Cell]:
+    """The trainings of tuned variants as the study gives them."""
+    known = {variant.name: variant.given for variant in experiment.variants if variant.given is not None}
+    for cell in cells if known and _trains_untuned(experiment) else ():
+        if (given := known.get(cell.variant)) is not None:
+            trial = experiment.trial(given[experiment.tasks.index(cell.task)], cell.seed, cell.trial.stream)
+            name = f"{cell.variant} {UNTUNED}{cell.name.removeprefix(cell.variant)}"
+            yield replace(cell, trial=trial, name=name, role=UNTUNED)
 
 
 def frames(

@@ -26,7 +26,7 @@ from ablate.base.process import now
 from ablate.base.streams import numpy_stream
 from ablate.core.speed import Operation
 from ablate.core.workload import Workload
-from ablate.execution.child import Child, parent
+from ablate.execution.child import Child, fresh, parent
 from ablate.execution.trial import WorkloadRef
 from ablate.features.speed.blocks import BUDGET, time_blocks, waited
 
@@ -73,7 +73,7 @@ def measured(
 
     Raises `CannotBeTimedError`, with the `advice` on a group, a config and the reason.
     """
-    child = Child("ablate.features.speed.measuring", where.threads)
+    child = Child(fresh("ablate.features.speed.measuring", where.threads))
     try:
         child.send((where, request))
         for group in request.groups:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any
@@ -32,6 +32,7 @@ from ablate.core.record import Record, lost_to_its_variant
 from ablate.core.trial import Cell
 from ablate.report.words import say
 from ablate.study.checks import Draft, attempt, refuse_own
+from ablate.study.designs import Config
 from ablate.study.document import PathKey
 from ablate.study.expand import report_at
 from ablate.study.experiment import Experiment
@@ -66,23 +67,24 @@ def check_stress(draft: Draft) -> None:
         refuse_own(path, rule, f"Take it out, or compare {path} without `stress`", draft)
 
 
-def stressed(experiment: Experiment, cell: Cell) -> list[Cell]:
-    """The runs of one cell at each learning rate; where that is its own, they share a trial.
+def stressed(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Cell]:
+    """The runs of cells at each learning rate; where that is its own, they share a trial.
 
     A placebo has none: its learning rate is the baseline's.
     """
-    found = []
-    for path, levels in experiment.study.section("stress").items() if not cell.trial.stream else ():
-        for level in levels:
-            config = experiment.resolve(apply_patches(cell.trial.config, {path: level}))
-            trial = experiment.trial(config, cell.seed)
-            # Only the trials of the comparison are evaluated.
-            trial = cell.trial if trial.id == cell.id else replace(trial, checkpoint="none")
-            name = f"{cell.name} at {path.rpartition('.')[2]} {level:g}"
-            found.append(
-                replace(cell, trial=trial, name=name, levels={**cell.levels, path: level}, role="stress")
-            )
-    return found
+    resolved: dict[tuple[str, str, float], Config] = {}
+    for path, levels in experiment.study.section("stress").items():
+        for cell in cells:
+            for level in levels if not cell.trial.stream else ():
+                key = cell.variant, cell.task, level
+                if key not in resolved:
+                    resolved[key] = experiment.resolve(apply_patches(cell.trial.config, {path: level}))
+                trial = experiment.trial(resolved[key], cell.seed)
+                # Only the trials of the comparison are evaluated.
+                trial = cell.trial if trial.id == cell.id else replace(trial, checkpoint="none")
+                name = f"{cell.name} at {path.rpartition('.')[2]} {level:g}"
+                there = {**cell.levels, path: level}
+                yield replace(cell, trial=trial, name=name, levels=there, role="stress")
 
 
 def stress_frames(
@@ -105,8 +107,8 @@ def stress_frames(
 
 def plan(experiment: Experiment, store: object) -> tuple[list[str], None]:
     """The size of the grid."""
-    runs = sum(cell.role == "stress" for cell in experiment.companions(experiment.cells()))
-    grid = experiment.study.section("stress").items()
+    seeds, grid = experiment.study.seeds, experiment.study.section("stress").items()
+    runs = seeds.count * sum(1 for _ in stressed(experiment, experiment.cells(seeds.values[:1])))
     return [say("plan.stress", path, [f"{rate:g}" for rate in rates], runs) for path, rates in grid], None
 
 

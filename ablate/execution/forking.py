@@ -1,0 +1,72 @@
+"""The process from which workers are forked, so that they share one import of what all of them need.
+
+It computes nothing and touches no GPU. Where a fork would not be sound it starts workers afresh: on another system than
+Linux, and after a plugin that starts threads or takes a GPU when it is loaded.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import recv_handle
+from pathlib import Path
+
+from ablate.base.registry import CATALOGUE
+from ablate.execution.child import fresh, parent
+from ablate.execution.server import BUILTIN
+from ablate.execution.worker import Reads, serve
+from ablate.study.ids import TrialIds
+
+
+def main() -> None:
+    """Entry point; see `Child`. Starts workers, and waits for those that are to end, until the driver is gone."""
+    driver, ends, reads = parent(), dict[int, Callable[[], int]](), None
+    gc.disable()
+    if BUILTIN in sys.argv[3:]:
+        CATALOGUE.load_builtin()
+    while True:
+        try:
+            message = driver.recv()
+            if isinstance(message, int):
+                driver.send(ends.pop(message)())
+                continue
+            pipe, output = recv_handle(driver), recv_handle(driver)
+        except (EOFError, OSError):
+            os._exit(0)
+        # From here on, what is printed is that of the worker.
+        for stream in (1, 2):
+            os.dup2(output, stream)
+        os.close(output)
+        reference, config, files = message
+        reads = reads or Reads(reference.watched)
+        reads.undeclared(files)
+        # All that a worker computes alike. What fails will fail there again, and is told by it.
+        with suppress(Exception, SystemExit):
+            reference.environment()
+            TrialIds(reference.load()).identity(config)
+        if not _is_sound():
+            process = fresh("ablate.execution.worker", reference.threads)(pipe, 1)
+            pid, ends[process.pid] = process.pid, process.wait
+        elif pid := os.fork():
+            ends[pid] = partial(_code, pid)
+        else:
+            driver.close()
+            serve(Connection(pipe), reads)
+        os.close(pipe)
+        driver.send(pid)
+
+
+def _is_sound() -> bool:
+    """Whether this process may be forked."""
+    tasks, torch = Path("/proc/self/task"), sys.modules.get("torch")
+    alone = tasks.is_dir() and len([*tasks.iterdir()]) == 1
+    return alone and not (torch is not None and torch.cuda.is_initialized())
+
+
+def _code(pid: int) -> int:
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
