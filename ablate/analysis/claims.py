@@ -98,7 +98,7 @@ def follow(runs: Runs, claim: Claim) -> Followed:
     once = [(Look(1, 1, len(facts.seeds)), runs)]
     places = [(measure.task, claim.variants) for measure in measures]
     for look, fewer in once if measured else at_looks(runs, places):
-        tasks = [_on_task(fewer, claim, measure, level(facts, look)) for measure in measures]
+        tasks = [_on_task(fewer, claim, measure, level(runs, look)) for measure in measures]
         found = Followed(claim, look, tasks, measured)
         if found.decided:
             break

@@ -95,7 +95,7 @@ class Compared:
         """Of all seeds that were planned; infinite where the metric can show no such difference."""
         facts, span = self.runs.facts, self.contrast.metric.span
         planned = facts.looks or [len(facts.seeds)]
-        last = level(facts, Look(len(planned), len(planned), planned[-1])) if self.judged else self.alpha
+        last = level(self.runs, Look(len(planned), len(planned), planned[-1])) if self.judged else self.alpha
         found = self.estimate.mde(last, planned[-1] if facts.looks and self.judged else None)
         return (
             np.inf if isinstance(self.estimate, Differences) and span is not None and found > span else found
@@ -126,7 +126,7 @@ class Compared:
             counts = (*(int(side.sum()) for side in c.solved), *self.estimate.only)
         if self.judged and not np.isnan([*self.before, p]).all():
             p = p_sequential([*self.before, p], self.look.count)
-        chosen = {v.name: v.tuned.get(task.name, {}) for v in facts.variants}.get(self.pair.name, {})
+        chosen = next((v.tuned.get(task.name, {}) for v in facts.variants if v.name == self.pair.name), {})
         values = (
             *(self.pair.name, self.pair.against, task.name, self.metric, c.n),
             *(mean_of(c.a.mean(axis=0)), mean_of(c.b.mean(axis=0)), c.differences.mean, low, high),
@@ -144,7 +144,7 @@ def compared(runs: Runs, pair: Pair, *, judged: bool = True) -> Compared:
     """A pair on the primary metric at the look that settled it, else at the last of its runs."""
     facts, p = runs.facts, list[float]()
     for look, fewer in at_looks(runs, [(pair.task, (*pair.a, *pair.b))]):
-        alpha = level(facts, look) if judged else ALPHA
+        alpha = level(runs, look) if judged else ALPHA
         one = Compared(pair, facts.metric, fewer, look, alpha, judged, tuple(p))
         if judged and one.decision.verdict in DECIDED:
             break

@@ -144,9 +144,10 @@ def family_size(facts: Facts) -> int:
     return len(planned(facts)) + others
 
 
-def level(facts: Facts, look: Look) -> float:
+def level(runs: Runs, look: Look) -> float:
     """α/M, or the share of it that the look has."""
-    return ALPHA * weights(look.count)[look.number - 1] / max(family_size(facts), 1)
+    size = runs.memo("family", lambda evidence: max(family_size(evidence.facts), 1))
+    return ALPHA * weights(look.count)[look.number - 1] / float(size)
 
 
 def at_looks(runs: Runs, places: Sequence[tuple[TaskFacts, Sequence[str]]]) -> Iterator[tuple[Look, Runs]]:

@@ -6,6 +6,7 @@ A comparison is of little use where the baseline did not learn, or where trainin
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from itertools import product
 
@@ -61,11 +62,11 @@ def baseline_learned(evidence: Evidence) -> list[Learned]:
     return found
 
 
-def _validated(evidence: Evidence) -> dict[str, pd.Series]:
-    """Trial id → the finite values of its primary metric on validation data, by step."""
+def _validated(evidence: Evidence) -> pd.DataFrame:
+    """The primary metric on validation data, a row a trial id and a column a step; NaN where it has no finite value."""
     curves = evidence.curves[evidence.curves["metric"] == f"validation_{evidence.facts.metric}"]
-    curves = curves.astype({"step": int, "value": float}).set_index("step").sort_index()
-    return dict(list(curves[np.isfinite(curves["value"])].groupby("id")["value"]))
+    curves = curves.astype({"step": int, "value": float})
+    return curves[np.isfinite(curves["value"])].pivot(index="id", columns="step", values="value")
 
 
 def convergence(evidence: Evidence) -> pd.DataFrame:
@@ -81,8 +82,8 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
         if (metric := side.task.metrics.get(evidence.facts.metric)) is None:
             continue
         tenths = []
-        for run in side.ids[side.status == "completed"]:
-            values = curves.get(run, pd.Series(dtype=float)).to_numpy()
+        for run in curves.reindex(side.ids[side.status == "completed"]).to_numpy():
+            values = run[~np.isnan(run)]
             tenth = -(-len(values) // 10)
             if len(values) > 1:
                 tenths.append((values[-2 * tenth : -tenth].mean(), values[-tenth:].mean()))
@@ -96,8 +97,13 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
 TRAJECTORY_COLUMNS = ("variant", "task", "step", "n", "diff", "low", "high")
 
 
-def trajectory(evidence: Evidence) -> pd.DataFrame:
-    """One row a variant, task and step at which every run of both sides was evaluated, with `TRAJECTORY_COLUMNS`.
+MAX_STEPS = 120
+"Steps of a trajectory; of more, some at equal distances, the last among them."
+
+
+def trajectory(evidence: Evidence, among: Collection[str] | None = None) -> pd.DataFrame:
+    """One row a variant (`among` these), task and step at which every run of both sides was evaluated, with
+    `TRAJECTORY_COLUMNS`.
 
     `diff` is the mean over seeds of variant − baseline on the primary metric and validation data, oriented; `low` and
     `high` its 95 % interval over seeds, NaN for fewer than two. A diverged run counts with the metric's floor once its
@@ -105,16 +111,17 @@ def trajectory(evidence: Evidence) -> pd.DataFrame:
     """
     facts, runs, curves, rows = evidence.facts, Runs(evidence), _validated(evidence), []
     for variant, task in product(facts.variants[1:], facts.tasks):
-        if (metric := task.metrics.get(facts.metric)) is None:
+        metric = task.metrics.get(facts.metric)
+        if metric is None or (among is not None and variant.name not in among):
             continue
         sides = [runs.of(name, task) for name in (variant.name, facts.variants[0].name)]
         ended = sides[0].ended & sides[1].ended
-        # A row a run and a column a step.
-        both = [pd.DataFrame([curves.get(i, pd.Series(dtype=float)) for i in s.ids[ended]]) for s in sides]
+        both = [curves.reindex(side.ids[ended]) for side in sides]
         known = pd.concat([f[s.status[ended] != "diverged"] for f, s in zip(both, sides, strict=True)])
-        steps = sorted(known.columns[known.notna().all()]) if len(known) else []
+        steps = list(curves.columns[known.notna().all()]) if len(known) else []
+        steps = steps[::-1][:: -(-len(steps) // MAX_STEPS) or 1][::-1]
         floor = np.nan if metric.floor is None else metric.floor
-        a, b = (sign(metric) * frame.reindex(columns=steps).fillna(floor) for frame in both)
+        a, b = (sign(metric) * frame[steps].fillna(floor) for frame in both)
         for step in steps:
             d = Differences.between(a[step], b[step], metric.resolution, overlap=overlap(task))
             rows.append((variant.name, task.name, step, d.n, d.mean, *d.interval()))

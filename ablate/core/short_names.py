@@ -91,12 +91,11 @@ def level_name(path: str, level: str) -> str:
 
 def in_short_names(words: str, names: Mapping[str, str]) -> str:
     """A sentence with the names of variants for readers in place of those that are made of paths."""
-    paths = sorted(
-        (full for full, short in names.items() if "=" in full and full != short), key=len, reverse=True
-    )
+    # Most sentences have none, and a pattern of a thousand names takes long to make.
+    paths = [full for full, short in names.items() if "=" in full and full != short] if "=" in words else []
     if not paths:
         return words
-    found = "|".join(map(re.escape, paths))
+    found = "|".join(map(re.escape, sorted(paths, key=len, reverse=True)))
     return re.sub(rf"(?<![\w.=])(?:{found})(?![\w=(])", lambda name: names[name[0]], words)
 
 

@@ -137,15 +137,17 @@ class EvidenceFolder:
 
     def evidence(self) -> Evidence:
         """The evidence of the last report. Raises `AblateError`."""
-        facts, beside = self.facts(), {name: load_frame(path) for name, path in self._beside().items()}
+        known, trials = load_frame(self.path / TRIALS)
+        with _readable(self.path / TRIALS):
+            facts = Facts.from_dict(known)
+        beside = {name: load_frame(path) for name, path in self._beside().items()}
         # An earlier version kept what the rows of a table share with it.
         shared = {name: of for name, (of, _) in beside.items() if of}
         facts = dataclasses.replace(facts, features={**shared, **facts.features})
-        trials, curves = (load_frame(self.path / name)[1] for name in (TRIALS, CURVES))
-        examples = self.path / EXAMPLES
-        known = {"examples": load_frame(examples)[1]} if examples.is_file() else {}
+        curves, examples = load_frame(self.path / CURVES)[1], self.path / EXAMPLES
+        by_example = {"examples": load_frame(examples)[1]} if examples.is_file() else {}
         frames = {name: frame for name, (_, frame) in beside.items()}
-        return Evidence(facts, trials, curves, frames=frames, **known)
+        return Evidence(facts, trials, curves, frames=frames, **by_example)
 
     def save_evidence(self, evidence: Evidence) -> None:
         """Writes the frames, each whole or not at all; removes those of an earlier run that have no rows any more."""

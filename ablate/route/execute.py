@@ -66,9 +66,10 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
                 say(explained(folder, differs))
             experiment = experiment.reporting(folder.name, differs)
             workers = Workers(experiment, options.jobs, server)
-            at_most = bool(chooses or experiment.study.seeds.looks)
             display = Display(
-                console, experiment.study.name, experiment.metric, workers.jobs, at_most=at_most
+                *(console, experiment.study.name, experiment.metric, workers.jobs),
+                at_most=bool(chooses or experiment.study.seeds.looks),
+                compute=experiment.describe(experiment.variants[0])[0].compute,
             )
             listeners = Listeners(console, display, Tracker(folder, options.tracking_uri, warn))
             try:

@@ -77,9 +77,19 @@ def opened(
         raise StoreError("another process is writing to it") from None
     with lock:
         client = import_client()
+        if uri == own:
+            from sqlalchemy import event
+            from sqlalchemy.engine import Engine
+
+            # It can be made again from the records: no commit, of hundreds, waits for the disk.
+            event.listen(Engine, "connect", _hasten)
         if uri.startswith(SQLITE):
             _prepare(Path(uri.removeprefix(SQLITE)), own=uri == own, checked=checked, warn=warn)
         yield client(tracking_uri=uri)
+
+
+def _hasten(connection: sqlite3.Connection, _: object) -> None:
+    connection.execute("PRAGMA synchronous = OFF")
 
 
 def first_line(error: BaseException) -> str:

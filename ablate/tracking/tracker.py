@@ -7,6 +7,7 @@ shows MLflow on loopback, writes all.
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -50,10 +51,14 @@ class Tracker:
         self.folder, self.uri, self.warn = folder, uri, warn
         self._is_off = os.environ.get("ABLATE_TRACKING") == "off"
         self._child: Child | None = None
+        self._has_work = False
         self._due = time.monotonic() + EVERY
         self._is_behind = False
 
     def __enter__(self) -> Tracker:
+        """Where the store has no database yet, has it made while trials train, by the process that ends the run."""
+        if not (self._is_off or self.uri or (self.folder.results / "store" / DATABASE).exists()):
+            self._start("polite").send((self.folder, None, None))
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -69,14 +74,15 @@ class Tracker:
         if self._is_off or not isinstance(event, Found | Finished):
             return
         self._is_behind = True
-        if time.monotonic() >= self._due and (self._child is None or self._child.connection.poll()):
+        is_free = not self._has_work or self._child is None or self._child.connection.poll()
+        if is_free and time.monotonic() >= self._due:
             self._due = time.monotonic() + EVERY
-            self._start("polite").send((self.folder, self.uri, "RUNNING"))
+            self._told("RUNNING", "polite")
 
     def prepare(self) -> None:
-        """Starts the last process, which imports MLflow while the report is written."""
+        """Starts the last process, unless one is ready, so that it imports MLflow while the report is written."""
         if not self._is_off:
-            self._start()
+            self._ready()
 
     def finish(self) -> bool:
         """Brings MLflow up to date with the report; returns whether it is.
@@ -84,7 +90,7 @@ class Tracker:
         A tracker that is down, locked, full or silent is a warning, not an error.
         """
         self._is_behind = False
-        fault = "" if self._is_off else self._write("FINISHED", LIMIT, self._child)
+        fault = "" if self._is_off else self._write("FINISHED", LIMIT)
         if fault:
             root = self.folder.results / "store"
             where = self.uri or f"the database in {root}"
@@ -95,10 +101,9 @@ class Tracker:
             )
         return not fault
 
-    def _write(self, status: Status, seconds: float, ready: Child | None = None) -> str:
+    def _write(self, status: Status, seconds: float) -> str:
         """Waits so many seconds for a process that writes all; why MLflow is not up to date then, or nothing."""
-        child = ready or self._start()
-        child.send((self.folder, self.uri, status))
+        child = self._told(status)
         try:
             if not child.connection.poll(seconds):
                 return "there was no time left"
@@ -114,8 +119,21 @@ class Tracker:
     def _start(self, *manner: str) -> Child:
         """A new process; one that is still under way is ended, and what it misses, the new one writes."""
         self.rest()
-        self._child = Child(fresh(__name__, 1, *manner))
+        self._child, self._has_work = Child(fresh(__name__, 1, *manner)), False
         return self._child
+
+    def _ready(self, *manner: str) -> Child:
+        """The process that waits for work, or else a new one."""
+        # It says nothing before: what can be read is its end.
+        waits = self._child is not None and not self._has_work and not self._child.connection.poll()
+        return self._child if self._child is not None and waits else self._start(*manner)
+
+    def _told(self, status: Status, *manner: str) -> Child:
+        """A process that now does its work."""
+        child = self._ready(*manner)
+        child.send((self.folder, self.uri, status))
+        self._has_work = True
+        return child
 
     def rest(self) -> None:
         """Ends the process that is under way."""
@@ -125,22 +143,33 @@ class Tracker:
 
 
 def main() -> None:
-    """In such a process: waits for what to bring up to date, does it, and says what went wrong."""
-    driver, warnings, fault = parent(), list[str](), ""
+    """In such a process: waits for what to bring up to date, does it, and says what went wrong.
+
+    Without a status, it only sees to it that there is a database, and waits again.
+    """
+    driver, status = parent(), None
     if "polite" in sys.argv[3:]:
         os.nice(10)
+    # What MLflow is made of stays.
+    gc.disable()
     import_client()
-    with suppress(EOFError, OSError):  # a driver that is gone
-        folder, uri, status = driver.recv()
-        # The driver alone writes to the store.
-        store, trains = Store(folder.results / "store", read_only=True), status == "RUNNING"
+    while status is None:
         try:
-            with opened(
-                store.root, uri, 0 if trains else LIMIT, warnings.append, checked=not trains
-            ) as client:
-                sync(client, folder, store, status)
+            folder, uri, status = driver.recv()
+        except (EOFError, OSError):  # a driver that is gone
+            return
+        fault, warnings = "", list[str]()
+        # The driver alone writes to the store.
+        store, ends = Store(folder.results / "store", read_only=True), status not in (None, "RUNNING")
+        try:
+            with opened(store.root, uri, LIMIT if ends else 0, warnings.append, checked=ends) as client:
+                gc.freeze()
+                gc.enable()
+                if status is not None:
+                    sync(client, folder, store, status)
         except Exception as error:
             fault = first_line(error)
+    with suppress(OSError):
         driver.send((fault, warnings))
 
 

@@ -11,6 +11,7 @@ from ablate.analysis.compare import compare
 from ablate.analysis.family import Look, family_size, level, looks, pairs, row_of
 from ablate.analysis.judge import Judged, deciding, judge, on_all, row
 from ablate.analysis.paired import Differences
+from ablate.analysis.runs import Runs
 from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
 
@@ -236,9 +237,9 @@ def test_only_what_is_incomplete_is_not_waited_for():
 
 
 def test_a_fixed_number_of_seeds_is_one_look():
-    facts = study({"baseline": RISE, "a": RISE}).facts
-    assert looks(facts) == [Look(1, 1, 8)]
-    assert level(facts, looks(facts)[0]) == 0.05
+    runs = Runs(study({"baseline": RISE, "a": RISE}))
+    assert looks(runs.facts) == [Look(1, 1, 8)]
+    assert level(runs, looks(runs.facts)[0]) == 0.05
 
 
 # Rates and derived metrics

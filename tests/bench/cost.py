@@ -16,15 +16,20 @@ import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
+from importlib.metadata import distributions
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+PUBLISHED = ROOT / "results/bench/cost.json"
 ABLATE = (sys.executable, "-m", "ablate")
-PEERS = {"optuna": "optuna", "mlflow": "mlflow", "hydra": "hydra_plugins.hydra_joblib_launcher"}
+PEERS = {"optuna": "optuna", "mlflow": "mlflow", "hydra": "hydra-joblib-launcher"}
+ABSENT = PEERS.keys() - {
+    tool for tool, package in PEERS.items() for d in distributions() if d.name == package
+}
+TOOLS = ["ablate", "loop", *(tool for tool in PEERS if tool not in ABSENT)]
 STEPS = 400
 NOT_EVALUATED = [f"training.eval_every={STEPS}", "task.validation_size=1", "task.test_size=1"]
 Figures = dict[str, list[float]]
@@ -32,25 +37,21 @@ Figures = dict[str, list[float]]
 
 
 class Cost(NamedTuple):
-    """Of a process, and of what it started."""
-
     seconds: float
     cpu: float
     gigabytes: float
 
 
 def cost(folder: Path, *words: object, **environment: str) -> Cost:
-    began = time.perf_counter()
+    """Of a process, and of what it started."""
     inherited = {name: value for name, value in os.environ.items() if not name.endswith("_NUM_THREADS")}
-    with (folder / "output.txt").open("w+") as out:
-        environment = inherited | environment
+    environment, began = inherited | environment, time.perf_counter()
+    with (folder / "output.txt").open("w") as out:
         command = subprocess.Popen([*map(str, words)], cwd=folder, env=environment, stdout=out, stderr=out)
-        _, status, used = os.wait4(command.pid, 0)
-        seconds, cpu = time.perf_counter() - began, used.ru_utime + used.ru_stime
-        command.returncode = os.waitstatus_to_exitcode(status)
-        if command.returncode:
-            out.seek(0)
-            raise RuntimeError(f"{' '.join(map(str, words))}:\n{out.read()[-2000:]}")
+    _, command.returncode, used = os.wait4(command.pid, 0)
+    seconds, cpu = time.perf_counter() - began, used.ru_utime + used.ru_stime
+    if command.returncode:
+        raise RuntimeError(f"{' '.join(map(str, words))}:\n{(folder / 'output.txt').read_text()[-2000:]}")
     try:
         while True:  # What it left behind ends too, and counts.
             cpu += sum(os.wait3(0)[2][:2])
@@ -59,6 +60,7 @@ def cost(folder: Path, *words: object, **environment: str) -> Cost:
 
 
 def fresh(parent: Path, study: str, **values: object) -> Path:
+    """A folder with a study of the bench."""
     folder = Path(tempfile.mkdtemp(dir=parent))
     text = Template((HERE / f"studies/{study}.yaml").read_text())
     (folder / "study.yaml").write_text(text.substitute(values))
@@ -69,49 +71,43 @@ def sixteen_trials(tool: str, steps: int, parent: Path) -> Cost:
     folder = fresh(parent, "sixteen", steps=steps)
     if tool == "ablate":
         return cost(folder, *ABLATE, "run", "study.yaml", "--jobs", 2)
-    script = ["plain_loop.py"] if tool == "loop" else ["peers.py", tool]
-    return cost(folder, sys.executable, HERE / script[0], *script[1:], steps)
+    script = [HERE / "plain_loop.py"] if tool == "loop" else [HERE / "peers.py", tool]
+    return cost(folder, sys.executable, *script, steps)
 
 
 def sixteen(steps: int, tools: list[str], folder: Path, rounds: int) -> Figures:
-    """Whole processes beside the loop, A B C and then C B A; long ones once."""
+    """Beside the loop, A B C and then C B A; long ones once."""
     spent: Figures = {tool: [] for tool in tools}
     for index in range(rounds if steps < 1000 else 1):
         for tool in tools[:: -1 if index % 2 else 1]:
             spent[tool].append(sixteen_trials(tool, steps, folder).seconds)
-    loop, name = spent.pop("loop"), f"16 trials of {steps:,} steps"
-    ratios = {
-        f"{name}, {tool} / loop": [a / b for a, b in zip(spent[tool], loop, strict=True)] for tool in spent
-    }
-    return ratios | {f"{name}, loop, s": loop}
+    found, loop = {f"16 trials of {steps:,} steps, loop, s": spent["loop"]}, spent.pop("loop")
+    for tool, seconds in spent.items():
+        ratios = [a / b for a, b in zip(seconds, loop, strict=True)]
+        found[f"16 trials of {steps:,} steps, {tool} / loop"] = ratios
+    return found
 
 
 def example(folder: Path, rounds: int) -> Figures:
-    """CPU time of one training in this process, on one thread, here and in the loop by turns."""
+    """CPU time of a training in this process, on one thread, here and in the loop by turns."""
     import plain_loop
     import torch
 
     from ablate.study.prepare import prepare
     from ablate.training.trial import train_trial
 
-    def ours(sets: list[str]) -> float:
-        trial = prepare(fresh(folder, "sixteen", steps=STEPS) / "study.yaml", sets).cells()[0].trial
-        return timed(lambda: train_trial(trial, lambda *report: False))
-
-    def theirs(every: int) -> float:
-        plain_loop.EVAL_EVERY = every
-        return timed(lambda: plain_loop.train(torch.nn.ReLU(), 0, STEPS))
-
-    def timed(train: Callable[[], object]) -> float:
+    def timed(train: Callable[..., object], *given: object) -> float:
         began = time.process_time()
-        train()
+        train(*given)
         return time.process_time() - began
 
     torch.set_num_threads(1)
-    cases = {"on": ([], plain_loop.EVAL_EVERY), "off": (NOT_EVALUATED, STEPS + 1)}
-    found: Figures = {}
-    for case, (sets, every) in cases.items():
-        ratios = [ours(sets) / theirs(every) for _ in range(1 + 4 * rounds)]
+    study, found = fresh(folder, "sixteen", steps=STEPS) / "study.yaml", {}
+    for case, sets, every in (("on", [], plain_loop.EVAL_EVERY), ("off", NOT_EVALUATED, STEPS + 1)):
+        ours = (train_trial, prepare(study, sets).cells()[0].trial, lambda *report: False)
+        loop = (plain_loop.train, torch.nn.ReLU(), 0, STEPS)
+        plain_loop.EVAL_EVERY = every
+        ratios = [timed(*ours) / timed(*loop) for _ in range(1 + 4 * rounds)]
         found[f"CPU of an example, evaluation {case}, ablate / loop"] = ratios[1:]  # The first warms up.
     return found
 
@@ -119,46 +115,38 @@ def example(folder: Path, rounds: int) -> Figures:
 def commands(folder: Path, rounds: int) -> Figures:
     """What does not grow with the training."""
     runs = [sixteen_trials("ablate", 1, folder) for _ in range(rounds)]
-    ran, place = max(folder.glob("*/results")).parent, fresh(folder, "sixteen", steps=1)
-    shutil.copytree(ROOT / "results/quickstart", place / "results/quickstart")
-    calls = {
-        "plan of the quickstart, s": (folder, "plan", ROOT / "studies/quickstart.yaml"),
-        "cached run, s": (ran, "run", "study.yaml", "--jobs", 2),
-        "report of the quickstart, s": (place, "report", "quickstart"),
-        "--help, s": (folder, "run", "--help"),
-    }
-    found = {
-        "run of one step, s": [r.seconds for r in runs],
-        "run of one step, s of CPU": [r.cpu for r in runs],
-    }
-    for name, (where, *words) in calls.items():
+    found = {"run of one step, s": [run.seconds for run in runs]}
+    found["run of one step, s of CPU"] = [run.cpu for run in runs]
+    ran = next(folder.glob("*/results")).parent
+    shutil.copytree(ROOT / "results/quickstart", folder / "results/quickstart")
+    for name, where, *words in (
+        ("plan of the quickstart, s", folder, "plan", ROOT / "studies/quickstart.yaml", "--results", "new"),
+        ("cached run, s", ran, "run", "study.yaml", "--jobs", 2),
+        ("report of the quickstart, s", folder, "report", "quickstart"),
+        ("--help, s", folder, "run", "--help"),
+    ):
         found[name] = [cost(where, *ABLATE, *words).seconds for _ in range(2 * rounds - 1)]
     return found
 
 
 def plans(folder: Path, rounds: int) -> Figures:
     levels = {"expansions": [*range(5, 55)], "rates": [n / 1e4 for n in range(1, 50)]}
-    wide, factorial = fresh(folder, "wide", **levels), fresh(folder, "factorial")
-    found: Figures = {}
+    wide, factorial, found = fresh(folder, "wide", **levels), fresh(folder, "factorial"), {}
     for name, where in (("100 variants x 1,000 seeds", wide), ("a factorial of 243", factorial)):
         costs = [cost(where, *ABLATE, "plan", "study.yaml") for _ in range(rounds)]
-        found[f"plan of {name}, s"] = [c.seconds for c in costs]
-        found[f"plan of {name}, GB"] = [c.gigabytes for c in costs]
+        found[f"plan of {name}, s"] = [one.seconds for one in costs]
+        found[f"plan of {name}, GB"] = [one.gigabytes for one in costs]
     return found
-
-
-def toys(parent: Path, levels: int, seconds: float) -> Path:
-    effects = [n / 100 for n in range(1, levels)]
-    return fresh(parent, "toy", toy=ROOT / "tests/toy.py", effects=effects, seconds=seconds)
 
 
 def reports(folder: Path, rounds: int) -> Figures:
     """Over trials that ended at once."""
-    place, found = toys(folder, levels=10, seconds=0), {}
+    effects, found = [n / 100 for n in range(1, 10)], {}
+    place = fresh(folder, "toy", toy=ROOT / "tests/toy.py", seconds=0, effects=effects)
     for trials, name, asked in (("1,000", "toy@seeds=100", ["--seeds", 100]), ("10,000", "toy", [])):
-        cost(place, *ABLATE, "run", "study.yaml", "--jobs", 2, *asked, ABLATE_TRACKING="off")
-        row = f"report over {trials} trials, s"
-        found[row] = [cost(place, *ABLATE, "report", name).seconds for _ in range(rounds)]
+        cost(place, *ABLATE, "run", "study.yaml", *asked, ABLATE_TRACKING="off")
+        costs = [cost(place, *ABLATE, "report", name) for _ in range(rounds)]
+        found[f"report over {trials} trials, s"] = [one.seconds for one in costs]
     return found
 
 
@@ -166,7 +154,7 @@ def sleeping(folder: Path, rounds: int) -> Figures:
     """From the end of the first trial to the end of the last, by a clock that each reads."""
     import pandas as pd
 
-    place = toys(folder, levels=2, seconds=0.2)
+    place = fresh(folder, "toy", toy=ROOT / "tests/toy.py", seconds=0.2, effects=[0.1])
     cost(place, *ABLATE, "run", "study.yaml", "--jobs", 2)
     ends = pd.read_parquet(place / "results/toy/trials.parquet")["toy_seconds"]
     least = 0.2 * (len(ends) - 2) / 2
@@ -179,24 +167,12 @@ def clone(folder: Path, rounds: int) -> Figures:
     return {"make run of a fresh clone, s": [cost(folder / "clone", "make", "run").seconds]}
 
 
-def is_installed(module: str) -> bool:
-    try:
-        return find_spec(module) is not None
-    except ImportError:
-        return False
-
-
-TOOLS = ["ablate", "loop", *(tool for tool, module in PEERS.items() if is_installed(module))]
 MEASURES: dict[str, Callable[[Path, int], Figures]] = {
-    "commands": commands,
-    "example": example,
-    "plans": plans,
+    **{measure.__name__: measure for measure in (commands, example, plans)},
     "sixteen-100": partial(sixteen, 100, TOOLS[:2]),
     "sixteen-400": partial(sixteen, 400, TOOLS),
     "sixteen-2000": partial(sixteen, 2000, TOOLS),
-    "reports": reports,
-    "sleeping": sleeping,
-    "clone": clone,
+    **{measure.__name__: measure for measure in (reports, sleeping, clone)},
 }
 SHORT = ["commands", "sixteen-100"]
 
@@ -218,17 +194,14 @@ def main() -> None:
 
     if (
         sys.platform == "linux"
-    ):  # PR_SET_CHILD_SUBREAPER: what a command leaves behind becomes a child of this one.
+    ):  # PR_SET_CHILD_SUBREAPER: what a command leaves behind is a child of this one.
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
     usual = [name for name in MEASURES if name != "sixteen-100" and (options.clone or name != "clone")]
-    kept = ROOT / "results/bench/cost.json"
-    goals, last = (
-        json.loads((HERE / "goals.json").read_text()),
-        json.loads(kept.read_text()).get("figures", {}),
-    )
+    goals = json.loads((HERE / "goals.json").read_text())
+    last = json.loads(PUBLISHED.read_text()).get("figures", {})
     figures: dict[str, Any] = {}
-    absent = sorted(PEERS.keys() - TOOLS)
-    print("".join(f"{tool} is left out, as {PEERS[tool]} is not installed.\n" for tool in absent), end="")
+    for tool in sorted(ABSENT):
+        print(f"{tool} is left out, as {PEERS[tool]} is not installed.")
     print_row("", "figure", "goal", "last")
     for name in options.only or (SHORT if options.short else usual):
         try:
@@ -243,7 +216,7 @@ def main() -> None:
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             written = {"environment": environment("make bench", [HERE]), "figures": figures}
-            (options.out / "cost.json").write_text(json.dumps(written, indent=1) + "\n")
+            (options.out / PUBLISHED.name).write_text(json.dumps(written, indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from drivers import wait_for
 from filelock import FileLock
 from harness import TOY_STUDY, run_here
 from mlflow_helpers import NOLOAD, shown, tracked
@@ -15,6 +16,7 @@ from mlflow_helpers import NOLOAD, shown, tracked
 from ablate.core.events import Asked, Started
 from ablate.records.folder import StudyFolder
 from ablate.tracking import tracker as track
+from ablate.tracking.database import DATABASE
 from ablate.tracking.tracker import Tracker
 
 pytestmark = [pytest.mark.filterwarnings(NOLOAD), pytest.mark.usefixtures("tracking")]
@@ -43,6 +45,13 @@ def _busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
 def folder(published: Path, tmp_path: Path) -> StudyFolder:
     """A study with a report, of which MLflow knows nothing."""
     return StudyFolder(Path(shutil.copytree(published, tmp_path / "results")), "toy")
+
+
+@pytest.fixture
+def bare(folder: StudyFolder) -> StudyFolder:
+    """The same in a store without a database."""
+    (folder.results / "store" / DATABASE).unlink()
+    return folder
 
 
 def finished(folder: StudyFolder, uri: str | None = None) -> list[str]:
@@ -92,6 +101,21 @@ def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finis
     assert shown(folder.results) == DONE
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_database_is_made_while_trials_train_by_the_process_that_ends_the_run(bare, killed):
+    with Tracker(bare, None, pytest.fail) as tracker:
+        first = tracker._child
+        assert first is not None
+        wait_for((bare.results / "store" / DATABASE).exists, track.LIMIT)
+        if killed:
+            first.process.kill()
+            first.process.wait()
+        tracker.prepare()
+        assert (tracker._child is first) != killed
+        assert tracker.finish()
+    assert shown(bare.results) == DONE
+
+
 def test_no_process_without_trials_nor_where_tracking_is_off(folder, monkeypatch):
     monkeypatch.setattr(track, "Child", None)
     with Tracker(folder, None, pytest.fail) as tracker:
@@ -99,9 +123,9 @@ def test_no_process_without_trials_nor_where_tracking_is_off(folder, monkeypatch
     monkeypatch.setenv("ABLATE_TRACKING", "off")
     monkeypatch.setattr(track, "EVERY", 0.0)
     assert finished(folder) == []
+    (folder.results / "store" / DATABASE).unlink()
     with Tracker(folder, None, pytest.fail) as tracker:
         tracker(tracked("baseline", 0))
-    assert shown(folder.results) == []
 
 
 @pytest.fixture

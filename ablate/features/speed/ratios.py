@@ -22,7 +22,7 @@ from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, Differences, Floats, mean_interval
 from ablate.analysis.runs import Runs
 from ablate.core.derived import Derived, Offer
-from ablate.core.facts import BASELINE, Evidence, Facts
+from ablate.core.facts import BASELINE, Evidence, Facts, no_rows
 from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
 from ablate.core.speed import CALLS, TimedCall
@@ -207,6 +207,8 @@ def scaling(evidence: Evidence) -> pd.DataFrame:
 
 def tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """Ratios to the baseline, and slopes over sizes."""
+    if evidence.frame("speed", FRAME).empty:
+        return {"speed": no_rows(COLUMNS), "scaling": no_rows(SLOPES)}
     return {"speed": speeds(evidence), "scaling": scaling(evidence)}
 
 

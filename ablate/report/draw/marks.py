@@ -19,7 +19,7 @@ from ablate.base.wording import exact
 from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.draw.style import DOTTED, MARKS, SMALL, colour
-from ablate.report.words import in_lines
+from ablate.report.words import in_lines, say
 
 Limits = tuple[float, float]
 STEPS = [1, 2, 5, 10]
@@ -107,6 +107,15 @@ LABEL = 30
 "Characters of a line of a label, which has at most two."
 PITCH = 0.24
 "Inches from one row to the next."
+MAX_ROWS = 60
+"Rows of one figure: more are taller than any page, and are in the tables."
+
+
+def largest(data: pd.DataFrame, size: pd.Series) -> tuple[pd.DataFrame, str]:
+    """The rows of the variants of the largest `size`, its mean over rows, and what a caption says of the others."""
+    sizes = size.groupby(data["variant"], sort=False).mean().abs().fillna(0.0)
+    words = say("figures.largest", MAX_ROWS, len(sizes)) if len(sizes) > MAX_ROWS else ""
+    return data[data["variant"].isin(sizes.nlargest(MAX_ROWS).index)], words
 
 
 def placed(data: pd.DataFrame) -> tuple[dict[str, float], list[str]]:

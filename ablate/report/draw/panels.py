@@ -11,11 +11,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator, NullLocator
 
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
 from ablate.report.draw import style
-from ablate.report.draw.marks import plain
+from ablate.report.draw.marks import STEPS, plain
 from ablate.report.draw.style import DASHES, LEVELS, colour
 from ablate.report.words import in_lines, say, short, text
 
@@ -67,10 +68,12 @@ def left_out(facts: Facts, shown: Mapping[str, Sequence[Entry]]) -> str:
     return say("figures.left_out", some, every) if some < every else ""
 
 
-HEIGHT = 1.5
-"Inches of a panel with its axis."
+HEIGHT, GAP = 1.25, 0.22
+"Inches of a panel, and below it."
 ROW = 0.14
 "Inches of a line of its legend, whose first is the title."
+MARGIN = 0.2
+"Inches of the label of an axis that all panels share."
 
 
 @dataclass(frozen=True)
@@ -99,10 +102,10 @@ def multiples(
     panels: Mapping[str, Sequence[Entry]],
     drawn: Collection[str],
     draw: Callable[[Axes, dict[str, Look]], None],
-    x: str,
-    y: str,
+    labels: tuple[str, str],
+    axis: Mapping[str, Any],
 ) -> Figure:
-    """A panel a factor, on common axes with the labels `x` and `y`; `draw` draws the variants of one.
+    """A panel a factor, on common axes with these labels (x, y) and properties; `draw` draws the variants of one.
 
     The legend of a panel, above it, names those of `drawn`.
     """
@@ -114,13 +117,16 @@ def multiples(
     }
     columns = {title: _columns(found, wide) for title, found in handles.items()}
     lines = [1 - (-len(found) // columns[title]) for title, found in handles.items()]
-    heights = [
-        HEIGHT * (1.5 if across == 1 else 1) + ROW * max(lines[i : i + across])
-        for i in range(0, len(panels), across)
-    ]
-    figure = style.new_figure(sum(heights) + 0.3)
-    shape: dict[str, Any] = {"sharex": True, "sharey": True, "squeeze": False, "height_ratios": heights}
-    grid = figure.subplots(len(heights), across, **shape).ravel()
+    above = [ROW * max(lines[i : i + across]) for i in range(0, len(panels), across)]
+    tall = HEIGHT * (1.5 if across == 1 else 1)
+    figure = style.new_figure(sum(above) + len(above) * (tall + GAP) + 2 * MARGIN)
+    grid = figure.subplots(len(above), across, sharex=True, sharey=True, squeeze=False).ravel()
+    first = grid[0]
+    first.set(**axis)
+    free = first.get_autoscaley_on()
+    for ax in grid:
+        # Limits are those of all panels, and are looked for once.
+        ax.set_autoscale_on(False)
     for (title, entries), ax in zip(panels.items(), grid, strict=False):
         draw(ax, looks(entries))
         legend = ax.legend(
@@ -135,17 +141,37 @@ def multiples(
             labelspacing=0.3,
         )
         legend.get_title().set_fontweight("bold")
+    first.set(autoscalex_on=True, autoscaley_on=free)
+    first.autoscale_view()
+    for shared in (first.xaxis, first.yaxis):
+        if shared.get_scale() == "log":
+            shared.set_minor_locator(NullLocator())
+        else:
+            shared.set_major_locator(MaxNLocator(4, integer=shared is first.xaxis, steps=STEPS))
+    first.yaxis.set_major_formatter(plain)
+    if first.get_xscale() == "linear":
+        first.set(xlim=(0, None))
     for ax in grid[len(panels) :]:
         ax.remove()
     for ax in grid[max(0, len(panels) - across) : len(panels)]:
         ax.xaxis.set_tick_params(labelbottom=True)
-    if grid[0].get_yscale() == "linear":
-        grid[0].yaxis.set_major_formatter(plain)
-    if grid[0].get_xscale() == "linear":
-        grid[0].set(xlim=(0, None))  # of all panels, which share the axis
-    figure.supxlabel(x, size=style.SMALL)
-    figure.supylabel(y, size=style.SMALL)
+    figure.supxlabel(labels[0], size=style.SMALL)
+    figure.supylabel(labels[1], size=style.SMALL)
+    _place(figure, list(grid[: len(panels)]), across, above, tall)
     return figure
+
+
+def _place(figure: Figure, grid: Sequence[Axes], across: int, above: Sequence[float], tall: float) -> None:
+    """Gives panels their places, `above` inches below those over them: a layout engine would measure each of them."""
+    figure.set_layout_engine("none")
+    wide, high = figure.get_size_inches()
+    box = grid[0].yaxis.get_tightbbox()
+    left = MARGIN + 0.12 + (box.width / figure.dpi if box else 0)
+    size = (wide - left - 0.06 - GAP * (across - 1)) / across
+    for i, ax in enumerate(grid):
+        row, column = divmod(i, across)
+        bottom = high - sum(above[: row + 1]) - row * (tall + GAP) - tall - 0.04
+        ax.set_position(((left + column * (size + GAP)) / wide, bottom / high, size / wide, tall / high))
 
 
 def _columns(handles: Sequence[Line2D], wide: int) -> int:

@@ -10,16 +10,15 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullLocator
 
 from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Metric
 from ablate.report.draw import style
 from ablate.report.draw.marks import (
     axes,
+    largest,
     padded,
     placed,
-    plain,
     references,
     views,
     write_right,
@@ -102,22 +101,17 @@ def draw_curves(
     limits = (0.8 * bottom, 1.25 * top) if log else padded(bottom, top, known=known)
 
     def draw(ax: Axes, of: dict[str, Look]) -> None:
-        ax.set(yscale="log" if log else "linear")
         lines(ax, average, of, "step", "mean")
         for (variant, _), run in broken[broken["variant"].isin(of)].groupby(["variant", "seed"]):
             shade, end = of[variant].colour, run.iloc[-1]
             ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
             at = end["step"], np.clip(end["value"], *limits)
             ax.plot(*at, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)
-        ax.set(ylim=limits)
-        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
-        if log:
-            ax.yaxis.set_major_formatter(plain)
-            ax.yaxis.set_minor_locator(NullLocator())
         if known:
             references(ax, known, "y")
 
-    return multiples(shown, set(data["variant"]), draw, "step", label)
+    axis = {"yscale": "log" if log else "linear", "ylim": limits}
+    return multiples(shown, set(data["variant"]), draw, ("step", label), axis)
 
 
 OFFSET = 0.2
@@ -139,7 +133,8 @@ class Seeds(Section):
             data = seeds(material.evidence, task.name)
             runs = int(data["value"].notna().sum())
             if metric in task.metrics and (runs or data["baseline"].notna().any()):
-                caption, alt = say("figures.seeds", metric), say("figures.seeds_alt", metric, runs, of)
+                data, left = largest(data, data["value"] - data["baseline"])
+                caption, alt = say("figures.seeds", metric, left), say("figures.seeds_alt", metric, runs, of)
                 options = metric, task.metrics[metric]
                 yield Picture(f"seeds{end}", f"{self.title}{of}", caption, alt, data, draw_seeds, options)
 

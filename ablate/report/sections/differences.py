@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullLocator
+from matplotlib.ticker import NullLocator
 
 from ablate.analysis.learning import trajectory
 from ablate.analysis.paired import mean_interval
@@ -47,12 +47,15 @@ class Forest(Section):
             data = forest(facts, material.comparisons, task.name)
             if data["value"].isna().all():
                 continue
+            counts = data.loc[~data["placebo"], "verdict"].value_counts()
+            alt = say("figures.forest_alt", len(data), facts.metric + of, list(counts.items()))
+            # Those that were planned before others.
+            rank = 2 * data["placebo"] + (data["verdict"] != EXPLORATORY)
+            data, left = marks.largest(data, data["value"].abs() + rank * data["value"].abs().max())
             span = task.metrics[facts.metric].span if facts.metric in task.metrics else None
             closer, placebo = len(_views(data, facts.margin, span)) > 1, bool(data["placebo"].any())
             known = level if data["low"].notna().any() else ""
-            caption = say("figures.forest", facts.metric, known, facts.margin, placebo, closer)
-            counts = data.loc[~data["placebo"], "verdict"].value_counts()
-            alt = say("figures.forest_alt", len(data), facts.metric + of, list(counts.items()))
+            caption = say("figures.forest", facts.metric, known, facts.margin, placebo, closer, left)
             options = facts.metric, facts.margin, span
             yield Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, draw_forest, options)
 
@@ -105,8 +108,9 @@ class OverSteps(Section):
     inside = "whether a variant is worse or only slower"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts, found = material.facts, trajectory(material.evidence)
-        shown = panels(facts)
+        facts, shown = material.facts, panels(material.facts)
+        drawn = {entry.variant for entries in shown.values() for entry in entries}
+        found = trajectory(material.evidence, drawn)
         for task, end, of in by_task(facts):
             data = found[found["task"] == task.name]
             if shown and data["step"].nunique() > 1:
@@ -139,9 +143,8 @@ def draw_over_steps(
             ax.axhspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
         ax.axhline(0.0, color=colour("ink"), lw=0.8, zorder=1)
         lines(ax, data, of, "step", "diff")
-        ax.xaxis.set_major_locator(MaxNLocator(4, integer=True))
 
-    return multiples(shown, set(data["variant"]), draw, "step", f"difference in {metric}")
+    return multiples(shown, set(data["variant"]), draw, ("step", f"difference in {metric}"), {})
 
 
 SHAPES = ("o", "s", "^", "D")
@@ -221,8 +224,10 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     for ax, cost in zip(result.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
         here = data[data[cost].notna()]
         ax.vlines(here[cost], here["low"], here["high"], color=here["name"].map(shades), lw=0.8)
-        for name, x, y in here[["name", cost, "mean"]].itertuples(index=False):
-            ax.scatter(x, y, s=28, marker=shapes[name], fc=shades[name], ec="white", lw=0.8, zorder=4)
+        for name, of in here.groupby("name", sort=False):
+            ax.scatter(
+                of[cost], of["mean"], s=28, marker=shapes[name], fc=shades[name], ec="white", lw=0.5, zorder=4
+            )
         _axis(ax, here, cost, known)
         ax.set(xlabel=costs()[cost][0], ylabel=f"{metric}{better}")
     handles = [

@@ -11,7 +11,6 @@ from typing import Any, cast
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import MaxNLocator
 
 from ablate.base.wording import exact
 from ablate.core.facts import BASELINE
@@ -228,9 +227,7 @@ def draw_budget(
 
     def draw(ax: Axes, of: dict[str, Look]) -> None:
         lines(ax, data, of, "n", "best")
-        ax.set(ylim=limits)
-        ax.xaxis.set_major_locator(MaxNLocator(5, integer=True))
         if known:
             references(ax, known, "y")
 
-    return multiples(shown, set(data["variant"]), draw, "settings tried", label)
+    return multiples(shown, set(data["variant"]), draw, ("settings tried", label), {"ylim": limits})

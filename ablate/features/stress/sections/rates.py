@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, NullLocator
 
 from ablate.base.wording import brief
 from ablate.features.stress.grid import rate_curves
@@ -46,9 +45,9 @@ class Rates(Section):
 def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) -> Figure:
     """In each panel the baseline and the levels of one factor; `data` is of `rate_curves`, with `rate` for `value`."""
     grid = sorted(set(data[rate]))
+    grid = grid[:: -(-len(grid) // MAX_TICKS)]
 
     def draw(ax: Axes, of: dict[str, Look]) -> None:
-        ax.set_xscale("log")
         lines(ax, data, of, rate, "loss", marker="o", ms=2.5)
         for row in data[(data["diverged"] > 0) & data["variant"].isin(of)].to_dict("records"):
             look, lost = of[row["variant"]], f"{row['diverged']} of {row['n']}"
@@ -56,8 +55,6 @@ def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) 
             ax.plot(*place, "X", ms=5.5, color=look.colour, mec="white", mew=0.4, zorder=4)
             words: dict[str, Any] = {"ha": "center", "size": style.SMALL - 1, "color": look.colour}
             ax.annotate(lost, place, (0, 5), textcoords="offset points", **words)
-        ax.xaxis.set_major_formatter(lambda value, _: brief(value))
-        ax.xaxis.set_major_locator(FixedLocator(grid[:: -(-len(grid) // MAX_TICKS)]))
-        ax.xaxis.set_minor_locator(NullLocator())
 
-    return multiples(shown, set(data["variant"]), draw, f"{rate}, log scale", "held-out loss")
+    axis = {"xscale": "log", "xticks": grid, "xticklabels": map(brief, grid)}
+    return multiples(shown, set(data["variant"]), draw, (f"{rate}, log scale", "held-out loss"), axis)

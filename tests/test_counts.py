@@ -1,0 +1,71 @@
+"""What a run does beside its trials, as counts: they hold on a busy machine, where times would be noise."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from ablate.study.prepare import prepare
+from ablate.training.optimizers import AdamW
+
+STUDY = """
+name: small
+task: {name: recall, vocab_size: 16, seq_len: 5, num_pairs: 2, validation_size: 64, test_size: 64}
+model: {d_model: 16, num_layers: 1, mixer: {num_heads: 2}}
+training: {steps: 3, batch_size: 8}
+factors: {model.norm: [rms]}
+seeds: 2
+"""
+IMPORTED = Path(__file__).with_name("imported_before_training.txt")
+ASK = """
+import sys
+from ablate.cli import main
+from ablate.core.events import Started
+from ablate.route import running
+
+def drive(plan, engine, store, listen, **options):
+    def heard(event):
+        if isinstance(event, Started):
+            print(*sys.modules, file=open("modules.txt", "w"))
+            raise KeyboardInterrupt
+        return listen(event)
+    return driven(plan, engine, store, heard, **options)
+
+driven, running.drive = running.drive, drive
+main(["run", "study.yaml", "--jobs", "2"])
+"""
+
+
+def test_the_steps_of_a_run_are_those_of_its_trials(run, monkeypatch):
+    steps, step = [], AdamW.step
+    monkeypatch.setattr(AdamW, "step", lambda self, *given: steps.append(self) or step(self, *given))
+    run(STUDY)
+    assert len(steps) == 2 * 2 * 3
+
+
+def test_evaluation_forwards_at_most_a_quarter_of_what_is_trained():
+    """On every shipped study; those of speed train nothing."""
+    shipped = [
+        path for path in (Path(__file__).parents[1] / "studies").glob("*.yaml") if "speed" not in path.stem
+    ]
+    for study in map(prepare, shipped):
+        for described in (each for variant in study.variants for each in study.describe(variant)):
+            assert 0 < 4 * described.forwarded <= described.examples, study.path
+
+
+def test_the_driver_imports_what_is_listed_before_the_first_step(write):
+    folder = write(STUDY).parent
+    environment = {name: value for name, value in os.environ.items() if name != "ABLATE_TRACKING"}
+    command = [sys.executable, "-c", ASK]
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    modules = set((folder / "modules.txt").read_text().split())
+    assert not modules & {"torch._dynamo", "sympy"}, (
+        "an operation on the meta device, or a compiler, loads them"
+    )
+    packages = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names - {"ablate", "__main__"}
+    new = {name for name in packages if name[0] != "_"} - set(IMPORTED.read_text().split())
+    assert not new, (
+        f"`ablate run` imports {', '.join(sorted(new))} before its first step. Import them where they are used; "
+        f"if every run needs them, add them to {IMPORTED.name}, and say why in the commit."
+    )
