@@ -17,10 +17,9 @@ from torch.utils.flop_counter import flop_registry
 from ablate.components.positions import Position
 from ablate.components.sizes import Part, parts_in
 from ablate.core.signature import Signature
-from ablate.models.build import build_model
+from ablate.models.build import initialise, materialise
 from ablate.models.memory import Memory
 from ablate.models.model import Model
-from ablate.models.section import ModelSection
 
 LARGE = 2**30
 """Parameters times positions above which a pass is not made to be counted: the meta device, whose first operation
@@ -62,11 +61,13 @@ class _Counter(TorchDispatchMode):
         return out
 
 
-def count(section: ModelSection, signature: Signature, built: Model) -> Flops:
-    """The cost of the model of a section, which is `built` on the meta device."""
-    weights = sum(parameter.numel() for parameter in built.parameters())
-    large = weights * signature.seq_len > LARGE or signature.seq_len > LONG
-    return flops_of(built if large else build_model(section, signature), signature)
+def count(model: Model, signature: Signature) -> Flops:
+    """The cost of a model on the meta device, to which it gives memory and initial values unless it is large."""
+    weights = sum(parameter.numel() for parameter in model.parameters())
+    if weights * signature.seq_len <= LARGE and signature.seq_len <= LONG:
+        materialise(model)
+        initialise(model, seed=0)
+    return flops_of(model, signature)
 
 
 def flops_of(model: Model, signature: Signature) -> Flops:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -23,8 +22,9 @@ from ablate.core.speed import Operation
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Evaluation, Workload
 from ablate.models.build import build_model
-from ablate.models.flops import Flops, count
+from ablate.models.flops import count
 from ablate.models.inspection import DEAD, LOGIT, measurable
+from ablate.models.model import Model
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
 from ablate.training.history import WINDOW
@@ -47,7 +47,7 @@ class SequenceWorkload(Workload):
     best_path = "training.evaluation.best"
 
     def __init__(self) -> None:
-        self._sizes: dict[str, _Size] = {}
+        self._sizes: dict[str, tuple[dict[str, Any], Collection[str]]] = {}
         self._unreached: dict[str, list[str]] = {}
 
     def load_parts(self) -> None:
@@ -84,31 +84,40 @@ class SequenceWorkload(Workload):
                     trial.training.optimizer.build(list(model.parameters()))
             if not at.problems:
                 check_memory(trial, signature, model)
+        # While it is built, for `describe`.
+        self._sized(config, signature, model)
 
     def describe(self, config: Mapping[str, Any]) -> Description:
         """Metrics of the task, parameters by part, FLOPs of one example; None where they cannot be counted."""
         trial = _within_limits(config)
         task: Task = trial.task.build()
-        # Counting takes longer than building; many variants, and a search, ask for one model again and again.
-        key = _task_and_model(config)
-        if key not in self._sizes:
-            self._sizes[key] = _sized(trial.model, task.signature)
-        size, training = self._sizes[key], trial.training
-        flops = size.flops
+        (size, measured), training = self._sized(config, task.signature), trial.training
         return Description(
             task.metrics,
-            size.parameters_by_part,
-            flops.forward if flops else None,
-            training_flops=flops.training if flops else None,
-            beside=flops.beside if flops else {},
+            **size,
             examples=training.steps * training.batch_size,
             reports=training.reports,
             validation=training.validation_size(task),
             forwarded=training.forwarded(task),
             outcome=task.outcome,
             sampling=task.sampling,
-            stability=_stability(trial, task, size.measured),
+            stability=_stability(trial, task, measured),
         )
+
+    def _sized(
+        self, config: Mapping[str, Any], signature: Signature, model: Model | None = None
+    ) -> tuple[dict[str, Any], Collection[str]]:
+        """What a description has of the model on a task, whatever its training; counted once, which takes longest."""
+        key = _task_and_model(config)
+        if key not in self._sizes:
+            model = model or build_model(parse(config).model, signature, device="meta")
+            size: dict[str, Any] = {"parameters_by_part": model.parameters_by_part()}
+            self._sizes[key] = size, measurable(model)
+            # A plugin may read values, which the meta device does not have; it can train all the same.
+            with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
+                flops = count(model, signature)
+                size |= {"flops": flops.forward, "training_flops": flops.training, "beside": flops.beside}
+        return self._sizes[key]
 
     def parameters(self, config: Mapping[str, Any]) -> int:
         """Trainable parameters alone, without counting FLOPs."""
@@ -168,23 +177,6 @@ class SequenceWorkload(Workload):
     def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
         """See `ablate.training.kept.evaluate_kept`."""
         return evaluate_kept(trial, weights, task, self.threads)
-
-
-@dataclass(frozen=True)
-class _Size:
-    """What a description says of a model on a task, whatever its training."""
-
-    parameters_by_part: Mapping[str, int]
-    measured: Collection[str]
-    flops: Flops | None
-
-
-def _sized(section: ModelSection, signature: Signature) -> _Size:
-    model, flops = build_model(section, signature, device="meta"), None
-    # A plugin may read values, which the meta device does not have; it can train all the same.
-    with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
-        flops = count(section, signature, model)
-    return _Size(model.parameters_by_part(), measurable(model), flops)
 
 
 def _within_limits(config: Mapping[str, Any]) -> TrialConfig:
