@@ -30,8 +30,8 @@ from ablate.study.experiment import Experiment
 from ablate.tracking.tracker import Tracker
 
 Say = Callable[[str], None]
+# The most failed trials that a run names when it ends.
 MAX_FAILED = 12
-"""The most failed trials that a run names when it ends."""
 
 
 def reference(experiment: Experiment) -> WorkloadRef:

@@ -34,8 +34,8 @@ from ablate.study.designs import Config
 from ablate.study.patch import key_of
 from ablate.study.schema import config_model
 
+# Module and name; the name is empty for a whole module.
 Symbol = tuple[str, str]
-"""Module and name; the name is empty for a whole module."""
 
 _NEVER_RUN = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
 
@@ -44,11 +44,11 @@ _NEVER_RUN = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
 class Identity:
     """What the id of a config's trials stands for beside seed and stream."""
 
+    # The config; versions, device type and dtype, as the workload gives them; the digest of the source that trains the
+    # config; and of the files that its parts declare, which it does not name, name and digest.
     content: bytes
-    """The config; versions, device type and dtype, as the workload gives them; the digest of the source that trains the
-    config; and of the files that its parts declare, which it does not name, name and digest."""
+    # The files of data that it reads: place → digest of the content.
     files: Mapping[str, str]
-    "The files of data that it reads: place → digest of the content."
 
     def __call__(self, seed: int, stream: str) -> str:
         """The id of the trial under a seed: 16 hexadecimal digits."""
@@ -258,8 +258,8 @@ class _Statement:
         )
 
 
+# Once, however many trials use a statement of a module that `_parsed` keeps.
 _read = functools.cache(_Statement)
-"""Once, however many trials use a statement of a module that `_parsed` keeps."""
 
 
 def _file(module: str) -> Path | None:
