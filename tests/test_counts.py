@@ -1,6 +1,5 @@
 """What a run does beside its trials, as counts: they hold on a busy machine, where times would be noise."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -21,17 +20,14 @@ ASK = """
 import sys
 from ablate.cli import main
 from ablate.core.events import Started
-from ablate.route import running
+from ablate.execution.progress import Display
 
-def drive(plan, engine, store, listen, **options):
-    def heard(event):
-        if isinstance(event, Started):
-            print(*sys.modules, file=open("modules.txt", "w"))
-            raise KeyboardInterrupt
-        return listen(event)
-    return driven(plan, engine, store, heard, **options)
+def heard(display, event):
+    if isinstance(event, Started):
+        print(*sys.modules, file=open("modules.txt", "w"))
+        raise KeyboardInterrupt
 
-driven, running.drive = running.drive, drive
+Display.__call__ = heard
 main(["run", "study.yaml", "--jobs", "2"])
 """
 
@@ -53,11 +49,11 @@ def test_evaluation_forwards_at_most_a_quarter_of_what_is_trained():
             assert 0 < 4 * described.forwarded <= described.examples, study.path
 
 
-def test_the_driver_imports_what_is_listed_before_the_first_step(write):
+def test_the_driver_imports_what_is_listed_before_the_first_step(write, tracking):
     folder = write(STUDY).parent
-    environment = {name: value for name, value in os.environ.items() if name != "ABLATE_TRACKING"}
-    command = [sys.executable, "-c", ASK]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], cwd=folder, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 130, done.stderr
     modules = set((folder / "modules.txt").read_text().split())
     assert not modules & {"torch._dynamo", "sympy"}, (
