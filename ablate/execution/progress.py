@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import dataclass, field
+from statistics import fmean
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
@@ -20,28 +22,33 @@ SECONDS = 30.0
 """After which there is a line in any case."""
 
 
+@dataclass
 class Display:
-    """A listener that counts trials known, trained, running and failed, and says how long the rest will take."""
+    """A listener that counts trials known, trained, running and failed, and says how long the rest will take.
 
-    def __init__(self, console: Console, study: str, metric: str, jobs: int, at_most: bool = False) -> None:
-        """`metric` is the one that judges trials; `at_most`: the study may train fewer than it plans."""
-        self.console = console
-        self.study = study
-        self.metric = metric
-        self.jobs = jobs
-        self.at_most = at_most
-        self.total = 0
-        self.done = 0
-        self.failed = 0
-        self.seconds = 0.0
-        self._lines = 0
-        self._last_line = time.monotonic()
-        self._running: dict[str, float] = {}
-        self._known: set[str] = set()
-        self._trained: set[str] = set()
-        self._announced = False
-        self._bar: Progress | None = None
-        self._task: TaskID | None = None
+    `metric` is the one that judges trials; `at_most`: the study may train fewer than it plans; `compute`: FLOPs of one
+    training of the baseline.
+    """
+
+    console: Console
+    study: str
+    metric: str
+    jobs: int
+    at_most: bool = False
+    compute: int | None = None
+    total: int = 0
+    done: int = 0
+    failed: int = 0
+    seconds: float = 0.0
+    _lines: int = 0
+    _last_line: float = field(default_factory=time.monotonic)
+    _running: dict[str, float] = field(default_factory=dict)
+    _known: dict[str, float] = field(default_factory=dict)
+    "Trial in the store → the seconds that it took."
+    _trained: set[str] = field(default_factory=set)
+    _announced: bool = False
+    _bar: Progress | None = None
+    _task: TaskID | None = None
 
     def __enter__(self) -> Display:
         if self.console.is_terminal:
@@ -62,7 +69,7 @@ class Display:
         if isinstance(event, Asked):
             self._asked(event)
         elif isinstance(event, Found):
-            self._known.add(event.record.id)
+            self._known[event.record.id] = event.record.metrics.get("train_seconds") or 0.0
             return
         elif isinstance(event, Started):
             self._running.setdefault(event.trial_id, time.monotonic())
@@ -91,7 +98,8 @@ class Display:
         where = f"on {wording.counted(jobs, 'worker')}" if jobs else "in this process"
         kept = f", {len(self._known)} already in the store" if self._known else ""
         most = "at most " if self.at_most else ""
-        self._say(f"{self.study}: {most}{self.total} trials to train {where}{kept}.")
+        each = f", {wording.compact(self.compute, 3)} FLOPs each" if self.compute else ""
+        self._say(f"{self.study}: {most}{self.total} trials to train {where}{kept}{each}{self._left(', ')}.")
         if self._bar is not None:
             self._bar.start()
             self._task = self._bar.add_task("training", total=self.total, state=self._state())
@@ -134,7 +142,8 @@ class Display:
 
     def _left(self, before: str) -> str:
         rest = self.total - self.done
-        if not self.done or rest <= 0:
+        # Before the first is finished, by those in the store.
+        took = [self.seconds / self.done] if self.done else [*filter(None, self._known.values())]
+        if not took or rest <= 0:
             return ""
-        each = self.seconds / self.done
-        return f"{before}about {wording.duration(each * rest / max(1, min(self.jobs, rest)))} left"
+        return f"{before}about {wording.duration(fmean(took) * rest / max(1, min(self.jobs, rest)))} left"

@@ -62,11 +62,10 @@ class _Counter(TorchDispatchMode):
         return out
 
 
-def count(section: ModelSection, signature: Signature, built: Model) -> Flops:
-    """The cost of the model of a section, which is `built` on the meta device."""
-    weights = sum(parameter.numel() for parameter in built.parameters())
-    large = weights * signature.seq_len > LARGE or signature.seq_len > LONG
-    return flops_of(built if large else build_model(section, signature), signature)
+def count(section: ModelSection, signature: Signature, parameters: int) -> Flops:
+    """The cost of the model of a section, which has so many parameters."""
+    large = parameters * signature.seq_len > LARGE or signature.seq_len > LONG
+    return flops_of(build_model(section, signature, device="meta" if large else "cpu"), signature)
 
 
 def flops_of(model: Model, signature: Signature) -> Flops:

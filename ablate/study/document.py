@@ -22,7 +22,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
-from ablate.base.files import unreadable
+from ablate.base.files import digest_of, unreadable
 from ablate.base.text import masked, masked_inside
 from ablate.study.patch import document_keys, is_empty, set_in_document
 from ablate.study.sections import Asked, asked_for
@@ -64,6 +64,8 @@ class Document:
     origins: dict[PathKey, str] = field(default_factory=dict)
     "Nodes that came from elsewhere: the option of the command line that set them."
     problems: list[Problem] = field(default_factory=list)
+    digest: str = ""
+    "Of its text."
 
     @property
     def path(self) -> Path:
@@ -145,7 +147,8 @@ def read_document(path: Path) -> Document:
     """Reads a study file; raises `StudyError` when it is no mapping of plain data, or larger than any study."""
     source = str(path)
     try:
-        read = _Reader(_text(path))
+        text = _text(path)
+        read = _Reader(text)
         if not isinstance(read.data, dict):
             kinds = {
                 list: "must be a mapping, not a list",
@@ -156,7 +159,7 @@ def read_document(path: Path) -> Document:
     except StudyError as error:
         found = (replace(p, source=source, given=masked_inside(p.given)) for p in error.problems)
         raise StudyError(found) from None
-    return Document(source, read.data, read.lines)
+    return Document(source, read.data, read.lines, digest=digest_of(text.encode()))
 
 
 def parse_set(text: str) -> tuple[str, Any]:

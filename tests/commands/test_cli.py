@@ -17,11 +17,11 @@ def test_a_driver_that_is_killed_at_any_moment_goes_on_where_it_was(write):
     folder = study.parent
     store = folder / "results" / "store"
 
-    def mlflow_begins() -> bool:
-        return store.is_dir() and any("mlflow" in name for name in os.listdir(store))
+    def ends() -> bool:
+        return len(records(folder)) == 12 and (store / "mlflow.db").exists()
 
     kept: dict[str, int] = {}
-    moments: list[Callable[[], object]] = [store.is_dir, lambda: len(records(folder)) >= 5, mlflow_begins]
+    moments: list[Callable[[], object]] = [store.is_dir, lambda: len(records(folder)) >= 5, ends]
     for moment, most in zip(moments, (5, 11, 12), strict=True):
         driver = start(study)
         wait_for(moment)
