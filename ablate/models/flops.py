@@ -17,9 +17,10 @@ from torch.utils.flop_counter import flop_registry
 from ablate.components.positions import Position
 from ablate.components.sizes import Part, parts_in
 from ablate.core.signature import Signature
-from ablate.models.build import initialise, materialise
+from ablate.models.build import build_model
 from ablate.models.memory import Memory
 from ablate.models.model import Model
+from ablate.models.section import ModelSection
 
 # Parameters times positions above which a pass is not made to be counted: the meta device, whose first operation
 # imports torch's compiler for a second, only tells shapes.
@@ -61,13 +62,10 @@ class _Counter(TorchDispatchMode):
         return out
 
 
-def count(model: Model, signature: Signature) -> Flops:
-    """The cost of a model on the meta device, to which it gives memory and initial values unless it is large."""
-    weights = sum(parameter.numel() for parameter in model.parameters())
-    if weights * signature.seq_len <= LARGE and signature.seq_len <= LONG:
-        materialise(model)
-        initialise(model, seed=0)
-    return flops_of(model, signature)
+def count(section: ModelSection, signature: Signature, parameters: int) -> Flops:
+    """The cost of the model of a section, which has so many parameters."""
+    large = parameters * signature.seq_len > LARGE or signature.seq_len > LONG
+    return flops_of(build_model(section, signature, device="meta" if large else "cpu"), signature)
 
 
 def flops_of(model: Model, signature: Signature) -> Flops:
