@@ -44,9 +44,14 @@ def ablate(*arguments: object, cwd: Path, **kwargs: object) -> subprocess.Comple
 
 
 def ablate_without(absent: set[str], *words: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """The command line in a process of its own, which ends well and has loaded none of these modules."""
-    code = "import sys\nfrom ablate.cli import main\ntry: main(sys.argv[1:])\n"
+    """The command line in a process of its own, which ends well and has loaded none of these modules.
+
+    The last line of its standard error lists the files that it opened.
+    """
+    code = "import sys\nopened = []\nsys.addaudithook(lambda name, of: name == 'open' and opened.append(str(of[0])))\n"
+    code += "from ablate.cli import main\ntry: main(sys.argv[1:])\n"
     code += f"except SystemExit as end: assert not end.code\nassert not {absent} & set(sys.modules)\n"
+    code += "print(opened, file=sys.stderr)\n"
     command = [sys.executable, "-c", code, *map(str, words)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

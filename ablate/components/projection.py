@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ablate.components.initial import Draw, as_linear
 from ablate.components.sizes import Sizes
@@ -29,17 +26,6 @@ class SplitLinear(nn.Module):
         shares = x_btd.unflatten(-1, (self.weight.shape[0], -1))
         y = torch.einsum("bthi,hio->btho", shares, self.weight).flatten(2)
         return y if self.bias is None else y + self.bias
-
-
-def joined(x_btd: Tensor, maps: Sequence[nn.Module]) -> list[Tensor]:
-    """What each map makes of (B, T, D), (B, T, N); those that are linear as one product."""
-    plain = [m for m in maps if type(m) is nn.Linear]
-    if len(plain) < 2:
-        return [m(x_btd) for m in maps]
-    bias = None if plain[0].bias is None else torch.cat([m.bias for m in plain])
-    product = F.linear(x_btd, torch.cat([m.weight for m in plain]), bias)
-    shares = iter(product.split([m.out_features for m in plain], -1))
-    return [next(shares) if type(m) is nn.Linear else m(x_btd) for m in maps]
 
 
 def projection(sizes: Sizes, width: int, splits: int) -> nn.Module:

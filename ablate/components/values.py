@@ -23,11 +23,6 @@ class Value(Part):
     reads_keys: ClassVar[bool] = False
     "Whether it reads the keys (B, T, H·d_k), before their norm and positions, in place of x."
 
-    @property
-    def map(self) -> nn.Module:
-        """What does the same as it; one that is linear may become a share of a larger product."""
-        return self
-
 
 @register("value", "full")
 class Full(Value):
@@ -36,11 +31,6 @@ class Full(Value):
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         self.projection = projection(sizes, sizes.num_heads * sizes.d_v, sizes.splits)
-
-    @property
-    def map(self) -> nn.Module:
-        """See `Value.map`; a subclass may do more."""
-        return self.projection if type(self) is Full else self
 
     def forward(self, x_btd: Tensor) -> Tensor:
         """(B, T, D) → (B, T, H·d_v)."""

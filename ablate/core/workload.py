@@ -10,16 +10,18 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Record
 from ablate.core.speed import Operation
 from ablate.core.trial import Emit, Trial
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from ablate.components.masks import open_empty_rows, with_future_masked
 from ablate.components.mixer import Mixer
 from ablate.components.norms import RMSNorm
 from ablate.components.positions import Position
-from ablate.components.projection import joined, projection
+from ablate.components.projection import projection
 from ablate.components.sizes import Sizes, divisors, together
 
 State = tuple[Tensor, Tensor]
@@ -115,8 +115,8 @@ class Attention(Mixer):
         `mask` is boolean, broadcastable to (B, 1, T_q, T_k), True where a query may attend; a causal model
         masks the future beside it. A query that may attend to nothing gets zeros, before the output's bias.
         """
-        q, read = self.queries_and_read(x_btd)
-        return self.attend(q, read, position, mask, self.is_causal)
+        # Queries first: the backward pass adds up the gradients of x in the order of these maps.
+        return self.attend(self.queries(x_btd), self.read(x_btd), position, mask, self.is_causal)
 
     def weights(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """The attention weights (B, H, T_q, T_k), before dropout; masked ones are exactly zero."""
@@ -136,16 +136,6 @@ class Attention(Mixer):
         found += [] if self.score is None else [self.score.beside(queries, keys)]
         norms = ((self.query_norm, asked), (self.key_norm, read))
         return together([*found, *(norm.beside(n, n) for norm, n in norms if isinstance(norm, RMSNorm))])
-
-    def queries_and_read(self, x_btd: Tensor) -> tuple[Tensor, State]:
-        """`queries` and `read` of the same (B, T, D), by one product where they are linear."""
-        maps = (self.query, self.key, None if self.value.reads_keys else self.value.map)
-        found = iter(joined(x_btd, [m for m in maps if m is not None]))
-        queries, keys, values = (x_btd[..., :0] if m is None else next(found) for m in maps)
-        keys = queries if self.tied else keys
-        values = self.value(keys) if self.value.reads_keys else values
-        read = _split(keys, self.num_kv_heads), _split(values, self.num_kv_heads)
-        return _split(queries, self.num_heads), read
 
     def queries(self, x_btd: Tensor) -> Tensor:
         """Queries, before their positions, of (B, T, D); of width 0 where none are read."""

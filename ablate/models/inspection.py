@@ -58,34 +58,6 @@ def attention_maps(model: nn.Module, batch: Batch, *, padding: float | None = No
     return maps
 
 
-def attention_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float]:
-    """Means over all examples of `batches`, their real queries and their heads (or pairs of heads):
-
-    attention_entropy, attention_entropy/PATH    of `entropy`, in nats: over all layers, and of the one at PATH
-    head_similarity, head_similarity/PATH        of `similarity`; absent for a single head
-
-    Over all layers it is the mean of theirs. Sums are in float64.
-    """
-    totals: dict[str, Tensor] = {}
-    for batch in batches:
-        for path, seen in look(model, batch).items():
-            weights = seen.weights.double()
-            values = {ENTROPY: entropy(weights).mean(1)}
-            if weights.shape[1] > 1:
-                values[SIMILARITY] = similarity(weights)
-            for name, value_bq in values.items():
-                key = f"{name}/{path}"
-                total = torch.stack([(value_bq * seen.real_bq).sum(), seen.real_bq.sum()])
-                totals[key] = totals.get(key, 0) + total
-    layers = {key: (total / count).item() for key, (total, count) in totals.items()}
-    found: dict[str, float] = {}
-    for name in (ENTROPY, SIMILARITY):
-        of_name = {key: value for key, value in layers.items() if key.startswith(f"{name}/")}
-        if of_name:
-            found |= {name: sum(of_name.values()) / len(of_name)} | of_name
-    return found
-
-
 def entropy(weights: Tensor) -> Tensor:
     """−Σ_k w log w in nats: (B, H, T_q, T_k) → (B, H, T_q); 0 on one key, log T_k when spread over all."""
     return torch.special.entr(weights).sum(-1)
@@ -172,28 +144,33 @@ def layer_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float
     """Of all examples of `batches` and their real positions, in evaluation mode:
 
     attention_entropy     in nats, the mean over heads and queries; low: Zhai et al. 2023
+    head_similarity       the mean over pairs of heads and queries (`similarity`); absent for a single head
     attention_logit_max   the largest logit that is not masked; high: Wortsman et al. 2023, section 3.1.1
     dead_units            share of the ReLU units of the feed-forward's hidden layer that are 0 at every position
 
     NAME/PATH is of the layer at PATH; NAME is the mean of the layers, of logits the largest. A model without
-    attention, scores or ReLU lacks them.
+    attention, scores or ReLU lacks them. Sums are in float64.
     """
-    totals: dict[str, Tensor] = {}
+    totals: dict[str, dict[str, Tensor]] = {ENTROPY: {}, SIMILARITY: {}}
     largest: dict[str, Tensor] = {}
     with _active_units(model) as active:
         for batch in batches:
             for path, seen in look(model, batch).items():
-                value_bq = entropy(seen.weights.double()).mean(1)
-                total = torch.stack([(value_bq * seen.real_bq).sum(), seen.real_bq.sum()])
-                totals[path] = totals.get(path, 0) + total
+                weights = seen.weights.double()
+                values = {ENTROPY: entropy(weights).mean(1)}
+                if weights.shape[1] > 1:
+                    values[SIMILARITY] = similarity(weights)
+                for name, value_bq in values.items():
+                    total = torch.stack([(value_bq * seen.real_bq).sum(), seen.real_bq.sum()])
+                    totals[name][path] = totals[name].get(path, 0) + total
                 if seen.logits is not None:
                     top_bq = seen.logits.amax((1, 3)).masked_fill(~seen.real_bq, -torch.inf)
                     largest[path] = torch.maximum(largest.get(path, top_bq.max()), top_bq.max())
     layers = {
-        ENTROPY: {path: (total / count).item() for path, (total, count) in totals.items()},
-        LOGIT: {path: top.item() for path, top in largest.items()},
-        DEAD: {path: 1 - active_n.double().mean().item() for path, active_n in active.items()},
+        name: {path: (total / n).item() for path, (total, n) in of.items()} for name, of in totals.items()
     }
+    layers[LOGIT] = {path: top.item() for path, top in largest.items()}
+    layers[DEAD] = {path: 1 - active_n.double().mean().item() for path, active_n in active.items()}
     found: dict[str, float] = {}
     for name, by_path in layers.items():
         if by_path:

@@ -23,7 +23,8 @@ FORMAT = 2
 _ARRAYS = ("curves", "arrays", "weights")  # The fields of a record that are not in its JSON.
 
 
-_KINDS = {name: kind for name, kind in get_type_hints(Record).items() if name not in _ARRAYS}
+_HINTS = get_type_hints(Record, localns={"np": np, "NDArray": NDArray})
+_KINDS = {name: kind for name, kind in _HINTS.items() if name not in _ARRAYS}
 # The JSON of a record.
 _Stored: type[BaseModel] = create_model(  # type: ignore[call-overload]
     "_Stored",

@@ -22,7 +22,6 @@ from ablate.base.files import digest_of, digest_of_data, set_aside, write_files
 from ablate.base.text import at_results, typed
 from ablate.core.record import Record
 from ablate.core.trial import Checkpoint, Trial
-from ablate.records.record_file import decoded, encoded
 
 # The endings of the files of one trial, the record first.
 SUFFIXES = (".json", ".npz", ".safetensors", ".state")
@@ -74,6 +73,8 @@ class Store:
 
     def load(self, trial: Trial | str) -> Record | None:
         """The record of a trial, or of an id; None when there is none that can be read, or it is another's."""
+        from ablate.records.record_file import decoded  # With numpy, of which a stamp has no need.
+
         trial_id = trial if isinstance(trial, str) else trial.id
         path, arrays, weights, _ = [self.trials / f"{trial_id}{suffix}" for suffix in SUFFIXES]
 
@@ -136,6 +137,8 @@ class Store:
 
     def save(self, record: Record) -> None:
         """Writes the record and its weights; they replace those of the same id. Raises `StoreError`."""
+        from ablate.records.record_file import encoded
+
         # A record has weights of its own training beside it, or none.
         record.kept = record.kept if record.weights is not None else []
         record.weights_digest = digest_of(record.weights) if record.weights is not None else ""

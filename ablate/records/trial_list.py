@@ -45,9 +45,13 @@ class TrialList:
         """After a report: lists these cells and no others."""
         self._write(first_of_each(cells), self._known()[1])
 
-    def note_report(self, digest: str, trials: Iterable[str], files: Sequence[str]) -> None:
-        """Keeps the sources of the report: their digest, and the trials and files beside the study that it covers."""
-        report = {"digest": digest, "trials": sorted(set(trials)), "files": list(files)}
+    def note_report(
+        self, digest: str, trials: Iterable[str], files: Sequence[str], facts: Mapping[str, Any]
+    ) -> None:
+        """Keeps the sources of the report: their digest, and the trials and files beside the study that it covers; and
+        its facts.
+        """
+        report = {"digest": digest, "trials": sorted(set(trials)), "files": list(files), "facts": facts}
         self._write(self._known()[0], report)
 
     def _known(self) -> tuple[dict[str, Cell], dict[str, Any]]:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence, Set
 from dataclasses import replace
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from ablate.base.process import now
 from ablate.core.facts import Claim
 from ablate.core.feature import derived
 from ablate.records.folder import StudyFolder
 
+if TYPE_CHECKING:
+    import pandas as pd
+
 WAITING = "not judged yet"
+# Exit codes; a refuted claim wins over one that is open.
 REFUTED, OPEN = 1, 3
-"""Exit codes; a refuted claim wins over one that is open."""
 
 
 def date_claims(
@@ -68,6 +70,8 @@ def is_measured(claim: Claim) -> bool:
 
 def with_waiting(judged: pd.DataFrame, folder: StudyFolder) -> pd.DataFrame:
     """Judged claims, and those of the folder that this evidence cannot settle: their dates are kept."""
+    import pandas as pd  # Of which a gate has no need.
+
     kept, known = ("claim", "hash", "declared", "exploratory"), set(judged["hash"])
     waiting = [row for row in folder.claims() if row["hash"] not in known]
     rows = [{name: row[name] for name in kept} | {"reason": WAITING} for row in waiting]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from ablate.base.errors import AblateError
 from ablate.base.wording import joined
-from ablate.execution.server import BUILTIN, Server
 from ablate.route.console import saying
 from ablate.route.options import Options, Outcome
 
@@ -38,6 +37,8 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         say(f"Nothing to train: {folder.path} is up to date with the study, the sources and the records.")
         print_results(folder, console)
         return Outcome(folder.path)
+    from ablate.execution.server import BUILTIN, Server
+
     with closing(Server()) as server:
         if _is_wanting(document, folder, options):
             # Beside this process, which has the study to check.
@@ -86,6 +87,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 
 def _is_wanting(document: Document, folder: StudyFolder, options: Options) -> bool:
     """A guess whether the built-in workload has to train; where it is wrong, workers come later, or in vain."""
+    from ablate.execution.server import BUILTIN
     from ablate.records.store import Store
 
     if options.jobs == 0 or document.problems or document.data.get("workload", BUILTIN) != BUILTIN:

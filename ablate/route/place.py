@@ -7,19 +7,20 @@ import importlib.metadata
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import AblateError, Problem, StudyError
-from ablate.base.files import digest_of, digest_of_data, digest_of_file
+from ablate.base.files import digest_of_data, digest_of_file
 from ablate.base.plugins import plugin_files
 from ablate.base.text import masked
 from ablate.base.wording import joined
 from ablate.core import names
 from ablate.core.facts import Facts
-from ablate.records.environment import here
+from ablate.records.environment import here, versions
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.route.options import Options
@@ -30,10 +31,6 @@ from ablate.study.sections import Seeds
 if TYPE_CHECKING:
     from ablate.route.running import Run
     from ablate.study.experiment import Experiment
-
-_PACKAGES = (
-    *("torch", "numpy", "pandas", "scipy", "statsmodels", "matplotlib", "scikit-learn", "mlflow", "optuna"),
-)
 
 
 def place(document: Document, options: Options) -> tuple[StudyFolder, list[str]]:
@@ -135,7 +132,9 @@ def up_to_date(folder: StudyFolder, document: Document, options: Options) -> boo
         return False
     try:
         report = folder.trial_list.report()
-        found = _digest(document.path, options, folder, report["trials"], report["files"])
+        found = _digest(document, options, folder, report["trials"], report["files"])
+        # What is printed is made of them, and the file that has them too takes a library to read.
+        folder.known = report["facts"]
         return bool(report["digest"] == found)
     except (AblateError, OSError, ValueError, KeyError, TypeError):
         return False
@@ -146,13 +145,12 @@ def remember(run: Run, trials: Sequence[str], data: Iterable[str]) -> None:
 
     A warning where that cannot be noted.
     """
-    named, path = [*map(str, plugin_files()), *sorted(set(data))], run.experiment.path
+    named, document = [*map(str, plugin_files()), *sorted(set(data))], run.experiment.document
     try:
         # Relative to the study: a copy of the folder has files of its own.
-        files = [os.path.relpath(file, path.parent) for file in named]
-        run.folder.trial_list.note_report(
-            _digest(path, run.options, run.folder, trials, files), trials, files
-        )
+        files = [os.path.relpath(file, document.path.parent) for file in named]
+        digest = _digest(document, run.options, run.folder, trials, files)
+        run.folder.trial_list.note_report(digest, trials, files, asdict(run.folder.facts()))
     except (AblateError, OSError, ValueError) as error:
         run.warn(
             f"the report is whole, but the next run writes it again, since this one cannot be noted: {error}"
@@ -160,7 +158,7 @@ def remember(run: Run, trials: Sequence[str], data: Iterable[str]) -> None:
 
 
 def _digest(
-    path: Path, options: Options, folder: StudyFolder, trials: Sequence[str], files: Sequence[str]
+    document: Document, options: Options, folder: StudyFolder, trials: Sequence[str], files: Sequence[str]
 ) -> str:
     """Of the study, the options, the package, plugins and data (`files`), the records and the files of the report.
 
@@ -170,16 +168,18 @@ def _digest(
     # What is confirmed depends on the report of the study.
     reports = dict.fromkeys([folder.name, names.confirmed(folder.name) or folder.name])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
-    content = [digest_of_file(str(path.parent / file)) for file in (path.name, *files)]
+    content = [document.digest, *(digest_of_file(str(document.path.parent / file)) for file in files)]
     return digest_of_data([options.of_report, here(), _package(), records, stamps, content])
 
 
 @functools.cache
-def _package() -> str:
-    """Changes with any file of the package, and with the versions of the libraries that make the numbers."""
+def _package() -> list[Any]:
+    """Changes with any file of the package, and with the versions of the libraries that make the numbers.
+
+    A file is known by its size and the time of its last change: to read all of them takes longer than all else.
+    """
     root = Path(__file__).resolve().parents[1]
-    files = sorted(path for path in root.rglob("*") if path.suffix in (".py", ".j2"))
-    versions = [f"{package} {importlib.metadata.version(package)}\n".encode() for package in _PACKAGES]
-    return digest_of(
-        *(str(path.relative_to(root)).encode() + b"\0" + path.read_bytes() for path in files), *versions
-    )
+    files = (os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names)
+    states = ((file, os.stat(file)) for file in sorted(files) if file.endswith((".py", ".j2")))
+    drawn = [importlib.metadata.version(package) for package in ("matplotlib", "seaborn")]
+    return [versions(), drawn, *((file, state.st_size, state.st_mtime_ns) for file, state in states)]

@@ -25,16 +25,17 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import Store, whereabouts
 from ablate.route.options import Options, Outcome
 from ablate.study.experiment import Experiment
+from ablate.study.schema import base_of
 from ablate.tracking.tracker import Tracker
 
 Say = Callable[[str], None]
+# The most failed trials that a run names when it ends.
 MAX_FAILED = 12
-"""The most failed trials that a run names when it ends."""
 
 
 def reference(experiment: Experiment) -> WorkloadRef:
     """All that a worker needs to train the study's trials."""
-    files = [experiment.study.base(experiment.path) / name for name in experiment.study.plugins]
+    files = [base_of(experiment.path, experiment.study.folder) / name for name in experiment.study.plugins]
     plugins = tuple(load_plugin(file) for file in files)
     watched, threads = (experiment.path, *files), experiment.workload.threads
     return WorkloadRef(experiment.study.workload, plugins, command_line(sys.argv), watched, threads)

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -34,8 +34,8 @@ from ablate.study.designs import Config
 from ablate.study.patch import key_of
 from ablate.study.schema import config_model
 
+# Module and name; the name is empty for a whole module.
 Symbol = tuple[str, str]
-"""Module and name; the name is empty for a whole module."""
 
 _NEVER_RUN = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
 
@@ -44,11 +44,11 @@ _NEVER_RUN = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
 class Identity:
     """What the id of a config's trials stands for beside seed and stream."""
 
+    # The config; versions, device type and dtype, as the workload gives them; the digest of the source that trains the
+    # config; and of the files that its parts declare, which it does not name, name and digest.
     content: bytes
-    """The config; versions, device type and dtype, as the workload gives them; the digest of the source that trains the
-    config; and of the files that its parts declare, which it does not name, name and digest."""
+    # The files of data that it reads: place → digest of the content.
     files: Mapping[str, str]
-    "The files of data that it reads: place → digest of the content."
 
     def __call__(self, seed: int, stream: str) -> str:
         """The id of the trial under a seed: 16 hexadecimal digits."""
@@ -63,7 +63,7 @@ class TrialIds:
         self.irrelevant = (*workload.irrelevant(), *ignored)
         self.model = config_model(workload)
         self.known: dict[str, Identity] = {}
-        self.digests: dict[tuple[Any, ...], str] = {}
+        self.digest = functools.cache(source_digest)
 
     def identity(self, config: Config) -> Identity:
         """Of a resolved config. Raises `AblateError` when a file of data cannot be read."""
@@ -72,17 +72,15 @@ class TrialIds:
             parsed = self.model.model_validate(config)
             values = [*values_in(parsed)]
             parts = [type(value).part for value in values if isinstance(value, PartConfig)]
-            roots = (*self.workload.sources(parsed), *parts)
-            if roots not in self.digests:
-                self.digests[roots] = source_digest(roots, [type(self.workload), *parts])
-            declared = dict(declared_files(dict.fromkeys([type(self.workload), *parts])))
+            owners = type(self.workload), *parts
+            declared = dict(declared_files(dict.fromkeys(owners)))
             named = [str(value) for value in values if isinstance(value, DataFile)]
             places = dict.fromkeys([*named, *declared.values()])
             files = {place: digest_of_file(place) for place in places}
             content = {
                 "config": identified(config, self.irrelevant, files),
                 "identity": dict(self.workload.identity(config)),
-                "sources": self.digests[roots],
+                "sources": self.digest((*self.workload.sources(parsed), *parts), owners),
                 "files": [(name, files[place]) for name, place in declared.items()],
             }
             self.known[key] = Identity(key_of(content).encode(), files)
@@ -122,9 +120,9 @@ def declared_files(owners: Iterable[type]) -> Iterator[tuple[str, str]]:
 def source_digest(roots: Iterable[Any], owners: Iterable[type] = ()) -> str:
     """A hash of `definitions(roots, owners)`."""
     found = definitions(roots, owners)
-    modules = {module: _module(module) for module, _ in found}
+    modules = {module: _module(module) for module in {module for module, _ in found}}
     # By name and text alone: neither moving a definition nor importing it by way of another module changes it.
-    texts = sorted(f"{name}:{text}\n" for module, name in found if (text := modules[module].text(name)))
+    texts = sorted(f"{name}:{text}\n" for module, name in found if (text := modules[module].defined(name)[0]))
     return hashlib.blake2b("".join(texts).encode(), digest_size=16).hexdigest()
 
 
@@ -150,7 +148,7 @@ def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol
             todo.append((inner, ""))
         else:
             seen.add(symbol)
-            todo += module.references(own)
+            todo += module.defined(own)[1]
     return seen
 
 
@@ -174,8 +172,8 @@ class _Module:
         self.definitions: dict[str, list[ast.stmt]] = defaultdict(list)
         self.imports: dict[str, list[Symbol]] = defaultdict(list)
         self.effects: list[ast.stmt] = []
-        self._references: dict[str, set[Symbol]] = {}
-        self._texts: dict[str, str] = {}
+        # The text of what a name stands for, none of one that is imported; and the definitions that this uses.
+        self.defined = functools.cache(self._definition)
         lazy: list[ast.stmt] = []
         todo = ast.parse(file.read_bytes()).body if file and file.suffix == ".py" else []
         while todo:
@@ -215,68 +213,46 @@ class _Module:
             return [s for group in self.definitions.values() for s in group] + self.effects
         return self.definitions[name] + self.effects
 
-    def text(self, name: str) -> str:
-        """The definitions of a name, without docstrings; none of one that is imported."""
-        if name not in self._texts:
-            found = () if self._is_imported(name) else self.statements(name)
-            texts = (_read(statement, self.package).text for statement in found)
-            self._texts[name] = "\n".join(filter(None, texts))
-        return self._texts[name]
-
-    def references(self, name: str) -> set[Symbol]:
-        """The definitions and modules that `name` uses, wherever they come from."""
-        if name not in self._references:
-            self._references[name] = {*self._uses(name)}
-        return self._references[name]
-
-    def _uses(self, name: str) -> Iterator[Symbol]:
-        if self._is_imported(name):
-            yield from self.imports[name]
-            return
-        yield from self.imports.get("*", [])
-        if not name:
-            for imported in self.imports.values():
-                yield from imported
-        for statement in self.statements(name):
-            found = _read(statement, self.package)
-            yield from found.imported
-            for used in found.names - {name}:
-                yield from [(self.name, used)] if used in self.definitions else self.imports.get(used, [])
-
-    def _is_imported(self, name: str) -> bool:
-        return name in self.imports and name not in self.definitions
+    def _definition(self, name: str) -> tuple[str, set[Symbol]]:
+        if name in self.imports and name not in self.definitions:
+            return "", {*self.imports[name]}
+        read = [_read(statement, self.package) for statement in self.statements(name)]
+        names = {used for each in read for used in each.names} - {name}
+        found = {(self.name, used) for used in names & self.definitions.keys()}
+        for used in ["*", *(names - self.definitions.keys() if name else self.imports)]:
+            found.update(self.imports.get(used, []))
+        found.update(symbol for each in read for symbol in each.imported)
+        return "\n".join(filter(None, (each.text for each in read))), found
 
 
-class _Read(NamedTuple):
-    """Of a statement: the names in it, what it imports, and its text."""
+class _Statement:
+    """A statement: its text without docstrings, those under fields included, and imports; and what these lead to."""
 
-    names: set[str]
-    imported: list[Symbol]
-    text: str
+    def __init__(self, statement: ast.stmt, package: str) -> None:
+        self.package = package
+        self.names: set[str] = set()
+        self.imported: list[Symbol] = []
+        self.text = self._text(statement)
+
+    def _text(self, node: Any) -> str:
+        if isinstance(node, list):
+            return f"[{','.join(filter(None, map(self._text, node)))}]"
+        if not isinstance(node, ast.AST):
+            return repr(node)
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            self.imported += (symbol for _, symbol in _imported(node, self.package))
+            return "Import"
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            return ""
+        if isinstance(node, ast.Name):
+            self.names.add(node.id)
+        return (
+            f"{type(node).__name__}({','.join([self._text(getattr(node, name)) for name in node._fields])})"
+        )
 
 
-@functools.cache
-def _read(statement: ast.stmt, package: str) -> _Read:
-    """Once, however many trials use it, since it is changed in its place: a copy would take longer than all else."""
-    nodes = [*ast.walk(statement)]
-    names = {node.id for node in nodes if isinstance(node, ast.Name)}
-    imports = (node for node in nodes if isinstance(node, (ast.Import, ast.ImportFrom)))
-    imported = [symbol for node in imports for _, symbol in _imported(node, package)]
-    kept = _Kept().visit(statement)
-    return _Read(names, imported, ast.dump(kept) if kept else "")
-
-
-class _Kept(ast.NodeTransformer):
-    """Removes docstrings, those under fields included, and imports: the definitions that these lead to are followed."""
-
-    def visit_Expr(self, node: ast.Expr) -> ast.Expr | None:
-        is_text = isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
-        return None if is_text else node
-
-    def visit_Import(self, node: ast.stmt) -> ast.Pass:
-        return ast.Pass()
-
-    visit_ImportFrom = visit_Import
+# Once, however many trials use a statement of a module that `_parsed` keeps.
+_read = functools.cache(_Statement)
 
 
 def _file(module: str) -> Path | None:

@@ -17,7 +17,7 @@ from ablate.core.signature import Signature
 from ablate.core.trial import Trial
 from ablate.core.workload import Evaluation
 from ablate.models.build import build_model
-from ablate.models.inspection import attention_maps, attention_metrics, cut
+from ablate.models.inspection import attention_maps, cut, layer_metrics
 from ablate.tasks.task import Task
 from ablate.training.loop import evaluate
 from ablate.training.resume import unpack
@@ -57,7 +57,7 @@ def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None
 
 
 def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads: int = 1) -> Evaluation:
-    """The task's metrics and those of attention; the data are those of the trial's seed."""
+    """The task's metrics and those of the layers; the data are those of the trial's seed."""
     config = parse(trial.config)
     trained: Task = config.task.build()
     asked: Task = parse({**trial.config, "task": task}).task.build()
@@ -70,7 +70,7 @@ def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads
         unpack(weights, model)
         split = asked.split(trial.seed, "test", device)
         metrics = evaluate(model, asked, split)
-        metrics |= attention_metrics(model, cut(split, CHUNK))
+        metrics |= layer_metrics(model, cut(split, CHUNK))
         examples = next(iter(split.chunks(EXAMPLES)))
         maps = {
             path: found.cpu().numpy().astype(np.float32)

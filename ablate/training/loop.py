@@ -46,7 +46,7 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     train_loss                           mean over the last 5 % of steps
     loss_spikes                          share of steps whose training loss is a spike (`ablate.training.history`)
     grad_norm_median, grad_norm_max      of the global norm before clipping, the gradient of l2 decay included
-    attention_entropy, attention_logit_max, dead_units, each also /PATH
+    attention_entropy, head_similarity, attention_logit_max, dead_units, each also /PATH
                                          of the layers, on validation examples after the last step (`layer_metrics`);
                                          with `evaluation: {layers: on}`
     train_seconds                        wall clock of the whole call, earlier attempts included
@@ -181,8 +181,8 @@ def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:
     return f"diverged: {split} {' and '.join(names)} was not finite after step {step}" if names else ""
 
 
-CHUNK = 1024
-"""Examples that are evaluated at a time."""
+CHUNK = 256
+"""Examples that are evaluated at a time: what they take stays in a cache."""
 
 Outcomes = Mapping[str, NDArray[np.float32]]
 """Each of a task's metrics for every example of a split, (N)."""

@@ -14,32 +14,26 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import namedtuple
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import distributions
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple
+from typing import Any
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 PUBLISHED = ROOT / "results/bench/cost.json"
 ABLATE = (sys.executable, "-m", "ablate")
 PEERS = {"optuna": "optuna", "mlflow": "mlflow", "hydra": "hydra-joblib-launcher"}
-ABSENT = PEERS.keys() - {
-    tool for tool, package in PEERS.items() for d in distributions() if d.name == package
-}
-TOOLS = ["ablate", "loop", *(tool for tool in PEERS if tool not in ABSENT)]
+INSTALLED = {package.name for package in distributions()}
+TOOLS = ["ablate", "loop", *(tool for tool, package in PEERS.items() if package in INSTALLED)]
 STEPS = 400
 NOT_EVALUATED = [f"training.eval_every={STEPS}", "task.validation_size=1", "task.test_size=1"]
 Figures = dict[str, list[float]]
 """Row → what each round found."""
-
-
-class Cost(NamedTuple):
-    seconds: float
-    cpu: float
-    gigabytes: float
+Cost = namedtuple("Cost", "seconds cpu gigabytes")
 
 
 def cost(folder: Path, *words: object, **environment: str) -> Cost:
@@ -65,6 +59,13 @@ def fresh(parent: Path, study: str, **values: object) -> Path:
     text = Template((HERE / f"studies/{study}.yaml").read_text())
     (folder / "study.yaml").write_text(text.substitute(values))
     return folder
+
+
+def repeated(name: str, places: list[Path], *words: object, **environment: str) -> Figures:
+    """Of a call of ablate, once in each of the folders."""
+    costs = [cost(place, *ABLATE, *words, **environment) for place in places]
+    units = {"s": "seconds", "s of CPU": "cpu", "GB": "gigabytes"}
+    return {f"{name}, {unit}": [getattr(one, field) for one in costs] for unit, field in units.items()}
 
 
 def sixteen_trials(tool: str, steps: int, parent: Path) -> Cost:
@@ -107,36 +108,32 @@ def example(folder: Path, rounds: int) -> Figures:
         ours = (train_trial, prepare(study, sets).cells()[0].trial, lambda *report: False)
         loop = (plain_loop.train, torch.nn.ReLU(), 0, STEPS)
         plain_loop.EVAL_EVERY = every
+        # The first warms up.
         ratios = [timed(*ours) / timed(*loop) for _ in range(1 + 4 * rounds)]
-        found[f"CPU of an example, evaluation {case}, ablate / loop"] = ratios[1:]  # The first warms up.
+        found[f"CPU of an example, evaluation {case}, ablate / loop"] = ratios[1:]
     return found
 
 
 def commands(folder: Path, rounds: int) -> Figures:
     """What does not grow with the training."""
-    runs = [sixteen_trials("ablate", 1, folder) for _ in range(rounds)]
-    found = {"run of one step, s": [run.seconds for run in runs]}
-    found["run of one step, s of CPU"] = [run.cpu for run in runs]
-    ran = next(folder.glob("*/results")).parent
+    ones = [fresh(folder, "sixteen", steps=1) for _ in range(rounds)]
     shutil.copytree(ROOT / "results/quickstart", folder / "results/quickstart")
-    for name, where, *words in (
-        ("plan of the quickstart, s", folder, "plan", ROOT / "studies/quickstart.yaml", "--results", "new"),
-        ("cached run, s", ran, "run", "study.yaml", "--jobs", 2),
-        ("report of the quickstart, s", folder, "report", "quickstart"),
-        ("--help, s", folder, "run", "--help"),
-    ):
-        found[name] = [cost(where, *ABLATE, *words).seconds for _ in range(2 * rounds - 1)]
-    return found
+    quickstart = ROOT / "studies/quickstart.yaml"
+    ran, here = ([place] * (2 * rounds - 1) for place in (ones[0], folder))
+    return (
+        repeated("run of one step", ones, "run", "study.yaml", "--jobs", 2)
+        | repeated("plan of the quickstart", here, "plan", quickstart, "--results", "new")
+        | repeated("cached run", ran, "run", "study.yaml", "--jobs", 2)
+        | repeated("report of the quickstart", here, "report", "quickstart")
+        | repeated("--help", here, "run", "--help")
+    )
 
 
 def plans(folder: Path, rounds: int) -> Figures:
     levels = {"expansions": [*range(5, 55)], "rates": [n / 1e4 for n in range(1, 50)]}
-    wide, factorial, found = fresh(folder, "wide", **levels), fresh(folder, "factorial"), {}
-    for name, where in (("100 variants x 1,000 seeds", wide), ("a factorial of 243", factorial)):
-        costs = [cost(where, *ABLATE, "plan", "study.yaml") for _ in range(rounds)]
-        found[f"plan of {name}, s"] = [one.seconds for one in costs]
-        found[f"plan of {name}, GB"] = [one.gigabytes for one in costs]
-    return found
+    wide, factorial = [fresh(folder, "wide", **levels)], [fresh(folder, "factorial")]
+    found = repeated("plan of 100 variants x 1,000 seeds", wide * rounds, "plan", "study.yaml")
+    return found | repeated("plan of a factorial of 243", factorial * rounds, "plan", "study.yaml")
 
 
 def reports(folder: Path, rounds: int) -> Figures:
@@ -145,8 +142,7 @@ def reports(folder: Path, rounds: int) -> Figures:
     place = fresh(folder, "toy", toy=ROOT / "tests/toy.py", seconds=0, effects=effects)
     for trials, name, asked in (("1,000", "toy@seeds=100", ["--seeds", 100]), ("10,000", "toy", [])):
         cost(place, *ABLATE, "run", "study.yaml", *asked, ABLATE_TRACKING="off")
-        costs = [cost(place, *ABLATE, "report", name) for _ in range(rounds)]
-        found[f"report over {trials} trials, s"] = [one.seconds for one in costs]
+        found |= repeated(f"report over {trials} trials", [place] * rounds, "report", name)
     return found
 
 
@@ -192,15 +188,14 @@ def main() -> None:
     options = parser.parse_args()
     from ablate.records.environment import environment
 
-    if (
-        sys.platform == "linux"
-    ):  # PR_SET_CHILD_SUBREAPER: what a command leaves behind is a child of this one.
+    if sys.platform == "linux":
+        # PR_SET_CHILD_SUBREAPER: what a command leaves behind is a child of this one.
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
     usual = [name for name in MEASURES if name != "sixteen-100" and (options.clone or name != "clone")]
     goals = json.loads((HERE / "goals.json").read_text())
     last = json.loads(PUBLISHED.read_text()).get("figures", {})
     figures: dict[str, Any] = {}
-    for tool in sorted(ABSENT):
+    for tool in sorted(PEERS.keys() - TOOLS):
         print(f"{tool} is left out, as {PEERS[tool]} is not installed.")
     print_row("", "figure", "goal", "last")
     for name in options.only or (SHORT if options.short else usual):
@@ -212,7 +207,8 @@ def main() -> None:
             continue
         for row, rounds in found.items():
             figures[row] = {"median": statistics.median(rounds), "rounds": rounds}
-            print_row(row, figures[row]["median"], goals.get(row, "-"), last.get(row, {}).get("median", "-"))
+            if row in goals:
+                print_row(row, figures[row]["median"], goals[row], last.get(row, {}).get("median", "-"))
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
             written = {"environment": environment("make bench", [HERE]), "figures": figures}

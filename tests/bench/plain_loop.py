@@ -66,18 +66,15 @@ def evaluate(model: Model, data: tuple[torch.Tensor, torch.Tensor]) -> tuple[flo
     return loss.item(), accuracy.item()
 
 
-Row = tuple[int, float, float, float, float]
-"""Step, training loss, norm of the gradient, validation loss and accuracy."""
-
-
-def train(activation: nn.Module, seed: int, steps: int) -> tuple[list[Row], tuple[float, float]]:
-    """The curve, and the loss and the accuracy on test."""
+def train(
+    activation: nn.Module, seed: int, steps: int
+) -> tuple[list[tuple[float, ...]], tuple[float, float]]:
     torch.manual_seed(seed)
     generator = np.random.default_rng(seed)
     model = Model(activation)
     optimizer = torch.optim.AdamW(model.parameters(), lr=LR, weight_decay=0.01)
     validation, test = examples(generator, EVALUATED), examples(generator, EVALUATED)
-    curve: list[Row] = []
+    curve = []
     for step in range(1, steps + 1):
         inputs, targets = examples(generator, BATCH)
         loss = F.cross_entropy(model(inputs), targets)

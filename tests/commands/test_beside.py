@@ -1,6 +1,8 @@
 """A finished report is never replaced by a run that differs from it, nor by another study of its name."""
 
+import ast
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -69,6 +71,17 @@ def test_another_study_of_the_same_name_is_refused_with_both_paths(run, made, wr
 def test_the_fast_path_finds_a_report_beside_without_torch(run, ran, tmp_path):
     run(STUDY, seeds=2)
     words = ["run", "study.yaml", "--results", ran, "--seeds", 2, "--json", "--strict"]
-    done = ablate_without({"torch"}, *words, cwd=tmp_path)
+    done = ablate_without({"torch", "pandas", "mlflow"}, *words, cwd=tmp_path)
     assert "/toy@seeds=2 is up to date" in done.stderr.replace("\n", "")
     assert json.loads(done.stdout)["study"] == "toy@seeds=2"
+
+
+def test_the_fast_path_reads_the_study_once_and_neither_records_nor_the_package(run, ran, tmp_path):
+    run(STUDY)
+    absent = {"torch", "pandas", "mlflow", "numpy", "pyarrow"}
+    done = ablate_without(absent, "run", "study.yaml", "--results", ran, cwd=tmp_path)
+    assert "is up to date" in done.stdout.replace("\n", " ")
+    opened = [Path(file) for file in ast.literal_eval(done.stderr.splitlines()[-1])]
+    times = Counter(file.name for file in opened if file.suffix in (".yaml", ".json", ".npz", ".parquet"))
+    assert times == {"study.yaml": 1, "toy.json": 1}, times
+    assert not [file for file in opened if file.name == "attention.py"]

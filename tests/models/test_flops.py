@@ -94,7 +94,7 @@ MIXERS = {
     ),
     "split before": ({"split": "before"}, [times(3, product(T, D, D_K)), PROJECTION, times(2, PAIRS)]),
     "qk_norm": ({"qk_norm": True}, ATTENTION),
-    "tied": ({"tied": True}, [times(3, PROJECTION), times(2, PAIRS)]),
+    "tied": ({"tied": True}, ATTENTION),
 }
 
 

@@ -16,7 +16,6 @@ from ablate.base.registry import CATALOGUE
 from ablate.models.build import build_model
 from ablate.models.inspection import (
     attention_maps,
-    attention_metrics,
     cut,
     entropy,
     layer_metrics,
@@ -130,7 +129,7 @@ def test_entropy_and_similarity_are_scipys(weights):
 
 def test_uniform_attention_has_the_entropy_of_its_real_keys():
     model, batch = reverse(mixer={"num_heads": HEADS, "weighting": "uniform"})
-    found = attention_metrics(model, [batch])
+    found = layer_metrics(model, [batch])
     lengths = batch.source_mask[:, 0, 0].sum(-1).double()
     expected = (lengths * lengths.log()).sum() / lengths.sum()
     assert found["attention_entropy/stack.encoder.blocks.0.mixer"] == pytest.approx(expected.item(), rel=1e-6)
@@ -142,7 +141,7 @@ def test_uniform_attention_has_the_entropy_of_its_real_keys():
 
 def test_one_head_has_no_similarity():
     model, task = made(mixer={"num_heads": 1})
-    found = attention_metrics(model, [task.split(0, "test", "cpu")[:4]])
+    found = layer_metrics(model, [task.split(0, "test", "cpu")[:4]])
     assert not any(name.startswith("head_similarity") for name in found)
     assert found
 
@@ -168,10 +167,6 @@ def test_the_largest_logit_is_that_of_no_masked_pair(position):
     layers = [value for name, value in found.items() if name.startswith("attention_logit_max/")]
     assert len(layers) == 6
     assert found["attention_logit_max"] == max(layers)
-    entropies = attention_metrics(model, [batch])
-    assert {n: v for n, v in found.items() if "entropy" in n} == {
-        n: v for n, v in entropies.items() if "entropy" in n
-    }
 
 
 @torch.no_grad()
@@ -197,20 +192,21 @@ def test_numbers_do_not_depend_on_how_examples_are_cut_and_nothing_is_left_behin
     model, batch = reverse()
     whole = layer_metrics(model, [batch])
     assert layer_metrics(model, batch.chunks(5)) == pytest.approx(whole, rel=1e-5)
-    maps = attention_metrics(model, [batch])
-    assert attention_metrics(model, batch.chunks(5)) == pytest.approx(maps, rel=1e-5)
     assert [len(part) for part in cut(batch, 3 * 7 * 7)] == [3, 3, 3, 3, 3, 1]
     assert not any(m._forward_pre_hooks or m._forward_hooks for m in model.modules())
     assert model.training
 
 
+OF_ATTENTION = ("attention_entropy", "head_similarity")
+
+
 @pytest.mark.parametrize(
     ("section", "names"),
     [
-        ({}, {"attention_entropy", "attention_logit_max", "dead_units"}),
-        ({"feedforward": {"activation": "gelu"}}, {"attention_entropy", "attention_logit_max"}),
-        ({"feedforward": "none"}, {"attention_entropy", "attention_logit_max"}),
-        ({"mixer": {"num_heads": 3, "weighting": "uniform"}}, {"attention_entropy", "dead_units"}),
+        ({}, {*OF_ATTENTION, "attention_logit_max", "dead_units"}),
+        ({"feedforward": {"activation": "gelu"}}, {*OF_ATTENTION, "attention_logit_max"}),
+        ({"feedforward": "none"}, {*OF_ATTENTION, "attention_logit_max"}),
+        ({"mixer": {"num_heads": 3, "weighting": "uniform"}}, {*OF_ATTENTION, "dead_units"}),
         ({"mixer": "conv", "position": "none"}, {"dead_units"}),
         ({"mixer": "conv", "position": "none", "feedforward": {"activation": "swiglu"}}, set()),
     ],
@@ -220,5 +216,5 @@ def test_a_model_lacks_what_it_has_no_part_for(section, names):
     batch = task.split(0, "test", "cpu")[:16]
     assert {name for name in layer_metrics(model, [batch]) if "/" not in name} == names
     attends = "attention_entropy" in names
-    assert bool(attention_maps(model, batch)) == bool(attention_metrics(model, [batch])) == attends
-    assert measurable(model) == names - {"attention_entropy"}
+    assert bool(attention_maps(model, batch)) == attends
+    assert measurable(model) == names - {"attention_entropy", "head_similarity"}

@@ -23,7 +23,12 @@ METRICS = {
     *("initial_loss", "test_loss", "train_loss", "train_seconds"),
     *("loss_spikes", "grad_norm_median", "grad_norm_max"),
 }
-LAYERS = {"attention_entropy": "mixer", "attention_logit_max": "mixer", "dead_units": "feedforward"}
+LAYERS = {
+    "attention_entropy": "mixer",
+    "head_similarity": "mixer",
+    "attention_logit_max": "mixer",
+    "dead_units": "feedforward",
+}
 OF_BEST = {f"{name}_at_best_validation" for name in MEASURED}
 ALL = {"best": True, "layers": True}
 OF_LAYERS = {f"{name}{path}" for name, at in LAYERS.items() for path in ("", f"/stack.blocks.0.{at}")}

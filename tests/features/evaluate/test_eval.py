@@ -64,11 +64,12 @@ def test_the_table_is_tidy_and_its_own_slice_is_what_training_measured(folder):
     assert not table.duplicated(["id", "slice", "metric"]).any()
     assert set(table.slice) == {"test", "task.seq_len=9"}
     assert set(table[table.slice == "task.seq_len=9"].variant) == set(ABLE)
-    layer = "stack.blocks.0.mixer"
+    layers = {"attention_entropy": "mixer", "head_similarity": "mixer", "attention_logit_max": "mixer"}
+    layers["dead_units"] = "feedforward"
     assert set(table.metric) == {
-        "accuracy", "loss", "attention_entropy", f"attention_entropy/{layer}", "head_similarity",
-        f"head_similarity/{layer}",
-    }  # fmt: skip
+        *("accuracy", "loss", *layers),
+        *(f"{name}/stack.blocks.0.{at}" for name, at in layers.items()),
+    }
     trials = pd.read_parquet(folder / "results/tiny/trials.parquet").set_index("id")
     own = table[(table.slice == "test") & table.metric.isin(["accuracy", "loss"])]
     assert len(own) == 2 * len(trials) == 16
