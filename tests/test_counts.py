@@ -1,6 +1,5 @@
 """What a run does beside its trials, as counts: they hold on a busy machine, where times would be noise."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -16,22 +15,20 @@ training: {steps: 3, batch_size: 8}
 factors: {model.norm: [rms]}
 seeds: 2
 """
+SHIPPED = [p for p in (Path(__file__).parents[1] / "studies").glob("*.yaml") if "speed" not in p.name]
 IMPORTED = Path(__file__).with_name("imported_before_training.txt")
 ASK = """
 import sys
 from ablate.cli import main
 from ablate.core.events import Started
-from ablate.route import running
+from ablate.execution.progress import Display
 
-def drive(plan, engine, store, listen, **options):
-    def heard(event):
-        if isinstance(event, Started):
-            print(*sys.modules, file=open("modules.txt", "w"))
-            raise KeyboardInterrupt
-        return listen(event)
-    return driven(plan, engine, store, heard, **options)
+def heard(display, event):
+    if isinstance(event, Started):
+        print(*sys.modules, file=open("modules.txt", "w"))
+        raise KeyboardInterrupt
 
-driven, running.drive = running.drive, drive
+Display.__call__ = heard
 main(["run", "study.yaml", "--jobs", "2"])
 """
 
@@ -45,24 +42,18 @@ def test_the_steps_of_a_run_are_those_of_its_trials(run, monkeypatch):
 
 def test_evaluation_forwards_at_most_a_quarter_of_what_is_trained():
     """On every shipped study; those of speed train nothing."""
-    shipped = [
-        path for path in (Path(__file__).parents[1] / "studies").glob("*.yaml") if "speed" not in path.stem
-    ]
-    for study in map(prepare, shipped):
+    for study in map(prepare, SHIPPED):
         for described in (each for variant in study.variants for each in study.describe(variant)):
             assert 0 < 4 * described.forwarded <= described.examples, study.path
 
 
-def test_the_driver_imports_what_is_listed_before_the_first_step(write):
+def test_the_driver_imports_what_is_listed_before_the_first_step(write, tracking):
     folder = write(STUDY).parent
-    environment = {name: value for name, value in os.environ.items() if name != "ABLATE_TRACKING"}
     command = [sys.executable, "-c", ASK]
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stderr
     modules = set((folder / "modules.txt").read_text().split())
-    assert not modules & {"torch._dynamo", "sympy"}, (
-        "an operation on the meta device, or a compiler, loads them"
-    )
+    assert not modules & {"torch._dynamo", "sympy"}, "they come with operations on the meta device"
     packages = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names - {"ablate", "__main__"}
     new = {name for name in packages if name[0] != "_"} - set(IMPORTED.read_text().split())
     assert not new, (

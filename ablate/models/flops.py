@@ -22,11 +22,11 @@ from ablate.models.memory import Memory
 from ablate.models.model import Model
 from ablate.models.section import ModelSection
 
+# Parameters times positions above which a pass is not made to be counted: the meta device, whose first operation
+# imports torch's compiler for a second, only tells shapes.
 LARGE = 2**30
-"""Parameters times positions above which a pass is not made to be counted: the meta device, whose first operation
-imports torch's compiler for a second, only tells shapes."""
+# Positions, whose square is in memory, above which it is not either.
 LONG = 1024
-"""Positions, whose square is in memory, above which it is not either."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Flops:
     narrower heads for a fused kernel, count as well. What a fused kernel computes again in the backward pass does not.
     """
 
+    # Of a forward pass.
     forward: int
-    "Of a forward pass."
+    # Of a forward and a backward pass.
     training: int
-    "Of a forward and a backward pass."
+    # What the parts declare beside the products of a forward pass, by function; see `Part.beside`.
     beside: Mapping[str, int]
-    "What the parts declare beside the products of a forward pass, by function; see `Part.beside`."
 
 
 class _Counter(TorchDispatchMode):
@@ -62,11 +62,10 @@ class _Counter(TorchDispatchMode):
         return out
 
 
-def count(section: ModelSection, signature: Signature, built: Model) -> Flops:
-    """The cost of the model of a section, which is `built` on the meta device."""
-    weights = sum(parameter.numel() for parameter in built.parameters())
-    large = weights * signature.seq_len > LARGE or signature.seq_len > LONG
-    return flops_of(built if large else build_model(section, signature), signature)
+def count(section: ModelSection, signature: Signature, parameters: int) -> Flops:
+    """The cost of the model of a section, which has so many parameters."""
+    large = parameters * signature.seq_len > LARGE or signature.seq_len > LONG
+    return flops_of(build_model(section, signature, device="meta" if large else "cpu"), signature)
 
 
 def flops_of(model: Model, signature: Signature) -> Flops:

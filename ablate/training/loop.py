@@ -181,8 +181,8 @@ def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:
     return f"diverged: {split} {' and '.join(names)} was not finite after step {step}" if names else ""
 
 
-CHUNK = 1024
-"""Examples that are evaluated at a time."""
+CHUNK = 256
+"""Examples that are evaluated at a time: what they take stays in a cache."""
 
 Outcomes = Mapping[str, NDArray[np.float32]]
 """Each of a task's metrics for every example of a split, (N)."""

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -47,8 +46,18 @@ class SequenceWorkload(Workload):
     best_path = "training.evaluation.best"
 
     def __init__(self) -> None:
-        self._sizes: dict[str, _Size] = {}
-        self._unreached: dict[str, list[str]] = {}
+        self._models: dict[str, _Model] = {}
+
+    def _read(self, config: Mapping[str, Any]) -> tuple[TrialConfig, Task, _Model]:
+        """The sections, the task, and what is known of the model on it: many variants, and a search, ask for one model
+        again and again.
+        """
+        trial = _within_limits(config)
+        task: Task = trial.task.build()
+        key = json.dumps([config["task"], config["model"]], sort_keys=True)
+        if key not in self._models:
+            self._models[key] = _Model(trial.model, task)
+        return trial, task, self._models[key]
 
     def load_parts(self) -> None:
         """Registers every part of the package, and those of installed plugins."""
@@ -87,17 +96,11 @@ class SequenceWorkload(Workload):
 
     def describe(self, config: Mapping[str, Any]) -> Description:
         """Metrics of the task, parameters by part, FLOPs of one example; None where they cannot be counted."""
-        trial = _within_limits(config)
-        task: Task = trial.task.build()
-        # Counting takes longer than building; many variants, and a search, ask for one model again and again.
-        key = _task_and_model(config)
-        if key not in self._sizes:
-            self._sizes[key] = _sized(trial.model, task.signature)
-        size, training = self._sizes[key], trial.training
-        flops = size.flops
+        trial, task, model = self._read(config)
+        training, flops = trial.training, model.flops
         return Description(
             task.metrics,
-            size.parameters_by_part,
+            model.parameters_by_part,
             flops.forward if flops else None,
             training_flops=flops.training if flops else None,
             beside=flops.beside if flops else {},
@@ -107,27 +110,18 @@ class SequenceWorkload(Workload):
             forwarded=training.forwarded(task),
             outcome=task.outcome,
             sampling=task.sampling,
-            stability=_stability(trial, task, size.measured),
+            stability=_stability(trial, task, model.measured),
         )
 
     def parameters(self, config: Mapping[str, Any]) -> int:
         """Trainable parameters alone, without counting FLOPs."""
-        trial = _within_limits(config)
-        model = build_model(trial.model, trial.task.build().signature, device="meta")
-        return sum(model.parameters_by_part().values())
+        return sum(self._read(config)[2].parameters_by_part.values())
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
         """Inputs that the output cannot see, test examples seen in training, and the best without an ability."""
-        trial = _within_limits(config)
-        task: Task = trial.task.build()
-        key = _task_and_model(config)
-        if key not in self._unreached:
-            self._unreached[key] = []
-            # A plugin may not run in float64 or on made-up values; it can train all the same.
-            with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
-                self._unreached[key] = unreached(trial.model, task)
+        trial, task, model = self._read(config)
         draws = trial.training.steps * trial.training.batch_size
-        return [*self._unreached[key], *_of_task(task, draws)]
+        return [*model.unreached, *_of_task(task, draws)]
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
         """Of task and model, without `training:`."""
@@ -170,31 +164,36 @@ class SequenceWorkload(Workload):
         return evaluate_kept(trial, weights, task, self.threads)
 
 
-@dataclass(frozen=True)
-class _Size:
-    """What a description says of a model on a task, whatever its training."""
+class _Model:
+    """What is known of a model on a task, whatever its training.
 
-    parameters_by_part: Mapping[str, int]
-    measured: Collection[str]
-    flops: Flops | None
+    A plugin may not stand to be looked into, in float64 or on made-up values; it can train all the same.
+    """
 
+    def __init__(self, section: ModelSection, task: Task) -> None:
+        self.section, self.task = section, task
+        built = build_model(section, task.signature, device="meta")
+        self.parameters_by_part, self.measured = built.parameters_by_part(), measurable(built)
 
-def _sized(section: ModelSection, signature: Signature) -> _Size:
-    model, flops = build_model(section, signature, device="meta"), None
-    # A plugin may read values, which the meta device does not have; it can train all the same.
-    with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
-        flops = count(section, signature, model)
-    return _Size(model.parameters_by_part(), measurable(model), flops)
+    @cached_property
+    def flops(self) -> Flops | None:
+        """None where they cannot be counted."""
+        with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
+            return count(self.section, self.task.signature, sum(self.parameters_by_part.values()))
+        return None
+
+    @cached_property
+    def unreached(self) -> list[str]:
+        """See `probes.unreached`."""
+        with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
+            return unreached(self.section, self.task)
+        return []
 
 
 def _within_limits(config: Mapping[str, Any]) -> TrialConfig:
     """The sections of a trial that may be built; raises `Invalid` for one that is too large."""
     check_limits(config)
     return parse(config)
-
-
-def _task_and_model(config: Mapping[str, Any]) -> str:
-    return json.dumps([config["task"], config["model"]], sort_keys=True)
 
 
 def _stability(trial: TrialConfig, task: Task, measured: Collection[str]) -> dict[str, Metric]:
