@@ -18,12 +18,10 @@ from ablate.study.document import read_document
 from ablate.study.patch import short_label
 from ablate.study.sections import in_words
 
-PLACE = ("variant", "task", "metric")
-"""The columns that name a comparison."""
-BASE = ("task", "tasks", "model", "training")
-"""The first steps of the paths that make a baseline."""
+PLACE = ("variant", "task", "metric")  # The columns that name a comparison.
+BASE = ("task", "tasks", "model", "training")  # The first steps of the paths that make a baseline.
+# Keys of a study that are words about it, or are compared by themselves.
 APART = ("name", "question", "notes", "labels", "claims", "seeds")
-"""Keys of a study that are words about it, or are compared by themselves."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +31,7 @@ class Side:
     folder: StudyFolder
     evidence: Evidence
     comparisons: Sequence[Row]
-    claims: Sequence[Row]
-    "Those that were judged."
+    claims: Sequence[Row]  # Those that were judged.
 
     @property
     def seeds(self) -> str:
@@ -81,8 +78,7 @@ class Difference:
     sides: Sequence[Side]
     tables: list[Table]
     remarks: list[str]
-    lists: dict[str, list[str]]
-    "Heading → what differs, `path: in A → in B`."
+    lists: dict[str, list[str]]  # Heading → what differs, `path: in A → in B`.
 
 
 def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
 
     from ablate.report.section import Material
 
-MANY = 100
-"""Seeds that someone may still train to settle a comparison."""
+MANY = 100  # Seeds that someone may still train to settle a comparison.
 
 
 def publish(

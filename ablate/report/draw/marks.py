@@ -23,8 +23,7 @@ from ablate.report.words import in_lines, say
 
 Limits = tuple[float, float]
 STEPS = [1, 2, 5, 10]
-DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
-"Ticks within each power of ten, from many to few."
+DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # Ticks within each power of ten, from many to few.
 
 
 def plain(value: float, _: float) -> str:
@@ -103,12 +102,9 @@ def unit_label(number: float, say: Callable[[float], str]) -> str:
     return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", say(number)).replace(". ", " ").removesuffix(".")
 
 
-LABEL = 30
-"Characters of a line of a label, which has at most two."
-PITCH = 0.24
-"Inches from one row to the next."
-MAX_ROWS = 60
-"Rows of one figure: more are taller than any page, and are in the tables."
+LABEL = 30  # Characters of a line of a label, which has at most two.
+PITCH = 0.24  # Inches from one row to the next.
+MAX_ROWS = 60  # Rows of one figure: more are taller than any page, and are in the tables.
 
 
 def largest(data: pd.DataFrame, size: pd.Series) -> tuple[pd.DataFrame, str]:

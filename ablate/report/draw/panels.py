@@ -20,10 +20,8 @@ from ablate.report.draw.marks import STEPS, plain
 from ablate.report.draw.style import DASHES, LEVELS, colour
 from ablate.report.words import in_lines, say, short, text
 
-MAX_CURVES = 8
-"Curves in one panel, the baseline's included."
-MAX_PANELS = 16
-"Panels of one figure: more take long to draw, and nobody looks through them."
+MAX_CURVES = 8  # Curves in one panel, the baseline's included.
+MAX_PANELS = 16  # Panels of one figure: more take long to draw, and nobody looks through them.
 PLACEBO_GROUP = "placebo"
 
 
@@ -68,12 +66,9 @@ def left_out(facts: Facts, shown: Mapping[str, Sequence[Entry]]) -> str:
     return say("figures.left_out", some, every) if some < every else ""
 
 
-HEIGHT, GAP = 1.25, 0.22
-"Inches of a panel, and below it."
-ROW = 0.14
-"Inches of a line of its legend, whose first is the title."
-MARGIN = 0.2
-"Inches of the label of an axis that all panels share."
+HEIGHT, GAP = 1.25, 0.22  # Inches of a panel, and below it.
+ROW = 0.14  # Inches of a line of its legend, whose first is the title.
+MARGIN = 0.2  # Inches of the label of an axis that all panels share.
 
 
 @dataclass(frozen=True)
@@ -82,8 +77,7 @@ class Look:
 
     label: str
     colour: str
-    style: Any
-    "Of its line, as matplotlib takes it."
+    style: Any  # Of its line, as matplotlib takes it.
 
     def handle(self, **options: Any) -> Line2D:
         """Its entry in a legend."""

@@ -33,8 +33,9 @@ PALETTE = {
 Every colour of text has a contrast of at least 4.5 : 1 on its paper; blue and orange differ for every eye.
 """
 
+# Colours of a factor's levels, in order; the baseline is always ink.
 LEVELS = ("blue", "orange", "green", "purple", "ochre", "sky", "brown")
-"Colours of a factor's levels, in order; the baseline is always ink."
+# Dashes of the levels, none for a solid line: colour is never the only difference.
 DASHES: tuple[Any, ...] = (
     "",
     (5, 1.4),
@@ -44,9 +45,7 @@ DASHES: tuple[Any, ...] = (
     (8, 2),
     (1, 1),
 )
-"Dashes of the levels, none for a solid line: colour is never the only difference."
-DOTTED = (0, (1, 1.6))
-"The style of reference lines."
+DOTTED = (0, (1, 1.6))  # The style of reference lines.
 
 
 class Mark(NamedTuple):
@@ -57,6 +56,7 @@ class Mark(NamedTuple):
     sign: str
 
 
+# Of each verdict on a comparison or a claim.
 VERDICTS = {
     "better": Mark("^", "blue", "▲"),
     "worse": Mark("v", "orange", "▼"),
@@ -65,11 +65,10 @@ VERDICTS = {
     "supported": Mark("^", "blue", "▲"),
     "refuted": Mark("v", "orange", "▼"),
 }
-"Of each verdict on a comparison or a claim."
+# The mark of every comparison outside the families that the study planned, whatever it shows.
 EXPLORATORY = "exploratory"
-"The mark of every comparison outside the families that the study planned, whatever it shows."
+# Of every row of a figure.
 MARKS = VERDICTS | {BASELINE: Mark("P", "ink", "✚"), EXPLORATORY: Mark("d", "soft", "◌")}
-"Of every row of a figure."
 
 
 def colour(name: str) -> str:
@@ -82,10 +81,8 @@ def css_variables(dark: bool) -> str:
     return " ".join(f"--{name}: {shades[dark]};" for name, shades in PALETTE.items())
 
 
-WIDTH = 4.8
-"Inches: text of 8 points can be read on a phone, and in a column of a paper."
-TEXT_SIZE = 8.0
-"Points."
+WIDTH = 4.8  # Inches: text of 8 points can be read on a phone, and in a column of a paper.
+TEXT_SIZE = 8.0  # Points.
 SMALL = TEXT_SIZE - 1.0
 
 SETTINGS: dict[str, Any] = {
@@ -143,6 +140,7 @@ SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
 }
 
+# For a paper, whose columns say how wide a figure is.
 PAPER = SETTINGS | {
     # Like Times, in which most papers are set; it comes with matplotlib, and is narrower than the font of the page.
     "font.family": ["STIXGeneral", *SETTINGS["font.family"]],
@@ -153,7 +151,6 @@ PAPER = SETTINGS | {
     # An SVG carries no fonts, so that its letters are drawn.
     "svg.fonttype": "path",
 }
-"For a paper, whose columns say how wide a figure is."
 
 
 @contextmanager

@@ -28,8 +28,7 @@ from ablate.report.draw.style import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
 from ablate.report.words import say
 
-MAX_POINTS = 120
-"Steps that a curve is drawn with; a longer one is averaged over equal windows."
+MAX_POINTS = 120  # Steps that a curve is drawn with; a longer one is averaged over equal windows.
 
 
 class Curves(Section):
@@ -114,10 +113,9 @@ def draw_curves(
     return multiples(shown, set(data["variant"]), draw, ("step", label), axis)
 
 
-OFFSET = 0.2
-"Of the baseline's runs above, and of the variant's below, the middle of a row."
+OFFSET = 0.2  # Of the baseline's runs above, and of the variant's below, the middle of a row.
+# Column → its name, colour, and place in a row.
 RUNS = {"baseline": (BASELINE, "soft", -OFFSET), "value": ("variant", "blue", OFFSET)}
-"Column → its name, colour, and place in a row."
 
 
 class Seeds(Section):

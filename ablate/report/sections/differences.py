@@ -147,12 +147,9 @@ def draw_over_steps(
     return multiples(shown, set(data["variant"]), draw, ("step", f"difference in {metric}"), {})
 
 
-SHAPES = ("o", "s", "^", "D")
-"Of the points; each takes all colours before the next."
-MAX_NAMED, LABEL = 24, 30
-"Of more variants none is named; characters of a name."
-HEIGHT = 2.0
-"Inches of a panel."
+SHAPES = ("o", "s", "^", "D")  # Of the points; each takes all colours before the next.
+MAX_NAMED, LABEL = 24, 30  # Of more variants none is named; characters of a name.
+HEIGHT = 2.0  # Inches of a panel.
 
 
 def costs() -> dict[str, tuple[str, Callable[[float], str]]]:

@@ -71,14 +71,10 @@ def _spread(values: pd.Series) -> str:
     return plus_minus(number(values.mean()), number(values.std()))
 
 
-COLOUR_MAP = "viridis"
-"Perceptually uniform, and readable in grey and by every eye."
-MAX_FIGURES = 8
-"Variants that the page shows, the baseline included; the rest are in the file."
-ACROSS = 8
-"Heads beside one another."
-MAX_SIZE = 1.1
-"Inches of a panel: a few heads leave the right side empty rather than grow."
+COLOUR_MAP = "viridis"  # Perceptually uniform, and readable in grey and by every eye.
+MAX_FIGURES = 8  # Variants that the page shows, the baseline included; the rest are in the file.
+ACROSS = 8  # Heads beside one another.
+MAX_SIZE = 1.1  # Inches of a panel: a few heads leave the right side empty rather than grow.
 
 
 class Attention(Section):

@@ -16,8 +16,7 @@ from ablate.report.draw.panels import Entry, Look, left_out, lines, multiples, p
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.words import say
 
-MAX_TICKS = 6
-"""Learning rates that are written at an axis."""
+MAX_TICKS = 6  # Learning rates that are written at an axis.
 
 
 class Rates(Section):
