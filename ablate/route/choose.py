@@ -54,11 +54,11 @@ def as_judged(experiment: Experiment) -> Mapping[str, Any]:
     return {"by": experiment.choice.by or "design", "paths": experiment.design.paths, "variants": variants}
 
 
+# Sections of a study in which it may differ from its report.
 BESIDE = (
     *("name", "question", "notes", "folder", "plugins", "seeds", "claims"),
     *("time_limit", "checkpoint", "save_every"),
 )
-"""Sections of a study in which it may differ from its report."""
 
 
 def changed(experiment: Experiment, source: StudyFolder) -> list[str]:

@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from ablate.report.section import Material
 
-MANY = 100  # Seeds that someone may still train to settle a comparison.
+# Seeds that someone may still train to settle a comparison.
+MANY = 100
 
 
 def publish(
