@@ -15,12 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WAITING = "not judged yet"
-<<<<<<< HEAD
-REFUTED, OPEN = 1, 3  # Exit codes; a refuted claim wins over one that is open.
-=======
 # Exit codes; a refuted claim wins over one that is open.
 REFUTED, OPEN = 1, 3
->>>>>>> main
 
 
 def date_claims(

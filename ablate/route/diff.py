@@ -18,15 +18,10 @@ from ablate.study.document import read_document
 from ablate.study.patch import short_label
 from ablate.study.sections import in_words
 
-<<<<<<< HEAD
-PLACE = ("variant", "task", "metric")  # The columns that name a comparison.
-BASE = ("task", "tasks", "model", "training")  # The first steps of the paths that make a baseline.
-=======
 # The columns that name a comparison.
 PLACE = ("variant", "task", "metric")
 # The first steps of the paths that make a baseline.
 BASE = ("task", "tasks", "model", "training")
->>>>>>> main
 # Keys of a study that are words about it, or are compared by themselves.
 APART = ("name", "question", "notes", "labels", "claims", "seeds")
 
@@ -38,12 +33,8 @@ class Side:
     folder: StudyFolder
     evidence: Evidence
     comparisons: Sequence[Row]
-<<<<<<< HEAD
-    claims: Sequence[Row]  # Those that were judged.
-=======
     # Those that were judged.
     claims: Sequence[Row]
->>>>>>> main
 
     @property
     def seeds(self) -> str:
@@ -90,12 +81,8 @@ class Difference:
     sides: Sequence[Side]
     tables: list[Table]
     remarks: list[str]
-<<<<<<< HEAD
-    lists: dict[str, list[str]]  # Heading → what differs, `path: in A → in B`.
-=======
     # Heading → what differs, `path: in A → in B`.
     lists: dict[str, list[str]]
->>>>>>> main
 
 
 def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:

@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullLocator
 
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
@@ -19,6 +15,11 @@ from ablate.report.draw import style
 from ablate.report.draw.marks import STEPS, plain
 from ablate.report.draw.style import DASHES, LEVELS, colour
 from ablate.report.words import in_lines, say, short, text
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 MAX_CURVES = 8  # Curves in one panel, the baseline's included.
 MAX_PANELS = 16  # Panels of one figure: more take long to draw, and nobody looks through them.
@@ -81,7 +82,7 @@ class Look:
 
     def handle(self, **options: Any) -> Line2D:
         """Its entry in a legend."""
-        return Line2D([], [], color=self.colour, ls=self.style, label=text(self.label), **options)
+        return style.handle(text(self.label), color=self.colour, ls=self.style, **options)
 
 
 def looks(entries: Sequence[Entry]) -> dict[str, Look]:
@@ -113,7 +114,7 @@ def multiples(
     lines = [1 - (-len(found) // columns[title]) for title, found in handles.items()]
     above = [ROW * max(lines[i : i + across]) for i in range(0, len(panels), across)]
     tall = HEIGHT * (1.5 if across == 1 else 1)
-    figure = style.new_figure(sum(above) + len(above) * (tall + GAP) + 2 * MARGIN)
+    figure = style.new_figure(sum(above) + len(above) * (tall + GAP) + 1.4 * MARGIN)
     grid = figure.subplots(len(above), across, sharex=True, sharey=True, squeeze=False).ravel()
     first = grid[0]
     first.set(**axis)
@@ -139,9 +140,9 @@ def multiples(
     first.autoscale_view()
     for shared in (first.xaxis, first.yaxis):
         if shared.get_scale() == "log":
-            shared.set_minor_locator(NullLocator())
+            shared.minorticks_off()
         else:
-            shared.set_major_locator(MaxNLocator(4, integer=shared is first.xaxis, steps=STEPS))
+            shared.get_major_locator().set_params(nbins=4, integer=shared is first.xaxis, steps=STEPS)
     first.yaxis.set_major_formatter(plain)
     if first.get_xscale() == "linear":
         first.set(xlim=(0, None))

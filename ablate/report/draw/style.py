@@ -1,4 +1,7 @@
-"""The colours of page and figures, and the look of figures: one width, and the files."""
+"""The colours of page and figures, and the look of figures: one width, and the files.
+
+Here and in sections matplotlib is imported by what draws, so that verdicts do not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
-
-import matplotlib
-from matplotlib.artist import Artist
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ablate.core.facts import BASELINE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 PALETTE = {
     "paper": ("#fffffe", "#15181c"),
@@ -156,6 +159,8 @@ PAPER = SETTINGS | {
 @contextmanager
 def context(settings: Any = SETTINGS) -> Iterator[None]:
     """Inside, matplotlib draws and saves in this style, whatever the settings of the user are."""
+    import matplotlib
+
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(settings)
@@ -164,15 +169,26 @@ def context(settings: Any = SETTINGS) -> Iterator[None]:
 
 def width() -> float:
     """Inches of the figures that are drawn inside this `context`."""
-    return float(matplotlib.rcParams["figure.figsize"][0])
+    from matplotlib import rcParams
+
+    return float(rcParams["figure.figsize"][0])
 
 
 def new_figure(height: float) -> Figure:
     """An empty figure, `height` inches high, drawn without a display and unknown to pyplot."""
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width(), height))
 
 
-def legend(figure: Figure, handles: Sequence[Artist]) -> None:
+def handle(label: str, **look: Any) -> Line2D:
+    """An entry of a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **look)
+
+
+def legend(figure: Figure, handles: Sequence[Any]) -> None:
     """A legend above a figure, in as many columns as there is room for."""
     longest = 5 + max(len(str(handle.get_label())) for handle in handles)
     figure.legend(
@@ -185,11 +201,13 @@ def saved(figure: Figure, name: str, kinds: Sequence[str] = ("svg",)) -> dict[st
 
     `name` makes the identifiers of the SVG differ from those of other figures in a page.
     """
+    from matplotlib import rc_context
+
     figure.set_dpi(72)  # That of SVG, so that no text is measured twice.
     if engine := figure.get_layout_engine():
         engine.execute(figure)
     found = {}
-    with matplotlib.rc_context({"svg.hashsalt": name, "figure.constrained_layout.use": False}):
+    with rc_context({"svg.hashsalt": name, "figure.constrained_layout.use": False}):
         # An engine of any kind, even of none, would have the figure drawn once more for each file.
         figure.set_layout_engine(None)
         for kind in kinds:

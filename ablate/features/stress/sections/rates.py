@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ablate.base.wording import brief
 from ablate.features.stress.grid import rate_curves
@@ -15,6 +13,10 @@ from ablate.report.draw import style
 from ablate.report.draw.panels import Entry, Look, left_out, lines, multiples, panels
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.words import say
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MAX_TICKS = 6  # Learning rates that are written at an axis.
 
