@@ -11,7 +11,7 @@ from ablate.core.events import Ended, EngineEvent, Hear, Idle, Lost, Progress
 from ablate.core.trial import Trial
 from ablate.execution.child import Child
 from ablate.execution.server import Server
-from ablate.execution.trial import Answer, WorkloadRef
+from ablate.execution.trial import WorkloadRef
 
 
 class _Worker(Child):
@@ -73,7 +73,7 @@ class LocalPool:
             self._occupy(worker)
         answer = self._hear(event)
         if isinstance(event, Progress) and trial.prunable:
-            worker.send(Answer(answer))
+            worker.send(answer)
 
     def _replace(self, worker: _Worker, fate: str) -> None:
         """Starts a new worker in the place of one whose trial is lost."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -50,18 +49,7 @@ class WorkloadRef:
 
     def environment(self) -> dict[str, Any]:
         """Command, commit, versions and machine of this process."""
-        return _environment(self.command, self.watched)
-
-
-_environment = functools.cache(environment)
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """The driver's answer to one report of a prunable trial."""
-
-    stop: bool
-    "Whether the trial ends here."
+        return environment(self.command, self.watched)
 
 
 def run_trial(

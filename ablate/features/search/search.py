@@ -22,7 +22,7 @@ from ablate.core.trial import Cell
 from ablate.features.search.space import Point
 from ablate.features.search.spec import LOST, SearchSpec, intermediate, seed_value, summarised
 from ablate.features.search.table import Parameter
-from ablate.search.parts import quiet
+from ablate.search import quiet
 
 if TYPE_CHECKING:
     import optuna

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
 
 from ablate.core.facts import Evidence
 from ablate.core.metric import sign, undominated
-from ablate.search.parts import quiet
+from ablate.report.words import say
+from ablate.search import quiet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -254,16 +258,25 @@ def tabulated(facts: SearchFacts, searches: list[list[dict[str, Any]]]) -> Searc
     return SearchTable(facts, frame)
 
 
+_adapter = cache(TypeAdapter)
+
+
 def table_of(evidence: Evidence) -> SearchTable | None:
     """The settings that were tried, where a search chose the variants of the evidence."""
-    from pydantic import TypeAdapter
-
     known = evidence.facts.features.get(NAME)
     if known is None or NAME not in evidence.frames:
         return None
-    return SearchTable(TypeAdapter(SearchFacts).validate_python(known), evidence.frames[NAME])
+    return SearchTable(_adapter(SearchFacts).validate_python(known), evidence.frames[NAME])
 
 
 def winner_names(count: int) -> list[str]:
     """`winner`, `winner-2`, …"""
     return [WINNER, *(f"{WINNER}-{index}" for index in range(2, count + 1))]
+
+
+def account(evidence: Evidence) -> str:
+    """What was searched, and with which budget."""
+    if (table := table_of(evidence)) is None:
+        return ""
+    known = table.facts
+    return say("search.method", evidence.facts.searched, known.trials, len(known.seeds), table.paths)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import accumulate
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -73,7 +74,7 @@ def measured(
 
     Raises `CannotBeTimedError`, with the `advice` on a group, a config and the reason.
     """
-    child = Child(fresh("ablate.features.speed.measuring", where.threads))
+    child = Child(partial(fresh, "ablate.features.speed.measuring", threads=where.threads))
     try:
         child.send((where, request))
         for group in request.groups:

@@ -9,7 +9,6 @@ from typing import Any
 import matplotlib
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
@@ -32,7 +31,7 @@ from ablate.report.words import (
     tabulated,
     text,
 )
-from ablate.search.parts import quiet
+from ablate.search import quiet
 
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
 TOP, MAX_NUMBERS = 20, 8
@@ -241,6 +240,7 @@ class SweepFigures(OfSearch, Section):
 def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, Any]) -> Figure:
     """Optuna's figure `name` of the one search of a sweep; `data` are its settings."""
     import optuna.visualization.matplotlib as drawn
+    from matplotlib import pyplot
 
     ends, row = short(searched.paths), data.iloc[0]
     parameters = [replace(p, path=ends[p.path]) for p in searched.facts.parameters]
