@@ -16,17 +16,20 @@ from ablate.report.section import pictures, shown
 from ablate.route.publish import material
 
 
+def counting(found, name, of):
+    def counted(*given, **options):
+        found[name] += 1
+        return of(*given, **options)
+
+    return counted
+
+
 @pytest.fixture
 def calls(monkeypatch):
     found = Counter()
     places = ((tables, "_read"), (family, "family_size"), (compare, "compared"), (Figure, "draw"))
     for owner, name in (*places, (ConstrainedLayoutEngine, "execute")):
-
-        def counted(*given, of=getattr(owner, name), name=name, **options):
-            found[name] += 1
-            return of(*given, **options)
-
-        monkeypatch.setattr(owner, name, counted)
+        monkeypatch.setattr(owner, name, counting(found, name, getattr(owner, name)))
     return found
 
 
