@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ablate.core.trial import Trial
     from ablate.execution.trial import WorkloadRef
 
+# The built-in workload; as the argument of the process: imports its parts, and torch with them, at once.
 BUILTIN = "sequence"
-"""The built-in workload; as the argument of the process: imports its parts, and torch with them, at once."""
 
 
 class Server:

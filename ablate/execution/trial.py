@@ -28,17 +28,15 @@ class WorkloadRef:
 
     name: str
     plugins: tuple[Plugin, ...] = ()
+    # The command line of the run.
     command: str = ""
-    "The command line of the run."
+    # Files beside the package whose changes make the commit dirty.
     watched: tuple[Path, ...] = ()
-    "Files beside the package whose changes make the commit dirty."
+    # The number that each trial may use.
     threads: int = 1
-    "The number that each trial may use."
 
     def load(self) -> Workload:
         """Returns the workload, with its parts registered; the plugins must be those that the driver has loaded."""
-        if self.name not in CATALOGUE.names("workload") and not self.plugins:
-            CATALOGUE.load_builtin()
         for plugin in self.plugins:
             load_plugin(Path(plugin.path), plugin.digest)
         if self.name not in CATALOGUE.names("workload"):

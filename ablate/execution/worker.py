@@ -81,8 +81,8 @@ def _printed() -> str:
     return read_output(1)
 
 
+# In the environment of a record: the files that this process had read, and the trial did not declare.
 KEY = "undeclared_files"
-"""In the environment of a record: the files that this process had read, and the trial did not declare."""
 _CODE = (".py", ".pyc", ".pyi", ".so")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _MOST = 1000
