@@ -40,8 +40,7 @@ if TYPE_CHECKING:
     from ablate.route.options import Options
     from ablate.study.experiment import Experiment
 
-Changes = Mapping[str, Any]
-"""Dotted path below `task` → value; of no change at all, the study's own task."""
+Changes = Mapping[str, Any]  # Dotted path below `task` → value; of no change at all, the study's own task.
 
 
 def evaluate(
@@ -164,8 +163,7 @@ def _evaluated(
 
 TABLE, MAPS = "evaluation.csv", "attention.npz"
 COLUMNS = ("id", "variant", "task", "seed", "weights", "slice", "metric", "value")
-TEST = "test"
-"""The slice that is the test split of the study's own task."""
+TEST = "test"  # The slice that is the test split of the study's own task.
 
 
 @dataclass(frozen=True)
@@ -176,12 +174,9 @@ class AttentionMap:
     variant: str
     task: str
     seed: int
-    path: str
-    "Of the layer, in the model."
-    weights: NDArray[np.float32]
-    "(examples, H, T_q, T_k); NaN in the rows and columns of padding."
-    kept: str
-    "The weights of the trial that were evaluated: `final` or `best`."
+    path: str  # Of the layer, in the model.
+    weights: NDArray[np.float32]  # (examples, H, T_q, T_k); NaN in the rows and columns of padding.
+    kept: str  # The weights of the trial that were evaluated: `final` or `best`.
 
 
 @dataclass(frozen=True)
@@ -190,8 +185,7 @@ class Evaluated:
 
     rows: pd.DataFrame = field(default_factory=lambda: no_rows(COLUMNS))
     maps: Sequence[AttentionMap] = ()
-    left_out: int = 0
-    "Trials whose evaluations are not those of the study."
+    left_out: int = 0  # Trials whose evaluations are not those of the study.
 
     @classmethod
     def load(cls, folder: StudyFolder) -> Evaluated:
