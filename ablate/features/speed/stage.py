@@ -213,7 +213,7 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
             if path and size != own_size:
                 # Nothing else changes: what is matched stays as it was matched at the study's own size.
                 configs = {v: experiment.resolve(apply_patches(c, {path: size})) for v, c in own.items()}
-            keys = {variant: ids(config, 0, "speed") for variant, config in configs.items()}
+            keys = {variant: ids.identity(config)(0, "speed") for variant, config in configs.items()}
             by_key = {keys[variant]: config for variant, config in reversed(configs.items())}
             order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
             stands_for = digest_of_data({"configs": order, **conditions})[:16]
