@@ -19,7 +19,7 @@ def test_what_is_not_given_takes_its_default(write):
     study = write(f"{PEAK_STUDY}search: {{{OVER}}}\ntune: {{{OVER}}}\n")
     search, tune = spec(study), spec(study, "tune")
     assert search.facts.trials == tune.facts.trials == DEFAULT_TRIALS
-    assert (search.sampler.name, tune.sampler.name) == ("tpe", "random")
+    assert (search.section.sampler.name, tune.section.sampler.name) == ("tpe", "random")
     assert (len(search.facts.seeds), len(tune.facts.seeds)) == (3, 2)
     for found in (search, tune):
         (objective,) = found.facts.objectives

@@ -39,7 +39,7 @@ from ablate.route.publish import publish
 from ablate.route.revisit import reread
 from ablate.route.trials import select
 from ablate.study.checks import in_variants
-from ablate.study.document import parse_set, read_document
+from ablate.study.document import Document, read_document
 from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches
 
@@ -78,20 +78,14 @@ def evaluate(
 
 def _changes(sets: Sequence[str]) -> Changes:
     """The changes of `--set`, which make one slice together. Raises `StudyError`."""
-    changes: dict[str, Any] = {}
-    problems = []
-    for text in sets:
-        try:
-            name, changes[name] = parse_set(text)
-            if not name.startswith("task."):
-                raise ValueError(
-                    "must be task.PATH=VALUE: only the task can be changed, not the trained weights"
-                )
-        except ValueError as error:
-            problems.append(Problem(str(error), source=f"--set {text}"))
-    if problems:
-        raise StudyError(problems)
-    return changes
+    asked = Document("")
+    asked.apply(sets)
+    for keys, option in asked.origins.items():
+        if keys[0] != "task" or len(keys) < 2:
+            rule = "must be task.PATH=VALUE: only the task can be changed, not the trained weights"
+            asked.note(Problem(rule, source=option))
+    asked.raise_problems()
+    return {".".join(map(str, keys)): value for keys, value in asked.given.items()}
 
 
 def _slice(changes: Changes) -> str:

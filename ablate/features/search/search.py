@@ -17,7 +17,7 @@ from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
 from ablate.core.events import Progress
 from ablate.core.metric import Description
-from ablate.core.record import Record, lost_to_its_variant
+from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.features.search.space import Point
 from ablate.features.search.spec import LOST, SearchSpec, intermediate, seed_value, summarised
@@ -66,13 +66,13 @@ class Search:
         "What each setting has come to, in the order in which they were asked for."
         self._batch: list[Setting] = []
         self._wanted: set[str] = set()
-        self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
+        self._reads = spec.section.pruner.part.reads
         self._metric = spec.facts.objectives[0].name
-        self._grid = spec.space.grid() if spec.sampler.part.exhaustive else []  # type: ignore[attr-defined]
-        seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.sampler), stream)
+        self._grid = spec.space.grid() if spec.section.sampler.part.exhaustive else []
+        seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.section.sampler), stream)
         self.study = optuna.create_study(
-            sampler=spec.sampler.build().build(seed, spec.facts.trials),
-            pruner=spec.pruner.build().make(),
+            sampler=spec.section.sampler.build().build(seed, spec.facts.trials),
+            pruner=spec.section.pruner.build().make(),
             directions=["minimize" if o.direction == "min" else "maximize" for o in spec.facts.objectives],
         )
 
@@ -140,7 +140,8 @@ class Search:
 
         A record is cut where the pruner would have ended its training, wherever it comes from.
         """
-        rest = [cell for cell in setting.cells if _unfinished(cell, records)]
+        # Without a record, or with one that another search ended early.
+        rest = [c for c in setting.cells if c.id not in records or records[c.id].status == "pruned"]
         if self._reads == "nothing" or not setting.cells:
             return rest
         setting.shown, last = {}, -1
@@ -203,7 +204,7 @@ class Search:
             # Pruned without a value: a sampler that reads this state learns to avoid such points.
             return "PRUNED", None, row | {"status": "invalid", "reason": setting.invalid}
         row |= {"parameters": setting.description.parameters, "flops": setting.description.flops}
-        if failed := [record for record in records if _failed(record)]:
+        if failed := [record for record in records if record.faulty]:
             return "FAIL", None, row | {"status": "failed", "reason": failed[0].reason}
         values, more = summarised(records, self.spec.facts.objectives, setting.description, self.spec.at)
         if setting.pruned_at is not None:
@@ -244,17 +245,6 @@ class SearchPlan:
     def left(self) -> int:
         """The most trainings that the searches may ask for later."""
         return sum(search.left for search in self.searches)
-
-
-def _failed(record: Record) -> bool:
-    """Whether a trial has failed for no reason of its variant, so that nothing is known of its setting."""
-    return record.status == "failed" and not lost_to_its_variant(record.status, record.reason)
-
-
-def _unfinished(cell: Cell, records: Mapping[str, Record]) -> bool:
-    """Whether a cell has no record, or one of a trial that another search ended early."""
-    record = records.get(cell.id)
-    return record is None or record.status == "pruned"
 
 
 def _suggested(trial: optuna.Trial, parameter: Parameter) -> Any:
