@@ -24,7 +24,7 @@ def test_what_is_not_given_takes_its_default(write):
     for found in (search, tune):
         (objective,) = found.facts.objectives
         assert (objective.name, objective.direction, objective.floor) == ("score", "max", -9.0)
-        assert found.pruner.name == "none"
+        assert found.section.pruner.name == "none"
         assert found.at == "last"
 
 

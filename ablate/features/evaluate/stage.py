@@ -59,8 +59,9 @@ def evaluate(
     given, folder, _ = reread(path, replace(options, sets=(), only=()))
     experiment = as_reported(given, folder)
     if not experiment.workload.keeps_weights:
-        rule = f"evaluates kept weights, and workload {experiment.study.workload} keeps none"
-        raise StudyError([Problem(rule, ("workload",), experiment.study.workload, source=str(given.path))])
+        name = experiment.study.workload
+        rule = f"evaluates kept weights, and workload {name} keeps none"
+        raise StudyError([Problem(rule, ("workload",), name, source=str(given.path))])
     every = experiment.cells()
     cells = [cell for cell in select(every, options.only) if not options.only or cell.variant in options.only]
     if changes := _changes(options.sets):
@@ -195,8 +196,9 @@ class Evaluated:
                     index = json.loads(str(arrays["index"]))
                     maps = [AttentionMap(**{**entry, "weights": arrays[entry["weights"]]}) for entry in index]
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            hint = f"remove it, and evaluate again with `ablate eval {folder.name}`"
-            raise AblateError(f"{path}: cannot be read ({error}); {hint}") from error
+            raise AblateError(
+                f"{path}: cannot be read ({error}); remove it, and evaluate again with `ablate eval {folder.name}`"
+            ) from error
         return cls(rows, maps)
 
     def current(self, ids: Collection[str], kind: str) -> Evaluated:

@@ -8,7 +8,7 @@ being asked again from its beginning. Nothing but the records is kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -145,20 +145,20 @@ class Search:
         if self._reads == "nothing" or not setting.cells:
             return rest
         setting.shown, last = {}, -1
-        reports: Iterable[tuple[int, float]]
         if self._reads == "seeds":
             # One after the other; the last saves no training.
             then, last = rest[:1], len(setting.cells) - 1
             ended = (records[cell.id] for cell in takewhile(lambda cell: cell not in then, setting.cells))
-            reports = enumerate(seed_value(r, self.spec.facts.objectives[0], self.spec.at) for r in ended)
+            values = (seed_value(r, self.spec.facts.objectives[0], self.spec.at) for r in ended)
+            reports = dict(enumerate(values))
         else:
             first, record = setting.cells[0], records.get(setting.cells[0].id)
-            reports = intermediate(record, self._metric).items() if record else ()
+            reports = intermediate(record, self._metric) if record else {}
             # Another search, or this one with other settings before it, had it ended early. A second time it is
             # trained whole: what it reported was not what its record has.
             again = record is None or (record.status == "pruned" and first.id not in self._wanted)
             then = [replace(first, trial=replace(first.trial, prunable=True))] if again else rest
-        ends = (step for step, value in reports if self._ends(setting, step, value) and step != last)
+        ends = (step for step, v in reports.items() if self._ends(setting, step, v) and step != last)
         setting.pruned_at = next(ends, None)
         return then if setting.pruned_at is None else []
 
@@ -167,8 +167,9 @@ class Search:
         import optuna
 
         setting.shown[step] = value
-        running = optuna.trial.TrialState.RUNNING
-        so_far = optuna.create_trial(state=running, intermediate_values=dict(setting.shown))
+        so_far = optuna.create_trial(
+            state=optuna.trial.TrialState.RUNNING, intermediate_values=dict(setting.shown)
+        )
         return bool(self.study.pruner.prune(self.study, so_far))
 
     def _tell(self, records: Mapping[str, Record]) -> None:

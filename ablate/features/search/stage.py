@@ -38,8 +38,16 @@ def settles(experiment: Experiment, options: Any = None) -> bool:
     """Whether the variants of a run are searched for."""
     sweeps, read = options is not None and options.sweep, experiment.read[NAME]
     if sweeps and "search" not in read:
-        rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
-        raise StudyError([Problem(rule, ("search",), hint=hint, source=str(experiment.path))])
+        raise StudyError(
+            [
+                Problem(
+                    "is required: it says what a sweep looks for",
+                    ("search",),
+                    hint="Add it, or use `ablate run`",
+                    source=str(experiment.path),
+                )
+            ]
+        )
     return sweeps or "tune" in read
 
 
@@ -214,7 +222,6 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
     for kind, spec in experiment.read[NAME].items():
         tunes, known = kind == "tune", spec.facts
         searches = len(experiment.variants) * len(experiment.tasks) if tunes else 1
-        then = say("plan.chosen", _trains_untuned(experiment))
         sentences.append(
             say(
                 "plan.search",
@@ -226,7 +233,9 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
                 objectives=[say("plan.objective", o.name, o.direction) for o in known.objectives],
                 seeds=len(known.seeds),
                 trials=searches * known.trials * len(known.seeds),
-                then=then if tunes else say("plan.winners", winner_names(spec.section.winners)),
+                then=say("plan.chosen", spec.section.untuned)
+                if tunes
+                else say("plan.winners", winner_names(spec.section.winners)),
             )
         )
         sentences += [say("plan.range", parameter) for parameter in known.parameters]

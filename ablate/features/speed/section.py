@@ -120,8 +120,9 @@ def check_speed(draft: Draft) -> None:
     if section is None:
         return
     if rule := lacks_operations(draft.workload, draft.study):
-        hint = "Take `speed` out, or override `operations` of the workload"
-        draft.document.refuse(("speed",), rule, hint=hint)
+        draft.document.refuse(
+            ("speed",), rule, hint="Take `speed` out, or override `operations` of the workload"
+        )
     for path in section.over:
         with draft.document.reporting("speed", "over", path):
             _check_path(path, draft)
@@ -160,5 +161,8 @@ def _check_path(path: str, draft: Draft) -> None:
         raise Invalid("", f"is no path of {lacking[0]}", allowed=allowed)
     for section, paths in varied(study).items():
         if any(f"{path}.".startswith(f"{p}.") or f"{p}.".startswith(f"{path}.") for p in paths):
-            rule = f"is what `{section}` sets for each variant, so that they have no size in common"
-            raise Invalid("", rule, hint="Name another path")
+            raise Invalid(
+                "",
+                f"is what `{section}` sets for each variant, so that they have no size in common",
+                hint="Name another path",
+            )
