@@ -19,8 +19,7 @@ from scipy import special
 
 ALPHA = 0.05
 POWER = 0.8
-MAX_SEEDS = 1000
-"""Beyond this many, the number of seeds needed is given as infinite."""
+MAX_SEEDS = 1000  # Beyond this many, the number of seeds needed is given as infinite.
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 

@@ -37,7 +37,7 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
 
 def rebuild(study: Path, results: Path, console: Console) -> StudyFolder:
     """Writes the report of a study again; `study` is a study file, the name of a study, or its results folder."""
-    from ablate.route.choose import report_folder
+    from ablate.records.folder import report_folder
     from ablate.route.publish import print_results, publish
 
     folder = report_folder(study, results)

@@ -11,7 +11,7 @@ from ablate.core.events import Ended, EngineEvent, Hear, Idle, Lost, Progress
 from ablate.core.trial import Trial
 from ablate.execution.child import Child
 from ablate.execution.server import Server
-from ablate.execution.trial import Answer, WorkloadRef
+from ablate.execution.trial import WorkloadRef
 
 
 class _Worker(Child):
@@ -36,17 +36,14 @@ class LocalPool:
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Hands out trials in order, as workers come free; see `Engine.run`."""
-        self._hear = hear
-        self._waiting = list(reversed(trials))
-        while self._waiting or any(worker.trial for worker in self._workers):
-            while len(self._workers) < min(self.jobs, len(trials)):
-                self._workers.append(self._started(len(self._workers), trials[0]))
-            for worker in self._workers:
-                if worker.trial is None:
-                    self._occupy(worker)
-            busy = {worker.connection: worker for worker in self._workers if worker.trial}
-            for connection in wait(list(busy), timeout=0.2):
-                self._receive(busy[connection])  # type: ignore[index]
+        self._hear, self._waiting = hear, list(reversed(trials))
+        while len(self._workers) < min(self.jobs, len(trials)):
+            self._workers.append(self._started(len(self._workers), trials[0]))
+        for worker in self._workers:
+            self._occupy(worker)
+        while busy := {w.connection: (w, w.trial) for w in self._workers if w.trial}:
+            for connection in wait([*busy], timeout=0.2):
+                self._receive(*busy[connection])  # type: ignore[index]
             hear(Idle())
 
     def _occupy(self, worker: _Worker) -> None:
@@ -60,32 +57,29 @@ class LocalPool:
         worker.send((self.reference, index % self.devices if self.devices else None))
         return worker
 
-    def _receive(self, worker: _Worker) -> None:
-        trial = worker.trial
-        assert trial is not None
+    def _receive(self, worker: _Worker, trial: Trial) -> None:
         try:
             event: EngineEvent = worker.connection.recv()
         except (EOFError, OSError):
-            self._replace(worker, f"the worker process {worker.fate()}")
-            return
+            return self._replace(worker, trial, f"the worker process {worker.fate()}")
         if isinstance(event, Ended):
             # It trains the next one while the driver stores this one's record.
             self._occupy(worker)
         answer = self._hear(event)
         if isinstance(event, Progress) and trial.prunable:
-            worker.send(Answer(answer))
+            worker.send(answer)
 
-    def _replace(self, worker: _Worker, fate: str) -> None:
+    def _replace(self, worker: _Worker, trial: Trial, fate: str) -> None:
         """Starts a new worker in the place of one whose trial is lost."""
-        trial, output, index = worker.trial, worker.end(), self._workers.index(worker)
-        assert trial is not None
+        output, index = worker.end(), self._workers.index(worker)
         self._workers[index] = self._started(index, trial)
+        self._occupy(self._workers[index])
         self._hear(Lost(trial.id, fate, output))
 
     def stop(self, trial_id: str, why: str) -> None:
         """Kills the worker that runs the trial."""
-        for worker in [w for w in self._workers if w.trial is not None and w.trial.id == trial_id]:
-            self._replace(worker, why)
+        for worker, trial in [(w, w.trial) for w in self._workers if w.trial and w.trial.id == trial_id]:
+            self._replace(worker, trial, why)
 
     def close(self) -> None:
         """Ends all workers, whatever they do."""

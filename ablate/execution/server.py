@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import signal
 from contextlib import suppress
+from functools import partial
 from multiprocessing.reduction import send_handle
 from typing import TYPE_CHECKING
 
-from ablate.execution.child import Child, Process, fresh
+from ablate.execution.child import Child, fresh
 
 if TYPE_CHECKING:
     from ablate.core.trial import Trial
     from ablate.execution.trial import WorkloadRef
 
+# The built-in workload; as the argument of the process: imports its parts, and torch with them, at once.
 BUILTIN = "sequence"
-"""The built-in workload; as the argument of the process: imports its parts, and torch with them, at once."""
 
 
 class Server:
@@ -24,15 +25,16 @@ class Server:
     def __init__(self) -> None:
         self._child: Child | None = None
 
-    def prepare(self, threads: int = 1, *what: str) -> Child:
+    def prepare(self, threads: int = 1, *arguments: str) -> Child:
         """Its process, which is started unless it runs."""
         # It says nothing unasked: what can be read is the end.
         if self._child is None or self._child.connection.poll():
             self.close()
-            self._child = Child(fresh("ablate.execution.forking", threads, *what))
+            start = partial(fresh, "ablate.execution.forking", threads=threads, arguments=arguments)
+            self._child = Child(start)
         return self._child
 
-    def fork(self, reference: WorkloadRef, trial: Trial, pipe: int, output: int) -> Process:
+    def fork(self, reference: WorkloadRef, trial: Trial, pipe: int, output: int) -> _Forked:
         """Starts a worker that will train such trials."""
         server = self.prepare(reference.threads)
         return _Forked(server, _ask(server, (reference, trial.config, trial.files), pipe, output))
@@ -53,13 +55,13 @@ class _Forked:
         self._code: int | None = None
 
     def kill(self) -> None:
-        """See `Process`."""
+        """As of a `Popen`."""
         with suppress(ProcessLookupError):
             if self.pid and self._code is None:
                 os.kill(self.pid, signal.SIGKILL)
 
     def wait(self) -> int:
-        """See `Process`; where the server has ended, what is known is how that did."""
+        """As of a `Popen`; where the server has ended, what is known is how that did."""
         if self._code is None:
             code = _ask(self._server, self.pid) if self.pid else None
             self._code = self._server.process.wait() if code is None else code

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,17 +28,15 @@ class WorkloadRef:
 
     name: str
     plugins: tuple[Plugin, ...] = ()
+    # The command line of the run.
     command: str = ""
-    "The command line of the run."
+    # Files beside the package whose changes make the commit dirty.
     watched: tuple[Path, ...] = ()
-    "Files beside the package whose changes make the commit dirty."
+    # The number that each trial may use.
     threads: int = 1
-    "The number that each trial may use."
 
     def load(self) -> Workload:
         """Returns the workload, with its parts registered; the plugins must be those that the driver has loaded."""
-        if self.name not in CATALOGUE.names("workload") and not self.plugins:
-            CATALOGUE.load_builtin()
         for plugin in self.plugins:
             load_plugin(Path(plugin.path), plugin.digest)
         if self.name not in CATALOGUE.names("workload"):
@@ -50,18 +47,7 @@ class WorkloadRef:
 
     def environment(self) -> dict[str, Any]:
         """Command, commit, versions and machine of this process."""
-        return _environment(self.command, self.watched)
-
-
-_environment = functools.cache(environment)
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """The driver's answer to one report of a prunable trial."""
-
-    stop: bool
-    "Whether the trial ends here."
+        return environment(self.command, self.watched)
 
 
 def run_trial(

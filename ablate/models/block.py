@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar
 
 from torch import Tensor, nn
@@ -76,20 +77,15 @@ class Block(nn.Module):
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
         """One more position, and the new state; see `Mixer.step`."""
-        states = state or {}
-        new: dict[str, Any] = {}
+        reads, new = {"mixer": position, "cross": memory}, dict(state or {})
 
-        def mixer(y_b1d: Tensor) -> Tensor:
-            y_b1d, new["mixer"] = self.mixer.step(y_b1d, position, states.get("mixer"))
+        def step(name: str, y_b1d: Tensor) -> Tensor:
+            y_b1d, new[name] = getattr(self, name).step(y_b1d, reads[name], new.get(name))
             return y_b1d
 
-        def cross(y_b1d: Tensor) -> Tensor:
-            y_b1d, new["cross"] = self.cross.step(y_b1d, memory, states.get("cross"))
-            return y_b1d
-
-        functions: dict[str, Callable[[Tensor], Tensor]] = {"mixer": mixer, "cross": cross}
         for name in self.sublayers:
-            x_b1d = self._sublayer(name, x_b1d, functions.get(name) or self.feedforward, None)
+            function = partial(step, name) if name in reads else self.feedforward
+            x_b1d = self._sublayer(name, x_b1d, function, None)
         return x_b1d, new
 
     def _sublayer(

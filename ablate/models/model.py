@@ -116,10 +116,8 @@ class Model(nn.Module):
         x_btd = self.stack(x_btd, self.position, mask, memory)
         if self.signature.readout == "all":
             return self._logits(x_btd)
-        real_bt = real_positions(mask, x_btd.shape[1])
-        if self.signature.readout == "mean":
-            return self._logits(mean_of_real(x_btd, real_bt))
-        return self._logits(last_of_real(x_btd, real_bt))
+        read_out = mean_of_real if self.signature.readout == "mean" else last_of_real
+        return self._logits(read_out(x_btd, real_positions(mask, x_btd.shape[1])))
 
     def embed(self, inputs: Tensor, start: int = 0, segments: Tensor | None = None) -> Tensor:
         """(B, T) or (B, T, num_features) → (B, T, D), for positions from `start` on."""
@@ -244,13 +242,10 @@ TORCH_NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._Nor
 
 def decay_groups(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """Parameters that weight decay acts on, and those exempt from it: of norms, biases, logarithms of scales."""
-    exempt_ids = set()
+    exempt = set()
     for module in model.modules():
         norm = getattr(module, "slot", None) == "norm" or isinstance(module, TORCH_NORMS)
-        for name, parameter in module.named_parameters(recurse=norm):
-            own = name.rpartition(".")[2]
-            if norm or "bias" in own or own.startswith("log_"):
-                exempt_ids.add(id(parameter))
+        own = module.named_parameters(recurse=norm)
+        exempt |= {p for name, p in own if norm or "bias" in name or name.startswith("log_")}
     parameters = list(model.parameters())
-    decayed = [p for p in parameters if id(p) not in exempt_ids]
-    return decayed, [p for p in parameters if id(p) in exempt_ids]
+    return [p for p in parameters if p not in exempt], [p for p in parameters if p in exempt]

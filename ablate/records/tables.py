@@ -124,8 +124,7 @@ class EvidenceFolder:
     """A folder with the frames of some evidence; all but trials and curves are missing where they have no rows."""
 
     path: Path
-    known: Mapping[str, Any] = {}
-    "The facts as plain data, where they are kept elsewhere too."
+    known: Mapping[str, Any] = {}  # The facts as plain data, where they are kept elsewhere too.
 
     def facts(self) -> Facts:
         """The facts, without the frames. Raises `AblateError`."""

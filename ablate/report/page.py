@@ -14,8 +14,7 @@ from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Shown, Text, failed, pictures, shown, unfolded
 from ablate.report.words import Table, text
 
-FIGURES = "figures"
-"The folder of the figures, beside the page."
+FIGURES = "figures"  # The folder of the figures, beside the page.
 
 
 def render(material: Material, warn: Callable[[str], None]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Which variants a run judges, where trainings choose them; and which study, and which report, a path means."""
+"""Which variants a run judges, where trainings choose them; and which study a path means."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ablate.base.errors import AblateError, Problem, StudyError, listed, nearest
+from ablate.base.errors import AblateError, Problem, StudyError, listed
 from ablate.core.feature import Feature, features
-from ablate.records.folder import StudyFolder
+from ablate.records.folder import StudyFolder, report_folder
 from ablate.route.options import Options
 from ablate.study.designs import Variant
 from ablate.study.document import read_document
@@ -54,11 +54,11 @@ def as_judged(experiment: Experiment) -> Mapping[str, Any]:
     return {"by": experiment.choice.by or "design", "paths": experiment.design.paths, "variants": variants}
 
 
+# Sections of a study in which it may differ from its report.
 BESIDE = (
     *("name", "question", "notes", "folder", "plugins", "seeds", "claims"),
     *("time_limit", "checkpoint", "save_every"),
 )
-"""Sections of a study in which it may differ from its report."""
 
 
 def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
@@ -104,21 +104,3 @@ def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
 def study_path(path: Path, results: Path) -> Path:
     """The study file that is meant by a file, or by the name or folder of a study: then the study as it was run."""
     return path if path.is_file() else report_folder(path, results).study_file
-
-
-def report_folder(path: Path, results: Path) -> StudyFolder:
-    """The folder of a report, from a study file, the name of a study, or the folder itself.
-
-    Raises `AblateError` where there is none, and `StudyError` for an invalid file.
-    """
-    if (folder := StudyFolder.at(path)).has_report:
-        return folder
-    name = str(read_document(path).data.get("name", path.stem)) if path.is_file() else path.name
-    folder = StudyFolder(results, name)
-    if not folder.has_report and not folder.path.is_dir() and not path.exists():
-        names = [each.name for each in StudyFolder.all(results)]
-        rule = f"is neither a study file nor the name of a study under {results}"
-        hint = nearest(path.name, [*names, *sorted(file.name for file in path.parent.glob("*.yaml"))])
-        problem = Problem(rule, allowed=listed(names), hint=hint or "Run the study first", source=str(path))
-        raise AblateError(str(problem))
-    return folder

@@ -18,12 +18,12 @@ from ablate.study.document import read_document
 from ablate.study.patch import short_label
 from ablate.study.sections import in_words
 
+# The columns that name a comparison.
 PLACE = ("variant", "task", "metric")
-"""The columns that name a comparison."""
+# The first steps of the paths that make a baseline.
 BASE = ("task", "tasks", "model", "training")
-"""The first steps of the paths that make a baseline."""
+# Keys of a study that are words about it, or are compared by themselves.
 APART = ("name", "question", "notes", "labels", "claims", "seeds")
-"""Keys of a study that are words about it, or are compared by themselves."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Side:
     folder: StudyFolder
     evidence: Evidence
     comparisons: Sequence[Row]
+    # Those that were judged.
     claims: Sequence[Row]
-    "Those that were judged."
 
     @property
     def seeds(self) -> str:
@@ -81,8 +81,8 @@ class Difference:
     sides: Sequence[Side]
     tables: list[Table]
     remarks: list[str]
+    # Heading → what differs, `path: in A → in B`.
     lists: dict[str, list[str]]
-    "Heading → what differs, `path: in A → in B`."
 
 
 def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:

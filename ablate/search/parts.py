@@ -9,9 +9,7 @@ reports, counted from 1.
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -19,24 +17,11 @@ from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import OnOff, PartConfig, register
+from ablate.search import quiet
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 NUM_SEEDS = 2**32
 """The number of seeds of numpy's older generators, which Optuna uses."""
-
-
-@contextmanager
-def quiet() -> Iterator[None]:
-    """Silences log lines and warnings, for instance of experimental parts; errors are still raised."""
-    import optuna
-
-    before = optuna.logging.get_verbosity()
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
-    finally:
-        optuna.logging.set_verbosity(before)
 
 
 class Wrapped:

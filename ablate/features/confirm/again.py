@@ -14,6 +14,7 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, joined
 from ablate.core.facts import BASELINE
 from ablate.core.feature import features
+from ablate.core.names import confirmed
 from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.route.choose import as_reported
@@ -35,9 +36,9 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
     Its seeds are as many as the other has, where the options do not ask for others. Raises `NothingDecided`, or
     another `AblateError` where there is no report of it as it is written.
     """
-    if experiment.study.confirms is None:
+    if (name := confirmed(experiment.study.name)) is None:
         return experiment
-    source = StudyFolder(options.results, experiment.study.confirms)
+    source = StudyFolder(options.results, name)
     if not source.has_trials:
         raise AblateError(f"{source.path}: has no report that could be confirmed; run {source.name} first")
     found = as_reported(experiment, source)

@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -33,18 +33,14 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.tables import read_csv, write_csv
 from ablate.report.words import say as words
-from ablate.route.choose import as_reported
-from ablate.route.options import Options
-from ablate.route.publish import publish
-from ablate.route.revisit import reread
-from ablate.route.trials import select
-from ablate.study.checks import in_variants
 from ablate.study.document import Document, read_document
-from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches
 
-Changes = Mapping[str, Any]
-"""Dotted path below `task` → value; of no change at all, the study's own task."""
+if TYPE_CHECKING:
+    from ablate.route.options import Options
+    from ablate.study.experiment import Experiment
+
+Changes = Mapping[str, Any]  # Dotted path below `task` → value; of no change at all, the study's own task.
 
 
 def evaluate(
@@ -56,6 +52,12 @@ def evaluate(
     `options` change its task. Raises `StudyError` for a task that a model cannot be evaluated on, and `AblateError`
     where no weights have been kept.
     """
+    # A report reads the rest of this file, and needs neither.
+    from ablate.route.choose import as_reported
+    from ablate.route.publish import publish
+    from ablate.route.revisit import reread
+    from ablate.route.trials import select
+
     given, folder, _ = reread(path, replace(options, sets=(), only=()))
     experiment = as_reported(given, folder)
     if not experiment.workload.keeps_weights:
@@ -95,6 +97,8 @@ def _slice(changes: Changes) -> str:
 
 def _check(changes: Changes, cells: Sequence[Cell], experiment: Experiment) -> None:
     """Raises `StudyError` with everything that keeps the variants from being evaluated on a slice."""
+    from ablate.study.checks import in_variants
+
     configs = [(c.variant, dict(c.trial.config)) for c in {(c.variant, c.task): c for c in cells}.values()]
 
     def check(config: Mapping[str, Any]) -> None:
@@ -154,8 +158,7 @@ def _evaluated(
 
 TABLE, MAPS = "evaluation.csv", "attention.npz"
 COLUMNS = ("id", "variant", "task", "seed", "weights", "slice", "metric", "value")
-TEST = "test"
-"""The slice that is the test split of the study's own task."""
+TEST = "test"  # The slice that is the test split of the study's own task.
 
 
 @dataclass(frozen=True)
@@ -166,12 +169,9 @@ class AttentionMap:
     variant: str
     task: str
     seed: int
-    path: str
-    "Of the layer, in the model."
-    weights: NDArray[np.float32]
-    "(examples, H, T_q, T_k); NaN in the rows and columns of padding."
-    kept: str
-    "The weights of the trial that were evaluated: `final` or `best`."
+    path: str  # Of the layer, in the model.
+    weights: NDArray[np.float32]  # (examples, H, T_q, T_k); NaN in the rows and columns of padding.
+    kept: str  # The weights of the trial that were evaluated: `final` or `best`.
 
 
 @dataclass(frozen=True)
@@ -180,8 +180,7 @@ class Evaluated:
 
     rows: pd.DataFrame = field(default_factory=lambda: no_rows(COLUMNS))
     maps: Sequence[AttentionMap] = ()
-    left_out: int = 0
-    "Trials whose evaluations are not those of the study."
+    left_out: int = 0  # Trials whose evaluations are not those of the study.
 
     @classmethod
     def load(cls, folder: StudyFolder) -> Evaluated:

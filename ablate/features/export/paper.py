@@ -19,14 +19,13 @@ from ablate.report.section import Material, failed, pictures, shown, slug
 from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, verdict_tables
 from ablate.report.words import Table, rows_of, say, text
 
+# The name of the paragraph on methods, as one of a table, and its heading.
 METHODS, TITLE = "methods", "Statistical methods"
-"""The name of the paragraph on methods, as one of a table, and its heading."""
-WIDEST = 3.5
-"""Inches of a figure that still stands in one column of a page."""
-LONG = 30
-"""Characters of a first cell that takes several lines."""
+WIDEST = 3.5  # Inches of a figure that still stands in one column of a page.
+LONG = 30  # Characters of a first cell that takes several lines.
+# The macro that says where the figures are, from the file that LaTeX is called with.
 FOLDER = r"\ablatefolder"
-"The macro that says where the figures are, from the file that LaTeX is called with."
+# What LaTeX takes for a command, or does not know. After the end of a row, [ and * would be an argument.
 SIGNS = str.maketrans(
     {
         "\\": r"\textbackslash{}", "~": r"$\sim$", "^": r"\textasciicircum{}", "<": r"\textless{}",
@@ -37,7 +36,6 @@ SIGNS = str.maketrans(
         **{sign: f"\\{sign}" for sign in "{}&%$#_"},
     }
 )  # fmt: skip
-"""What LaTeX takes for a command, or does not know. After the end of a row, [ and * would be an argument."""
 
 
 def for_paper(

@@ -22,7 +22,7 @@ from ablate.core.trial import Cell
 from ablate.features.search.space import Point
 from ablate.features.search.spec import LOST, SearchSpec, intermediate, seed_value, summarised
 from ablate.features.search.table import Parameter
-from ablate.search.parts import quiet
+from ablate.search import quiet
 
 if TYPE_CHECKING:
     import optuna
@@ -62,8 +62,8 @@ class Search:
         import optuna
 
         self.spec, self.prepare, self.variant, self.task = spec, prepare, variant, task
+        # What each setting has come to, in the order in which they were asked for.
         self.rows: list[dict[str, Any]] = []
-        "What each setting has come to, in the order in which they were asked for."
         self._batch: list[Setting] = []
         self._wanted: set[str] = set()
         self._reads = spec.section.pruner.part.reads
@@ -227,8 +227,7 @@ class SearchPlan:
     def __init__(self, searches: Sequence[Search], enlist: Callable[[Sequence[Cell]], None]) -> None:
         """`enlist` hears of cells before they are trained."""
         self.searches, self.enlist = searches, enlist
-        self.cells: dict[str, Cell] = {}
-        "All that were asked for, by trial id."
+        self.cells: dict[str, Cell] = {}  # All that were asked for, by trial id.
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """The cells that the searches need now."""

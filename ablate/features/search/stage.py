@@ -242,14 +242,6 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
     return sentences, None
 
 
-def account(evidence: Evidence) -> str:
-    """What was searched, and with which budget."""
-    if (table := table_of(evidence)) is None:
-        return ""
-    known = table.facts
-    return say("search.method", evidence.facts.searched, known.trials, len(known.seeds), table.paths)
-
-
 def export(evidence: Evidence, url: str) -> list[str]:
     """Writes each search of a study into a storage of Optuna's, and returns their names."""
     names: list[str] = []

@@ -41,8 +41,7 @@ from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds, source_digest
 from ablate.study.patch import apply_patches, value_at
 
-START = 4.0
-"""Seconds in which a process imports and builds, about."""
+START = 4.0  # Seconds in which a process imports and builds, about.
 
 
 @dataclass(frozen=True)
@@ -50,14 +49,11 @@ class _Place:
     """The variants on one task at one size."""
 
     task: str
-    size: float
-    "NaN without one."
+    size: float  # NaN without one.
     own: bool
-    keys: dict[str, str]
-    "Variant → the key of its config, the baseline first."
+    keys: dict[str, str]  # Variant → the key of its config, the baseline first.
     group: Group
-    where: str
-    "The task where the study has several, and the size, as words after a variant."
+    where: str  # The task where the study has several, and the size, as words after a variant.
 
     def advice(self, config: str, reason: str) -> str:
         """Which variant cannot be timed, why, and what to do."""
@@ -178,7 +174,7 @@ def measure(run: Run, missing: bool) -> Measured | None:
         return None
     timing = Timing(run.experiment, run.store, section)
     if asked is not None and missing:
-        run.listeners.tracker.rest()
+        run.tracker.rest()
         try:
             timing.complete(run.say, fresh=run.options.fresh)
         except AblateError as error:

@@ -73,20 +73,16 @@ def stressed(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Cell]:
     A placebo has none: its learning rate is the baseline's.
     """
     resolved: dict[tuple[str, str, float], Config] = {}
-    tried = [cell for cell in cells if not cell.trial.stream]
     for path, levels in experiment.study.section("stress").items():
-        for cell in tried:
-            for level in levels:
-                key = cell.variant, cell.task, level
-                if key not in resolved:
-                    resolved[key] = experiment.resolve(apply_patches(cell.trial.config, {path: level}))
-                trial = experiment.trial(resolved[key], cell.seed)
-                # Only the trials of the comparison are evaluated.
-                trial = cell.trial if trial.id == cell.id else replace(trial, checkpoint="none")
-                name = f"{cell.name} at {path.rpartition('.')[2]} {level:g}"
-                yield replace(
-                    cell, trial=trial, name=name, levels={**cell.levels, path: level}, role="stress"
-                )
+        for cell, level in itertools.product((cell for cell in cells if not cell.trial.stream), levels):
+            key = cell.variant, cell.task, level
+            if key not in resolved:
+                resolved[key] = experiment.resolve(apply_patches(cell.trial.config, {path: level}))
+            trial = experiment.trial(resolved[key], cell.seed)
+            # Only the trials of the comparison are evaluated.
+            trial = cell.trial if trial.id == cell.id else replace(trial, checkpoint="none")
+            name = f"{cell.name} at {path.rpartition('.')[2]} {level:g}"
+            yield replace(cell, trial=trial, name=name, levels={**cell.levels, path: level}, role="stress")
 
 
 def stress_frames(

@@ -50,7 +50,7 @@ def command(
     from ablate.base.files import write_files
     from ablate.core.feature import features
     from ablate.features.export.paper import for_paper
-    from ablate.route.choose import report_folder
+    from ablate.records.folder import report_folder
     from ablate.route.publish import material
 
     folder, faults = report_folder(study, results), list[str]()

@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence
@@ -32,7 +28,7 @@ from ablate.report.words import (
     tabulated,
     text,
 )
-from ablate.search.parts import quiet
+from ablate.search import quiet
 
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
 TOP, MAX_NUMBERS = 20, 8
@@ -47,6 +43,9 @@ FIGURES = {
 }
 # Settings with a value below which nothing but their history is drawn.
 LEAST = 8
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Sweep(OfSearch, Section):
@@ -241,13 +240,15 @@ class SweepFigures(OfSearch, Section):
 def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, Any]) -> Figure:
     """Optuna's figure `name` of the one search of a sweep; `data` are its settings."""
     import optuna.visualization.matplotlib as drawn
+    from matplotlib import pyplot, rc_context
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     ends, row = short(searched.paths), data.iloc[0]
     parameters = [replace(p, path=ends[p.path]) for p in searched.facts.parameters]
     renamed = SearchTable(
         replace(searched.facts, parameters=parameters), searched.trials.rename(columns=ends)
     )
-    with matplotlib.rc_context(), quiet():
+    with rc_context(), quiet():
         study = renamed.rebuilt(row["variant"], row["task"])
         fig: Figure = np.ravel(getattr(drawn, f"plot_{name}")(study, **given))[0].figure
         pyplot.close(fig)

@@ -6,11 +6,9 @@ Before that, what the sections of searches share: objectives, settings and value
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ablate.base.wording import exact
 from ablate.core.facts import BASELINE
@@ -37,6 +35,10 @@ from ablate.report.words import (
     tabulated,
     text,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FILE = "search.parquet"
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
@@ -38,6 +36,9 @@ from ablate.report.draw.style import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
 from ablate.report.verdicts import Names, names_of, variant_column
 from ablate.report.words import NOTHING, Column, Row, Table, fixed, rows_of, say, tabulated
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COPIES = "baseline, second copy"
 
@@ -111,7 +112,7 @@ def ratio_figure(data: pd.DataFrame, call: str) -> Figure:
     ax.set(xscale="log", xlim=(low, high))
     at = max((ticks(low, high, log=log, most=5) for log in (True, False)), key=len)
     ax.set_xticks(at, [f"×{wording.exact(round(tick, 6))}" for tick in at])
-    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.minorticks_off()
     return result
 
 
