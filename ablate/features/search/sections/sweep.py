@@ -63,9 +63,10 @@ class Sweep(OfSearch, Section):
         if best := best_table(searched):
             yield Folded(say("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
         facts, seconds = searched.facts, searched.trials["train_seconds"].astype(float).sum()
-        objectives = [(named(o), o.direction == "max") for o in facts.objectives]
         terms = {
-            "Objectives": say("search.objectives", objectives),
+            "Objectives": say(
+                "search.objectives", [(named(o), o.direction == "max") for o in facts.objectives]
+            ),
             "Settings": say("search.settings", len(searched.trials), facts.trials, facts.batch),
             "Tuning seeds": say("search.seeds", facts.seeds),
             "Sampler": facts.sampler,
@@ -244,9 +245,11 @@ def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, 
     from matplotlib.ticker import LogLocator, NullFormatter
 
     ends, row = short(searched.paths), data.iloc[0]
-    parameters = [replace(p, path=ends[p.path]) for p in searched.facts.parameters]
     renamed = SearchTable(
-        replace(searched.facts, parameters=parameters), searched.trials.rename(columns=ends)
+        replace(
+            searched.facts, parameters=[replace(p, path=ends[p.path]) for p in searched.facts.parameters]
+        ),
+        searched.trials.rename(columns=ends),
     )
     with rc_context(), quiet():
         study = renamed.rebuilt(row["variant"], row["task"])
