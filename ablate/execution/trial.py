@@ -108,7 +108,7 @@ def _check_files(trial: Trial) -> None:
 
 
 def _check_sources(trial: Trial, ids: TrialIds) -> None:
-    own = ids(dict(trial.config), trial.seed, trial.stream)
+    own = ids.identity(dict(trial.config))(trial.seed, trial.stream)
     if own != trial.id:
         package = Path(__file__).parents[1]
         raise AblateError(

@@ -53,9 +53,8 @@ def evaluate(
     where no weights have been kept.
     """
     # A report reads the rest of this file, and needs neither.
-    from ablate.route.choose import as_reported
+    from ablate.route.choose import as_reported, reread
     from ablate.route.publish import publish
-    from ablate.route.revisit import reread
     from ablate.route.trials import select
 
     given, folder, _ = reread(path, replace(options, sets=(), only=()))

@@ -17,13 +17,12 @@ from ablate.features.speed.section import SpeedSection, lacks_operations
 from ablate.features.speed.stage import Timing, was_timed
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.route.choose import as_reported
+from ablate.route.choose import as_reported, reread
 from ablate.route.claims import date_claims, is_measured
 from ablate.route.gather import gather
 from ablate.route.options import Options
 from ablate.route.place import source_of
 from ablate.route.publish import publish
-from ablate.route.revisit import reread
 from ablate.route.running import reference
 from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import resolved_text

@@ -218,11 +218,11 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
                 if size is not own_size
                 else own
             )
-            keys = {variant: ids(config, 0, "speed") for variant, config in configs.items()}
+            keys = {variant: ids.identity(config)(0, "speed") for variant, config in configs.items()}
             by_key = {keys[variant]: config for variant, config in reversed(configs.items())}
             order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
-            digest = digest_of_data({"configs": order, **conditions})
-            group = Group(digest[:16], {key: by_key[key] for key in order})
+            stands_for = digest_of_data({"configs": order, **conditions})[:16]
+            group = Group(stands_for, {key: by_key[key] for key in order})
             where = experiment.on(task) + (f" at {path} = {size:g}" if path else "")
             yield _Place(task, float(size), configs is own, keys, group, where)
 
