@@ -86,7 +86,9 @@ def run_trial(
         )
         _check_files(trial)
     except (Exception, SystemExit) as error:
-        record = Record.of(trial, "failed", reason=_reason(error), error=trace(error))
+        record = Record.of(
+            trial, "failed", reason=str(raised_by_plugin(error) or described(error)[0]), error=trace(error)
+        )
     return dataclasses.replace(
         record,
         id=trial.id,
@@ -108,7 +110,7 @@ def _check_files(trial: Trial) -> None:
 
 
 def _check_sources(trial: Trial, ids: TrialIds) -> None:
-    own = ids(dict(trial.config), trial.seed, trial.stream)
+    own = ids.identity(dict(trial.config))(trial.seed, trial.stream)
     if own != trial.id:
         package = Path(__file__).parents[1]
         raise AblateError(
@@ -126,7 +128,3 @@ def _checked(record: Record) -> Record:
     if fault := fault_of(record):
         raise TypeError(f"`train` returned a record that cannot be kept: {fault}")
     return record
-
-
-def _reason(error: BaseException) -> str:
-    return str(raised_by_plugin(error) or described(error)[0])
