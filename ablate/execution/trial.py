@@ -86,7 +86,9 @@ def run_trial(
         )
         _check_files(trial)
     except (Exception, SystemExit) as error:
-        record = Record.of(trial, "failed", reason=_reason(error), error=trace(error))
+        record = Record.of(
+            trial, "failed", reason=str(raised_by_plugin(error) or described(error)[0]), error=trace(error)
+        )
     return dataclasses.replace(
         record,
         id=trial.id,
@@ -126,7 +128,3 @@ def _checked(record: Record) -> Record:
     if fault := fault_of(record):
         raise TypeError(f"`train` returned a record that cannot be kept: {fault}")
     return record
-
-
-def _reason(error: BaseException) -> str:
-    return str(raised_by_plugin(error) or described(error)[0])
