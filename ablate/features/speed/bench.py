@@ -39,8 +39,16 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
     """
     given, folder, differs = reread(path, options)
     if rule := lacks_operations(given.workload, given.study):
-        hint = "Override `operations` of the workload"
-        raise StudyError([Problem(rule, ("workload",), hint=hint, source=str(given.path))])
+        raise StudyError(
+            [
+                Problem(
+                    rule,
+                    ("workload",),
+                    hint="Override `operations` of the workload",
+                    source=str(given.path),
+                )
+            ]
+        )
     section: SpeedSection = given.study.section("speed") or SpeedSection()
     if processes is not None:
         section = section.model_copy(update={"processes": processes})

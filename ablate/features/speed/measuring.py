@@ -107,7 +107,7 @@ def measure_group(workload: Workload, group: Group, request: Request, at: Callab
     memory: dict[str, int | None] = {}
     # The baseline twice: the first step of a process pays for what stays (cuBLAS's workspaces, the caches of a task).
     for key in (base, *group.configs) if "step" in request.calls else ():
-        memory[key] = peak_of_step(lambda key=key: built(key))  # type: ignore[misc]
+        memory[key] = peak_of_step(partial(built, key))
     copies = [*group.configs, _TWIN]
     operations = {copies[i]: built(copies[i]) for i in draws.permutation(len(copies))}
     calls: dict[str, dict[str, Any]] = {key: {} for key in group.configs}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -111,12 +111,21 @@ def heads(layers: Sequence[AttentionMap]) -> pd.DataFrame:
 
     Padding, which is NaN, is cut away.
     """
-    rows: list[dict[str, Any]] = []
-    for layer in layers:
-        place = {"variant": layer.variant, "task": layer.task, "layer": layer_name(layer.path)}
-        for head, weights in enumerate(layer.weights[0], 1):
-            kept = pd.DataFrame(weights).dropna(how="all").dropna(axis=1, how="all").fillna(0.0)
-            rows.append({**place, "head": head, "weights": kept.to_numpy()})
+    rows = [
+        {
+            "variant": layer.variant,
+            "task": layer.task,
+            "layer": layer_name(layer.path),
+            "head": head,
+            "weights": pd.DataFrame(weights)
+            .dropna(how="all")
+            .dropna(axis=1, how="all")
+            .fillna(0.0)
+            .to_numpy(),
+        }
+        for layer in layers
+        for head, weights in enumerate(layer.weights[0], 1)
+    ]
     return pd.DataFrame(rows)
 
 

@@ -134,21 +134,22 @@ class Tuning(OfSearch, Section):
     def findings(self, material: Material) -> list[str]:
         given, search = spent(material), table(material).facts
         groups = [(int(n), list(dict.fromkeys(rows["variant"]))) for n, rows in given.groupby("settings")]
-        parity = say(
-            "search.parity",
-            settings=search.trials,
-            seeds=len(search.seeds),
-            tasks=given["task"].nunique(),
-            paths=[parameter.path for parameter in search.parameters],
-            sampler=search.sampler,
-            pruner="" if search.pruner == "none" else search.pruner,
-            trainings=int(given["trainings"].sum()),
-            least=int(given["trainings"].min()),
-            most=int(given["trainings"].max()),
-            lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
-            groups=groups if len(groups) > 1 else [],
-        )
-        found = [parity]
+        found = [
+            say(
+                "search.parity",
+                settings=search.trials,
+                seeds=len(search.seeds),
+                tasks=given["task"].nunique(),
+                paths=[parameter.path for parameter in search.parameters],
+                sampler=search.sampler,
+                pruner="" if search.pruner == "none" else search.pruner,
+                trainings=int(given["trainings"].sum()),
+                least=int(given["trainings"].min()),
+                most=int(given["trainings"].max()),
+                lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
+                groups=groups if len(groups) > 1 else [],
+            )
+        ]
         for code, rows in (("no_value", given[given["best"].isna()]), ("rising", given[given["rising"]])):
             found += [say(f"search.{code}", places(rows, given))] if len(rows) else []
         edges: dict[tuple[str, str], list[str]] = {}

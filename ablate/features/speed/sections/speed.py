@@ -148,8 +148,9 @@ class Scaling(Section):
             data, left = by_size(material.table("speed"), task.name)
             if len(data):
                 caption, alt = say("speed.scaling_caption", size, left), say("speed.scaling_alt", size, of)
-                title = f"{self.title}{of}"
-                yield Picture(f"scaling{end}", title, caption, alt, data, scaling_figure, (facts, size))
+                yield Picture(
+                    f"scaling{end}", f"{self.title}{of}", caption, alt, data, scaling_figure, (facts, size)
+                )
                 yield slope_table([row for row in slopes if row["task"] == task.name], names_of(facts), size)
 
 
@@ -160,8 +161,12 @@ def slope_table(rows: Sequence[Row], names: Names, size: str) -> Table:
         said = with_interval(row["slope"], row["ci_low"], row["ci_high"])
         cells.setdefault(row["variant"], dict.fromkeys(MEASURES, NOTHING))[row["metric"]] = said
     columns = [variant_column(names), *(Column(m, HEADS[m], True) for m in MEASURES)]
-    variants = [{"variant": variant, **found} for variant, found in cells.items()]
-    return tabulated(columns, variants, say("speed.slopes", size), "scaling.csv")
+    return tabulated(
+        columns,
+        [{"variant": variant, **found} for variant, found in cells.items()],
+        say("speed.slopes", size),
+        "scaling.csv",
+    )
 
 
 def by_size(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
