@@ -98,7 +98,8 @@ def test_what_is_heavy_is_loaded_only_where_it_is_used():
         "ablate, ablate.study.prepare, ablate.execution.worker": f"torch mlflow {numbers}",
         "ablate.report.terminal, ablate.route.place": "torch mlflow pandas matplotlib",
         "ablate.tracking.tracker": "torch mlflow pandas matplotlib",
-        "ablate.analysis.compare, ablate.analysis.claims": "torch mlflow matplotlib",
+        "ablate.analysis.compare, ablate.report.sections.headline": "torch mlflow matplotlib",
+        "ablate.report.sections.curves, ablate.report.sections.differences": "torch mlflow matplotlib",
         "ablate.report.page": "torch mlflow",
     }
     code = "import sys\n"

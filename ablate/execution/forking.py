@@ -6,7 +6,6 @@ Linux, and after a plugin that starts threads or takes a GPU when it is loaded.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 from contextlib import suppress
@@ -17,7 +16,6 @@ from typing import Any
 
 from ablate.base.registry import CATALOGUE
 from ablate.execution.child import fresh, parent
-from ablate.execution.server import BUILTIN
 from ablate.execution.worker import Reads, serve
 from ablate.study.ids import TrialIds
 
@@ -25,8 +23,7 @@ from ablate.study.ids import TrialIds
 def main() -> None:
     """Entry point; see `Child`. Starts workers, and waits for those that are to end, until the driver is gone."""
     driver, fresh_ones, reads = parent(), list[Any](), None
-    gc.disable()
-    if BUILTIN in sys.argv[3:]:
+    if sys.argv[3:]:
         CATALOGUE.load_builtin()
     while True:
         try:

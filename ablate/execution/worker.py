@@ -6,7 +6,6 @@ prints goes into its record, and what a crash leaves behind can still be read.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
@@ -43,9 +42,6 @@ def serve(connection: Connection, reads: Reads | None = None) -> NoReturn:
         os.environ["CUDA_VISIBLE_DEVICES"] = str(device)
     reads = reads or Reads(reference.watched)
     workload = reference.load()
-    # What is loaded stays, and need not be looked through again.
-    gc.freeze()
-    gc.enable()
     ids = TrialIds(workload)
     while True:
         trial = messages.get()
@@ -81,8 +77,8 @@ def _printed() -> str:
     return read_output(1)
 
 
+# In the environment of a record: the files that this process had read, and the trial did not declare.
 KEY = "undeclared_files"
-"""In the environment of a record: the files that this process had read, and the trial did not declare."""
 _CODE = (".py", ".pyc", ".pyi", ".so")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _MOST = 1000

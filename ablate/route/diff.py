@@ -55,11 +55,6 @@ class Pair:
     b: Row
 
     @property
-    def verdict_changed(self) -> bool:
-        """Whether the verdicts differ."""
-        return bool(self.a["verdict"] != self.b["verdict"])
-
-    @property
     def numbers_changed(self) -> bool:
         """Whether a number differs in the digits that its interval leaves."""
         a, b = ({**_cells(row), "verdict": ""} for row in (self.a, self.b))
@@ -95,7 +90,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
     every, *unpaired = matched(first.comparisons, second.comparisons, PLACE)
     claims, *unmade = matched(first.claims, second.claims, ["claim"])
     pairs, alone = [p for p in every if planned_rows([p.a, p.b])], [planned_rows(rows) for rows in unpaired]
-    moved, recast = ([pair for pair in found if pair.verdict_changed] for found in (pairs, claims))
+    moved, recast = ([p for p in found if p.a["verdict"] != p.b["verdict"]] for found in (pairs, claims))
     numbers = [pair for pair in pairs if pair.numbers_changed]
     changed = differing(*map(_settings, sides))
     base = [path for path in changed if path.partition(".")[0] in BASE]

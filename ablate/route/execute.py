@@ -37,12 +37,13 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         say(f"Nothing to train: {folder.path} is up to date with the study, the sources and the records.")
         print_results(folder, console)
         return Outcome(folder.path)
-    from ablate.execution.server import BUILTIN, Server
+
+    from ablate.execution.local_pool import Server
 
     with closing(Server()) as server:
         if _is_wanting(document, folder, options):
             # Beside this process, which has the study to check.
-            server.prepare(1, BUILTIN)
+            server.prepare(1, "early")
         from ablate.base.locks import exclusive
         from ablate.base.process import interruptible
         from ablate.execution.progress import Display
@@ -87,10 +88,9 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 
 def _is_wanting(document: Document, folder: StudyFolder, options: Options) -> bool:
     """A guess whether the built-in workload has to train; where it is wrong, workers come later, or in vain."""
-    from ablate.execution.server import BUILTIN
     from ablate.records.store import Store
 
-    if options.jobs == 0 or document.problems or document.data.get("workload", BUILTIN) != BUILTIN:
+    if options.jobs == 0 or document.problems or document.data.get("workload", "sequence") != "sequence":
         return False
     with suppress(AblateError):  # a list that cannot be read, and is replaced
         store, listed = Store(folder.results / "store"), folder.trial_list.cells()

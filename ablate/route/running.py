@@ -15,9 +15,8 @@ from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
-from ablate.execution.local_pool import LocalPool, default_jobs
+from ablate.execution.local_pool import LocalPool, Server, default_jobs
 from ablate.execution.progress import Display
-from ablate.execution.server import Server
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import command_line

@@ -86,10 +86,6 @@ class TrialIds:
             self.known[key] = Identity(key_of(content).encode(), files)
         return self.known[key]
 
-    def __call__(self, config: Config, seed: int, stream: str) -> str:
-        """The id of the trial that trains a resolved config under a seed."""
-        return self.identity(config)(seed, stream)
-
 
 def values_in(config: Any) -> Iterator[Any]:
     """A validated config and everything inside it: sections, parts, files, numbers."""

@@ -7,7 +7,6 @@ shows MLflow on loopback, writes all.
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import socket
@@ -145,9 +144,7 @@ def main() -> None:
     """
     driver, status = parent(), None
     if "polite" in sys.argv[3:]:
-        os.nice(10)
-    # What MLflow is made of stays.
-    gc.disable()
+        os.nice(5)  # It may be the one that ends the run, on a machine with other work.
     import_client()
     while status is None:
         try:
@@ -159,8 +156,6 @@ def main() -> None:
         store, ends = Store(folder.results / "store", read_only=True), status not in (None, "RUNNING")
         try:
             with opened(store.root, uri, LIMIT if ends else 0, warnings.append, checked=ends) as client:
-                gc.freeze()
-                gc.enable()
                 if status is not None:
                     sync(client, folder, store, status)
         except Exception as error:

@@ -59,8 +59,7 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
     names = {BASELINE, *decided, *(name for claim in claims for name in claim.variants)}
     kept = [variant for variant in found.variants if variant.placebo or variant.name in names]
     seeds = unseen(experiment.study.seeds, facts.seeds, options.seeds, source)
-    found_out = {"variant": decided, "claim": claims}
-    what = joined([counted(len(of), noun) for noun, of in found_out.items() if of])
+    what = joined([counted(len(of), noun) for noun, of in (("variant", decided), ("claim", claims)) if of])
     return dataclasses.replace(
         found.judging(kept, found.design.paths, Choice("report")),
         study=experiment.study.model_copy(

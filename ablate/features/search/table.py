@@ -28,22 +28,20 @@ if TYPE_CHECKING:
 NAME = "search"
 # The variant that is the best setting of a sweep; the next is `winner-2`.
 WINNER = "winner"
+# variant, task  the variant and task that the setting belongs to
+# number         its place in the budget of its search, from 0
+# status         completed; diverged, on a seed or more; pruned; failed; invalid, a setting that cannot be built
+# chosen         the name of the variant that it became in the comparison, or empty
+# front          whether it is on the Pareto front: no other is as good in every objective and better in one
+# seeds          the number of seeds that were trained
+# spread         standard deviation over them of the first objective that is a metric
+# pruned_at      the step, or the number of seeds trained, at which it was pruned
+# ids            of the records, in order of the seeds
+# values         of the first objective, in the same order, NaN where a seed has none
 COLUMNS = (
     *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
     *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values"),
 )
-"""
-variant, task  the variant and task that the setting belongs to
-number         its place in the budget of its search, from 0
-status         completed; diverged, on a seed or more; pruned; failed; invalid, a setting that cannot be built
-chosen         the name of the variant that it became in the comparison, or empty
-front          whether it is on the Pareto front: no other is as good in every objective and better in one
-seeds          the number of seeds that were trained
-spread         standard deviation over them of the first objective that is a metric
-pruned_at      the step, or the number of seeds trained, at which it was pruned
-ids            of the records, in order of the seeds
-values         of the first objective, in the same order, NaN where a seed has none
-"""
 # Statuses of settings that have a value.
 OUTCOMES = ("completed", "diverged")
 # Significant digits to which a float is used, so that the value reported is the value trained.

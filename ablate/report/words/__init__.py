@@ -21,8 +21,7 @@ from ablate.base import wording
 from ablate.core.reason import Reason
 from ablate.core.short_names import with_name
 
-MAX_NAMES = 8
-"""The most variants that a sentence names; the table has all."""
+MAX_NAMES = 8  # The most variants that a sentence names; the table has all.
 
 
 def say(code: str, *values: Any, **named: Any) -> str:
@@ -94,8 +93,7 @@ def level(alpha: float) -> str:
     return f"{shown} %"
 
 
-NOTHING = "–"
-"The text of a cell without a value."
+NOTHING = "–"  # The text of a cell without a value.
 Row = Mapping[str, Any]
 
 

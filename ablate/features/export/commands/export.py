@@ -57,8 +57,9 @@ def command(
     if optuna is not None:
         names = [name for each in features() for name in each.export(folder.evidence(), optuna)]
         if not names:
-            rule = "has no table of a search; run a study with `search:` or `tune:` first"
-            raise AblateError(f"{folder.path}: {rule}")
+            raise AblateError(
+                f"{folder.path}: has no table of a search; run a study with `search:` or `tune:` first"
+            )
         click.echo(safe(f"Wrote to {optuna}: {listed(names, 4)}"))
         return 0
     out = out or folder.paper
