@@ -63,14 +63,11 @@ class Display:
             self._asked(event)
         elif isinstance(event, Found):
             self._known[event.record.id] = event.record.metrics.get("train_seconds") or 0.0
-            return
         elif isinstance(event, Started):
             self._running.setdefault(event.trial_id, time.monotonic())
         elif isinstance(event, Finished) and event.record.id not in self._trained:
             self._trained.add(event.record.id)
             self._finished(event.cell, event.record)
-        else:
-            return
         for task in self._bar.task_ids:
             self._bar.update(task, completed=self.done, total=self.total, state=self._state())
 

@@ -130,9 +130,8 @@ class EvidenceFolder:
         """The facts, without the frames. Raises `AblateError`."""
         if self.known:
             return Facts.from_dict(self.known)
-        path = self.path / TRIALS
-        with _readable(path):
-            return Facts.from_dict(rows_and_facts(path, [])[1])
+        with _readable(self.path / TRIALS):
+            return Facts.from_dict(rows_and_facts(self.path / TRIALS, [])[1])
 
     def evidence(self) -> Evidence:
         """The evidence of the last report. Raises `AblateError`."""

@@ -234,8 +234,8 @@ class Fractional(Kind):
     class Config(PartConfig):
         """How little the fraction may tell apart."""
 
-        # The least number of factors in a product that is the same in every combination.
         resolution: Literal[3, 4, 5] = 4
+        "The least number of factors in a product that is the same in every combination."
 
     def check(self, levels: Mapping[str, int], study: Any) -> None:
         """See `Kind`: two levels a factor, and at least as many factors as the resolution."""
