@@ -11,7 +11,7 @@ from torch import nn
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig
-from ablate.components.dropout import Dropout
+from ablate.components.layers import Dropout
 
 
 def divisors(number: int) -> str:

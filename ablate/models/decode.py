@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ablate.base.errors import Gather
 from ablate.base.registry import CATALOGUE
-from ablate.models.model import Model
+from ablate.models.model import Model, evaluating
 
 
 @torch.no_grad()
@@ -28,9 +28,7 @@ def greedy(
     where a part ends at max_len.
     """
     _check(model, prompt_bt, length)
-    was_training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         memory = None if model.source_embedding is None else model.encode(source, source_mask)
         tokens_bt, begun, state = prompt_bt, prompt_bt.shape[1], None
         for start in range(begun + length - 1):
@@ -43,8 +41,6 @@ def greedy(
             next_b1 = logits.argmax(-1, keepdim=True).masked_fill(ended_b1, end)
             tokens_bt = torch.cat([tokens_bt, next_b1], 1)
         return tokens_bt[:, begun:]
-    finally:
-        model.train(was_training)
 
 
 def _check(model: Model, prompt_bt: Tensor, length: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +14,7 @@ from torch import Tensor, nn
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.base.streams import stream_seed
-from ablate.components.dropout import Dropout
+from ablate.components.layers import Dropout
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
@@ -166,6 +168,17 @@ class Model(nn.Module):
             part = next((PARTS[step] for step in path.split(".") if step in PARTS), "other")
             counts[part] += parameter.numel() if parameter.requires_grad else 0
         return {part: count for part, count in counts.items() if count}
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Inside, the model is in evaluation mode; then its mode comes back."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
 
 
 def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:

@@ -33,8 +33,13 @@ def environment(command: str, watched: tuple[Path, ...]) -> dict[str, Any]:
     `watched` are the study and its plugins: changes to them or to the package make a commit dirty, results never do.
     """
     commit, dirty = _commit(watched)
-    found = {"command": command, "commit": commit, "dirty": dirty}
-    return found | {"versions": versions(), "machine": machine()}
+    return {
+        "command": command,
+        "commit": commit,
+        "dirty": dirty,
+        "versions": versions(),
+        "machine": machine(),
+    }
 
 
 def machine() -> str:

@@ -23,7 +23,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
-from ablate.components.dropout import Dropout
+from ablate.components.layers import Dropout
 from ablate.components.mixer import Mixer
 from ablate.components.sizes import Sizes
 from ablate.core.signature import Signature

@@ -17,7 +17,8 @@ from ablate.core.record import Record, on_validation
 from ablate.features.search.section import names
 from ablate.features.search.space import Space, SpaceReader
 from ablate.features.search.table import Objective, SearchFacts
-from ablate.search.parts import check_pruner, check_sampler
+from ablate.search.pruners import check_pruner
+from ablate.search.samplers import check_sampler
 from ablate.study.checks import Draft
 from ablate.study.document import PathKey
 from ablate.study.sections import TUNING_SEEDS_FROM
