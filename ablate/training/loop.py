@@ -66,7 +66,8 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     decay = WeightDecay(training.decay, training.weight_decay, decay_groups(model)[0])
     primary = next(iter(task.metrics))
     asks_best = training.evaluation.best
-    best = Best(task.metrics, task.metrics if asks_best else [primary] if trial.checkpoint == "best" else ())
+    kept_of = [name for name in task.metrics if asks_best or (name == primary and trial.checkpoint == "best")]
+    best = Best(task.metrics, kept_of)
     history = History()
     forms = ("{}", "validation_{}", *(["{}_at_best_validation"] if asks_best else []))
     names = ["initial_loss", "test_loss", *(form.format(name) for form in forms for name in task.metrics)]
