@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import functools
+import gc
 import importlib
 import json
 import os
@@ -53,6 +54,8 @@ class Group(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Parses the command line and runs the command, whatever the terminal can show."""
+        # What is imported stays, and is looked through for garbage again and again.
+        gc.set_threshold(100_000, 20, 100)
         hush_at_exit()
         forgive()
         return super().main(*args, **kwargs)

@@ -142,10 +142,14 @@ def plan_here(study: Path, *, width: int = 300, detect: float | None = None, **o
 
 def report_here(folder: Path, results: Path | None = None) -> str:
     """Makes the report of a results folder again; what was printed."""
-    from ablate.commands.report import rebuild
+    from ablate.records.folder import report_folder
+    from ablate.route.console import saying
+    from ablate.route.publish import print_results, publish
 
     console = _console()
-    rebuild(folder, results or folder.parent, console)
+    found = report_folder(folder, results or folder.parent)
+    publish(found, saying(console, "warning"))
+    print_results(found, console)
     return str(console.file.getvalue())
 
 

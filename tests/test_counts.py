@@ -15,6 +15,7 @@ training: {steps: 3, batch_size: 8}
 factors: {model.norm: [rms]}
 seeds: 2
 """
+SHIPPED = [p for p in (Path(__file__).parents[1] / "studies").glob("*.yaml") if "speed" not in p.name]
 IMPORTED = Path(__file__).with_name("imported_before_training.txt")
 ASK = """
 import sys
@@ -41,24 +42,18 @@ def test_the_steps_of_a_run_are_those_of_its_trials(run, monkeypatch):
 
 def test_evaluation_forwards_at_most_a_quarter_of_what_is_trained():
     """On every shipped study; those of speed train nothing."""
-    shipped = [
-        path for path in (Path(__file__).parents[1] / "studies").glob("*.yaml") if "speed" not in path.stem
-    ]
-    for study in map(prepare, shipped):
+    for study in map(prepare, SHIPPED):
         for described in (each for variant in study.variants for each in study.describe(variant)):
             assert 0 < 4 * described.forwarded <= described.examples, study.path
 
 
 def test_the_driver_imports_what_is_listed_before_the_first_step(write, tracking):
     folder = write(STUDY).parent
-    done = subprocess.run(
-        [sys.executable, "-c", ASK], cwd=folder, capture_output=True, text=True, check=False
-    )
+    command = [sys.executable, "-c", ASK]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 130, done.stderr
     modules = set((folder / "modules.txt").read_text().split())
-    assert not modules & {"torch._dynamo", "sympy"}, (
-        "an operation on the meta device, or a compiler, loads them"
-    )
+    assert not modules & {"torch._dynamo", "sympy"}, "they come with operations on the meta device"
     packages = {name.partition(".")[0] for name in modules} - sys.stdlib_module_names - {"ablate", "__main__"}
     new = {name for name in packages if name[0] != "_"} - set(IMPORTED.read_text().split())
     assert not new, (

@@ -116,8 +116,8 @@ class Compared:
         return Reason("open", {"seeds": seeds if np.isfinite(seeds) else MAX_SEEDS + 1})
 
     @property
-    def row(self) -> dict[str, object]:
-        """With `COLUMNS`."""
+    def row(self) -> tuple[object, ...]:
+        """As `COLUMNS`."""
         c, task, facts = self.contrast, self.pair.task, self.runs.facts
         low, high = self.estimate.interval(self.alpha) or (NAN, NAN)
         p = self.decision.p
@@ -127,7 +127,7 @@ class Compared:
         if self.judged and not np.isnan([*self.before, p]).all():
             p = p_sequential([*self.before, p], self.look.count)
         chosen = next((v.tuned.get(task.name, {}) for v in facts.variants if v.name == self.pair.name), {})
-        values = (
+        return (
             *(self.pair.name, self.pair.against, task.name, self.metric, c.n),
             *(mean_of(c.a.mean(axis=0)), mean_of(c.b.mean(axis=0)), c.differences.mean, low, high),
             *(1 - self.alpha, p, self.mde),
@@ -137,7 +137,6 @@ class Compared:
             "; ".join(f"{path}={label}" for path, label in chosen.items()),
             *(*counts, self.look.number),
         )
-        return dict(zip(COLUMNS, values, strict=True))
 
 
 def compared(runs: Runs, pair: Pair, *, judged: bool = True) -> Compared:

@@ -97,8 +97,7 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
 TRAJECTORY_COLUMNS = ("variant", "task", "step", "n", "diff", "low", "high")
 
 
-MAX_STEPS = 120
-"Steps of a trajectory; of more, some at equal distances, the last among them."
+MAX_STEPS = 120  # Steps of a trajectory; of more, some at equal distances, the last among them.
 
 
 def trajectory(evidence: Evidence, among: Collection[str] | None = None) -> pd.DataFrame:

@@ -10,6 +10,7 @@ load, which every run of a study would pay.
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -18,8 +19,7 @@ from scipy import special
 
 ALPHA = 0.05
 POWER = 0.8
-MAX_SEEDS = 1000
-"""Beyond this many, the number of seeds needed is given as infinite."""
+MAX_SEEDS = 1000  # Beyond this many, the number of seeds needed is given as infinite.
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 
@@ -101,10 +101,5 @@ def equivalence_power(margin: float, n: int, effect: float = 0.0, alpha: float =
 
 def smallest(enough: Callable[[int], bool]) -> float:
     """The smallest n in 2 … `MAX_SEEDS` that is enough, power being monotone in n; infinite if none is."""
-    if not enough(MAX_SEEDS):
-        return math.inf
-    low, high = 1, MAX_SEEDS
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return float(high)
+    found = 2 + bisect_left(range(2, MAX_SEEDS + 1), True, key=enough)
+    return float(found) if found <= MAX_SEEDS else math.inf

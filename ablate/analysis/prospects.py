@@ -102,11 +102,12 @@ def outlook(
     if task.outcome == "all_or_nothing" and solving_metric(task, name) is not None:
         # This needs no spread: it takes no more than the failures that would be significant.
         rate = detectable_failure_rate(n, alpha)
-        alike = seeds_without_failure(margin, span, alpha) if span and margin is not None else None
         return Outlook(
             *(task.name, name, margin, True),
             failure_rate=None if math.isnan(rate) else rate,
-            equivalent_seeds=alike,
+            equivalent_seeds=seeds_without_failure(margin, span, alpha)
+            if span and margin is not None
+            else None,
             seeds=seeds_for_failure_rate(detect / span, alpha) if span and detect else None,
         )
     prospects = [Prospect(variant, why=str(Reason("pairs"))) for variant in variants]
@@ -115,10 +116,13 @@ def outlook(
     if evidence and found:
         runs, measured = Runs(evidence), task.metrics[name]
         base = [[runs.of(BASELINE, found)]]
-        contrasts = [Contrast.between([[runs.of(variant, found)]], base, name) for variant in variants]
         prospects = [
-            _prospect(variant, replace(contrast, metric=measured), terms)
-            for variant, contrast in zip(variants, contrasts, strict=True)
+            _prospect(
+                variant,
+                replace(Contrast.between([[runs.of(variant, found)]], base, name), metric=measured),
+                terms,
+            )
+            for variant in variants
         ]
     effect = detectable_effect(n, alpha) if n > 1 else None
     return Outlook(task.name, name, margin, False, effect, prospects)

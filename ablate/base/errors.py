@@ -35,16 +35,10 @@ class Problem:
 
     def __str__(self) -> str:
         where = self.source if self.line is None else f"{self.source}:{self.line}"
-        dotted = dotted_path(self.path)
-        text = f"{where}: " if where else ""
-        text += f"{dotted}: {self.rule}" if dotted else self.rule
-        if self.given is not NOT_GIVEN:
-            text += f"; given {shown(self.given)}"
-        if self.allowed:
-            text += f"; allowed: {self.allowed}"
-        if self.hint:
-            text += f". {self.hint}"
-        return text
+        said = ": ".join(filter(None, (where, dotted_path(self.path), self.rule)))
+        given = "" if self.given is NOT_GIVEN else f"given {shown(self.given)}"
+        allowed = self.allowed and f"allowed: {self.allowed}"
+        return ". ".join(filter(None, ("; ".join(filter(None, (said, given, allowed))), self.hint)))
 
 
 class Invalid(AblateError):

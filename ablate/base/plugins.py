@@ -59,10 +59,17 @@ def load_plugin(path: Path, expected: str | None = None) -> Plugin:
     path = path.resolve()
     name = f"{PREFIX}{path.stem}"
     beside = dict(_beside(path))
-    plugin = Plugin(str(path), _digest([path, *beside.values()]))
+    files = ((file.name, file.read_bytes()) for file in sorted({path, *beside.values()}))
+    contents = (f"{file} {len(content)}\n".encode() + content for file, content in files)
+    plugin = Plugin(str(path), digest_of(*contents))
     if expected is not None and plugin.digest != expected:
         raise AblateError(f"{path} changed while the study ran; run the study again")
-    if name in _loaded and _loaded[name][0] == plugin and all(map(_is_in_place, beside, beside.values())):
+    # Another plugin may have a module of the same name beside it.
+    found = {
+        module: getattr(sys.modules[module], "__file__", None) for module in beside if module in sys.modules
+    }
+    in_place = all(file == str(beside[module]) for module, file in found.items())
+    if name in _loaded and _loaded[name][0] == plugin and in_place:
         return plugin
     _forget(name, set(beside))
     spec = importlib.util.spec_from_file_location(name, path)
@@ -138,12 +145,6 @@ def plugin_files() -> list[Path]:
     return sorted({file for path in paths for file in (path, *dict(_beside(path)).values())})
 
 
-def _is_in_place(module: str, file: Path) -> bool:
-    """Whether a module, if it is loaded, is from this file: another plugin may have one of the same name beside it."""
-    loaded = sys.modules.get(module)
-    return loaded is None or getattr(loaded, "__file__", None) == str(file)
-
-
 def _forget(name: str, beside: set[str]) -> None:
     known = _loaded.pop(name, None)
     modules = {name} | beside | (known[1] if known else set())
@@ -169,8 +170,3 @@ def _beside(path: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Pa
                 seen.add(file)
                 yield file.stem, file
                 yield from _beside(file, seen)
-
-
-def _digest(files: list[Path]) -> str:
-    contents = [(file.name, file.read_bytes()) for file in sorted(set(files))]
-    return digest_of(*(f"{name} {len(content)}\n".encode() + content for name, content in contents))

@@ -29,10 +29,8 @@ def numpy_stream(seed: int, *names: str | int) -> np.random.Generator:
     return np.random.default_rng(stream_seed(seed, *names))
 
 
-def torch_stream(seed: int, *names: str | int, device: str = "cpu") -> torch.Generator:
-    """A torch generator on `device` for the stream `names` of `seed`."""
+def torch_stream(seed: int, *names: str | int) -> torch.Generator:
+    """A torch generator, on the CPU, for the stream `names` of `seed`."""
     import torch
 
-    generator = torch.Generator(device)
-    generator.manual_seed(stream_seed(seed, *names))
-    return generator
+    return torch.Generator().manual_seed(stream_seed(seed, *names))

@@ -23,8 +23,8 @@ def command(a: Path, b: Path, results: Path) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
+    from ablate.records.folder import report_folder
     from ablate.report.terminal import print_table
-    from ablate.route.choose import report_folder
     from ablate.route.diff import difference_of
 
     console = Console()

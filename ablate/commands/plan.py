@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ablate.report.words import Table
     from ablate.route.plan import Planned
 
+# Of sentences, in characters, in a wide terminal.
 WIDTH = 100
-"""Of sentences, in characters, in a wide terminal."""
 
 
 @click.command("plan")

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from ablate.route.console import AS_JSON, GATE, REPORTED, RESULTS, STRICT, ended, printing, saying
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from ablate.records.folder import StudyFolder
 
 
 @click.command("report")
@@ -30,17 +24,11 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: there is no such report; 3: with --strict, no claim is
     refuted, and one is inconclusive, incomplete or not judged. Exploratory claims count too.
     """
-    with printing(as_json) as console:
-        folder = rebuild(study, results, console)
-    return ended(folder.path, None, as_json, gate, strict)
-
-
-def rebuild(study: Path, results: Path, console: Console) -> StudyFolder:
-    """Writes the report of a study again; `study` is a study file, the name of a study, or its results folder."""
-    from ablate.route.choose import report_folder
+    from ablate.records.folder import report_folder
     from ablate.route.publish import print_results, publish
 
-    folder = report_folder(study, results)
-    publish(folder, saying(console, "warning"))
-    print_results(folder, console)
-    return folder
+    with printing(as_json) as console:
+        folder = report_folder(study, results)
+        publish(folder, saying(console, "warning"))
+        print_results(folder, console)
+    return ended(folder.path, None, as_json, gate, strict)

@@ -73,11 +73,12 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
             _repeat(folder, cell, record) for folder, cell in where
         ),
     }
-    lines: list[str] = []
-    for title, text in sections.items():
-        if text.strip():
-            lines += ["", title, *(f"  {line}".rstrip() for line in text.rstrip().splitlines())]
-    return safe("\n".join(lines).lstrip("\n"))
+    shown = [
+        "\n".join([title, *(f"  {line}".rstrip() for line in text.rstrip().splitlines())])
+        for title, text in sections.items()
+        if text.strip()
+    ]
+    return safe("\n\n".join(shown))
 
 
 def _the_id(given: str, results: Path, trials: Path, folders: Sequence[StudyFolder]) -> str:

@@ -40,8 +40,9 @@ class Mixer(Part):
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__(config, sizes)
         if sizes.causal and not self.causal:
-            rule = "cannot hide later positions, as a causal topology needs"
-            raise Invalid("", *self._lacking("causal", rule))
+            raise Invalid(
+                "", *self._lacking("causal", "cannot hide later positions, as a causal topology needs")
+            )
         if sizes.padded and not self.padding:
             raise Invalid("", *self._lacking("padding", "cannot leave out padding, which the task has"))
         self.is_causal, self.max_len = sizes.causal, sizes.max_len
@@ -72,12 +73,10 @@ class Mixer(Part):
         if length > self.max_len and not self.any_length:
             rule, name, able = self._lacking("any_length", f"ends at max_len = {self.max_len}")
             raise ValueError(f"mixer {name} {rule}; given a sequence of {length}; of any length: {able}")
-        if mask is None:
-            return None
-        if not self.padding:
+        if mask is not None and not self.padding:
             rule, name, able = self._lacking("padding", "cannot leave out padding")
             raise ValueError(f"mixer {name} {rule}; given a mask; allowed: {able}")
-        if mask.ndim > 1 and mask.shape[-2] > 1:
+        if mask is not None and mask.ndim > 1 and mask.shape[-2] > 1:
             rule, name, able = self._lacking(
                 "attends", "has no queries, each of which could have a mask of its own"
             )

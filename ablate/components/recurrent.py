@@ -56,7 +56,7 @@ class Recurrent(Mixer):
 
     def __init__(self, config: Config, sizes: Sizes) -> None:
         super().__init__(config, sizes)
-        hidden = config.hidden or sizes.d_model
+        self.hidden = hidden = config.hidden or sizes.d_model
         if not sizes.causal:
             check_even(
                 "hidden", hidden, "must be even, half for each direction, unless the topology is causal"
@@ -82,9 +82,7 @@ class Recurrent(Mixer):
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
         """See `Part.beside`."""
-        cells = (self.forwards, self.backwards)
-        width = sum(cell.weight_hh.shape[1] for cell in cells if cell is not None)
-        return {function: times * width * queries for function, times in self.evaluates.items()}
+        return {function: times * self.hidden * queries for function, times in self.evaluates.items()}
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
         """See `Mixer.step`; the state is the cell's."""

@@ -11,7 +11,7 @@ from torch import nn
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig
-from ablate.components.dropout import Dropout
+from ablate.components.layers import Dropout
 
 
 def divisors(number: int) -> str:
@@ -88,7 +88,4 @@ def parts_in(module: nn.Module) -> Iterator[Part]:
 
 def together(counts: Iterable[Mapping[str, int]]) -> Counter[str]:
     """The sum of what parts declare, by function."""
-    total: Counter[str] = Counter()
-    for count in counts:
-        total.update(count)
-    return total
+    return sum(map(Counter, counts), Counter())

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw
-from ablate.components.projection import projection
+from ablate.components.layers import projection
 from ablate.components.sizes import Part, Sizes
 
 
@@ -30,7 +30,7 @@ class Full(Value):
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__(config, sizes)
-        self.projection = projection(sizes, sizes.num_heads * sizes.d_v, sizes.splits)
+        self.projection = projection(sizes.d_model, sizes.num_heads * sizes.d_v, sizes.splits, sizes.bias)
 
     def forward(self, x_btd: Tensor) -> Tensor:
         """(B, T, D) → (B, T, H·d_v)."""

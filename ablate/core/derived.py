@@ -47,8 +47,6 @@ class Derived:
     lacks: Callable[[Offer], str] = lambda _: ""
     # Of the runs: why their values say nothing; None where they do.
     obstacle: Callable[[Any], Reason | None] = lambda _: None
-    # What has happened to a run that counts 1, of a rate; or to one that counts with the metric's floor.
-    event: str = ""
     # The metric and the runs → the metric with what these runs tell of it.
     refined: Callable[[Metric, Any], Metric] = lambda metric, _: metric
     # Its own estimate of a difference, where the kind does not say it: of an `analysis` measure, the runs, and the
@@ -68,9 +66,8 @@ def _diverged(runs: Any) -> Floats:
 
 
 def _needs_solved(offer: Offer) -> str:
-    if any(metric.solved is not None for metric in offer.metrics.values()):
-        return ""
-    return "It takes a metric that says at which value the task counts as solved"
+    said = any(metric.solved is not None for metric in offer.metrics.values())
+    return "" if said else "It takes a metric that says at which value the task counts as solved"
 
 
 def _late(runs: Any) -> Reason | None:
@@ -91,12 +88,8 @@ def _needs_target(offer: Offer) -> str:
 
 # By name.
 DERIVED: Mapping[str, Derived] = {
-    "solved_rate": Derived(
-        Metric("max", floor=0.0, ceiling=1.0), "rate", _solved, _needs_solved, event="solved the task"
-    ),
-    "divergence_rate": Derived(
-        Metric("min", floor=1.0, ceiling=0.0), "rate", _diverged, event="diverged", described=True
-    ),
+    "solved_rate": Derived(Metric("max", floor=0.0, ceiling=1.0), "rate", _solved, _needs_solved),
+    "divergence_rate": Derived(Metric("min", floor=1.0, ceiling=0.0), "rate", _diverged, described=True),
     "seed_spread": Derived(Metric("min"), "spread", described=True),
     "steps_to_target": Derived(
         Metric("min"),
@@ -104,7 +97,6 @@ DERIVED: Mapping[str, Derived] = {
         lambda runs: runs.arrived.first,
         _needs_target,
         _late,
-        event="did not get there in all of its steps",
         refined=lambda metric, runs: replace(
             metric, floor=runs.arrived.trained, resolution=runs.arrived.every
         ),

@@ -101,9 +101,11 @@ class Engine(Protocol):
 
     def stop(self, trial_id: str, why: str) -> None:
         """Ends a running trial by force, where that is possible: it is `Lost`, with `why` as its fate."""
+        return
 
     def close(self) -> None:
-        """Ends all work at once."""
+        """Ends all work at once, where any goes on between two calls."""
+        return
 
 
 class Plan(Protocol):

@@ -192,6 +192,11 @@ def grammar() -> dict[str, tuple[Any, Any]]:
     return {name: section for feature in features() for name, section in feature.grammar().items()}
 
 
+def varied(study: Any) -> dict[str, Sequence[str]]:
+    """Section → the paths whose values it chooses for each variant."""
+    return {section: paths for feature in features() for section, paths in feature.varies(study).items()}
+
+
 @functools.cache
 def derived() -> Mapping[str, Derived]:
     """All metrics that claims may use beside those of tasks."""

@@ -91,6 +91,11 @@ class Record:
         """The files of data that were read: path → digest."""
         return {name.removeprefix(FILE): d for name, d in self.data.items() if name.startswith(FILE)}
 
+    @property
+    def faulty(self) -> bool:
+        """Whether it failed for no reason of its variant, so that nothing is known of what was trained."""
+        return self.status == "failed" and not lost_to_its_variant(self.status, self.reason)
+
     def is_of(self, trial: Trial) -> bool:
         """Whether it has the seed, the stream and the config of `trial`, as far as the id stands for the config.
 

@@ -66,9 +66,7 @@ def _with_digests(value: Any, files: Mapping[str, str]) -> Any:
         return {key: _with_digests(item, files) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_with_digests(item, files) for item in value]
-    if isinstance(value, str) and value in files:
-        return {"file": files[value]}
-    return value
+    return {"file": files[value]} if isinstance(value, str) and value in files else value
 
 
 def merged(old: Any, new: Any) -> Any:

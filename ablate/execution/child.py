@@ -9,39 +9,31 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Protocol
+from typing import Any
 
+# Bytes of a process's output that are kept, from its end.
 MAX_OUTPUT = 64 * 1024
-"""Bytes of a process's output that are kept, from its end."""
 
-# Modules come from where the driver has its own, and never from the folder in which it was started.
-_START = "import json, sys; sys.path[:] = json.loads(sys.argv[2]); from {} import main; main()"
+# Modules come from where the driver has its own, and never from the folder in which it was started. What they consist
+# of stays: garbage is rarely looked for.
+_START = (
+    "import gc, json, sys; gc.set_threshold(100_000, 20, 100); sys.path[:] = json.loads(sys.argv[2]); "
+    "from {} import main; main()"
+)
 _THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")]
-
-
-class Process(Protocol):
-    """What is asked of a process: the part of `subprocess.Popen` that is used."""
-
-    pid: int
-
-    def kill(self) -> None:
-        """Ends it by force, if it still runs."""
-
-    def wait(self) -> int:
-        """Its exit code when it has ended, or minus the number of the signal that killed it."""
-
-
-Start = Callable[[int, int], Process]
-"""Starts a process, given the descriptors of its end of a pipe and of the file that takes its output."""
 
 
 class Child:
     """The driver's end of a process; its own end of the pipe it takes from `parent`."""
 
-    def __init__(self, start: Start) -> None:
+    def __init__(self, start: Callable[[int, int], Any]) -> None:
+        """`start` makes a `Popen`, or what can be killed and awaited as one.
+
+        It takes the descriptors of the process's end of the pipe and of the file that takes its output.
+        """
         ours, theirs = socket.socketpair()
         self.output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
         with ours, theirs:
@@ -70,22 +62,21 @@ class Child:
         return f"was killed by {names.get(-code, f'signal {-code}')}"
 
 
-def fresh(module: str, threads: int = 1, *arguments: str) -> Start:
-    """Starts Python, which runs `main` of a module."""
+def fresh(
+    module: str, pipe: int, output: int, threads: int = 1, arguments: Sequence[str] = ()
+) -> subprocess.Popen[bytes]:
+    """A process that runs `main` of a module; for `Child`, once the module is given."""
     path = json.dumps([os.path.abspath(entry) for entry in sys.path])
-
-    def start(pipe: int, output: int) -> Process:
-        return subprocess.Popen(
-            [sys.executable, "-W", "always", "-P", "-c", _START.format(module), str(pipe), path, *arguments],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=output,
-            pass_fds=[pipe],
-            # Unbuffered: output is kept in its order, and not lost with a process that dies.
-            env=os.environ | dict.fromkeys(_THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"},
-        )
-
-    return start
+    python = (sys.executable, "-W", "always", "-P", "-c", _START.format(module))
+    return subprocess.Popen(
+        [*python, str(pipe), path, *arguments],
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+        pass_fds=[pipe],
+        # Unbuffered: output is kept in its order, and not lost with a process that dies.
+        env=os.environ | dict.fromkeys(_THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"},
+    )
 
 
 def parent() -> Connection:

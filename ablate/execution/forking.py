@@ -6,34 +6,30 @@ Linux, and after a plugin that starts threads or takes a GPU when it is loaded.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
 from pathlib import Path
+from typing import Any
 
 from ablate.base.registry import CATALOGUE
 from ablate.execution.child import fresh, parent
-from ablate.execution.server import BUILTIN
 from ablate.execution.worker import Reads, serve
 from ablate.study.ids import TrialIds
 
 
 def main() -> None:
     """Entry point; see `Child`. Starts workers, and waits for those that are to end, until the driver is gone."""
-    driver, ends, reads = parent(), dict[int, Callable[[], int]](), None
-    gc.disable()
-    if BUILTIN in sys.argv[3:]:
+    driver, fresh_ones, reads = parent(), list[Any](), None
+    if sys.argv[3:]:
         CATALOGUE.load_builtin()
     while True:
         try:
             message = driver.recv()
             if isinstance(message, int):
-                driver.send(ends.pop(message)())
+                driver.send(os.waitstatus_to_exitcode(os.waitpid(message, 0)[1]))
                 continue
             pipe, output = recv_handle(driver), recv_handle(driver)
         except (EOFError, OSError):
@@ -50,11 +46,9 @@ def main() -> None:
             reference.environment()
             TrialIds(reference.load()).identity(config)
         if not _is_sound():
-            process = fresh("ablate.execution.worker", reference.threads)(pipe, 1)
-            pid, ends[process.pid] = process.pid, process.wait
-        elif pid := os.fork():
-            ends[pid] = partial(_code, pid)
-        else:
+            fresh_ones.append(fresh("ablate.execution.worker", pipe, 1, reference.threads))
+            pid = fresh_ones[-1].pid
+        elif not (pid := os.fork()):
             driver.close()
             serve(Connection(pipe), reads)
         os.close(pipe)
@@ -66,7 +60,3 @@ def _is_sound() -> bool:
     tasks, torch = Path("/proc/self/task"), sys.modules.get("torch")
     alone = tasks.is_dir() and len([*tasks.iterdir()]) == 1
     return alone and not (torch is not None and torch.cuda.is_initialized())
-
-
-def _code(pid: int) -> int:
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])

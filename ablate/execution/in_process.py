@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ablate.core.events import Ended, EngineEvent, Hear, Idle, Started
+from ablate.core.events import Ended, Engine, EngineEvent, Hear, Idle, Started
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.execution.trial import WorkloadRef, run_trial
 
 
-class InProcess:
-    """Runs trials in the process of the caller; time limits have no effect."""
+class InProcess(Engine):
+    """Runs trials in the process of the caller; time limits have no effect, as nothing else runs while a trial does."""
 
     def __init__(self, reference: WorkloadRef, workload: Workload | None = None) -> None:
         """`workload` is the one that `reference` names, if it is loaded already."""
@@ -35,12 +35,6 @@ class InProcess:
                 raise fault.__cause__ from None  # type: ignore[misc]
             hear(Ended(record))
             hear(Idle())
-
-    def stop(self, trial_id: str, why: str) -> None:
-        """Nothing else runs while a trial does."""
-
-    def close(self) -> None:
-        """Nothing runs between two calls."""
 
 
 class _DriverFault(BaseException):

@@ -1,17 +1,22 @@
-"""The engine of `--jobs N`: long-lived worker processes, each of which runs one trial at a time."""
+"""The engine of `--jobs N`: long-lived worker processes, each of which runs one trial at a time.
+
+They are forked from a process of their own, `ablate.execution.forking`.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from multiprocessing.connection import wait
+from multiprocessing.reduction import send_handle
 
 from ablate.core.events import Ended, EngineEvent, Hear, Idle, Lost, Progress
 from ablate.core.trial import Trial
-from ablate.execution.child import Child
-from ablate.execution.server import Server
-from ablate.execution.trial import Answer, WorkloadRef
+from ablate.execution.child import Child, fresh
+from ablate.execution.trial import WorkloadRef
 
 
 class _Worker(Child):
@@ -36,17 +41,14 @@ class LocalPool:
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Hands out trials in order, as workers come free; see `Engine.run`."""
-        self._hear = hear
-        self._waiting = list(reversed(trials))
-        while self._waiting or any(worker.trial for worker in self._workers):
-            while len(self._workers) < min(self.jobs, len(trials)):
-                self._workers.append(self._started(len(self._workers), trials[0]))
-            for worker in self._workers:
-                if worker.trial is None:
-                    self._occupy(worker)
-            busy = {worker.connection: worker for worker in self._workers if worker.trial}
-            for connection in wait(list(busy), timeout=0.2):
-                self._receive(busy[connection])  # type: ignore[index]
+        self._hear, self._waiting = hear, list(reversed(trials))
+        while len(self._workers) < min(self.jobs, len(trials)):
+            self._workers.append(self._started(len(self._workers), trials[0]))
+        for worker in self._workers:
+            self._occupy(worker)
+        while busy := {w.connection: (w, w.trial) for w in self._workers if w.trial}:
+            for connection in wait([*busy], timeout=0.2):
+                self._receive(*busy[connection])  # type: ignore[index]
             hear(Idle())
 
     def _occupy(self, worker: _Worker) -> None:
@@ -60,38 +62,96 @@ class LocalPool:
         worker.send((self.reference, index % self.devices if self.devices else None))
         return worker
 
-    def _receive(self, worker: _Worker) -> None:
-        trial = worker.trial
-        assert trial is not None
+    def _receive(self, worker: _Worker, trial: Trial) -> None:
         try:
             event: EngineEvent = worker.connection.recv()
         except (EOFError, OSError):
-            self._replace(worker, f"the worker process {worker.fate()}")
-            return
+            return self._replace(worker, trial, f"the worker process {worker.fate()}")
         if isinstance(event, Ended):
             # It trains the next one while the driver stores this one's record.
             self._occupy(worker)
         answer = self._hear(event)
         if isinstance(event, Progress) and trial.prunable:
-            worker.send(Answer(answer))
+            worker.send(answer)
 
-    def _replace(self, worker: _Worker, fate: str) -> None:
+    def _replace(self, worker: _Worker, trial: Trial, fate: str) -> None:
         """Starts a new worker in the place of one whose trial is lost."""
-        trial, output, index = worker.trial, worker.end(), self._workers.index(worker)
-        assert trial is not None
+        output, index = worker.end(), self._workers.index(worker)
         self._workers[index] = self._started(index, trial)
+        self._occupy(self._workers[index])
         self._hear(Lost(trial.id, fate, output))
 
     def stop(self, trial_id: str, why: str) -> None:
         """Kills the worker that runs the trial."""
-        for worker in [w for w in self._workers if w.trial is not None and w.trial.id == trial_id]:
-            self._replace(worker, why)
+        for worker, trial in [(w, w.trial) for w in self._workers if w.trial and w.trial.id == trial_id]:
+            self._replace(worker, trial, why)
 
     def close(self) -> None:
         """Ends all workers, whatever they do."""
         while self._workers:
             self._workers.pop().end()
         self.server.close()
+
+
+class Server:
+    """Starts workers. Its process is started when one is asked for, unless it was before."""
+
+    def __init__(self) -> None:
+        self._child: Child | None = None
+
+    def prepare(self, threads: int = 1, *early: str) -> Child:
+        """Its process, which is started unless it runs; with an argument, it imports built-in parts at once."""
+        # It says nothing unasked: what can be read is the end.
+        if self._child is None or self._child.connection.poll():
+            self.close()
+            start = partial(fresh, "ablate.execution.forking", threads=threads, arguments=early)
+            self._child = Child(start)
+        return self._child
+
+    def fork(self, reference: WorkloadRef, trial: Trial, pipe: int, output: int) -> _Forked:
+        """Starts a worker that will train such trials."""
+        server = self.prepare(reference.threads)
+        return _Forked(server, _ask(server, (reference, trial.config, trial.files), pipe, output))
+
+    def close(self) -> None:
+        """Ends the process; its workers go on."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+
+class _Forked:
+    """A worker's process, of which its server alone can tell how it ended."""
+
+    def __init__(self, server: Child, pid: int | None) -> None:
+        """Without a `pid`, the server has ended instead of starting it."""
+        self._server, self.pid = server, pid or 0
+        self._code: int | None = None
+
+    def kill(self) -> None:
+        """As of a `Popen`."""
+        with suppress(ProcessLookupError):
+            if self.pid and self._code is None:
+                os.kill(self.pid, signal.SIGKILL)
+
+    def wait(self) -> int:
+        """As of a `Popen`; where the server has ended, what is known is how that did."""
+        if self._code is None:
+            code = _ask(self._server, self.pid) if self.pid else None
+            self._code = self._server.process.wait() if code is None else code
+        return self._code
+
+
+def _ask(server: Child, message: object, *descriptors: int) -> int | None:
+    """The server's answer; None where it has ended."""
+    try:
+        server.connection.send(message)
+        for descriptor in descriptors:
+            send_handle(server.connection, descriptor, server.process.pid)
+        answer: int = server.connection.recv()
+        return answer
+    except (EOFError, OSError):
+        return None
 
 
 def default_jobs() -> int:

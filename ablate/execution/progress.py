@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from rich.progress import BarColumn, Progress, TextColumn
 
 from ablate.base import wording
 from ablate.base.text import printable
@@ -16,10 +16,10 @@ from ablate.core.events import Asked, Event, Finished, Found, Started
 from ablate.core.record import Record, outcome
 from ablate.core.trial import Cell
 
+# Of a run where there is no terminal, beside those of trials without a result.
 MOST_LINES = 20
-"""Of a run where there is no terminal, beside those of trials without a result."""
+# After which there is a line in any case.
 SECONDS = 30.0
-"""After which there is a line in any case."""
 
 
 @dataclass
@@ -43,26 +43,19 @@ class Display:
     _lines: int = 0
     _last_line: float = field(default_factory=time.monotonic)
     _running: dict[str, float] = field(default_factory=dict)
+    # Trial in the store → the seconds that it took.
     _known: dict[str, float] = field(default_factory=dict)
-    "Trial in the store → the seconds that it took."
     _trained: set[str] = field(default_factory=set)
     _announced: bool = False
-    _bar: Progress | None = None
-    _task: TaskID | None = None
 
     def __enter__(self) -> Display:
-        if self.console.is_terminal:
-            columns = (
-                TextColumn("{task.description}"),
-                BarColumn(bar_width=None),
-                TextColumn("{task.fields[state]}"),
-            )
-            self._bar = Progress(*columns, console=self.console, transient=True)
+        columns = [TextColumn("training"), BarColumn(bar_width=None), TextColumn("{task.fields[state]}")]
+        terminal = self.console.is_terminal
+        self._bar = Progress(*columns, console=self.console, transient=True, disable=not terminal)
         return self
 
     def __exit__(self, *raised: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
+        self._bar.stop()
 
     def __call__(self, event: Event) -> None:
         """Shows one event of the driver."""
@@ -70,16 +63,13 @@ class Display:
             self._asked(event)
         elif isinstance(event, Found):
             self._known[event.record.id] = event.record.metrics.get("train_seconds") or 0.0
-            return
         elif isinstance(event, Started):
             self._running.setdefault(event.trial_id, time.monotonic())
         elif isinstance(event, Finished) and event.record.id not in self._trained:
             self._trained.add(event.record.id)
             self._finished(event.cell, event.record)
-        else:
-            return
-        if self._bar is not None and self._task is not None:
-            self._bar.update(self._task, completed=self.done, total=self.total, state=self._state())
+        for task in self._bar.task_ids:
+            self._bar.update(task, completed=self.done, total=self.total, state=self._state())
 
     def _asked(self, event: Asked) -> None:
         self.total = self.done + event.to_train + event.left
@@ -100,9 +90,8 @@ class Display:
         most = "at most " if self.at_most else ""
         each = f", {wording.compact(self.compute, 3)} FLOPs each" if self.compute else ""
         self._say(f"{self.study}: {most}{self.total} trials to train {where}{kept}{each}{self._left(', ')}.")
-        if self._bar is not None:
-            self._bar.start()
-            self._task = self._bar.add_task("training", total=self.total, state=self._state())
+        self._bar.start()
+        self._bar.add_task("", total=self.total, state=self._state())
 
     def _say(self, line: str) -> None:
         self.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
@@ -112,7 +101,7 @@ class Display:
         self.done += 1
         self.seconds += took
         self.failed += record.status == "failed"
-        if (self._bar is None and self._is_due()) or record.status != "completed":
+        if (self._bar.disable and self._is_due()) or record.status != "completed":
             self._last_line = time.monotonic()
             outcome = f"{self._outcome(cell, record)} ({took:.1f} s){self._left(', ')}"
             self._say(f"[{self.done}/{self.total}] {cell.name}: {outcome}")

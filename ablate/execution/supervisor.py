@@ -12,8 +12,8 @@ from ablate.core.events import Ended, Engine, EngineEvent, Hear, Idle, Lost, Pro
 from ablate.core.record import Record
 from ablate.core.trial import Trial
 
+# How often a trial may begin before the loss of its process makes it `failed`.
 ATTEMPTS = 2
-"""How often a trial may begin before the loss of its process makes it `failed`."""
 
 
 @dataclass
@@ -22,51 +22,52 @@ class _Watched:
 
     trial: Trial
     lost: int = 0
+    # Whether it must begin, or begin again.
     again: bool = True
-    "Whether it must begin, or begin again."
-    began: float | None = None
+    # Of the last attempt.
     started_at: str = ""
-    "Of the last attempt."
     overdue: bool = False
+    # The answer to each report, so that a second attempt gets the same.
     answers: dict[Hashable, bool] = field(default_factory=dict)
-    "The answer to each report, so that a second attempt gets the same."
 
 
-class Supervised:
+class Supervised(Engine):
     """An engine under supervision. `environment` goes into the records of trials that left none themselves."""
 
     def __init__(self, engine: Engine, environment: Callable[[], Mapping[str, Any]] = dict) -> None:
         self.engine = engine
         self.environment = environment
         self._clock = stopwatch()
+        # The running trials.
+        self._began: dict[str, float] = {}
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Runs all `trials` until each is `Ended`; see `Engine.run`."""
         watched = {trial.id: _Watched(trial) for trial in trials}
         while waiting := [one for one in watched.values() if one.again]:
             for one in waiting:
-                one.again, one.began = False, None
+                one.again = False
             self.engine.run([one.trial for one in waiting], lambda event: self._hear(event, watched, hear))
 
     def _hear(self, event: EngineEvent, watched: Mapping[str, _Watched], hear: Hear) -> bool:
         if isinstance(event, Idle):
-            for one in watched.values():
-                limit = one.trial.time_limit
-                if limit is not None and one.began is not None and time.monotonic() - one.began > limit:
-                    one.overdue, one.began = True, None
-                    self.engine.stop(one.trial.id, f"time limit of {limit:g} s exceeded")
+            for trial_id, began in [*self._began.items()]:
+                limit = watched[trial_id].trial.time_limit
+                if limit is not None and time.monotonic() - began > limit:
+                    watched[trial_id].overdue = True
+                    self.engine.stop(trial_id, f"time limit of {limit:g} s exceeded")
             return False
         one = watched[event.record.id if isinstance(event, Ended) else event.trial_id]
         if isinstance(event, Lost):
             return self._lost(event, one, hear)
         if isinstance(event, Started):
             # Not before: a new process is still importing.
-            one.began, one.started_at = time.monotonic(), self._clock()
+            self._began[event.trial_id], one.started_at = time.monotonic(), self._clock()
         elif isinstance(event, Saved) and not any(one.answers.values()):
             # A further attempt resumes here, but never after the step at which the trial was told to end.
             one.trial = replace(one.trial, state=event.state)
         elif isinstance(event, Ended):
-            one.began = None
+            self._began.pop(event.record.id, None)
             event.record.attempts = one.lost + 1
         elif isinstance(event, Progress) and one.trial.prunable:
             key = (event.step, *event.metrics)
@@ -77,7 +78,7 @@ class Supervised:
 
     def _lost(self, event: Lost, one: _Watched, hear: Hear) -> bool:
         one.lost += 1
-        one.began = None
+        self._began.pop(event.trial_id, None)
         if one.lost < ATTEMPTS and not one.overdue:
             one.again = True
             return False
@@ -95,10 +96,6 @@ class Supervised:
             finished_at=ended_at,
         )
         return hear(Ended(record))
-
-    def stop(self, trial_id: str, why: str) -> None:
-        """See `Engine.stop`."""
-        self.engine.stop(trial_id, why)
 
     def close(self) -> None:
         """Ends all work at once."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -29,17 +28,15 @@ class WorkloadRef:
 
     name: str
     plugins: tuple[Plugin, ...] = ()
+    # The command line of the run.
     command: str = ""
-    "The command line of the run."
+    # Files beside the package whose changes make the commit dirty.
     watched: tuple[Path, ...] = ()
-    "Files beside the package whose changes make the commit dirty."
+    # The number that each trial may use.
     threads: int = 1
-    "The number that each trial may use."
 
     def load(self) -> Workload:
         """Returns the workload, with its parts registered; the plugins must be those that the driver has loaded."""
-        if self.name not in CATALOGUE.names("workload") and not self.plugins:
-            CATALOGUE.load_builtin()
         for plugin in self.plugins:
             load_plugin(Path(plugin.path), plugin.digest)
         if self.name not in CATALOGUE.names("workload"):
@@ -50,18 +47,7 @@ class WorkloadRef:
 
     def environment(self) -> dict[str, Any]:
         """Command, commit, versions and machine of this process."""
-        return _environment(self.command, self.watched)
-
-
-_environment = functools.cache(environment)
-
-
-@dataclasses.dataclass(frozen=True)
-class Answer:
-    """The driver's answer to one report of a prunable trial."""
-
-    stop: bool
-    "Whether the trial ends here."
+        return environment(self.command, self.watched)
 
 
 def run_trial(
@@ -100,7 +86,9 @@ def run_trial(
         )
         _check_files(trial)
     except (Exception, SystemExit) as error:
-        record = Record.of(trial, "failed", reason=_reason(error), error=trace(error))
+        record = Record.of(
+            trial, "failed", reason=str(raised_by_plugin(error) or described(error)[0]), error=trace(error)
+        )
     return dataclasses.replace(
         record,
         id=trial.id,
@@ -122,7 +110,7 @@ def _check_files(trial: Trial) -> None:
 
 
 def _check_sources(trial: Trial, ids: TrialIds) -> None:
-    own = ids(dict(trial.config), trial.seed, trial.stream)
+    own = ids.identity(dict(trial.config))(trial.seed, trial.stream)
     if own != trial.id:
         package = Path(__file__).parents[1]
         raise AblateError(
@@ -140,7 +128,3 @@ def _checked(record: Record) -> Record:
     if fault := fault_of(record):
         raise TypeError(f"`train` returned a record that cannot be kept: {fault}")
     return record
-
-
-def _reason(error: BaseException) -> str:
-    return str(raised_by_plugin(error) or described(error)[0])

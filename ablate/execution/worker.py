@@ -6,7 +6,6 @@ prints goes into its record, and what a crash leaves behind can still be read.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
@@ -17,59 +16,9 @@ from queue import SimpleQueue
 from typing import Any, NoReturn
 
 from ablate.core.events import Ended, EngineEvent, Progress, Started
-from ablate.core.trial import Trial
 from ablate.execution.child import parent, read_output
-from ablate.execution.trial import Answer, WorkloadRef, run_trial
+from ablate.execution.trial import run_trial
 from ablate.study.ids import TrialIds
-
-
-class _Worker:
-    def __init__(self, connection: Connection) -> None:
-        self.connection = connection
-        self.trials: SimpleQueue[Trial] = SimpleQueue()
-        self.answers: SimpleQueue[Answer] = SimpleQueue()
-
-    def listen(self) -> NoReturn:
-        """Takes messages; a closed pipe means that the driver is gone, and the process ends at once."""
-        while True:
-            try:
-                message = self.connection.recv()
-            except (EOFError, OSError):
-                os._exit(0)
-            (self.answers if isinstance(message, Answer) else self.trials).put(message)
-
-    def send(self, event: EngineEvent) -> None:
-        try:
-            self.connection.send(event)
-        except OSError:
-            os._exit(0)
-
-    def work(self, reference: WorkloadRef, reads: Reads) -> NoReturn:
-        workload = reference.load()
-        # What is loaded stays, and need not be looked through again.
-        gc.freeze()
-        gc.enable()
-        ids = TrialIds(workload)
-        while True:
-            trial = self.trials.get()
-            os.ftruncate(1, 0)
-            os.lseek(1, 0, os.SEEK_SET)
-            self.send(Started(trial.id))
-
-            def hear(event: EngineEvent, prunable: bool = trial.prunable) -> bool:
-                self.send(event)
-                return isinstance(event, Progress) and prunable and self.answers.get().stop
-
-            record = run_trial(workload, trial, hear, reference.environment, _printed, ids)
-            if unknown := reads.undeclared(trial.files):
-                record.environment[KEY] = unknown
-            self.send(Ended(record))
-
-
-def _printed() -> str:
-    sys.stdout.flush()
-    sys.stderr.flush()
-    return read_output(1)
 
 
 def main() -> NoReturn:
@@ -79,19 +28,57 @@ def main() -> NoReturn:
 
 def serve(connection: Connection, reads: Reads | None = None) -> NoReturn:
     """Works for the driver at the other end; `reads`: what this process has listened to so far."""
-    worker = _Worker(connection)
-    try:
-        reference, device = connection.recv()
-    except (EOFError, OSError):
-        os._exit(0)
+    messages: SimpleQueue[Any] = SimpleQueue()
+    threading.Thread(target=_listen, args=(connection, messages), daemon=True).start()
+
+    def send(event: EngineEvent) -> None:
+        try:
+            connection.send(event)
+        except OSError:
+            os._exit(0)
+
+    reference, device = messages.get()
     if device is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = str(device)
-    threading.Thread(target=worker.listen, daemon=True).start()
-    worker.work(reference, reads or Reads(reference.watched))
+    reads = reads or Reads(reference.watched)
+    workload = reference.load()
+    ids = TrialIds(workload)
+    while True:
+        trial = messages.get()
+        os.ftruncate(1, 0)
+        os.lseek(1, 0, os.SEEK_SET)
+        send(Started(trial.id))
+
+        def hear(event: EngineEvent, prunable: bool = trial.prunable) -> bool:
+            send(event)
+            return isinstance(event, Progress) and prunable and bool(messages.get())
+
+        record = run_trial(workload, trial, hear, reference.environment, _printed, ids)
+        if unknown := reads.undeclared(trial.files):
+            record.environment[KEY] = unknown
+        send(Ended(record))
 
 
+def _listen(connection: Connection, messages: SimpleQueue[Any]) -> NoReturn:
+    """Takes messages: what all trials need, and then each trial, and the answers to its reports while it trains.
+
+    A closed pipe means that the driver is gone, and the process ends at once.
+    """
+    while True:
+        try:
+            messages.put(connection.recv())
+        except (EOFError, OSError):
+            os._exit(0)
+
+
+def _printed() -> str:
+    sys.stdout.flush()
+    sys.stderr.flush()
+    return read_output(1)
+
+
+# In the environment of a record: the files that this process had read, and the trial did not declare.
 KEY = "undeclared_files"
-"""In the environment of a record: the files that this process had read, and the trial did not declare."""
 _CODE = (".py", ".pyc", ".pyi", ".so")
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 _MOST = 1000

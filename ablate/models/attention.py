@@ -17,11 +17,11 @@ from torch.nn import functional as F
 
 from ablate.base.errors import Gather
 from ablate.base.registry import OnOff, PartConfig, Slot, register
+from ablate.components.layers import projection
 from ablate.components.masks import open_empty_rows, with_future_masked
 from ablate.components.mixer import Mixer
 from ablate.components.norms import RMSNorm
 from ablate.components.positions import Position
-from ablate.components.projection import projection
 from ablate.components.sizes import Sizes, divisors, together
 
 State = tuple[Tensor, Tensor]
@@ -97,11 +97,15 @@ class Attention(Mixer):
                 self.score = config.score.build(sizes) if reads_scores else None
             with at("value"):
                 self.value = config.value.build(replace(sizes, num_heads=kv_heads, splits=kv_splits))
-        self.query = projection(sizes, heads * sizes.d_q, splits) if reads_scores else None
+        self.query = (
+            projection(sizes.d_model, heads * sizes.d_q, splits, config.bias) if reads_scores else None
+        )
         # Not under two names: `functional_call` would leave a module that it finds twice with the wrong weights.
         self.tied = config.tied
         reads_keys = not self.tied and (reads_scores or self.value.reads_keys)
-        self.key = projection(sizes, kv_heads * sizes.d_k, kv_splits) if reads_keys else None
+        self.key = (
+            projection(sizes.d_model, kv_heads * sizes.d_k, kv_splits, config.bias) if reads_keys else None
+        )
         self.query_norm, self.key_norm = (
             RMSNorm(RMSNorm.Config(), replace(sizes, d_model=width)) if config.qk_norm else nn.Identity()
             for width in (sizes.d_q, sizes.d_k)
@@ -132,8 +136,8 @@ class Attention(Mixer):
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
         """See `Part.beside`."""
         asked, read = self.num_heads * queries, self.num_kv_heads * keys
-        found = [part.beside(queries, keys) for part in (self.weighting, self.value)]
-        found += [] if self.score is None else [self.score.beside(queries, keys)]
+        parts = (self.weighting, self.value, self.score)
+        found = [part.beside(queries, keys) for part in parts if part is not None]
         norms = ((self.query_norm, asked), (self.key_norm, read))
         return together([*found, *(norm.beside(n, n) for norm, n in norms if isinstance(norm, RMSNorm))])
 

@@ -1,17 +1,19 @@
-"""Blocks and their stacks, encoder and decoder. A block: a mixer, a reader of another sequence, a feed-forward, each
-with norm and residual.
+"""Blocks and their stacks: encoder, decoder, and both. A block: a mixer, a reader of another sequence, a feed-forward,
+each with norm and residual.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar
+from functools import partial
+from typing import Annotated, Any, ClassVar
 
+from pydantic import PositiveInt
 from torch import Tensor, nn
 
 from ablate.base.errors import Gather
-from ablate.base.registry import PartConfig, register
+from ablate.base.registry import PartConfig, Slot, register
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
@@ -76,20 +78,15 @@ class Block(nn.Module):
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
     ) -> tuple[Tensor, Any]:
         """One more position, and the new state; see `Mixer.step`."""
-        states = state or {}
-        new: dict[str, Any] = {}
+        reads, new = {"mixer": position, "cross": memory}, dict(state or {})
 
-        def mixer(y_b1d: Tensor) -> Tensor:
-            y_b1d, new["mixer"] = self.mixer.step(y_b1d, position, states.get("mixer"))
+        def step(name: str, y_b1d: Tensor) -> Tensor:
+            y_b1d, new[name] = getattr(self, name).step(y_b1d, reads[name], new.get(name))
             return y_b1d
 
-        def cross(y_b1d: Tensor) -> Tensor:
-            y_b1d, new["cross"] = self.cross.step(y_b1d, memory, states.get("cross"))
-            return y_b1d
-
-        functions: dict[str, Callable[[Tensor], Tensor]] = {"mixer": mixer, "cross": cross}
         for name in self.sublayers:
-            x_b1d = self._sublayer(name, x_b1d, functions.get(name) or self.feedforward, None)
+            function = partial(step, name) if name in reads else self.feedforward
+            x_b1d = self._sublayer(name, x_b1d, function, None)
         return x_b1d, new
 
     def _sublayer(
@@ -163,3 +160,49 @@ class Decoder(Stack):
     """Blocks in which a position sees itself and earlier ones: causal (Radford et al. 2018)."""
 
     causal = True
+
+
+@register("topology", "encoder_decoder")
+class EncoderDecoder(nn.Module):
+    """An encoder of the source and a decoder that reads it in every block (Vaswani et al. 2017, section 3.1)."""
+
+    causal: ClassVar[bool] = True
+    reads_source: ClassVar[bool] = True
+
+    class Config(PartConfig):
+        """Parameters of the encoder–decoder."""
+
+        cross: Annotated[Any, Slot("cross", default="attention")] = "attention"
+        "How the decoder reads the source."
+        num_encoder_layers: PositiveInt | None = None
+        "Number of blocks of the encoder; num_layers when not given."
+
+    def __init__(self, config: Config, sizes: Sizes, section: ModelSection) -> None:
+        super().__init__()
+        deep = section.model_copy(update={"num_layers": config.num_encoder_layers or section.num_layers})
+        with Gather() as at:
+            self.encoder = None
+            if config.cross.name != "none":
+                with at():
+                    self.encoder = Encoder(PartConfig(), sizes.source or sizes, deep)
+            with at():
+                self.decoder = Decoder(PartConfig(), sizes, section, config.cross)
+
+    def encode(self, x_bsd: Tensor, position: Position, mask: Tensor | None = None) -> Memory:
+        """The encoded source for the decoder, from the embedded one (B, S, D)."""
+        if self.encoder is None:
+            raise ValueError("a model without a reader of the source has no encoder")
+        return Memory(self.encoder(x_bsd, position, mask), real_positions(mask, x_bsd.shape[1]))
+
+    def forward(
+        self, x_btd: Tensor, position: Position, mask: Tensor | None = None, memory: Memory | None = None
+    ) -> Tensor:
+        """(B, T, D) → (B, T, D)."""
+        out: Tensor = self.decoder(x_btd, position, mask, memory)
+        return out
+
+    def step(
+        self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None
+    ) -> tuple[Tensor, Any]:
+        """One more position of the decoder; see `Stack.step`."""
+        return self.decoder.step(x_b1d, position, state, memory)

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from ablate.base.errors import Gather
 from ablate.base.registry import CATALOGUE
-from ablate.components.mixer import Mixer
-from ablate.models.model import Model
+from ablate.models.model import Model, evaluating
 
 
 @torch.no_grad()
@@ -16,49 +15,35 @@ def greedy(
     model: Model,
     prompt_bt: Tensor,
     length: int,
-    *,
     source: Tensor | None = None,
     source_mask: Tensor | None = None,
-    end: int | None = None,
-    incremental: bool = True,
+    *,
+    end: int = -1,
 ) -> Tensor:
     """The tokens (B, ≤ length) that follow the prompt (B, T), each the arg max of its logits.
 
     After `end` a sequence repeats it; decoding stops when all sequences have ended. `source` and `source_mask` are
-    as in `Model.forward`. `incremental` keeps what the model has read of the tokens so far, and encodes the
-    source once; otherwise every token costs a pass over all before it. Runs in evaluation mode, without
-    gradients; the model's mode is restored. Raises `Invalid` for what cannot be decoded.
+    as in `Model.forward`. Every token is read once, and so is the source. Runs in evaluation mode, without gradients;
+    the model's mode is restored. Raises `Invalid` for a model that does not predict the next token, and `ValueError`
+    where a part ends at max_len.
     """
     _check(model, prompt_bt, length)
-    was_training = model.training
-    model.eval()
-    try:
-        memory = state = None
-        if incremental and model.source_embedding is not None:
-            memory = model.encode(source, source_mask)
-        tokens_bt, seen = prompt_bt, 0
-        ended_b1 = torch.zeros_like(prompt_bt[:, :1], dtype=torch.bool)
-        for _ in range(length):
-            if incremental:
-                for start in range(seen, tokens_bt.shape[1]):
-                    logits, state = model.step(tokens_bt[:, start : start + 1], start, state, memory)
-                seen = tokens_bt.shape[1]
-            else:
-                logits = model(tokens_bt, None, source, source_mask)[:, -1]
-            next_b1 = logits.argmax(-1, keepdim=True)
-            if end is not None:
-                next_b1 = next_b1.masked_fill(ended_b1, end)
-                ended_b1 = next_b1 == end
-            tokens_bt = torch.cat([tokens_bt, next_b1], 1)
+    with evaluating(model):
+        memory = None if model.source_embedding is None else model.encode(source, source_mask)
+        tokens_bt, begun, state = prompt_bt, prompt_bt.shape[1], None
+        for start in range(begun + length - 1):
+            logits, state = model.step(tokens_bt[:, start : start + 1], start, state, memory)
+            if start + 1 < begun:
+                continue
+            ended_b1 = (tokens_bt[:, begun:] == end).any(1, keepdim=True)
             if ended_b1.all():
                 break
-        return tokens_bt[:, prompt_bt.shape[1] :]
-    finally:
-        model.train(was_training)
+            next_b1 = logits.argmax(-1, keepdim=True).masked_fill(ended_b1, end)
+            tokens_bt = torch.cat([tokens_bt, next_b1], 1)
+        return tokens_bt[:, begun:]
 
 
 def _check(model: Model, prompt_bt: Tensor, length: int) -> None:
-    """Refuses models that do not predict the next token, and lengths beyond what a part supports."""
     signature = model.signature
     with Gather() as at:
         causal = ", ".join(CATALOGUE.able("topology", "causal"))
@@ -95,23 +80,3 @@ def _check(model: Model, prompt_bt: Tensor, length: int) -> None:
             "(B, T) with T ≥ 1",
         )
         at.refuse(length < 1, "length", "must be positive", length, "at least 1")
-        # The last token that is decoded is never read.
-        room = signature.seq_len - prompt_bt.shape[-1] + 1
-        for slot, name in _ending(model)[:1]:
-            able = CATALOGUE.able(slot, "any_length", silent=True)
-            at.refuse(
-                length > room,
-                "length",
-                f"goes beyond max_len = {signature.seq_len}, where {slot} {name} ends",
-                length,
-                f"at most {max(room, 0)} after a prompt of {prompt_bt.shape[-1]}",
-                f"For any length choose {slot} {', '.join(able)}",
-            )
-
-
-def _ending(model: Model) -> list[tuple[str, str]]:
-    """Slot and name of the parts that read decoded tokens and do not support lengths beyond max_len."""
-    modules = model.stack.named_modules()
-    mixers = [m for path, m in modules if isinstance(m, Mixer) and not path.startswith("encoder.")]
-    parts = [model.position, *mixers]
-    return [(part.slot, part.name) for part in parts if not getattr(part, "any_length", True)]

@@ -22,11 +22,11 @@ from ablate.models.memory import Memory
 from ablate.models.model import Model
 from ablate.models.section import ModelSection
 
-LARGE = 2**30
-"""Parameters times positions above which a pass is not made to be counted: the meta device, whose first operation
-imports torch's compiler for a second, only tells shapes."""
+# Parameters times positions, of which initial values cost as many as `VALUES`, above which a pass takes longer than on
+# the meta device, which only tells shapes, and whose first operation imports torch's compiler for a second.
+LARGE, VALUES = 2**29, 64
+# Positions, whose square is in memory, above which it is not either.
 LONG = 1024
-"""Positions, whose square is in memory, above which it is not either."""
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,12 @@ class Flops:
     narrower heads for a fused kernel, count as well. What a fused kernel computes again in the backward pass does not.
     """
 
+    # Of a forward pass.
     forward: int
-    "Of a forward pass."
+    # Of a forward and a backward pass.
     training: int
-    "Of a forward and a backward pass."
+    # What the parts declare beside the products of a forward pass, by function; see `Part.beside`.
     beside: Mapping[str, int]
-    "What the parts declare beside the products of a forward pass, by function; see `Part.beside`."
 
 
 class _Counter(TorchDispatchMode):
@@ -64,7 +64,7 @@ class _Counter(TorchDispatchMode):
 
 def count(section: ModelSection, signature: Signature, parameters: int) -> Flops:
     """The cost of the model of a section, which has so many parameters."""
-    large = parameters * signature.seq_len > LARGE or signature.seq_len > LONG
+    large = parameters * (signature.seq_len + VALUES) > LARGE or signature.seq_len > LONG
     return flops_of(build_model(section, signature, device="meta" if large else "cpu"), signature)
 
 

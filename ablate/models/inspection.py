@@ -10,8 +10,9 @@ import inspect
 import itertools
 import math
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from statistics import fmean
 from typing import Any
 
@@ -24,6 +25,7 @@ from ablate.components.feedforward import FeedForward
 from ablate.components.masks import real_positions
 from ablate.components.weightings import Weighting
 from ablate.models.block import Block
+from ablate.models.model import evaluating
 from ablate.tasks.task import Batch
 
 ENTROPY = "attention_entropy"
@@ -94,46 +96,30 @@ def look(model: nn.Module, batch: Batch) -> dict[str, Seen]:
     def see(path: str, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         weighted.clear()
         weights = module.weights(*args, **kwargs)
-        logits = weighted[-1] if weighted else None
         given = inspect.signature(module.weights).bind(*args, **kwargs)
         given.apply_defaults()
-        # Where only the keys have a mask of their own, the queries are the positions of the input.
-        mask = given.arguments.get("mask", batch.mask)
-        real_bq = weights.sum(-1).amax(1) > 0
-        real = real_positions(mask, weights.shape[2])
-        # Where the queries are not the keys, these are the positions of the source.
-        key_mask = given.arguments.get("mask", batch.source_mask)
-        real_keys = real_positions(key_mask, weights.shape[3])
+        # Without a mask of their own, queries are positions of the input, and keys of the source.
+        masks = [given.arguments.get("mask", mask) for mask in (batch.mask, batch.source_mask)]
+        real_q, real_k = map(real_positions, masks, weights.shape[2:])
+        some_bq, all_bk = weights.sum(-1).amax(1) > 0, torch.ones_like(weights[:, 0, 0], dtype=torch.bool)
         found[path] = Seen(
             weights,
-            logits,
-            real_bq if real is None else real_bq & real,
-            torch.ones_like(weights[:, 0, 0], dtype=torch.bool)
-            if real_keys is None
-            else real_keys.expand(len(weights), -1),
+            weighted[-1] if weighted else None,
+            some_bq if real_q is None else some_bq & real_q,
+            all_bk if real_k is None else all_bk & real_k,
         )
 
-    was_training = model.training
-    model.eval()
-    handles = [
-        module.register_forward_pre_hook(
-            lambda module, args, kwargs, path=path: see(path, module, args, kwargs), with_kwargs=True
-        )
-        for path, module in model.named_modules()
-        if callable(getattr(type(module), "weights", None))
-    ]
-    # The fused kernel forms no logits, and the method `weights` always does.
-    handles += [
-        module.register_forward_pre_hook(lambda module, args: weighted.append(args[0]))
-        for module in model.modules()
-        if isinstance(module, Weighting) and module.reads_scores
-    ]
-    try:
+    with ExitStack() as hooks, evaluating(model):
+        for path, module in model.named_modules():
+            if callable(getattr(type(module), "weights", None)):
+                hook = partial(see, path)
+                hooks.enter_context(module.register_forward_pre_hook(hook, with_kwargs=True))
+            # The fused kernel forms no logits, and the method `weights` always does.
+            if isinstance(module, Weighting) and module.reads_scores:
+                hooks.enter_context(
+                    module.register_forward_pre_hook(lambda _, args: weighted.append(args[0]))
+                )
         model(**batch.model_inputs())
-    finally:
-        for handle in handles:
-            handle.remove()
-        model.train(was_training)
     return found
 
 

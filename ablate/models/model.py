@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +14,7 @@ from torch import Tensor, nn
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.base.streams import stream_seed
-from ablate.components.dropout import Dropout
+from ablate.components.layers import Dropout
 from ablate.components.masks import real_positions
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes
@@ -116,10 +118,8 @@ class Model(nn.Module):
         x_btd = self.stack(x_btd, self.position, mask, memory)
         if self.signature.readout == "all":
             return self._logits(x_btd)
-        real_bt = real_positions(mask, x_btd.shape[1])
-        if self.signature.readout == "mean":
-            return self._logits(mean_of_real(x_btd, real_bt))
-        return self._logits(last_of_real(x_btd, real_bt))
+        read_out = mean_of_real if self.signature.readout == "mean" else last_of_real
+        return self._logits(read_out(x_btd, real_positions(mask, x_btd.shape[1])))
 
     def embed(self, inputs: Tensor, start: int = 0, segments: Tensor | None = None) -> Tensor:
         """(B, T) or (B, T, num_features) → (B, T, D), for positions from `start` on."""
@@ -168,6 +168,17 @@ class Model(nn.Module):
             part = next((PARTS[step] for step in path.split(".") if step in PARTS), "other")
             counts[part] += parameter.numel() if parameter.requires_grad else 0
         return {part: count for part, count in counts.items() if count}
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Inside, the model is in evaluation mode; then its mode comes back."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
 
 
 def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
@@ -244,13 +255,10 @@ TORCH_NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._Nor
 
 def decay_groups(model: nn.Module) -> tuple[list[nn.Parameter], list[nn.Parameter]]:
     """Parameters that weight decay acts on, and those exempt from it: of norms, biases, logarithms of scales."""
-    exempt_ids = set()
+    exempt = set()
     for module in model.modules():
         norm = getattr(module, "slot", None) == "norm" or isinstance(module, TORCH_NORMS)
-        for name, parameter in module.named_parameters(recurse=norm):
-            own = name.rpartition(".")[2]
-            if norm or "bias" in own or own.startswith("log_"):
-                exempt_ids.add(id(parameter))
+        own = module.named_parameters(recurse=norm)
+        exempt |= {p for name, p in own if norm or "bias" in name or name.startswith("log_")}
     parameters = list(model.parameters())
-    decayed = [p for p in parameters if id(p) not in exempt_ids]
-    return decayed, [p for p in parameters if id(p) in exempt_ids]
+    return [p for p in parameters if p not in exempt], [p for p in parameters if p in exempt]

@@ -26,14 +26,20 @@ def command_line(words: Sequence[str]) -> str:
     return shlex.join([Path(program).name.replace("__main__.py", "ablate"), *map(masked, rest)])
 
 
-def environment(command: str, watched: Sequence[Path]) -> dict[str, Any]:
-    """Command, commit, dirty flag, versions and machine of this process.
+@functools.cache
+def environment(command: str, watched: tuple[Path, ...]) -> dict[str, Any]:
+    """Command, commit, dirty flag, versions and machine of this process, as they were at first.
 
     `watched` are the study and its plugins: changes to them or to the package make a commit dirty, results never do.
     """
     commit, dirty = _commit(watched)
-    found = {"command": command, "commit": commit, "dirty": dirty}
-    return found | {"versions": versions(), "machine": machine()}
+    return {
+        "command": command,
+        "commit": commit,
+        "dirty": dirty,
+        "versions": versions(),
+        "machine": machine(),
+    }
 
 
 def machine() -> str:

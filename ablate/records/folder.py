@@ -20,7 +20,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.files import remove_leftovers, write_files, write_text
 from ablate.core import names
 from ablate.core.trial import Cell
@@ -196,3 +196,25 @@ class StudyFolder(EvidenceFolder):
             else:
                 write_text(self.path / name, frame.to_csv(index=False))
         write_text(self.path / ANSWER, "".join(f"{' '.join(line.split())}\n" for line in answer))
+
+
+def report_folder(path: Path, results: Path) -> StudyFolder:
+    """The folder of a report, from a study file, the name of a study, or the folder itself.
+
+    Raises `AblateError` where there is none, and `StudyError` for an invalid file.
+    """
+    if (folder := StudyFolder.at(path)).has_report:
+        return folder
+    name = path.name
+    if path.is_file():
+        from ablate.study.document import read_document  # which a name does not need
+
+        name = str(read_document(path).data.get("name", path.stem))
+    folder = StudyFolder(results, name)
+    if not folder.has_report and not folder.path.is_dir() and not path.exists():
+        names = [each.name for each in StudyFolder.all(results)]
+        rule = f"is neither a study file nor the name of a study under {results}"
+        hint = nearest(path.name, [*names, *sorted(file.name for file in path.parent.glob("*.yaml"))])
+        problem = Problem(rule, allowed=listed(names), hint=hint or "Run the study first", source=str(path))
+        raise AblateError(str(problem))
+    return folder

@@ -124,16 +124,14 @@ class EvidenceFolder:
     """A folder with the frames of some evidence; all but trials and curves are missing where they have no rows."""
 
     path: Path
-    known: Mapping[str, Any] = {}
-    "The facts as plain data, where they are kept elsewhere too."
+    known: Mapping[str, Any] = {}  # The facts as plain data, where they are kept elsewhere too.
 
     def facts(self) -> Facts:
         """The facts, without the frames. Raises `AblateError`."""
         if self.known:
             return Facts.from_dict(self.known)
-        path = self.path / TRIALS
-        with _readable(path):
-            return Facts.from_dict(rows_and_facts(path, [])[1])
+        with _readable(self.path / TRIALS):
+            return Facts.from_dict(rows_and_facts(self.path / TRIALS, [])[1])
 
     def evidence(self) -> Evidence:
         """The evidence of the last report. Raises `AblateError`."""

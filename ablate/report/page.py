@@ -14,8 +14,7 @@ from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Shown, Text, failed, pictures, shown, unfolded
 from ablate.report.words import Table, text
 
-FIGURES = "figures"
-"The folder of the figures, beside the page."
+FIGURES = "figures"  # The folder of the figures, beside the page.
 
 
 def render(material: Material, warn: Callable[[str], None]) -> dict[str, str]:
@@ -73,7 +72,8 @@ def written(name: str, material: Material, sections: list[Shown], inline: Mappin
         md=lambda words: markdown(text(words)),
         md_line=lambda words: markdown_line(text(words)),
         md_table=markdown_table,
-        coded=_coded,
+        # What stands between backticks is code.
+        coded=lambda words: Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(words)))),
     )
     page = environment.get_template(f"{name}.j2").render(
         facts=material.facts,
@@ -85,11 +85,6 @@ def written(name: str, material: Material, sections: list[Shown], inline: Mappin
         dark=Markup(style.css_variables(dark=True)),
     )
     return printable(page)
-
-
-def _coded(words: str) -> Markup:
-    """A text with what stands between backticks as code; escaped."""
-    return Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(words))))
 
 
 def markdown(value: str) -> str:

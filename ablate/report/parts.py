@@ -20,10 +20,9 @@ from ablate.study.patch import part_hint
 from ablate.training.section import TrainingSection
 
 Rows = Sequence[tuple[str, str]]
-MAX_WIDTH = 100
-"""Columns that are used at most, in a terminal that has them."""
+MAX_WIDTH = 100  # Columns that are used at most, in a terminal that has them.
+# Methods of parts whose docstrings give no shapes.
 NO_SHAPES = ("initialise", "step", "beside", "extra_repr")
-"""Methods of parts whose docstrings give no shapes."""
 TYPES = {
     "integer": "whole number",
     "number": "number",

@@ -30,10 +30,8 @@ from ablate.report.words import (
     text,
 )
 
-UNSEEN = "unseen "
-"""The reason of what is equivalent: what that does not exclude."""
-Names = Mapping[str, str]
-"""Variant → its name for readers."""
+UNSEEN = "unseen "  # The reason of what is equivalent: what that does not exclude.
+Names = Mapping[str, str]  # Variant → its name for readers.
 
 
 def names_of(facts: Facts) -> Names:

@@ -19,17 +19,17 @@ from ablate.route.options import Outcome
 if TYPE_CHECKING:
     from ablate.route.plan import Planned
 
+# Columns whose values are words, whatever they look like.
 TEXT = {
     *("variant", "baseline", "task", "metric", "verdict", "settings"),
     *("claim", "hash", "declared", "reason"),
 }
-"""Columns whose values are words, whatever they look like."""
+# Key → the table whose rows it lists.
 BESIDE = {
     "stability": STABILITY,
     "speed": SPEED,
     "scaling": SCALING,
 }
-"""Key → the table whose rows it lists."""
 
 
 def written(found: Mapping[str, Any]) -> str:

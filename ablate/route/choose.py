@@ -1,4 +1,4 @@
-"""Which variants a run judges, where trainings choose them; and which study, and which report, a path means."""
+"""Which variants a run judges, where trainings choose them; and which study a path means."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from ablate.base.errors import AblateError, Problem, StudyError, listed, nearest
+from ablate.base.errors import AblateError, Problem, StudyError, listed
 from ablate.core.feature import Feature, features
-from ablate.records.folder import StudyFolder
+from ablate.records.folder import StudyFolder, report_folder
 from ablate.route.options import Options
+from ablate.route.place import place, refuse_another
 from ablate.study.designs import Variant
 from ablate.study.document import read_document
 from ablate.study.experiment import Choice, Experiment
 from ablate.study.load import load
-from ablate.study.schema import StudyBase
+from ablate.study.prepare import prepare
 
 
 def narrowed(experiment: Experiment, options: Options) -> Experiment:
@@ -54,11 +55,11 @@ def as_judged(experiment: Experiment) -> Mapping[str, Any]:
     return {"by": experiment.choice.by or "design", "paths": experiment.design.paths, "variants": variants}
 
 
+# Sections of a study in which it may differ from its report.
 BESIDE = (
     *("name", "question", "notes", "folder", "plugins", "seeds", "claims"),
     *("time_limit", "checkpoint", "save_every"),
 )
-"""Sections of a study in which it may differ from its report."""
 
 
 def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
@@ -69,14 +70,9 @@ def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
         raise AblateError(
             f"{source.study_file}: is of another version of ablate; run {source.name} again first"
         ) from None
-    now, then = (_compared(study) for study in (experiment.study, reported))
-    return [key for key in now if key not in then or now[key] != then[key]]
-
-
-def _compared(study: StudyBase) -> dict[str, Any]:
-    """All that decides the results of a study except its seeds."""
     free = {key for feature in features() if not feature.decides for key in feature.grammar()}
-    return study.model_dump(exclude={*BESIDE, *free})
+    now, then = (study.model_dump(exclude={*BESIDE, *free}) for study in (experiment.study, reported))
+    return [key for key in now if key not in then or now[key] != then[key]]
 
 
 def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
@@ -101,24 +97,11 @@ def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
     return experiment.judging(variants, judged["paths"], Choice(judged["by"]))
 
 
-def study_path(path: Path, results: Path) -> Path:
-    """The study file that is meant by a file, or by the name or folder of a study: then the study as it was run."""
-    return path if path.is_file() else report_folder(path, results).study_file
-
-
-def report_folder(path: Path, results: Path) -> StudyFolder:
-    """The folder of a report, from a study file, the name of a study, or the folder itself.
-
-    Raises `AblateError` where there is none, and `StudyError` for an invalid file.
+def reread(path: Path, options: Options) -> tuple[Experiment, StudyFolder, list[str]]:
+    """The study of a file, or as it was run of a name or a folder, to time it or to evaluate its weights; where it
+    reports, and how the options differ from it.
     """
-    if (folder := StudyFolder.at(path)).has_report:
-        return folder
-    name = str(read_document(path).data.get("name", path.stem)) if path.is_file() else path.name
-    folder = StudyFolder(results, name)
-    if not folder.has_report and not folder.path.is_dir() and not path.exists():
-        names = [each.name for each in StudyFolder.all(results)]
-        rule = f"is neither a study file nor the name of a study under {results}"
-        hint = nearest(path.name, [*names, *sorted(file.name for file in path.parent.glob("*.yaml"))])
-        problem = Problem(rule, allowed=listed(names), hint=hint or "Run the study first", source=str(path))
-        raise AblateError(str(problem))
-    return folder
+    file = path if path.is_file() else report_folder(path, options.results).study_file
+    experiment = prepare(file, options.sets)
+    refuse_another(experiment, options.results)
+    return narrowed(experiment, options), *place(experiment.document, options)

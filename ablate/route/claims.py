@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WAITING = "not judged yet"
+# Exit codes; a refuted claim wins over one that is open.
 REFUTED, OPEN = 1, 3
-"""Exit codes; a refuted claim wins over one that is open."""
 
 
 def date_claims(

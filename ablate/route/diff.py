@@ -18,12 +18,12 @@ from ablate.study.document import read_document
 from ablate.study.patch import short_label
 from ablate.study.sections import in_words
 
+# The columns that name a comparison.
 PLACE = ("variant", "task", "metric")
-"""The columns that name a comparison."""
+# The first steps of the paths that make a baseline.
 BASE = ("task", "tasks", "model", "training")
-"""The first steps of the paths that make a baseline."""
+# Keys of a study that are words about it, or are compared by themselves.
 APART = ("name", "question", "notes", "labels", "claims", "seeds")
-"""Keys of a study that are words about it, or are compared by themselves."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class Side:
     folder: StudyFolder
     evidence: Evidence
     comparisons: Sequence[Row]
+    # Those that were judged.
     claims: Sequence[Row]
-    "Those that were judged."
 
     @property
     def seeds(self) -> str:
@@ -53,11 +53,6 @@ class Pair:
 
     a: Row
     b: Row
-
-    @property
-    def verdict_changed(self) -> bool:
-        """Whether the verdicts differ."""
-        return bool(self.a["verdict"] != self.b["verdict"])
 
     @property
     def numbers_changed(self) -> bool:
@@ -81,8 +76,8 @@ class Difference:
     sides: Sequence[Side]
     tables: list[Table]
     remarks: list[str]
+    # Heading → what differs, `path: in A → in B`.
     lists: dict[str, list[str]]
-    "Heading → what differs, `path: in A → in B`."
 
 
 def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
@@ -95,7 +90,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
     every, *unpaired = matched(first.comparisons, second.comparisons, PLACE)
     claims, *unmade = matched(first.claims, second.claims, ["claim"])
     pairs, alone = [p for p in every if planned_rows([p.a, p.b])], [planned_rows(rows) for rows in unpaired]
-    moved, recast = ([pair for pair in found if pair.verdict_changed] for found in (pairs, claims))
+    moved, recast = ([p for p in found if p.a["verdict"] != p.b["verdict"]] for found in (pairs, claims))
     numbers = [pair for pair in pairs if pair.numbers_changed]
     changed = differing(*map(_settings, sides))
     base = [path for path in changed if path.partition(".")[0] in BASE]

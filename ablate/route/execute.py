@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -37,19 +37,20 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         say(f"Nothing to train: {folder.path} is up to date with the study, the sources and the records.")
         print_results(folder, console)
         return Outcome(folder.path)
-    from ablate.execution.server import BUILTIN, Server
+
+    from ablate.execution.local_pool import Server
 
     with closing(Server()) as server:
         if _is_wanting(document, folder, options):
             # Beside this process, which has the study to check.
-            server.prepare(1, BUILTIN)
+            server.prepare(1, "early")
         from ablate.base.locks import exclusive
         from ablate.base.process import interruptible
         from ablate.execution.progress import Display
         from ablate.records.store import Store
         from ablate.route.choose import narrowed, settling
         from ablate.route.run import follow
-        from ablate.route.running import Listeners, Run, Workers
+        from ablate.route.running import Run, Workers
         from ablate.route.trials import select
         from ablate.study.prepare import prepare
         from ablate.tracking.tracker import Tracker
@@ -71,9 +72,9 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
                 at_most=bool(chooses or experiment.study.seeds.looks),
                 compute=experiment.describe(experiment.variants[0])[0].compute,
             )
-            listeners = Listeners(console, display, Tracker(folder, options.tracking_uri, warn))
+            tracker = Tracker(folder, options.tracking_uri, warn)
             try:
-                return follow(Run(experiment, folder, store, options, workers, listeners, say, warn))
+                return follow(Run(experiment, folder, store, options, workers, display, tracker, say, warn))
             except KeyboardInterrupt as error:
                 cells = folder.trial_list.cells() if chooses else experiment.cells()
                 ids = {cell.id for cell in cells}
@@ -87,14 +88,11 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 
 def _is_wanting(document: Document, folder: StudyFolder, options: Options) -> bool:
     """A guess whether the built-in workload has to train; where it is wrong, workers come later, or in vain."""
-    from ablate.execution.server import BUILTIN
     from ablate.records.store import Store
 
-    if options.jobs == 0 or document.problems or document.data.get("workload", BUILTIN) != BUILTIN:
+    if options.jobs == 0 or document.problems or document.data.get("workload", "sequence") != "sequence":
         return False
-    try:
-        listed = folder.trial_list.cells()
-    except AblateError:
-        listed = []
-    store = Store(folder.results / "store")
-    return options.fresh or not listed or not all(store.has(cell.id) for cell in listed)
+    with suppress(AblateError):  # a list that cannot be read, and is replaced
+        store, listed = Store(folder.results / "store"), folder.trial_list.cells()
+        return options.fresh or not listed or not all(store.has(cell.id) for cell in listed)
+    return True

@@ -68,7 +68,8 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
             | {
                 name: np.nan if v is None else v
                 for name, v in record.metrics.items()
-                if not _of_layer(name, record)
+                # That of one layer, `NAME/PATH`, where `NAME` is of all, stays in the record.
+                if "/" not in name or name.partition("/")[0] not in record.metrics
             }
         )
         curves += [(record.id, name, curve) for name, curve in record.curves.items()]
@@ -90,11 +91,6 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
         _frame(curves).drop_duplicates(["id", "step", "metric"], ignore_index=True),
         pd.DataFrame([(*key, values) for key, values in examples.items()], columns=list(EXAMPLES)),
     )
-
-
-def _of_layer(name: str, record: Record) -> bool:
-    """Whether a metric is that of one layer, `NAME/PATH`, where `NAME` is of all: it stays in the record."""
-    return "/" in name and name.partition("/")[0] in record.metrics
 
 
 def _frame(curves: Sequence[tuple[str, str, Curve]]) -> pd.DataFrame:

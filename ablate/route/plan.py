@@ -36,8 +36,8 @@ from ablate.route.options import Options
 from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import prepare
 
+# A variant and a task.
 Place = tuple[str, str]
-"""A variant and a task."""
 
 
 @dataclass(frozen=True)
@@ -45,20 +45,20 @@ class Planned:
     """Of a study: its trials, what is left of them, and what they can tell."""
 
     experiment: Experiment
+    # Trials of each place that are in the store.
     cached: Mapping[Place, int]
-    "Trials of each place that are in the store."
+    # Trials that are not, of the variants as the study gives them.
     to_train: int
-    "Trials that are not, of the variants as the study gives them."
+    # Of one training at each place where some have run.
     seconds: Mapping[Place, float]
-    "Of one training at each place where some have run."
+    # Workers that a run has.
     jobs: int
-    "Workers that a run has."
     power: Power
     cautions: Sequence[str]
+    # What each feature says of it, in sentences and tables, and as plain data.
     features: Mapping[str, tuple[list[Any], Mapping[str, Any] | None]]
-    "What each feature says of it, in sentences and tables, and as plain data."
+    # The features that choose the variants of a run by trainings.
     chooses: Sequence[Feature]
-    "The features that choose the variants of a run by trainings."
 
     @property
     def at_most(self) -> int:

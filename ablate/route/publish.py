@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from ablate.report.section import Material
 
+# Seeds that someone may still train to settle a comparison.
 MANY = 100
-"""Seeds that someone may still train to settle a comparison."""
 
 
 def publish(

@@ -32,7 +32,7 @@ def follow(run: Run) -> Outcome:
         late |= {claim.metric for claim in given.claims}
     claims = date_claims(run.folder, given.claims, ran, late)
     run.folder.begin(resolved_text(given, run.folder.path), planned)
-    with run.listeners.tracker as tracker:
+    with run.tracker as tracker:
         try:
             with run.training():
                 for feature in chooses:
@@ -45,11 +45,11 @@ def follow(run: Run) -> Outcome:
             return unfinished.outcome
         measured = _measure(run, records)
         tracker.prepare()
-        if run.listeners.display.done:
+        if run.display.done:
             run.say("Comparing, and writing the report …")
         trials.save_evidence(run, records, measured)
-        publish(run.folder, run.warn, lambda: print_verdicts(run.folder, run.listeners.console))
-        print_places(run.folder, run.listeners.console, run.options.tracking_uri)
+        publish(run.folder, run.warn, lambda: print_verdicts(run.folder, run.display.console))
+        print_places(run.folder, run.display.console, run.options.tracking_uri)
         # The study keeps the variants that it gives.
         keep = run.folder.trial_list.add if run.options.partial else run.folder.trial_list.keep_only
         keep([*trials.cells, *given.cells()])
@@ -89,4 +89,4 @@ def _ended(
         remember(run, list(found), [*data, *(str(path) for paths in inputs for path in paths or ())])
     if missing:
         run.say(f"{missing} of {len(asked)} trials have not been run.")
-    return Outcome(run.folder.path, lost, run.listeners.display.done, missing)
+    return Outcome(run.folder.path, lost, run.display.done, missing)

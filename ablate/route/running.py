@@ -8,8 +8,6 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-from rich.console import Console
-
 from ablate.base.locks import training
 from ablate.base.plugins import load_plugin
 from ablate.core.events import Event, Plan
@@ -17,9 +15,8 @@ from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.execution.driver import drive
 from ablate.execution.in_process import InProcess
-from ablate.execution.local_pool import LocalPool, default_jobs
+from ablate.execution.local_pool import LocalPool, Server, default_jobs
 from ablate.execution.progress import Display
-from ablate.execution.server import Server
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import command_line
@@ -27,16 +24,17 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import Store, whereabouts
 from ablate.route.options import Options, Outcome
 from ablate.study.experiment import Experiment
+from ablate.study.schema import base_of
 from ablate.tracking.tracker import Tracker
 
 Say = Callable[[str], None]
+# The most failed trials that a run names when it ends.
 MAX_FAILED = 12
-"""The most failed trials that a run names when it ends."""
 
 
 def reference(experiment: Experiment) -> WorkloadRef:
     """All that a worker needs to train the study's trials."""
-    files = [experiment.study.base(experiment.path) / name for name in experiment.study.plugins]
+    files = [base_of(experiment.path, experiment.study.folder) / name for name in experiment.study.plugins]
     plugins = tuple(load_plugin(file) for file in files)
     watched, threads = (experiment.path, *files), experiment.workload.threads
     return WorkloadRef(experiment.study.workload, plugins, command_line(sys.argv), watched, threads)
@@ -58,20 +56,6 @@ class Workers(Supervised):
 
 
 @dataclass(frozen=True)
-class Listeners:
-    """They hear every event of the driver."""
-
-    console: Console
-    display: Display
-    tracker: Tracker
-
-    def __call__(self, event: Event) -> None:
-        """Tells all."""
-        self.tracker(event)
-        self.display(event)
-
-
-@dataclass(frozen=True)
 class Run:
     """What the route and its features are given; the lock of the study is held."""
 
@@ -80,7 +64,8 @@ class Run:
     store: Store
     options: Options
     workers: Workers
-    listeners: Listeners
+    display: Display
+    tracker: Tracker
     say: Say
     warn: Say
 
@@ -90,7 +75,7 @@ class Run:
         with (
             training(self.store.root, self.folder.name, self.say),
             closing(self.workers),
-            self.listeners.display,
+            self.display,
         ):
             yield
 
@@ -107,12 +92,16 @@ class Run:
         `later`: the largest number of trainings that follow.
         """
         return drive(
-            *(plan, self.workers, self.store, self.listeners),
+            *(plan, self.workers, self.store, self._hear),
             wanted=wanted,
             later=later,
             fresh=fresh,
             fail_fast=self.options.fail_fast,
         )
+
+    def _hear(self, event: Event) -> None:
+        self.tracker(event)
+        self.display(event)
 
     def failed(self, cells: Sequence[Cell], records: Mapping[str, Record]) -> list[str]:
         """Warns of the failed trials, and returns the first of their cells with the reason."""
@@ -128,7 +117,7 @@ class Run:
         """The end of a run whose choice of variants is incomplete, so that there is nothing to judge yet."""
         lost = self.failed(cells, records)
         self.say(f"The {what} is incomplete; run the same command to continue it.")
-        return Unfinished(Outcome(self.folder.path, lost, self.listeners.display.done))
+        return Unfinished(Outcome(self.folder.path, lost, self.display.done))
 
 
 class Unfinished(Exception):

@@ -35,13 +35,13 @@ class Trials(Plan):
         """With the variants that are judged, and dated claims."""
         self.experiment, self.claims = experiment, claims
         judged, seeds = experiment.cells(), experiment.study.seeds
+        # By role: `judged`, those that features add, and those that chose the variants.
         self.cells = [*judged, *experiment.companions(judged), *experiment.choice.cells]
-        "By role: `judged`, those that features add, and those that chose the variants."
         self._number = {seed: number for number, seed in enumerate(seeds.values)}
         self._looks = seeds.looks or [seeds.count]
         self._taken = 0
+        # The number of seeds that each variant was asked for on each task.
         self._until: dict[Place, int] = {}
-        "The number of seeds that each variant was asked for on each task."
         self._open = {_place(cell) for cell in self.cells if cell.seed in self._number}
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:

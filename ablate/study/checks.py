@@ -30,8 +30,8 @@ from ablate.study.patch import has_path, value_at
 from ablate.study.schema import StudyBase
 
 MAX_TRIALS = 1_000_000
+# Variants of a factorial that are all built before the first is trained; of more, a sample is.
 MAX_CHECKED = 500
-"""Variants of a factorial that are all built before the first is trained; of more, a sample is."""
 
 
 @dataclass(frozen=True)

@@ -50,10 +50,10 @@ _PATTERNS = {
 class Claimable:
     """Metrics that claims may use."""
 
+    # Of several tasks, those with the smallest range.
     metrics: Mapping[str, Metric]
-    "Of several tasks, those with the smallest range."
+    # Derived metric that the study cannot give → what it would have to give for it.
     lacking: Mapping[str, str] = field(default_factory=dict)
-    "Derived metric that the study cannot give → what it would have to give for it."
 
 
 def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
@@ -116,10 +116,10 @@ class _Side:
     """A or B as it is named."""
 
     name: str
+    # Path → label.
     levels: Mapping[str, str]
-    "Path → label."
+    # Whether it is one variant, whatever the design.
     cell: bool
-    "Whether it is one variant, whatever the design."
 
 
 @dataclass(frozen=True)

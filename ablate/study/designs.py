@@ -18,21 +18,21 @@ from ablate.study.document import PathKey
 from ablate.study.patch import has_path, key_of, level_labels, short_label, value_at
 
 T = TypeVar("T")
+# The path of a factor, or of two that interact.
 Effect = tuple[str, ...]
-"""The path of a factor, or of two that interact."""
 Config = dict[str, Any]
+# Validates a config and fills in its defaults; raises `Invalid` with paths from the config's root.
 Resolve = Callable[[Mapping[str, Any]], Config]
-"""Validates a config and fills in its defaults; raises `Invalid` with paths from the config's root."""
 
 
 class Kind(ABC):
     """Base of designs, parts of the slot `design`."""
 
     name: ClassVar[str]
+    # Whether it varies several factors at once, so that a level in a claim is the mean over the other factors.
     crosses: ClassVar[bool] = False
-    "Whether it varies several factors at once, so that a level in a claim is the mean over the other factors."
+    # Whether combinations that are one config, since a level removes the path of another, are one variant.
     collapses: ClassVar[bool] = False
-    "Whether combinations that are one config, since a level removes the path of another, are one variant."
 
     def __init__(self, config: Any = None) -> None:
         self.config: Any = PartConfig() if config is None else config
@@ -57,17 +57,17 @@ class Variant:
     """One configuration of the study, for each of its tasks."""
 
     name: str
+    # Resolved, one a task.
     configs: list[Config]
-    "Resolved, one a task."
+    # Path → value: what it changes in the baseline.
     patches: Mapping[str, Any] = field(default_factory=dict)
-    "Path → value: what it changes in the baseline."
+    # Where the study file asks for it.
     at: PathKey = ()
-    "Where the study file asks for it."
     placebo: bool = False
+    # Task → path → label of the value that a search has chosen.
     tuned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    "Task → path → label of the value that a search has chosen."
+    # Its configs before a search has chosen; None where none has.
     given: list[Config] | None = None
-    "Its configs before a search has chosen; None where none has."
 
 
 @dataclass(frozen=True)
@@ -84,10 +84,10 @@ class Design:
     """The variants of a study, the baseline first, and the labels of their levels."""
 
     variants: list[Variant]
+    # Path → the levels that change something.
     factors: Mapping[str, list[Level]]
-    "Path → the levels that change something."
+    # Every path that some variant changes.
     paths: list[str]
-    "Every path that some variant changes."
     kind: Kind
 
     @cached_property
@@ -184,6 +184,7 @@ class Factorial(Kind):
         yield from every
 
 
+# Resolution → number of factors → the generators: for each factor after the first, A, B, …, those that make it.
 FRACTIONS: dict[int, dict[int, str]] = {
     3: {
         3: "AB",
@@ -216,7 +217,6 @@ FRACTIONS: dict[int, dict[int, str]] = {
         11: "ABCD ABEF ACEG BDFG",
     },
 }
-"""Resolution → number of factors → the generators: for each factor after the first, A, B, …, those that make it."""
 MAX_FACTORS = max(FRACTIONS[3])
 
 

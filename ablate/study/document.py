@@ -29,20 +29,20 @@ from ablate.study.sections import Asked, asked_for
 
 PathKey = tuple[str | int, ...]
 
+# Of a study file.
 MAX_BYTES = 250_000
-"""Of a study file."""
+# Keys and values of a study, those behind an alias as often as they are used.
 MAX_NODES = 20_000
-"""Keys and values of a study, those behind an alias as often as they are used."""
+# Of values inside one another, and of the path of a `--set`.
 MAX_DEPTH = 40
-"""Of values inside one another, and of the path of a `--set`."""
+# Characters of a `--set` that its problems show.
 MAX_SHOWN = 200
-"""Characters of a `--set` that its problems show."""
+# Of one study: what comes after them is not looked for.
 MAX_PROBLEMS = 100
-"""Of one study: what comes after them is not looked for."""
 _TAG = "tag:yaml.org,2002:"
 _TAGS = [_TAG + kind for kind in ("map", "seq", "str", "int", "float", "bool", "null", "timestamp")]
+# Control characters but those that end lines and columns, and halves of surrogate pairs, which no file can hold.
 _NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-"""Control characters but those that end lines and columns, and halves of surrogate pairs, which no file can hold."""
 _TOO_MANY = (
     f"must have at most {MAX_NODES:,} keys and values, those behind an alias counted wherever it is used"
 )
@@ -55,17 +55,17 @@ class Document:
 
     source: str
     data: dict[str, Any] = field(default_factory=dict)
+    # 1-based line of each node: for a mapping's entry, that of its key.
     lines: dict[PathKey, int] = field(default_factory=dict)
-    "1-based line of each node: for a mapping's entry, that of its key."
+    # The data as the file has them, before options change them.
     written: dict[str, Any] = field(default_factory=dict)
-    "The data as the file has them, before options change them."
+    # Path → the value that an option gives.
     given: dict[PathKey, Any] = field(default_factory=dict)
-    "Path → the value that an option gives."
+    # Nodes that came from elsewhere: the option of the command line that set them.
     origins: dict[PathKey, str] = field(default_factory=dict)
-    "Nodes that came from elsewhere: the option of the command line that set them."
     problems: list[Problem] = field(default_factory=list)
+    # Of its text.
     digest: str = ""
-    "Of its text."
 
     @property
     def path(self) -> Path:

@@ -34,8 +34,8 @@ from ablate.study.designs import Config
 from ablate.study.patch import key_of
 from ablate.study.schema import config_model
 
+# Module and name; the name is empty for a whole module.
 Symbol = tuple[str, str]
-"""Module and name; the name is empty for a whole module."""
 
 _NEVER_RUN = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
 
@@ -44,11 +44,11 @@ _NEVER_RUN = ("TYPE_CHECKING", "typing.TYPE_CHECKING", "__name__ == '__main__'")
 class Identity:
     """What the id of a config's trials stands for beside seed and stream."""
 
+    # The config; versions, device type and dtype, as the workload gives them; the digest of the source that trains the
+    # config; and of the files that its parts declare, which it does not name, name and digest.
     content: bytes
-    """The config; versions, device type and dtype, as the workload gives them; the digest of the source that trains the
-    config; and of the files that its parts declare, which it does not name, name and digest."""
+    # The files of data that it reads: place → digest of the content.
     files: Mapping[str, str]
-    "The files of data that it reads: place → digest of the content."
 
     def __call__(self, seed: int, stream: str) -> str:
         """The id of the trial under a seed: 16 hexadecimal digits."""
@@ -63,7 +63,7 @@ class TrialIds:
         self.irrelevant = (*workload.irrelevant(), *ignored)
         self.model = config_model(workload)
         self.known: dict[str, Identity] = {}
-        self.digests: dict[tuple[Any, ...], str] = {}
+        self.digest = functools.cache(source_digest)
 
     def identity(self, config: Config) -> Identity:
         """Of a resolved config. Raises `AblateError` when a file of data cannot be read."""
@@ -72,25 +72,19 @@ class TrialIds:
             parsed = self.model.model_validate(config)
             values = [*values_in(parsed)]
             parts = [type(value).part for value in values if isinstance(value, PartConfig)]
-            roots = (*self.workload.sources(parsed), *parts)
-            if roots not in self.digests:
-                self.digests[roots] = source_digest(roots, [type(self.workload), *parts])
-            declared = dict(declared_files(dict.fromkeys([type(self.workload), *parts])))
+            owners = type(self.workload), *parts
+            declared = dict(declared_files(dict.fromkeys(owners)))
             named = [str(value) for value in values if isinstance(value, DataFile)]
             places = dict.fromkeys([*named, *declared.values()])
             files = {place: digest_of_file(place) for place in places}
             content = {
                 "config": identified(config, self.irrelevant, files),
                 "identity": dict(self.workload.identity(config)),
-                "sources": self.digests[roots],
+                "sources": self.digest((*self.workload.sources(parsed), *parts), owners),
                 "files": [(name, files[place]) for name, place in declared.items()],
             }
             self.known[key] = Identity(key_of(content).encode(), files)
         return self.known[key]
-
-    def __call__(self, config: Config, seed: int, stream: str) -> str:
-        """The id of the trial that trains a resolved config under a seed."""
-        return self.identity(config)(seed, stream)
 
 
 def values_in(config: Any) -> Iterator[Any]:
@@ -174,7 +168,8 @@ class _Module:
         self.definitions: dict[str, list[ast.stmt]] = defaultdict(list)
         self.imports: dict[str, list[Symbol]] = defaultdict(list)
         self.effects: list[ast.stmt] = []
-        self._defined: dict[str, tuple[str, set[Symbol]]] = {}
+        # The text of what a name stands for, none of one that is imported; and the definitions that this uses.
+        self.defined = functools.cache(self._definition)
         lazy: list[ast.stmt] = []
         todo = ast.parse(file.read_bytes()).body if file and file.suffix == ".py" else []
         while todo:
@@ -214,13 +209,7 @@ class _Module:
             return [s for group in self.definitions.values() for s in group] + self.effects
         return self.definitions[name] + self.effects
 
-    def defined(self, name: str) -> tuple[str, set[Symbol]]:
-        """The text of what a name stands for, none of one that is imported; and the definitions that this uses."""
-        if name not in self._defined:
-            self._defined[name] = self._read(name)
-        return self._defined[name]
-
-    def _read(self, name: str) -> tuple[str, set[Symbol]]:
+    def _definition(self, name: str) -> tuple[str, set[Symbol]]:
         if name in self.imports and name not in self.definitions:
             return "", {*self.imports[name]}
         read = [_read(statement, self.package) for statement in self.statements(name)]
@@ -258,8 +247,8 @@ class _Statement:
         )
 
 
+# Once, however many trials use a statement of a module that `_parsed` keeps.
 _read = functools.cache(_Statement)
-"""Once, however many trials use a statement of a module that `_parsed` keeps."""
 
 
 def _file(module: str) -> Path | None:

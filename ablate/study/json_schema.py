@@ -20,8 +20,8 @@ from ablate.core.workload import Workload
 from ablate.study.claims import GRAMMAR
 from ablate.study.schema import StudyBase, study_model
 
+# A schema, or a place inside one.
 Node = dict[str, Any]
-"""A schema, or a place inside one."""
 _DEFS = "#/$defs/"
 
 

@@ -22,10 +22,11 @@ from ablate.study.document import Document, PathKey
 from ablate.study.patch import did_you_mean, elsewhere, meanings, part_hint
 from ablate.study.schema import StudyBase, base_of, study_model
 
+# Keys that the resolved studies of older reports have, and that mean nothing where they are empty.
 GONE = (("metric", "also"), ("metric", "aggregate"))
-"""Keys that the resolved studies of older reports have, and that mean nothing where they are empty."""
 NAME_ALLOWED = "letters, digits, '.', '_' and '-', no folder"
 DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
+# Kind of error of pydantic → the rule, and what is allowed.
 _RULES = {
     "missing": ("is required", ""),
     "int_type": ("must be a whole number", ""),
@@ -41,7 +42,6 @@ _RULES = {
     "model_type": ("must be a mapping", ""),
     "model_attributes_type": ("must be a mapping", ""),
 }
-"""Kind of error of pydantic → the rule, and what is allowed."""
 
 
 def load(document: Document, *, confirm: bool = False) -> tuple[StudyBase, Workload]:

@@ -145,6 +145,7 @@ def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
     return {path: item.get("name") if isinstance(item, Mapping) else item for path, item in found.items()}
 
 
+# Name → other words for it, in lower case and without punctuation.
 OTHER_WORDS = {
     # parts
     "attention": "mha mhsa multihead multiheadattention selfattention transformer",
@@ -197,7 +198,6 @@ OTHER_WORDS = {
     "vocab_size": "vocab vocabulary",
     "seq_len": "length sequencelength maxlen",
 }
-"""Name → other words for it, in lower case and without punctuation."""
 
 
 def did_you_mean(name: object, names: Iterable[str]) -> str:

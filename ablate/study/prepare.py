@@ -37,7 +37,7 @@ from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
 from ablate.study.load import load
 from ablate.study.patch import apply_patches, key_of, level_labels
-from ablate.study.schema import config_model
+from ablate.study.schema import base_of, config_model
 from ablate.study.sections import Asked
 
 
@@ -55,7 +55,7 @@ def prepare(
     study, workload = load(document, confirm=confirm)
     path = document.path
     sections = list(workload.schema())
-    resolve = partial(resolved, config_model(workload), folder=study.base(path))
+    resolve = partial(resolved, config_model(workload), folder=base_of(path, study.folder))
     baseline = study.configs(sections)
     if study.metric.at == "best_validation" and workload.best_path:
         baseline = [apply_patches(config, {workload.best_path: True}) for config in baseline]
@@ -146,7 +146,7 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
         if key in data and not data[key]:
             del data[key]
     if data["plugins"] or any(cell.trial.files for cell in experiment.cells(study.seeds.values[:1])):
-        data["folder"] = os.path.relpath(study.base(experiment.path), folder.resolve())
+        data["folder"] = os.path.relpath(base_of(experiment.path, study.folder), folder.resolve())
     else:
         del data["folder"]
     buffer = io.StringIO()

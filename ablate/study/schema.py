@@ -122,15 +122,6 @@ class StudyBase(StrictModel):
     notes: str = ""
     "Free text for the report."
 
-    @property
-    def confirms(self) -> str | None:
-        """The study whose findings it repeats."""
-        return names.confirmed(self.name)
-
-    def base(self, path: Path) -> Path:
-        """The folder to which the paths in the study are relative, where the study is at `path`."""
-        return base_of(path, self.folder)
-
     def section(self, key: str) -> Any:
         """What the study has at the key of a feature."""
         return getattr(self, key)

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from itertools import count
 from typing import Any
 
@@ -25,7 +25,7 @@ from ablate.base.errors import AblateError, Invalid
 from ablate.base.registry import PartConfig
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Sampling
-from ablate.tasks.task import Batch, Split, Task, digest, example_stream
+from ablate.tasks.task import Batch, Split, Task, example_stream
 
 CHUNK = 4096
 """Examples that are drawn at a time."""
@@ -73,13 +73,6 @@ class Generated(Task):
     def split(self, seed: int, name: Split, device: str) -> Batch:
         """`validation_size` or `test_size` examples from a stream of their own."""
         return next(self._stream(seed, name, getattr(self.config, f"{name}_size"), device))
-
-    def digests(self, seed: int) -> Mapping[str, str]:
-        """Of the validation and the test split; training data are endless."""
-        return {
-            "validation": digest(self.split(seed, "validation", "cpu")),
-            "test": digest(self.split(seed, "test", "cpu")),
-        }
 
     def coverage(self, draws: int) -> float:
         """None: training keeps off the test examples."""

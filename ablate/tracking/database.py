@@ -82,14 +82,10 @@ def opened(
             from sqlalchemy.engine import Engine
 
             # It can be made again from the records: no commit, of hundreds, waits for the disk.
-            event.listen(Engine, "connect", _hasten)
+            event.listen(Engine, "connect", lambda to, _: to.execute("PRAGMA synchronous = OFF"))
         if uri.startswith(SQLITE):
             _prepare(Path(uri.removeprefix(SQLITE)), own=uri == own, checked=checked, warn=warn)
         yield client(tracking_uri=uri)
-
-
-def _hasten(connection: sqlite3.Connection, _: object) -> None:
-    connection.execute("PRAGMA synchronous = OFF")
 
 
 def first_line(error: BaseException) -> str:

@@ -7,7 +7,6 @@ shows MLflow on loopback, writes all.
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import socket
@@ -17,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +58,7 @@ class Tracker:
     def __enter__(self) -> Tracker:
         """Where the store has no database yet, has it made while trials train, by the process that ends the run."""
         if not (self._is_off or self.uri or (self.folder.results / "store" / DATABASE).exists()):
-            self._start("polite").send((self.folder, None, None))
+            self._ready("polite").send((self.folder, None, None))
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -116,23 +116,18 @@ class Tracker:
             self.warn(warning)
         return str(fault)
 
-    def _start(self, *manner: str) -> Child:
-        """A new process; one that is still under way is ended, and what it misses, the new one writes."""
-        self.rest()
-        self._child, self._has_work = Child(fresh(__name__, 1, *manner)), False
-        return self._child
-
     def _ready(self, *manner: str) -> Child:
-        """The process that waits for work, or else a new one."""
-        # It says nothing before: what can be read is its end.
-        waits = self._child is not None and not self._has_work and not self._child.connection.poll()
-        return self._child if self._child is not None and waits else self._start(*manner)
+        """The process that waits for work, or a new one: what one at work misses, the new one writes."""
+        # It says nothing before its work is done: what can be read is its end.
+        if self._child is None or self._has_work or self._child.connection.poll():
+            self.rest()
+            self._child, self._has_work = Child(partial(fresh, __name__, arguments=manner)), False
+        return self._child
 
     def _told(self, status: Status, *manner: str) -> Child:
         """A process that now does its work."""
-        child = self._ready(*manner)
+        child, self._has_work = self._ready(*manner), True
         child.send((self.folder, self.uri, status))
-        self._has_work = True
         return child
 
     def rest(self) -> None:
@@ -149,9 +144,7 @@ def main() -> None:
     """
     driver, status = parent(), None
     if "polite" in sys.argv[3:]:
-        os.nice(10)
-    # What MLflow is made of stays.
-    gc.disable()
+        os.nice(5)  # It may be the one that ends the run, on a machine with other work.
     import_client()
     while status is None:
         try:
@@ -163,8 +156,6 @@ def main() -> None:
         store, ends = Store(folder.results / "store", read_only=True), status not in (None, "RUNNING")
         try:
             with opened(store.root, uri, LIMIT if ends else 0, warnings.append, checked=ends) as client:
-                gc.freeze()
-                gc.enable()
                 if status is not None:
                     sync(client, folder, store, status)
         except Exception as error:

@@ -16,7 +16,7 @@ from ablate.base.errors import described
 from ablate.core.record import Record, Status
 from ablate.core.trial import Emit, Trial
 from ablate.models.inspection import cut, layer_metrics
-from ablate.models.model import Model, decay_groups
+from ablate.models.model import Model, decay_groups, evaluating
 from ablate.tasks.task import Batch, Task
 from ablate.training.history import Best, History
 from ablate.training.optimizers import Optimizer, WeightDecay, clip_gradients
@@ -195,18 +195,14 @@ def outcomes(model: Model, task: Task, split: Batch) -> tuple[Outcomes, float]:
 
     In evaluation mode; the model's mode is restored. A chunk's loss counts by the number of its examples.
     """
-    was_training = model.training
-    model.eval()
     found: dict[str, list[torch.Tensor]] = {}
     losses: list[torch.Tensor] = []
-    try:
+    with evaluating(model):
         for batch in split.chunks(CHUNK):
             logits = model(**batch.model_inputs())
             losses.append(task.loss(logits, batch).double() * len(batch))
             for name, values in task.measure(logits, batch).items():
                 found.setdefault(name, []).append(values)
-    finally:
-        model.train(was_training)
     by_example = {name: torch.cat(values).float().cpu().numpy() for name, values in found.items()}
     return by_example, (torch.stack(losses).sum() / len(split)).item()
 

@@ -27,16 +27,12 @@ ROOT = HERE.parents[1]
 PUBLISHED = ROOT / "results/bench/cost.json"
 ABLATE = (sys.executable, "-m", "ablate")
 PEERS = {"optuna": "optuna", "mlflow": "mlflow", "hydra": "hydra-joblib-launcher"}
-ABSENT = PEERS.keys() - {
-    tool for tool, package in PEERS.items() for d in distributions() if d.name == package
-}
-TOOLS = ["ablate", "loop", *(tool for tool in PEERS if tool not in ABSENT)]
+INSTALLED = {package.name for package in distributions()}
+TOOLS = ["ablate", "loop", *(tool for tool, package in PEERS.items() if package in INSTALLED)]
 STEPS = 400
 NOT_EVALUATED = [f"training.eval_every={STEPS}", "task.validation_size=1", "task.test_size=1"]
 Figures = dict[str, list[float]]
 """Row → what each round found."""
-
-
 Cost = namedtuple("Cost", "seconds cpu gigabytes")
 
 
@@ -112,8 +108,9 @@ def example(folder: Path, rounds: int) -> Figures:
         ours = (train_trial, prepare(study, sets).cells()[0].trial, lambda *report: False)
         loop = (plain_loop.train, torch.nn.ReLU(), 0, STEPS)
         plain_loop.EVAL_EVERY = every
+        # The first warms up.
         ratios = [timed(*ours) / timed(*loop) for _ in range(1 + 4 * rounds)]
-        found[f"CPU of an example, evaluation {case}, ablate / loop"] = ratios[1:]  # The first warms up.
+        found[f"CPU of an example, evaluation {case}, ablate / loop"] = ratios[1:]
     return found
 
 
@@ -121,12 +118,11 @@ def commands(folder: Path, rounds: int) -> Figures:
     """What does not grow with the training."""
     ones = [fresh(folder, "sixteen", steps=1) for _ in range(rounds)]
     shutil.copytree(ROOT / "results/quickstart", folder / "results/quickstart")
+    quickstart = ROOT / "studies/quickstart.yaml"
     ran, here = ([place] * (2 * rounds - 1) for place in (ones[0], folder))
     return (
         repeated("run of one step", ones, "run", "study.yaml", "--jobs", 2)
-        | repeated(
-            "plan of the quickstart", here, "plan", ROOT / "studies/quickstart.yaml", "--results", "new"
-        )
+        | repeated("plan of the quickstart", here, "plan", quickstart, "--results", "new")
         | repeated("cached run", ran, "run", "study.yaml", "--jobs", 2)
         | repeated("report of the quickstart", here, "report", "quickstart")
         | repeated("--help", here, "run", "--help")
@@ -192,15 +188,14 @@ def main() -> None:
     options = parser.parse_args()
     from ablate.records.environment import environment
 
-    if (
-        sys.platform == "linux"
-    ):  # PR_SET_CHILD_SUBREAPER: what a command leaves behind is a child of this one.
+    if sys.platform == "linux":
+        # PR_SET_CHILD_SUBREAPER: what a command leaves behind is a child of this one.
         ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
     usual = [name for name in MEASURES if name != "sixteen-100" and (options.clone or name != "clone")]
     goals = json.loads((HERE / "goals.json").read_text())
     last = json.loads(PUBLISHED.read_text()).get("figures", {})
     figures: dict[str, Any] = {}
-    for tool in sorted(ABSENT):
+    for tool in sorted(PEERS.keys() - TOOLS):
         print(f"{tool} is left out, as {PEERS[tool]} is not installed.")
     print_row("", "figure", "goal", "last")
     for name in options.only or (SHORT if options.short else usual):

@@ -1,5 +1,6 @@
 """`ablate plan`: what each variant is, what a study can detect, what a difference takes."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -19,8 +20,10 @@ from ablate.records.store import Store
 from ablate.report.words import Table
 from ablate.route.options import Options
 from ablate.route.plan import Planned, planned, study_of
+from ablate.study import ids
 from ablate.study.experiment import facts_of
 from ablate.study.prepare import prepare
+from ablate.training import workload
 
 STUDY = """
 name: sizes
@@ -97,6 +100,15 @@ def test_parameters_by_part_and_flops_of_each_variant(plan, tmp_path):
 def test_sizes_are_told_without_torchs_compiler(write):
     path = write(STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n")
     ablate_without({"torch._dynamo", "sympy"}, "plan", path, cwd=path.parent)
+
+
+def test_each_shape_is_counted_once_and_each_set_of_sources_hashed_once(write, monkeypatch):
+    calls = []
+    for module, name in ((workload, "count"), (ids, "source_digest")):
+        known = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *of, f=known: (calls.append(f.__name__), f(*of))[1])
+    plan_here(write(STUDY.replace("seeds:", "  training.lr: [0.1, 0.2]\nplacebo: on\nseeds:")))
+    assert Counter(calls) == {"count": 3, "source_digest": 3}
 
 
 def test_what_is_matched_stands_beside_the_sizes(plan):

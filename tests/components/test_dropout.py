@@ -5,7 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ablate.components.dropout import Dropout
+from ablate.components.layers import Dropout
 
 
 def seeded(rate: float, seed: int = 0) -> Dropout:

@@ -198,7 +198,7 @@ def test_a_model_whose_worker_is_lost_is_stopped_where_it_would_have_been(tmp_pa
         return report.step == 16
 
     # A worker trains what its own sources give the id.
-    known = replace(SEQUENCE, id=TrialIds(SEQUENCE_REF.load())(CONFIG, SEQUENCE.seed, ""))
+    known = replace(SEQUENCE, id=TrialIds(SEQUENCE_REF.load()).identity(CONFIG)(SEQUENCE.seed, ""))
     disturbed = run(LocalPool(SEQUENCE_REF, 1), [known], decide, heard)[0]
     assert content(disturbed) == content(calm)
     assert disturbed.attempts == 2

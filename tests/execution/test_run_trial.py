@@ -84,11 +84,11 @@ def lines(total, failing=None):
 
 def test_the_first_line_says_what_a_training_computes_and_how_long_those_in_the_store_took():
     console = Console(file=io.StringIO(), width=200)
-    display = Display(console, "toy", "accuracy", jobs=2, compute=9_876_000_000)
     trial = Trial("0" * 16, {}, 0)
     record = Record.of(trial, "completed", metrics={"train_seconds": 60.0})
-    display(Found(Cell("baseline", "", 0, trial, "baseline seed 0", {}), record))
-    display(Asked(4))
+    with Display(console, "toy", "accuracy", jobs=2, compute=9_876_000_000) as display:
+        display(Found(Cell("baseline", "", 0, trial, "baseline seed 0", {}), record))
+        display(Asked(4))
     assert console.file.getvalue() == (
         "toy: 4 trials to train on 2 workers, 1 already in the store, 9.88G FLOPs each, about 2 min left.\n"
     )

@@ -9,8 +9,8 @@ from small_models import copy_attention
 from torch import Tensor, nn
 
 from ablate.base.registry import CATALOGUE, PartConfig
+from ablate.components.layers import SplitLinear
 from ablate.components.positions import Position
-from ablate.components.projection import SplitLinear
 from ablate.components.sizes import Sizes
 from ablate.models.attention import Attention
 from ablate.models.build import initialise

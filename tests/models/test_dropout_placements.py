@@ -4,7 +4,7 @@ import pytest
 import torch
 from small_models import BATCH, TOKENS, built
 
-from ablate.components.dropout import Dropout
+from ablate.components.layers import Dropout
 from ablate.core.signature import Signature
 from ablate.models.model import Model
 

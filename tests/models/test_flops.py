@@ -5,12 +5,12 @@ H heads.
 """
 
 import pytest
+from small import section_with
 
 from ablate.base.registry import CATALOGUE
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.flops import flops_of
-from ablate.models.reference import section_with
 from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()

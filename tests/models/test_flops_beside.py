@@ -5,6 +5,7 @@ from collections import Counter
 
 import pytest
 import torch
+from small import section_with, signature_for
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -15,7 +16,7 @@ from ablate.components.weightings import Weighting
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.flops import declared, flops_of
-from ablate.models.reference import places, section_with, signature_for
+from ablate.models.reference import places
 from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()

@@ -16,13 +16,14 @@ import pytest
 import torch
 from pydantic import BaseModel
 from ruamel.yaml import YAML
+from small import section_with, signature_for
 from torch import Tensor
 from torch.func import functional_call, grad, stack_module_state, vmap
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
-from ablate.components.dropout import Dropout
+from ablate.components.layers import Dropout
 from ablate.components.mixer import Mixer
 from ablate.components.sizes import Sizes
 from ablate.core.signature import Signature
@@ -30,7 +31,7 @@ from ablate.models.build import build_model
 from ablate.models.flops import flops_of
 from ablate.models.memory import Memory
 from ablate.models.model import Model
-from ablate.models.reference import places, section_with, signature_for
+from ablate.models.reference import places
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Batch, Classification
 from ablate.training.probes import fingerprint
@@ -106,8 +107,8 @@ def cases() -> Iterator[Case]:
             "decoder",
             *(["encoder_decoder"] if slot in ("mixer", "position", "norm") else []),
         ]
-        if place.path[0] == "topology" and place.hosts:
-            found = [str(place.hosts[0])]
+        if place.path[0] == "topology" and len(place.path) > 1:
+            found = ["encoder_decoder"]
         for name in CATALOGUE.names(slot):
             for topology in [name] if slot == "topology" else found:
                 case = Case(slot, name, topology)

@@ -1,8 +1,6 @@
 import io
 import re
 import shutil
-import subprocess
-import sys
 
 import pytest
 from rich.console import Console
@@ -73,17 +71,3 @@ def test_names_are_not_markup(folder, tmp_path):
 def test_a_folder_without_results_says_what_to_do(tmp_path):
     with pytest.raises(AblateError, match=r"has no comparisons\.csv; run the study first"):
         print_verdicts(StudyFolder.at(tmp_path), Console(file=io.StringIO()))
-
-
-def test_no_heavy_library_is_imported(folder):
-    code = (
-        "import sys; from pathlib import Path; from rich.console import Console\n"
-        "from ablate.records.folder import StudyFolder\n"
-        "from ablate.report.terminal import print_verdicts\n"
-        "print_verdicts(StudyFolder.at(Path(sys.argv[1])), Console())\n"
-        "print([m for m in ('torch', 'pandas', 'matplotlib', 'mlflow') if m in sys.modules])"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(folder)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines()[-1] == "[]"

@@ -8,7 +8,7 @@ import optuna
 
 from ablate.base.registry import CATALOGUE
 from ablate.base.streams import stream_seed
-from ablate.search.parts import quiet
+from ablate.search.samplers import quiet
 
 CATALOGUE.load_package("search")
 

@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
-from ablate.search.parts import check_pruner, quiet
+from ablate.search.pruners import check_pruner
+from ablate.search.samplers import quiet
 
 CATALOGUE.load_package("search")
 REPORTS = tuple(range(5, 51, 5))

@@ -12,7 +12,7 @@ import pytest
 from sampled import config, search
 
 from ablate.base.registry import CATALOGUE
-from ablate.search.parts import quiet
+from ablate.search.samplers import quiet
 
 SAMPLERS = [name for name in CATALOGUE.names("sampler") if not CATALOGUE.get("sampler", name).exhaustive]
 QUICK = [name for name in SAMPLERS if name != "gp"]

@@ -19,12 +19,12 @@ def test_what_is_not_given_takes_its_default(write):
     study = write(f"{PEAK_STUDY}search: {{{OVER}}}\ntune: {{{OVER}}}\n")
     search, tune = spec(study), spec(study, "tune")
     assert search.facts.trials == tune.facts.trials == DEFAULT_TRIALS
-    assert (search.sampler.name, tune.sampler.name) == ("tpe", "random")
+    assert (search.section.sampler.name, tune.section.sampler.name) == ("tpe", "random")
     assert (len(search.facts.seeds), len(tune.facts.seeds)) == (3, 2)
     for found in (search, tune):
         (objective,) = found.facts.objectives
         assert (objective.name, objective.direction, objective.floor) == ("score", "max", -9.0)
-        assert found.pruner.name == "none"
+        assert found.section.pruner.name == "none"
         assert found.at == "last"
 
 

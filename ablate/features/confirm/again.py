@@ -14,6 +14,7 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, joined
 from ablate.core.facts import BASELINE
 from ablate.core.feature import features
+from ablate.core.names import confirmed
 from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.route.choose import as_reported
@@ -35,9 +36,9 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
     Its seeds are as many as the other has, where the options do not ask for others. Raises `NothingDecided`, or
     another `AblateError` where there is no report of it as it is written.
     """
-    if experiment.study.confirms is None:
+    if (name := confirmed(experiment.study.name)) is None:
         return experiment
-    source = StudyFolder(options.results, experiment.study.confirms)
+    source = StudyFolder(options.results, name)
     if not source.has_trials:
         raise AblateError(f"{source.path}: has no report that could be confirmed; run {source.name} first")
     found = as_reported(experiment, source)
@@ -58,8 +59,7 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
     names = {BASELINE, *decided, *(name for claim in claims for name in claim.variants)}
     kept = [variant for variant in found.variants if variant.placebo or variant.name in names]
     seeds = unseen(experiment.study.seeds, facts.seeds, options.seeds, source)
-    found_out = {"variant": decided, "claim": claims}
-    what = joined([counted(len(of), noun) for noun, of in found_out.items() if of])
+    what = joined([counted(len(of), noun) for noun, of in (("variant", decided), ("claim", claims)) if of])
     return dataclasses.replace(
         found.judging(kept, found.design.paths, Choice("report")),
         study=experiment.study.model_copy(

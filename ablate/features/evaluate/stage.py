@@ -15,7 +15,7 @@ import zipfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -33,18 +33,14 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.tables import read_csv, write_csv
 from ablate.report.words import say as words
-from ablate.route.choose import as_reported
-from ablate.route.options import Options
-from ablate.route.publish import publish
-from ablate.route.revisit import reread
-from ablate.route.trials import select
-from ablate.study.checks import in_variants
-from ablate.study.document import parse_set, read_document
-from ablate.study.experiment import Experiment
+from ablate.study.document import Document, read_document
 from ablate.study.patch import apply_patches
 
-Changes = Mapping[str, Any]
-"""Dotted path below `task` → value; of no change at all, the study's own task."""
+if TYPE_CHECKING:
+    from ablate.route.options import Options
+    from ablate.study.experiment import Experiment
+
+Changes = Mapping[str, Any]  # Dotted path below `task` → value; of no change at all, the study's own task.
 
 
 def evaluate(
@@ -56,11 +52,17 @@ def evaluate(
     `options` change its task. Raises `StudyError` for a task that a model cannot be evaluated on, and `AblateError`
     where no weights have been kept.
     """
+    # A report reads the rest of this file, and needs neither.
+    from ablate.route.choose import as_reported, reread
+    from ablate.route.publish import publish
+    from ablate.route.trials import select
+
     given, folder, _ = reread(path, replace(options, sets=(), only=()))
     experiment = as_reported(given, folder)
     if not experiment.workload.keeps_weights:
-        rule = f"evaluates kept weights, and workload {experiment.study.workload} keeps none"
-        raise StudyError([Problem(rule, ("workload",), experiment.study.workload, source=str(given.path))])
+        name = experiment.study.workload
+        rule = f"evaluates kept weights, and workload {name} keeps none"
+        raise StudyError([Problem(rule, ("workload",), name, source=str(given.path))])
     every = experiment.cells()
     cells = [cell for cell in select(every, options.only) if not options.only or cell.variant in options.only]
     if changes := _changes(options.sets):
@@ -78,20 +80,14 @@ def evaluate(
 
 def _changes(sets: Sequence[str]) -> Changes:
     """The changes of `--set`, which make one slice together. Raises `StudyError`."""
-    changes: dict[str, Any] = {}
-    problems = []
-    for text in sets:
-        try:
-            name, changes[name] = parse_set(text)
-            if not name.startswith("task."):
-                raise ValueError(
-                    "must be task.PATH=VALUE: only the task can be changed, not the trained weights"
-                )
-        except ValueError as error:
-            problems.append(Problem(str(error), source=f"--set {text}"))
-    if problems:
-        raise StudyError(problems)
-    return changes
+    asked = Document("")
+    asked.apply(sets)
+    for keys, option in asked.origins.items():
+        if keys[0] != "task" or len(keys) < 2:
+            rule = "must be task.PATH=VALUE: only the task can be changed, not the trained weights"
+            asked.note(Problem(rule, source=option))
+    asked.raise_problems()
+    return {".".join(map(str, keys)): value for keys, value in asked.given.items()}
 
 
 def _slice(changes: Changes) -> str:
@@ -100,6 +96,8 @@ def _slice(changes: Changes) -> str:
 
 def _check(changes: Changes, cells: Sequence[Cell], experiment: Experiment) -> None:
     """Raises `StudyError` with everything that keeps the variants from being evaluated on a slice."""
+    from ablate.study.checks import in_variants
+
     configs = [(c.variant, dict(c.trial.config)) for c in {(c.variant, c.task): c for c in cells}.values()]
 
     def check(config: Mapping[str, Any]) -> None:
@@ -159,8 +157,7 @@ def _evaluated(
 
 TABLE, MAPS = "evaluation.csv", "attention.npz"
 COLUMNS = ("id", "variant", "task", "seed", "weights", "slice", "metric", "value")
-TEST = "test"
-"""The slice that is the test split of the study's own task."""
+TEST = "test"  # The slice that is the test split of the study's own task.
 
 
 @dataclass(frozen=True)
@@ -171,12 +168,9 @@ class AttentionMap:
     variant: str
     task: str
     seed: int
-    path: str
-    "Of the layer, in the model."
-    weights: NDArray[np.float32]
-    "(examples, H, T_q, T_k); NaN in the rows and columns of padding."
-    kept: str
-    "The weights of the trial that were evaluated: `final` or `best`."
+    path: str  # Of the layer, in the model.
+    weights: NDArray[np.float32]  # (examples, H, T_q, T_k); NaN in the rows and columns of padding.
+    kept: str  # The weights of the trial that were evaluated: `final` or `best`.
 
 
 @dataclass(frozen=True)
@@ -185,8 +179,7 @@ class Evaluated:
 
     rows: pd.DataFrame = field(default_factory=lambda: no_rows(COLUMNS))
     maps: Sequence[AttentionMap] = ()
-    left_out: int = 0
-    "Trials whose evaluations are not those of the study."
+    left_out: int = 0  # Trials whose evaluations are not those of the study.
 
     @classmethod
     def load(cls, folder: StudyFolder) -> Evaluated:
@@ -201,8 +194,9 @@ class Evaluated:
                     index = json.loads(str(arrays["index"]))
                     maps = [AttentionMap(**{**entry, "weights": arrays[entry["weights"]]}) for entry in index]
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            hint = f"remove it, and evaluate again with `ablate eval {folder.name}`"
-            raise AblateError(f"{path}: cannot be read ({error}); {hint}") from error
+            raise AblateError(
+                f"{path}: cannot be read ({error}); remove it, and evaluate again with `ablate eval {folder.name}`"
+            ) from error
         return cls(rows, maps)
 
     def current(self, ids: Collection[str], kind: str) -> Evaluated:

@@ -19,14 +19,13 @@ from ablate.report.section import Material, failed, pictures, shown, slug
 from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, verdict_tables
 from ablate.report.words import Table, rows_of, say, text
 
+# The name of the paragraph on methods, as one of a table, and its heading.
 METHODS, TITLE = "methods", "Statistical methods"
-"""The name of the paragraph on methods, as one of a table, and its heading."""
-WIDEST = 3.5
-"""Inches of a figure that still stands in one column of a page."""
-LONG = 30
-"""Characters of a first cell that takes several lines."""
+WIDEST = 3.5  # Inches of a figure that still stands in one column of a page.
+LONG = 30  # Characters of a first cell that takes several lines.
+# The macro that says where the figures are, from the file that LaTeX is called with.
 FOLDER = r"\ablatefolder"
-"The macro that says where the figures are, from the file that LaTeX is called with."
+# What LaTeX takes for a command, or does not know. After the end of a row, [ and * would be an argument.
 SIGNS = str.maketrans(
     {
         "\\": r"\textbackslash{}", "~": r"$\sim$", "^": r"\textasciicircum{}", "<": r"\textless{}",
@@ -37,7 +36,6 @@ SIGNS = str.maketrans(
         **{sign: f"\\{sign}" for sign in "{}&%$#_"},
     }
 )  # fmt: skip
-"""What LaTeX takes for a command, or does not know. After the end of a row, [ and * would be an argument."""
 
 
 def for_paper(
@@ -56,9 +54,17 @@ def for_paper(
     if not known:
         raise AblateError(f"{study}: has neither comparisons nor figures; run the study first")
     if wrong := [name for name in only if name not in known]:
-        name, rule = wrong[0], f"is no table or figure of {study}"
         raise AblateError(
-            str(Problem(rule, (), name, listed(known, 40), nearest(name, known), source="--only"))
+            str(
+                Problem(
+                    f"is no table or figure of {study}",
+                    (),
+                    wrong[0],
+                    listed(known, 40),
+                    nearest(wrong[0], known),
+                    source="--only",
+                )
+            )
         )
     commit, label, mark = (
         material.facts.environment.get("commit"),
@@ -69,8 +75,9 @@ def for_paper(
     files: dict[str, str | bytes] = {}
     wanted = [name for name in known if not only or name in only]
     for name in (name for name in wanted if name in tables):
-        table = tabular(tables[name], f"tab:{label}-{name}")
-        files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{booktabs}}\n{table}"
+        files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{booktabs}}\n" + tabular(
+            tables[name], f"tab:{label}-{name}"
+        )
     if METHODS in wanted:
         papers = (resources.files("ablate.report") / "templates" / "references.bib").read_text("utf-8")
         files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(paragraph)}"
@@ -84,21 +91,21 @@ def for_paper(
                 warn(failed(f"The figure “{name}”", error).words)
                 continue
             files.update({f"{name}.{end}": data for end, data in made.items()})
-            float_ = figure_float(name, drawn[name].caption, f"fig:{label}-{name}", width, folder)
-            files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n{float_}"
+            files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n" + figure_float(
+                name, drawn[name].caption, f"fig:{label}-{name}", width, folder
+            )
     return files
 
 
 def _tables(material: Material) -> Iterator[tuple[str, Table]]:
     """Those of the summary, by name: `comparisons`, on the next task `comparisons-2`; of features; `claims`."""
     facts, names = material.facts, names_of(material.facts)
-    found = {f.name: [*f.brief(rows_of(material.table(f.name)), names)] for f in features()}
-    found = {"comparisons": [*verdict_tables(material.comparisons, names, facts.rate, facts.looks)], **found}
+    found = {"comparisons": [*verdict_tables(material.comparisons, names, facts.rate, facts.looks)]}
+    found |= {f.name: [*f.brief(rows_of(material.table(f.name)), names)] for f in features()}
     for name, tables in found.items():
         yield from ((f"{name}-{i}" if i > 1 else name, table) for i, table in enumerate(tables, 1))
     if len(material.claims):
-        level = level_of(planned_rows(material.comparisons))
-        yield "claims", claim_table(material.claims, facts, level)
+        yield "claims", claim_table(material.claims, facts, level_of(planned_rows(material.comparisons)))
 
 
 def methods(material: Material) -> str:
@@ -114,18 +121,17 @@ def methods(material: Material) -> str:
         return ""
     sides = Runs(material.evidence).sides()
     by_rate = [task for task in facts.tasks if task.outcome == "all_or_nothing"]
-    solved = [
-        (task.name, name, task.metrics[name])
-        for task in by_rate
-        if (name := solving_metric(task, facts.metric))
-    ]
     return say(
         "methods.paragraph",
         facts=facts,
         m=family_size(facts) if planned else 0,
         variants=sum(not variant.placebo for variant in facts.variants[1:]),
         pools={task.sampling.pool for task in facts.tasks},
-        solved=solved,
+        solved=[
+            (task.name, name, task.metrics[name])
+            for task in by_rate
+            if (name := solving_metric(task, facts.metric))
+        ],
         graded=len(by_rate) < len(facts.tasks),
         crossed=len(material.evidence.examples) > 0,
         claimed={derived()[claim.metric].kind for claim in facts.claims if claim.metric in derived()},
@@ -165,9 +171,8 @@ def tabular(table: Table, label: str) -> str:
     """A table over all columns of a page, with the rules of booktabs, without what stands below rows."""
     columns = [column for column in table.columns if not column.below]
     rows = [[latex(row[column.key]) for column in columns] for row in table.rows]
-    long = max(len(row[0]) for row in rows) > LONG
+    first = r"p{0.4\linewidth}" if max(len(row[0]) for row in rows) > LONG else "l"
     style = pd.DataFrame(rows, columns=[latex(column.heading) for column in columns]).style
-    first = r"p{0.4\linewidth}" if long else "l"
     return style.hide(axis="index").to_latex(
         environment="table*",
         position="t",
@@ -187,6 +192,9 @@ def figure_float(name: str, caption: str, label: str, width: float, folder: str)
         rf"\begin{{{environment}}}[t]",
         r"\centering",
         rf"\includegraphics{{{FOLDER}/{name}}}",
+        rf"\caption{{{latex(caption)}}}",
+        rf"\label{{{label}}}",
+        rf"\end{{{environment}}}",
+        "",
     ]
-    lines += [rf"\caption{{{latex(caption)}}}", rf"\label{{{label}}}", rf"\end{{{environment}}}", ""]
     return "\n".join(lines)

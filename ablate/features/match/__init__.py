@@ -13,8 +13,8 @@ class MatchFeature(
     grammar="section:GRAMMAR",
     check="matcher:check_match",
     narrow="matcher:narrow",
-    facts="told:facts",
-    plan="told:plan",
+    facts="sections.matched:facts",
+    plan="sections.matched:plan",
 ):
     """Parameters, FLOPs or the compute of training; whatever a search or a path tries is matched too."""
 

@@ -9,7 +9,7 @@ from typing import Any
 from ablate.base.errors import Invalid, Problem
 from ablate.base.wording import percent
 from ablate.core.facts import BASELINE
-from ablate.core.feature import features
+from ablate.core.feature import varied
 from ablate.core.workload import Workload
 from ablate.features.match.section import MatchSection
 from ablate.features.match.solver import Number, Solver
@@ -141,15 +141,20 @@ def check_match(draft: Draft) -> Matcher | None:
     by = match.by
     before = len(document.problems)
     # A path that is compared or searched cannot be changed to match.
-    varied = [of for feature in features() for of in feature.varies(study).items()]
-    users = [f"is searched by `{section}`" for section, paths in varied if by in paths and section != "match"]
-    for user in (["is a factor, whose levels are compared"] if by in study.factors else []) + users:
+    users = ["is a factor, whose levels are compared"] if by in study.factors else []
+    users += [
+        f"is searched by `{of}`" for of, paths in varied(study).items() if by in paths and of != "match"
+    ]
+    for user in users:
         document.refuse(("match", "by"), f"{by} {user}; a match cannot change it", hint=OTHER_PATH)
     for name, patches in study.variants.items():
         if by in patches:
-            rule = "is what `match` changes, so that this value would not be kept"
-            hint = f"Take it out, or match by another path than {by}"
-            document.refuse(("variants", name, by), rule, patches[by], hint=hint)
+            document.refuse(
+                ("variants", name, by),
+                "is what `match` changes, so that this value would not be kept",
+                patches[by],
+                hint=f"Take it out, or match by another path than {by}",
+            )
     if len(document.problems) > before:
         return None
     try:
@@ -190,8 +195,9 @@ def narrow(experiment: Experiment, options: object) -> Experiment:
     matcher: Matcher | None = experiment.read["match"]
     if matcher is None:
         return experiment
-    variants = [matcher.variant(variant) for variant in experiment.variants]
-    return replace(experiment, variants=variants, adjust=matcher, _described={})
+    return replace(
+        experiment, variants=[*map(matcher.variant, experiment.variants)], adjust=matcher, _described={}
+    )
 
 
 def _of_baseline(problem: Problem, by: str) -> str:

@@ -10,18 +10,14 @@ import math
 from collections.abc import Callable
 
 Number = int | float
+# None for a number without a quantity: d_model = 32 cannot be divided among 3 heads.
 Quantity = Callable[[Number], float | None]
-"""None for a number without a quantity: d_model = 32 cannot be divided among 3 heads."""
 
-FIRST_STEP = 1 / 16
-"Length of the first step, as a share of the start; each further one is twice as long."
-MAX_FLAT = 12
-"Steps without effect after which the quantity counts as constant."
+FIRST_STEP = 1 / 16  # Length of the first step, as a share of the start; each further one is twice as long.
+MAX_FLAT = 12  # Steps without effect after which the quantity counts as constant.
 MAX_STEPS = 80
-MAX_GAP = 64
-"Whole numbers tried on each side of one that has no quantity."
-PRECISION = 1e-6
-"Relative precision to which the edge of a stair is found."
+MAX_GAP = 64  # Whole numbers tried on each side of one that has no quantity.
+PRECISION = 1e-6  # Relative precision to which the edge of a stair is found.
 MAX_DIGITS = 12
 
 

@@ -20,9 +20,11 @@ from ablate.base.registry import PartConfig, register
 from ablate.core.events import FixedPlan
 from ablate.core.feature import Feature
 from ablate.core.metric import sign
-from ablate.core.record import Record, lost_to_its_variant, on_validation
+from ablate.core.record import Record, on_validation
 from ablate.core.trial import Cell
 from ablate.study.designs import Kind, T, Variant
+from ablate.study.patch import key_of
+from ablate.study.sections import TUNING_SEEDS_FROM, in_words
 
 if TYPE_CHECKING:
     from ablate.route.running import Run
@@ -53,11 +55,16 @@ class Path(Kind):
         with Gather() as at:
             rule = "is no variant that is named under `variants:`"
             at.refuse(to not in variants, "design.to", rule, to, listed(variants), nearest(to, variants))
-            rule = "changes one path only, and a path takes several"
-            at.refuse(len(variants.get(to, "two")) < 2, "design.to", rule, to)
+            at.refuse(
+                len(variants.get(to, "two")) < 2,
+                "design.to",
+                "changes one path only, and a path takes several",
+                to,
+            )
             at.refuse(levels, "factors", "have no part in a path, whose changes are those of its variant")
-            rule = "are several, and a path is chosen on one"
-            at.refuse(len(getattr(study, "tasks", ())) > 1, "tasks", rule)
+            at.refuse(
+                len(getattr(study, "tasks", ())) > 1, "tasks", "are several, and a path is chosen on one"
+            )
 
     def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
         """See `Kind`: none before the steps are chosen."""
@@ -74,7 +81,6 @@ class PathFeature(Feature):
     def settle(self, run: Run) -> Experiment:
         """The study with the configurations of the path, in their order, before its other variants."""
         from ablate.study.experiment import Choice
-        from ablate.study.patch import key_of
 
         experiment, (baseline, *others) = run.experiment, run.experiment.variants
         path, cells, remarks = list[Variant](), dict[str, Cell](), list[str]()
@@ -100,20 +106,19 @@ class PathFeature(Feature):
     ) -> tuple[str, str]:
         """Trains a step, of which all `cells` so far have a record then; the best change, and what is said of it."""
         from ablate.report.words import say
-        from ablate.study.sections import in_words
 
         experiment = run.experiment
-        plan = FixedPlan([cell for each in asked.values() for cell in each])
+        step = [cell for each in asked.values() for cell in each]
         run.folder.trial_list.add(cells)
         judged = len(experiment.cells()) + self.adds(experiment) * experiment.study.seeds.count
         later = _steps(len(asked) - 1) * len(_seeds(experiment)) + judged
-        records = run.drive(plan, later=later, fresh=run.options.fresh)
-        if any(_is_unknown(records.get(cell.id)) for each in asked.values() for cell in each):
+        records = run.drive(FixedPlan(step), later=later, fresh=run.options.fresh)
+        if any(cell.id not in records or records[cell.id].faulty for cell in step):
             raise run.unfinished("path", cells, records)
         scores = {change: _score(experiment, [records[c.id] for c in each]) for change, each in asked.items()}
         best, *others = sorted(scores, key=lambda change: -scores[change])
-        step = number, _target(experiment).name, best, others, experiment.metric, in_words(_seeds(experiment))
-        return best, say("figures.path_step", *step)
+        to, seeds = _target(experiment).name, in_words(_seeds(experiment))
+        return best, say("figures.path_step", number, to, best, others, experiment.metric, seeds)
 
     def adds(self, experiment: Experiment) -> int:
         """The configurations between the baseline and the target."""
@@ -136,8 +141,6 @@ def _target(experiment: Experiment) -> Variant:
 
 
 def _seeds(experiment: Experiment) -> range:
-    from ablate.study.sections import TUNING_SEEDS_FROM
-
     assert experiment.design.kind is not None
     return range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + experiment.design.kind.config.seeds)
 
@@ -179,10 +182,3 @@ def _score(experiment: Experiment, records: Sequence[Record]) -> float:
     values = [sign(metric) * on_validation(r, name, at)[0] for r in records if r.status == "completed"]
     known = [value for value in values if math.isfinite(value)]
     return fmean([*known, *[worst] * (len(records) - len(known))])
-
-
-def _is_unknown(record: Record | None) -> bool:
-    """Whether a trial has no record, or has failed for no reason of its change."""
-    if record is None:
-        return True
-    return record.status == "failed" and not lost_to_its_variant(record.status, record.reason)

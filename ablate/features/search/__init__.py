@@ -21,7 +21,7 @@ class SearchFeature(
     frames="stage:frames",
     facts="stage:facts",
     plan="stage:plan",
-    account="stage:account",
+    account="table:account",
     export="stage:export",
 ):
     """A sweep searches from the baseline, and tuning for every variant; what they choose is judged on other seeds."""

@@ -8,7 +8,7 @@ being asked again from its beginning. Nothing but the records is kept.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
@@ -17,12 +17,12 @@ from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
 from ablate.core.events import Progress
 from ablate.core.metric import Description
-from ablate.core.record import Record, lost_to_its_variant
+from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.features.search.space import Point
 from ablate.features.search.spec import LOST, SearchSpec, intermediate, seed_value, summarised
 from ablate.features.search.table import Parameter
-from ablate.search.parts import quiet
+from ablate.search import quiet
 
 if TYPE_CHECKING:
     import optuna
@@ -62,17 +62,17 @@ class Search:
         import optuna
 
         self.spec, self.prepare, self.variant, self.task = spec, prepare, variant, task
+        # What each setting has come to, in the order in which they were asked for.
         self.rows: list[dict[str, Any]] = []
-        "What each setting has come to, in the order in which they were asked for."
         self._batch: list[Setting] = []
         self._wanted: set[str] = set()
-        self._reads = spec.pruner.part.reads  # type: ignore[attr-defined]
+        self._reads = spec.section.pruner.part.reads
         self._metric = spec.facts.objectives[0].name
-        self._grid = spec.space.grid() if spec.sampler.part.exhaustive else []  # type: ignore[attr-defined]
-        seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.sampler), stream)
+        self._grid = spec.space.grid() if spec.section.sampler.part.exhaustive else []
+        seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.section.sampler), stream)
         self.study = optuna.create_study(
-            sampler=spec.sampler.build().build(seed, spec.facts.trials),
-            pruner=spec.pruner.build().make(),
+            sampler=spec.section.sampler.build().build(seed, spec.facts.trials),
+            pruner=spec.section.pruner.build().make(),
             directions=["minimize" if o.direction == "min" else "maximize" for o in spec.facts.objectives],
         )
 
@@ -140,24 +140,25 @@ class Search:
 
         A record is cut where the pruner would have ended its training, wherever it comes from.
         """
-        rest = [cell for cell in setting.cells if _unfinished(cell, records)]
+        # Without a record, or with one that another search ended early.
+        rest = [c for c in setting.cells if c.id not in records or records[c.id].status == "pruned"]
         if self._reads == "nothing" or not setting.cells:
             return rest
         setting.shown, last = {}, -1
-        reports: Iterable[tuple[int, float]]
         if self._reads == "seeds":
             # One after the other; the last saves no training.
             then, last = rest[:1], len(setting.cells) - 1
             ended = (records[cell.id] for cell in takewhile(lambda cell: cell not in then, setting.cells))
-            reports = enumerate(seed_value(r, self.spec.facts.objectives[0], self.spec.at) for r in ended)
+            values = (seed_value(r, self.spec.facts.objectives[0], self.spec.at) for r in ended)
+            reports = dict(enumerate(values))
         else:
             first, record = setting.cells[0], records.get(setting.cells[0].id)
-            reports = intermediate(record, self._metric).items() if record else ()
+            reports = intermediate(record, self._metric) if record else {}
             # Another search, or this one with other settings before it, had it ended early. A second time it is
             # trained whole: what it reported was not what its record has.
             again = record is None or (record.status == "pruned" and first.id not in self._wanted)
             then = [replace(first, trial=replace(first.trial, prunable=True))] if again else rest
-        ends = (step for step, value in reports if self._ends(setting, step, value) and step != last)
+        ends = (step for step, v in reports.items() if self._ends(setting, step, v) and step != last)
         setting.pruned_at = next(ends, None)
         return then if setting.pruned_at is None else []
 
@@ -166,8 +167,9 @@ class Search:
         import optuna
 
         setting.shown[step] = value
-        running = optuna.trial.TrialState.RUNNING
-        so_far = optuna.create_trial(state=running, intermediate_values=dict(setting.shown))
+        so_far = optuna.create_trial(
+            state=optuna.trial.TrialState.RUNNING, intermediate_values=dict(setting.shown)
+        )
         return bool(self.study.pruner.prune(self.study, so_far))
 
     def _tell(self, records: Mapping[str, Record]) -> None:
@@ -203,7 +205,7 @@ class Search:
             # Pruned without a value: a sampler that reads this state learns to avoid such points.
             return "PRUNED", None, row | {"status": "invalid", "reason": setting.invalid}
         row |= {"parameters": setting.description.parameters, "flops": setting.description.flops}
-        if failed := [record for record in records if _failed(record)]:
+        if failed := [record for record in records if record.faulty]:
             return "FAIL", None, row | {"status": "failed", "reason": failed[0].reason}
         values, more = summarised(records, self.spec.facts.objectives, setting.description, self.spec.at)
         if setting.pruned_at is not None:
@@ -225,8 +227,7 @@ class SearchPlan:
     def __init__(self, searches: Sequence[Search], enlist: Callable[[Sequence[Cell]], None]) -> None:
         """`enlist` hears of cells before they are trained."""
         self.searches, self.enlist = searches, enlist
-        self.cells: dict[str, Cell] = {}
-        "All that were asked for, by trial id."
+        self.cells: dict[str, Cell] = {}  # All that were asked for, by trial id.
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """The cells that the searches need now."""
@@ -244,17 +245,6 @@ class SearchPlan:
     def left(self) -> int:
         """The most trainings that the searches may ask for later."""
         return sum(search.left for search in self.searches)
-
-
-def _failed(record: Record) -> bool:
-    """Whether a trial has failed for no reason of its variant, so that nothing is known of its setting."""
-    return record.status == "failed" and not lost_to_its_variant(record.status, record.reason)
-
-
-def _unfinished(cell: Cell, records: Mapping[str, Record]) -> bool:
-    """Whether a cell has no record, or one of a trial that another search ended early."""
-    record = records.get(cell.id)
-    return record is None or record.status == "pruned"
 
 
 def _suggested(trial: optuna.Trial, parameter: Parameter) -> Any:

@@ -17,7 +17,8 @@ from pydantic.json_schema import SkipJsonSchema
 
 from ablate.base.registry import OnOff, Slot, StrictModel
 from ablate.features.search.table import TYPES, winner_names
-from ablate.search.parts import TPE, NoPruner, Random
+from ablate.search.pruners import NoPruner
+from ablate.search.samplers import TPE, Random
 from ablate.study.sections import refusal
 
 Conditions = str | list[str]

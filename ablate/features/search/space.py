@@ -36,8 +36,10 @@ class Space:
 
     def active(self, parameter: Parameter, point: Mapping[str, Any]) -> bool:
         """Whether the conditions of a parameter hold at a point, as far as that is known."""
-        conditions = self.conditions.get(parameter.path, {})
-        return all(path in point and point[path] in values for path, values in conditions.items())
+        return all(
+            path in point and point[path] in values
+            for path, values in self.conditions.get(parameter.path, {}).items()
+        )
 
     def patches(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Path → value, as a variant changes them."""
@@ -57,8 +59,14 @@ class Space:
         """Every point, once; raises `Invalid`, with the path of a parameter, where there is no end of them."""
         continuous = [p.path for p in self.parameters if p.kind == "float" and p.step is None]
         if continuous:
-            rule, hint = "is continuous; a grid needs a step", "Give it a step, or write {choice: […]}"
-            raise Invalid.many(Problem(rule, (path,), hint=hint) for path in continuous)
+            raise Invalid.many(
+                Problem(
+                    "is continuous; a grid needs a step",
+                    (path,),
+                    hint="Give it a step, or write {choice: […]}",
+                )
+                for path in continuous
+            )
         points: list[Point] = [{}]
         for parameter in self.parameters:
             own = [{parameter.path: value} for value in parameter.values()]
@@ -67,16 +75,16 @@ class Space:
             )
             points = list(itertools.islice(more, MAX_POINTS + 1))
         if len(points) > MAX_POINTS:
-            rule, hint = f"makes more than {MAX_POINTS:,} points", "Use coarser steps, or another sampler"
-            raise Invalid("", rule, hint=hint)
+            hint = "Use coarser steps, or another sampler"
+            raise Invalid("", f"makes more than {MAX_POINTS:,} points", hint=hint)
         return points
 
     def satisfying(self, parameter: Parameter) -> Point:
         """For each of the other parameters that this one depends on, the first value under which it is searched."""
         point: Point = {}
-        by_path = {p.path: p for p in self.parameters}
         for path, values in self.conditions.get(parameter.path, {}).items():
-            point = self.satisfying(by_path[path]) | point | {path: values[0]}
+            other = next(p for p in self.parameters if p.path == path)
+            point = self.satisfying(other) | point | {path: values[0]}
         return point
 
 
@@ -102,8 +110,8 @@ class SpaceReader:
         while rest:
             ready = [path for path in rest if conditions[path].keys() <= ordered.keys()]
             if not ready:
-                at = (self.kind, "over", rest[0])
-                self.draft.document.refuse(at, "have circular `when` conditions", listed(rest))
+                rule = "have circular `when` conditions"
+                self.draft.document.refuse((self.kind, "over", rest[0]), rule, listed(rest))
                 return None
             rest.remove(ready[0])
             ordered[ready[0]] = parameters[ready[0]]
@@ -129,8 +137,9 @@ class SpaceReader:
             label = labels[key_of(resolved[index])]
             if label in found:
                 rule = "is listed twice" if value == found[label] else f"is the same as {shown(found[label])}"
-                at = (self.kind, "over", path, "choice", index)
-                self.draft.document.refuse(at, rule, value, hint="Take one of them out")
+                self.draft.document.refuse(
+                    (self.kind, "over", path, "choice", index), rule, value, hint="Take one of them out"
+                )
             found.setdefault(label, value)
         return found
 
@@ -145,10 +154,13 @@ class SpaceReader:
                 other, _, level = (part.strip() for part in text.partition("="))
                 able = [path for path, parameter in others.items() if parameter.kind != "float"]
                 if other not in able:
-                    rule = (
-                        "must be PATH=LEVEL, of another path that is searched, over choices or whole numbers"
+                    raise Invalid(
+                        "",
+                        "must be PATH=LEVEL, of another path that is searched, over choices or whole numbers",
+                        text,
+                        listed(able) or "none",
+                        nearest(other, able),
                     )
-                    raise Invalid("", rule, text, listed(able) or "none", nearest(other, able))
                 known = others[other].values()
                 if not (values := [value for value in known if level in _names(value)]):
                     near = nearest(level, itertools.chain.from_iterable(map(_names, known)))
@@ -167,9 +179,9 @@ class SpaceReader:
         if context is None:
             return  # The parameters that its conditions name are at fault, and are reported there.
         at, report = (self.kind, "over", parameter.path), self.draft.document.report
+        where = "" if name == BASELINE else f" in {name}"
         missing = attempt(lambda config: value_at(config, parameter.path), context)[1]
         for problem in missing:
-            where = "" if name == BASELINE else f" in {name}"
             report(replace(problem, path=at, rule=problem.rule + where, given=NOT_GIVEN))
         for index, value in enumerate([] if missing else parameter.ends()):
             patched = apply_patches(context, {parameter.path: space.value(parameter, value)})

@@ -17,7 +17,8 @@ from ablate.core.record import Record, on_validation
 from ablate.features.search.section import names
 from ablate.features.search.space import Space, SpaceReader
 from ablate.features.search.table import Objective, SearchFacts
-from ablate.search.parts import check_pruner, check_sampler
+from ablate.search.pruners import check_pruner
+from ablate.search.samplers import check_sampler
 from ablate.study.checks import Draft
 from ablate.study.document import PathKey
 from ablate.study.sections import TUNING_SEEDS_FROM
@@ -34,11 +35,9 @@ class SearchSpec:
     space: Space
     # What tables and reports show.
     facts: SearchFacts
-    sampler: PartConfig
-    pruner: PartConfig
+    section: Any  # `SearchSection` or `TuneSection`.
     # `last`, or `best_validation`: the evaluation that counts.
     at: str
-    winners: int = 1
 
 
 def _label(part: PartConfig) -> str:
@@ -51,8 +50,11 @@ def check_searches(draft: Draft) -> Mapping[str, SearchSpec | None]:
     """Reads the `search:` and the `tune:` of a study; None for one with mistakes."""
     found = {kind: _read(draft, kind) for kind in ("search", "tune") if draft.study.section(kind) is not None}
     if "search" in found and len(draft.design.variants[0].configs) > 1:
-        rule = "looks at one task, and the study has several"
-        draft.document.refuse(("search",), rule, hint="Give `task`, one study for each")
+        draft.document.refuse(
+            ("search",),
+            "looks at one task, and the study has several",
+            hint="Give `task`, one study for each",
+        )
     return found
 
 
@@ -72,9 +74,13 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
         with document.reporting(kind, "over"):
             trials = len(space.grid())
         if section.trials and section.trials < trials:
-            rule = f"would leave {trials - section.trials} of the {trials} points of the grid out"
-            hint = "Leave it out, use coarser steps, or another sampler"
-            document.refuse((kind, "trials"), rule, section.trials, f"{trials}", hint)
+            document.refuse(
+                (kind, "trials"),
+                f"would leave {trials - section.trials} of the {trials} points of the grid out",
+                section.trials,
+                f"{trials}",
+                "Leave it out, use coarser steps, or another sampler",
+            )
     with document.reporting(kind, "sampler"):
         always = [p.kind for p in space.parameters if p.path not in space.conditions] if space else None
         numbers = None if always is None else len(always) - always.count("choice")
@@ -82,12 +88,20 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
     with document.reporting(kind, "pruner"):
         # A grid that was refused has no trials, and nothing to prune.
         earlier = (trials - 1) // section.batch * section.batch if trials else 1
-        budget = {"objectives": len(objectives), "seeds": section.seeds, "earlier": earlier}
-        check_pruner(section.pruner.build(), reports=description.reports, **budget)
-    winners = getattr(section, "winners", 1)
-    if winners > trials > 0:
-        rule = f"are more than the {trials} settings that are tried"
-        document.refuse((kind, "winners"), rule, winners, f"1 to {trials}")
+        check_pruner(
+            section.pruner.build(),
+            objectives=len(objectives),
+            seeds=section.seeds,
+            reports=description.reports,
+            earlier=earlier,
+        )
+    if kind == "search" and section.winners > trials > 0:
+        document.refuse(
+            ("search", "winners"),
+            f"are more than the {trials} settings that are tried",
+            section.winners,
+            f"1 to {trials}",
+        )
     if space is None or len(document.problems) > before:
         return None
     facts = SearchFacts(
@@ -99,7 +113,7 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
         seeds=list(range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + section.seeds)),
         batch=section.batch,
     )
-    return SearchSpec(space, facts, section.sampler, section.pruner, draft.study.metric.at, winners)
+    return SearchSpec(space, facts, section, draft.study.metric.at)
 
 
 def _check_conflicts(draft: Draft, kind: str) -> None:
@@ -114,8 +128,11 @@ def _check_conflicts(draft: Draft, kind: str) -> None:
             refuse(at, "changes the task, on which all settings must be judged alike")
         clash = [c for c in changed if f"{c}.".startswith(f"{path}.") or path.startswith(f"{c}.")]
         if kind == "tune" and clash:
-            rule = f"is part of what the study compares ({listed(clash)}); tuning would undo it"
-            refuse(at, rule, hint="Tune another path")
+            refuse(
+                at,
+                f"is part of what the study compares ({listed(clash)}); tuning would undo it",
+                hint="Tune another path",
+            )
 
 
 def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objective]:
@@ -130,15 +147,28 @@ def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objectiv
         with draft.document.reporting(kind, "objectives", index), Gather() as at:
             at.refuse(name in asked[:index], "", "is listed twice", name)
             at.refuse(name not in every, "", "no such objective", name, listed(every), nearest(name, every))
-            unknown = name in COSTS and name not in metrics and getattr(baseline, name) is None
-            rule = f"is not known for this config of {study.workload}"
-            at.refuse(unknown, "", rule, name, hint="Search for another cost")
-            spread = name == "seed_spread" and name not in metrics
-            rule = "is the spread of a metric, and none is searched for"
-            lacking = spread and not metrics.keys() & {*asked}
-            at.refuse(lacking, "", rule, name, hint=f"Add one: {listed(metrics)}")
-            rule = "is a standard deviation over seeds, and the search has one"
-            at.refuse(spread and section.seeds < 2, "", rule, name, hint="Give `seeds: 3`")
+            own = name in metrics
+            at.refuse(
+                name in COSTS and not own and getattr(baseline, name) is None,
+                "",
+                f"is not known for this config of {study.workload}",
+                name,
+                hint="Search for another cost",
+            )
+            at.refuse(
+                name == "seed_spread" and not metrics.keys() & {*asked},
+                "",
+                "is the spread of a metric, and none is searched for",
+                name,
+                hint=f"Add one: {listed(metrics)}",
+            )
+            at.refuse(
+                name == "seed_spread" and not own and section.seeds < 2,
+                "",
+                "is a standard deviation over seeds, and the search has one",
+                name,
+                hint="Give `seeds: 3`",
+            )
     return [every[name] for name in asked if name in every]
 
 

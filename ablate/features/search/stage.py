@@ -38,8 +38,16 @@ def settles(experiment: Experiment, options: Any = None) -> bool:
     """Whether the variants of a run are searched for."""
     sweeps, read = options is not None and options.sweep, experiment.read[NAME]
     if sweeps and "search" not in read:
-        rule, hint = "is required: it says what a sweep looks for", "Add it, or use `ablate run`"
-        raise StudyError([Problem(rule, ("search",), hint=hint, source=str(experiment.path))])
+        raise StudyError(
+            [
+                Problem(
+                    "is required: it says what a sweep looks for",
+                    ("search",),
+                    hint="Add it, or use `ablate run`",
+                    source=str(experiment.path),
+                )
+            ]
+        )
     return sweeps or "tune" in read
 
 
@@ -56,17 +64,16 @@ def settle(run: Run) -> Experiment:
     ]
     plan = SearchPlan(every, run.folder.trial_list.add)
     _compare_versions(run, spec, plan.left)
-    judged = 1 + spec.winners + experiment.study.placebo if sweeps else len(searched)
+    judged = 1 + spec.section.winners + experiment.study.placebo if sweeps else len(searched)
     records = run.drive(plan, later=_judging(experiment, judged))
     cells = list(plan.cells.values())
     if not all(search.complete for search in every):
         raise run.unfinished("search", cells, records)
-    facts = replace(spec.facts, versions=_versions())
+    objectives = spec.facts.objectives
     if any(row.get("own") for search in every for row in search.rows):
-        own = [replace(o, source="own") if o.source == "validation" else o for o in facts.objectives]
-        facts = replace(facts, objectives=own)
-    table = tabulated(facts, [search.rows for search in every])
-    choice = Choice("sweep" if sweeps else "tuning", cells, table)
+        objectives = [replace(o, source="own") if o.source == "validation" else o for o in objectives]
+    facts = replace(spec.facts, objectives=objectives, versions=_versions())
+    choice = Choice("sweep" if sweeps else "tuning", cells, tabulated(facts, [s.rows for s in every]))
     return _swept(run, spec, choice) if sweeps else _tuned(run, spec, choice, searched)
 
 
@@ -78,22 +85,19 @@ def _search(experiment: Experiment, spec: SearchSpec, variant: Variant, index: i
         setting = experiment.patched(variant.configs[index], spec.space.patches(point), index)
         known = experiment.workload.describe(setting)
         name, levels = f"{prefix}setting {number:03d}", spec.space.labels(point)
-        # Only the trials of the comparison are evaluated.
-        trained = [
-            replace(experiment.trial(setting, seed, stream), checkpoint="none") for seed in spec.facts.seeds
-        ]
         return [
             Cell(
                 name,
                 task,
-                trial.seed,
-                trial,
-                f"{name}{experiment.on(task)} seed {trial.seed}",
+                seed,
+                # Only the trials of the comparison are evaluated.
+                replace(experiment.trial(setting, seed, stream), checkpoint="none"),
+                f"{name}{experiment.on(task)} seed {seed}",
                 levels,
                 TRIED,
                 partial(size_of, known),
             )
-            for trial in trained
+            for seed in spec.facts.seeds
         ], known
 
     return Search(spec, prepare, variant.name, task, stream)
@@ -118,11 +122,8 @@ def _compare_versions(run: Run, spec: SearchSpec, most: int) -> None:
 
 def _judging(experiment: Experiment, variants: int) -> int:
     """The most trainings that judge so many variants."""
-    each = (
-        1
-        + len(experiment.companions(experiment.cells(experiment.study.seeds.values[:1])[:1]))
-        + _trains_untuned(experiment)
-    )
+    beside = experiment.companions(experiment.cells(experiment.study.seeds.values[:1])[:1])
+    each = 1 + len(beside) + _trains_untuned(experiment)
     return experiment.study.seeds.count * len(experiment.tasks) * variants * each
 
 
@@ -149,8 +150,8 @@ def _swept(run: Run, spec: SearchSpec, choice: Choice) -> Experiment:
     baseline, *others = experiment.variants
     if dropped := [variant.name for variant in others if not variant.placebo]:
         run.say(say("search.left_to_run", dropped))
-    places = table.best(BASELINE, experiment.tasks[0], spec.winners)
-    names = winner_names(spec.winners)
+    places = table.best(BASELINE, experiment.tasks[0], spec.section.winners)
+    names = winner_names(spec.section.winners)
     table.trials.loc[places, "chosen"] = names[: len(places)]
     if len(places) < len(names):
         run.say(say("search.fewer", len(places), len(names), len(spec.facts.objectives) > 1))
@@ -221,7 +222,6 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
     for kind, spec in experiment.read[NAME].items():
         tunes, known = kind == "tune", spec.facts
         searches = len(experiment.variants) * len(experiment.tasks) if tunes else 1
-        then = say("plan.chosen", _trains_untuned(experiment))
         sentences.append(
             say(
                 "plan.search",
@@ -233,19 +233,13 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
                 objectives=[say("plan.objective", o.name, o.direction) for o in known.objectives],
                 seeds=len(known.seeds),
                 trials=searches * known.trials * len(known.seeds),
-                then=then if tunes else say("plan.winners", winner_names(spec.winners)),
+                then=say("plan.chosen", spec.section.untuned)
+                if tunes
+                else say("plan.winners", winner_names(spec.section.winners)),
             )
         )
         sentences += [say("plan.range", parameter) for parameter in known.parameters]
     return sentences, None
-
-
-def account(evidence: Evidence) -> str:
-    """What was searched, and with which budget."""
-    if (table := table_of(evidence)) is None:
-        return ""
-    known = table.facts
-    return say("search.method", evidence.facts.searched, known.trials, len(known.seeds), table.paths)
 
 
 def export(evidence: Evidence, url: str) -> list[str]:

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from pydantic import TypeAdapter
 
 from ablate.core.facts import Evidence
 from ablate.core.metric import sign, undominated
-from ablate.search.parts import quiet
+from ablate.report.words import say
+from ablate.search import quiet
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,22 +28,20 @@ if TYPE_CHECKING:
 NAME = "search"
 # The variant that is the best setting of a sweep; the next is `winner-2`.
 WINNER = "winner"
+# variant, task  the variant and task that the setting belongs to
+# number         its place in the budget of its search, from 0
+# status         completed; diverged, on a seed or more; pruned; failed; invalid, a setting that cannot be built
+# chosen         the name of the variant that it became in the comparison, or empty
+# front          whether it is on the Pareto front: no other is as good in every objective and better in one
+# seeds          the number of seeds that were trained
+# spread         standard deviation over them of the first objective that is a metric
+# pruned_at      the step, or the number of seeds trained, at which it was pruned
+# ids            of the records, in order of the seeds
+# values         of the first objective, in the same order, NaN where a seed has none
 COLUMNS = (
     *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
     *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values"),
 )
-"""
-variant, task  the variant and task that the setting belongs to
-number         its place in the budget of its search, from 0
-status         completed; diverged, on a seed or more; pruned; failed; invalid, a setting that cannot be built
-chosen         the name of the variant that it became in the comparison, or empty
-front          whether it is on the Pareto front: no other is as good in every objective and better in one
-seeds          the number of seeds that were trained
-spread         standard deviation over them of the first objective that is a metric
-pruned_at      the step, or the number of seeds trained, at which it was pruned
-ids            of the records, in order of the seeds
-values         of the first objective, in the same order, NaN where a seed has none
-"""
 # Statuses of settings that have a value.
 OUTCOMES = ("completed", "diverged")
 # Significant digits to which a float is used, so that the value reported is the value trained.
@@ -254,16 +256,25 @@ def tabulated(facts: SearchFacts, searches: list[list[dict[str, Any]]]) -> Searc
     return SearchTable(facts, frame)
 
 
+_adapter = cache(TypeAdapter)
+
+
 def table_of(evidence: Evidence) -> SearchTable | None:
     """The settings that were tried, where a search chose the variants of the evidence."""
-    from pydantic import TypeAdapter
-
     known = evidence.facts.features.get(NAME)
     if known is None or NAME not in evidence.frames:
         return None
-    return SearchTable(TypeAdapter(SearchFacts).validate_python(known), evidence.frames[NAME])
+    return SearchTable(_adapter(SearchFacts).validate_python(known), evidence.frames[NAME])
 
 
 def winner_names(count: int) -> list[str]:
     """`winner`, `winner-2`, …"""
     return [WINNER, *(f"{WINNER}-{index}" for index in range(2, count + 1))]
+
+
+def account(evidence: Evidence) -> str:
+    """What was searched, and with which budget."""
+    if (table := table_of(evidence)) is None:
+        return ""
+    known = table.facts
+    return say("search.method", evidence.facts.searched, known.trials, len(known.seeds), table.paths)

@@ -17,13 +17,12 @@ from ablate.features.speed.section import SpeedSection, lacks_operations
 from ablate.features.speed.stage import Timing, was_timed
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.route.choose import as_reported
+from ablate.route.choose import as_reported, reread
 from ablate.route.claims import date_claims, is_measured
 from ablate.route.gather import gather
 from ablate.route.options import Options
 from ablate.route.place import source_of
 from ablate.route.publish import publish
-from ablate.route.revisit import reread
 from ablate.route.running import reference
 from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import resolved_text
@@ -40,8 +39,16 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
     """
     given, folder, differs = reread(path, options)
     if rule := lacks_operations(given.workload, given.study):
-        hint = "Override `operations` of the workload"
-        raise StudyError([Problem(rule, ("workload",), hint=hint, source=str(given.path))])
+        raise StudyError(
+            [
+                Problem(
+                    rule,
+                    ("workload",),
+                    hint="Override `operations` of the workload",
+                    source=str(given.path),
+                )
+            ]
+        )
     section: SpeedSection = given.study.section("speed") or SpeedSection()
     if processes is not None:
         section = section.model_copy(update={"processes": processes})

@@ -19,15 +19,11 @@ import numpy as np
 
 from ablate.core.speed import Operation
 
-BUDGET = 1.0
-"""Seconds that one operation should take in all blocks together; slow ones take more."""
-FEWEST, MOST = 4, 40
-"""Blocks."""
-VISITS = 100
-"""A visit takes this part of the budget at least, or `CALLS` calls, as long as the budget lasts."""
+BUDGET = 1.0  # Seconds that one operation should take in all blocks together; slow ones take more.
+FEWEST, MOST = 4, 40  # Blocks.
+VISITS = 100  # A visit takes this part of the budget at least, or `CALLS` calls, as long as the budget lasts.
 CALLS = 3
-MOST_WARM = 100
-"""Calls of a warm-up, and the first one."""
+MOST_WARM = 100  # Calls of a warm-up, and the first one.
 _TICK = 1e-9
 
 
@@ -47,13 +43,10 @@ def waited() -> float:
 class Timing:
     """How long a call of one operation takes."""
 
-    seconds: float
-    "The median over blocks of the median of a block."
-    log_ratio: float
-    "The mean over blocks of the log of its median over that of the first operation."
+    seconds: float  # The median over blocks of the median of a block.
+    log_ratio: float  # The mean over blocks of the log of its median over that of the first operation.
     blocks: int
-    calls: int
-    "Calls that were counted."
+    calls: int  # Calls that were counted.
 
 
 def time_blocks(

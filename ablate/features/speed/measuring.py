@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import partial
 from itertools import accumulate
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -30,13 +31,12 @@ from ablate.execution.child import Child, fresh, parent
 from ablate.execution.trial import WorkloadRef
 from ablate.features.speed.blocks import BUDGET, time_blocks, waited
 
+# Of one group in one process, as plain data: measured, busy, configs: key → memory, calls: name → its times.
 Found = dict[str, Any]
-"""Of one group in one process, as plain data: measured, busy, configs: key → memory, calls: name → its times."""
-_TWIN = ""
-"""The key of the second copy of the baseline."""
+_TWIN = ""  # The key of the second copy of the baseline.
 _SECOND = "ablate: second step"
+# Places of user, nice, system, irq, softirq and steal in the first line of /proc/stat.
 _BUSY = (0, 1, 2, 5, 6, 7)
-"""Places of user, nice, system, irq, softirq and steal in the first line of /proc/stat."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,14 @@ class Group:
     """Configs that are timed beside one another."""
 
     key: str
-    configs: Mapping[str, Mapping[str, Any]]
-    "By key, the baseline first."
+    configs: Mapping[str, Mapping[str, Any]]  # By key, the baseline first.
 
 
 @dataclass(frozen=True)
 class Request:
     """What one process is to measure."""
 
-    process: int
-    "Its number, which decides the orders that it draws."
+    process: int  # Its number, which decides the orders that it draws.
     calls: Sequence[str]
     groups: Sequence[Group]
     budget: float = BUDGET
@@ -73,7 +71,7 @@ def measured(
 
     Raises `CannotBeTimedError`, with the `advice` on a group, a config and the reason.
     """
-    child = Child(fresh("ablate.features.speed.measuring", where.threads))
+    child = Child(partial(fresh, "ablate.features.speed.measuring", threads=where.threads))
     try:
         child.send((where, request))
         for group in request.groups:
@@ -109,7 +107,7 @@ def measure_group(workload: Workload, group: Group, request: Request, at: Callab
     memory: dict[str, int | None] = {}
     # The baseline twice: the first step of a process pays for what stays (cuBLAS's workspaces, the caches of a task).
     for key in (base, *group.configs) if "step" in request.calls else ():
-        memory[key] = peak_of_step(lambda key=key: built(key))  # type: ignore[misc]
+        memory[key] = peak_of_step(partial(built, key))
     copies = [*group.configs, _TWIN]
     operations = {copies[i]: built(copies[i]) for i in draws.permutation(len(copies))}
     calls: dict[str, dict[str, Any]] = {key: {} for key in group.configs}

@@ -31,8 +31,8 @@ from ablate.features.speed.section import COLUMNS as FRAME
 from ablate.features.speed.tables import MEMORY
 from ablate.report.words import say, text
 
+# Metric → the call that it is measured of.
 CALL_OF: dict[str, TimedCall] = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
-"""Metric → the call that it is measured of."""
 COLUMNS = (
     *("variant", "baseline", "task", "size", "own", "metric", "n", "value_variant", "value_baseline"),
     *("ratio", "ci_low", "ci_high", "slack", "noise_floor", "examples_per_second", "flops", "parameters"),
@@ -51,8 +51,7 @@ class Group:
     """The variants on one task and metric, all at one size, or each at its own."""
 
     metric: str
-    rows: pd.DataFrame
-    "Of `Evidence.frames`; of the baseline too."
+    rows: pd.DataFrame  # Of `Evidence.frames`; of the baseline too.
 
     @cached_property
     def values(self) -> pd.DataFrame:

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from ablate.base.errors import Invalid
 from ablate.base.registry import OnOff, StrictModel
 from ablate.core.facts import Facts
-from ablate.core.feature import features
+from ablate.core.feature import varied
 from ablate.core.speed import CALLS, TimedCall
 from ablate.core.workload import Workload
 from ablate.study.checks import Draft, in_variants, refuse_own
@@ -120,8 +120,9 @@ def check_speed(draft: Draft) -> None:
     if section is None:
         return
     if rule := lacks_operations(draft.workload, draft.study):
-        hint = "Take `speed` out, or override `operations` of the workload"
-        draft.document.refuse(("speed",), rule, hint=hint)
+        draft.document.refuse(
+            ("speed",), rule, hint="Take `speed` out, or override `operations` of the workload"
+        )
     for path in section.over:
         with draft.document.reporting("speed", "over", path):
             _check_path(path, draft)
@@ -158,8 +159,10 @@ def _check_path(path: str, draft: Draft) -> None:
             raise Invalid("", "is no number", value, allowed)
     if lacking := [v.name for v in others if not all(has_path(config, path) for config in v.configs)]:
         raise Invalid("", f"is no path of {lacking[0]}", allowed=allowed)
-    varied = [of for feature in features() for of in feature.varies(study).items()]
-    for section, paths in varied:
+    for section, paths in varied(study).items():
         if any(f"{path}.".startswith(f"{p}.") or f"{p}.".startswith(f"{path}.") for p in paths):
-            rule = f"is what `{section}` sets for each variant, so that they have no size in common"
-            raise Invalid("", rule, hint="Name another path")
+            raise Invalid(
+                "",
+                f"is what `{section}` sets for each variant, so that they have no size in common",
+                hint="Name another path",
+            )

@@ -41,8 +41,7 @@ from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds, source_digest
 from ablate.study.patch import apply_patches, value_at
 
-START = 4.0
-"""Seconds in which a process imports and builds, about."""
+START = 4.0  # Seconds in which a process imports and builds, about.
 
 
 @dataclass(frozen=True)
@@ -50,14 +49,11 @@ class _Place:
     """The variants on one task at one size."""
 
     task: str
-    size: float
-    "NaN without one."
+    size: float  # NaN without one.
     own: bool
-    keys: dict[str, str]
-    "Variant → the key of its config, the baseline first."
+    keys: dict[str, str]  # Variant → the key of its config, the baseline first.
     group: Group
-    where: str
-    "The task where the study has several, and the size, as words after a variant."
+    where: str  # The task where the study has several, and the size, as words after a variant.
 
     def advice(self, config: str, reason: str) -> str:
         """Which variant cannot be timed, why, and what to do."""
@@ -65,8 +61,10 @@ class _Place:
         what = "Make batch, length or model smaller" if lacking else "Correct it"
         what += "" if self.own else f", or leave {self.size:g} out of speed.over"
         names = ", ".join(variant for variant, key in self.keys.items() if key == config)
-        then = "and run the same command: what was measured is kept"
-        return f"{names}{self.where}: cannot be timed: {reason}. {what}, {then}"
+        return (
+            f"{names}{self.where}: cannot be timed: {reason}. {what}, and run the same command: what was measured "
+            "is kept"
+        )
 
 
 class Timing:
@@ -128,8 +126,9 @@ class Timing:
             try:
                 self._measure(say)
             except KeyboardInterrupt:
-                done = f"{self.processes} of {self.section.processes} timed processes"
-                raise KeyboardInterrupt(done) from None
+                raise KeyboardInterrupt(
+                    f"{self.processes} of {self.section.processes} timed processes"
+                ) from None
         return self
 
     def _measure(self, say: Callable[[str], None]) -> None:
@@ -143,11 +142,11 @@ class Timing:
             say(f"Timing {what}, process {process + 1} of {asked}{left} …")
             groups = [self.places[key].group for key, found in self.found.items() if len(found) <= process]
             request = Request(process, self.section.calls, groups, BUDGET)
-            where = reference(self.experiment)
-            with closing(
-                measured(where, request, lambda key, *of: self.places[key].advice(*of))
-            ) as measurements:
-                for key, found in measurements:
+            told = measured(
+                reference(self.experiment), request, lambda key, *of: self.places[key].advice(*of)
+            )
+            with closing(told):
+                for key, found in told:
                     self.found[key].append(found)
                     save(self.store, key, self.found[key])
 
@@ -178,7 +177,7 @@ def measure(run: Run, missing: bool) -> Measured | None:
         return None
     timing = Timing(run.experiment, run.store, section)
     if asked is not None and missing:
-        run.listeners.tracker.rest()
+        run.tracker.rest()
         try:
             timing.complete(run.say, fresh=run.options.fresh)
         except AblateError as error:
@@ -194,8 +193,8 @@ def plan(experiment: Experiment, store: Store) -> tuple[list[str], Mapping[str, 
     asked, done = section.processes, timing.processes
     seconds = timing.expected(asked - done)
     sizes = [(path, [f"{size:g}" for size in listed]) for path, listed in section.over.items()]
-    sentence = words("plan.speed", sizes, asked, done, seconds if asked > done else None)
-    return [sentence], {"processes": asked, "kept": done, "seconds": seconds}
+    said = [words("plan.speed", sizes, asked, done, seconds if asked > done else None)]
+    return said, {"processes": asked, "kept": done, "seconds": seconds}
 
 
 def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
@@ -213,11 +212,13 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
         own = {v.name: v.configs[index] for v in experiment.variants if not v.placebo}
         own_size = float(value_at(own[BASELINE], path)) if path else math.nan
         for size in [own_size, *(size for size in listed if size != own_size)]:
-            configs = own
-            if path and size != own_size:
-                # Nothing else changes: what is matched stays as it was matched at the study's own size.
-                configs = {v: experiment.resolve(apply_patches(c, {path: size})) for v, c in own.items()}
-            keys = {variant: ids(config, 0, "speed") for variant, config in configs.items()}
+            # Nothing else changes: what is matched stays as it was matched at the study's own size.
+            configs = (
+                {v: experiment.resolve(apply_patches(c, {path: size})) for v, c in own.items()}
+                if size is not own_size
+                else own
+            )
+            keys = {variant: ids.identity(config)(0, "speed") for variant, config in configs.items()}
             by_key = {keys[variant]: config for variant, config in reversed(configs.items())}
             order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
             stands_for = digest_of_data({"configs": order, **conditions})[:16]

@@ -26,8 +26,8 @@ from ablate.report.words import (
 
 MEMORY = "step_memory"
 STEP = "step_seconds"
+# What was timed, what matters first, as a sentence names it.
 CALLS = {STEP: "a training step", "forward_seconds": "a forward pass", "generation_seconds": "generation"}
-"""What was timed, what matters first, as a sentence names it."""
 MEASURES = CALLS | {MEMORY: "the peak memory of a step"}
 HEADS = dict(zip(MEASURES, ("Step", "Forward pass", "Generation", "Memory"), strict=True))
 
@@ -53,11 +53,11 @@ def in_units(metric: str) -> Callable[[float], str]:
     return (lambda size: wording.size(round(size))) if metric == MEMORY else wording.seconds
 
 
+# Metric → the label of its axis, and how a value is said.
 COSTS = {
     STEP: ("time of a training step", in_units(STEP)),
     MEMORY: ("peak memory of a training step", in_units(MEMORY)),
 }
-"""Metric → the label of its axis, and how a value is said."""
 
 
 def value(row: Row | None) -> str:

@@ -50,19 +50,19 @@ def check_stress(draft: Draft) -> None:
     for path, levels in draft.study.section("stress").items():
         at: PathKey = ("stress", path)
         if path != workload.rate_path:
-            rule = "cannot be stressed: only the learning rate can"
-            if workload.rate_path is None:
-                rule += f", of which {draft.study.workload} names no path"
-            rates = list(filter(None, [workload.rate_path]))
-            document.refuse(at, rule, NOT_GIVEN, "".join(rates), nearest(path, rates))
+            rate = workload.rate_path or ""
+            lacks = "" if rate else f", of which {draft.study.workload} names no path"
+            rule = f"cannot be stressed: only the learning rate can{lacks}"
+            document.refuse(at, rule, NOT_GIVEN, rate, nearest(path, [rate]))
             continue
         if any(HELD_OUT not in workload.describe(config).stability for config in baseline):
-            rule = f"needs a workload whose records have `{HELD_OUT}`, which {draft.study.workload} does not declare"
-            document.refuse(at, rule)
-        for index, level in enumerate(levels):
-            for config in baseline:
-                problems = attempt(draft.resolve, apply_patches(config, {path: level}))[1]
-                report_at(problems, {path: level}, (*at, index), document)
+            document.refuse(
+                at,
+                f"needs a workload whose records have `{HELD_OUT}`, which {draft.study.workload} does not declare",
+            )
+        for (index, level), config in itertools.product(enumerate(levels), baseline):
+            problems = attempt(draft.resolve, apply_patches(config, {path: level}))[1]
+            report_at(problems, {path: level}, (*at, index), document)
         rule = f"is what `stress` trains every variant over, so that no variant can have a {path} of its own"
         refuse_own(path, rule, f"Take it out, or compare {path} without `stress`", draft)
 
@@ -74,17 +74,15 @@ def stressed(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Cell]:
     """
     resolved: dict[tuple[str, str, float], Config] = {}
     for path, levels in experiment.study.section("stress").items():
-        for cell in cells:
-            for level in levels if not cell.trial.stream else ():
-                key = cell.variant, cell.task, level
-                if key not in resolved:
-                    resolved[key] = experiment.resolve(apply_patches(cell.trial.config, {path: level}))
-                trial = experiment.trial(resolved[key], cell.seed)
-                # Only the trials of the comparison are evaluated.
-                trial = cell.trial if trial.id == cell.id else replace(trial, checkpoint="none")
-                name = f"{cell.name} at {path.rpartition('.')[2]} {level:g}"
-                there = {**cell.levels, path: level}
-                yield replace(cell, trial=trial, name=name, levels=there, role="stress")
+        for cell, level in itertools.product((cell for cell in cells if not cell.trial.stream), levels):
+            key = cell.variant, cell.task, level
+            if key not in resolved:
+                resolved[key] = experiment.resolve(apply_patches(cell.trial.config, {path: level}))
+            trial = experiment.trial(resolved[key], cell.seed)
+            # Only the trials of the comparison are evaluated.
+            trial = cell.trial if trial.id == cell.id else replace(trial, checkpoint="none")
+            name = f"{cell.name} at {path.rpartition('.')[2]} {level:g}"
+            yield replace(cell, trial=trial, name=name, levels={**cell.levels, path: level}, role="stress")
 
 
 def stress_frames(
@@ -130,10 +128,10 @@ def _even(levels: list[int | float]) -> list[float]:
     ]
     (least, near), (most, far) = min(steps), max(steps)
     if most > UNEVEN * least:
-        rule = (
-            f"is uneven on a log scale, {far} at least twice as far as {near}, though each value counts alike"
+        raise refusal(
+            f"is uneven on a log scale, {far} at least twice as far as {near}, though each value counts alike",
+            "each step less than twice any other",
         )
-        raise refusal(rule, "each step less than twice any other")
     return rates
 
 
@@ -185,17 +183,16 @@ def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
         initial=frame["initial_loss"].astype(float).replace(np.inf, np.nan),
     )
     found = {}
-    for variant in facts.variants:
-        for task in facts.tasks:
-            mine = frame[(frame["variant"] == variant.name) & (frame["task"] == task.name)]
-            table = mine.pivot(index="seed", columns="value", values=["reached", "initial"])
-            reached, initial = (
-                table.get(name, pd.DataFrame()).reindex(index=facts.seeds, columns=rates).to_numpy(float)
-                for name in ("reached", "initial")
-            )
-            found[variant.name, task.name] = Grid(
-                reached, np.fmax.reduce(initial, axis=1, initial=np.nan)[:, None]
-            )
+    for variant, task in itertools.product(facts.variants, facts.tasks):
+        mine = frame[(frame["variant"] == variant.name) & (frame["task"] == task.name)]
+        reached, initial = (
+            mine.pivot(index="seed", columns="value", values=name)
+            .reindex(index=facts.seeds, columns=rates)
+            .to_numpy(float)
+            for name in ("reached", "initial")
+        )
+        highest = np.fmax.reduce(initial, axis=1, initial=np.nan)[:, None]
+        found[variant.name, task.name] = Grid(reached, highest)
     return found
 
 

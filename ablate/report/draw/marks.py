@@ -4,15 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.patches import Patch
-from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
 from ablate.base.wording import exact
@@ -21,10 +16,13 @@ from ablate.report.draw import style
 from ablate.report.draw.style import DOTTED, MARKS, SMALL, colour
 from ablate.report.words import in_lines, say
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
 Limits = tuple[float, float]
 STEPS = [1, 2, 5, 10]
-DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))
-"Ticks within each power of ten, from many to few."
+DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # Ticks within each power of ten, from many to few.
 
 
 def plain(value: float, _: float) -> str:
@@ -89,6 +87,8 @@ def views(lows: ArrayLike, highs: ArrayLike, always: Limits, known: Metric | Non
 
 def ticks(low: float, high: float, *, log: bool = False, most: int = 6) -> list[float]:
     """At most so many round numbers from low to high."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
     slack = 1e-9 * (low if log else high - low)
     powers = [LogLocator(subs=steps, numticks=most) for steps in DENSITIES if log]
     found = [
@@ -103,12 +103,9 @@ def unit_label(number: float, say: Callable[[float], str]) -> str:
     return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", say(number)).replace(". ", " ").removesuffix(".")
 
 
-LABEL = 30
-"Characters of a line of a label, which has at most two."
-PITCH = 0.24
-"Inches from one row to the next."
-MAX_ROWS = 60
-"Rows of one figure: more are taller than any page, and are in the tables."
+LABEL = 30  # Characters of a line of a label, which has at most two.
+PITCH = 0.24  # Inches from one row to the next.
+MAX_ROWS = 60  # Rows of one figure: more are taller than any page, and are in the tables.
 
 
 def largest(data: pd.DataFrame, size: pd.Series) -> tuple[pd.DataFrame, str]:
@@ -136,7 +133,7 @@ def axes(
         found, views, ("full range" if len(views) > 1 else "", "closer"), strict=False
     ):
         ax.set(xlim=limits, ylim=(bottom, -0.6))
-        ax.xaxis.set_major_locator(MaxNLocator(5 if len(views) == 1 else 3, steps=[1, 2, 2.5, 5, 10]))
+        ax.locator_params(axis="x", nbins=5 if len(views) == 1 else 3, steps=[1, 2, 2.5, 5, 10])
         ax.xaxis.set_major_formatter(plain)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)
@@ -177,13 +174,15 @@ def forest(
         write_right(found[-1], dict(zip(data["y"], data["told"], strict=True)), colour("ink"))
     look: dict[str, Any] = {"ls": "", "mec": "white", "mew": 0.6}
     handles: list[Any] = [
-        Line2D([], [], marker=mark.marker, color=colour(mark.colour), label=name, **look)
+        style.handle(name, marker=mark.marker, color=colour(mark.colour), **look)
         for name, mark in MARKS.items()
         if name in set(data["verdict"])
     ]
-    handles += [Line2D([], [], color=soft, lw=1.6, label="interval")]
-    handles += [Patch(color=colour("band"), lw=0, label=band[1])] if band is not None else []
-    handles += [Line2D([], [], color=soft, lw=0.9, ls=DOTTED, label=dotted[1])] if dotted[1] else []
+    handles += [style.handle("interval", color=soft, lw=1.6)]
+    handles += (
+        [style.handle(band[1], color=colour("band"), lw=7, solid_capstyle="butt")] if band is not None else []
+    )
+    handles += [style.handle(dotted[1], color=soft, lw=0.9, ls=DOTTED)] if dotted[1] else []
     style.legend(figure, handles)
     return figure, found
 

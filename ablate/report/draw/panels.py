@@ -5,13 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby, islice
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import MaxNLocator, NullLocator
 
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
@@ -20,10 +16,13 @@ from ablate.report.draw.marks import STEPS, plain
 from ablate.report.draw.style import DASHES, LEVELS, colour
 from ablate.report.words import in_lines, say, short, text
 
-MAX_CURVES = 8
-"Curves in one panel, the baseline's included."
-MAX_PANELS = 16
-"Panels of one figure: more take long to draw, and nobody looks through them."
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
+
+MAX_CURVES = 8  # Curves in one panel, the baseline's included.
+MAX_PANELS = 16  # Panels of one figure: more take long to draw, and nobody looks through them.
 PLACEBO_GROUP = "placebo"
 
 
@@ -68,12 +67,9 @@ def left_out(facts: Facts, shown: Mapping[str, Sequence[Entry]]) -> str:
     return say("figures.left_out", some, every) if some < every else ""
 
 
-HEIGHT, GAP = 1.25, 0.22
-"Inches of a panel, and below it."
-ROW = 0.14
-"Inches of a line of its legend, whose first is the title."
-MARGIN = 0.2
-"Inches of the label of an axis that all panels share."
+HEIGHT, GAP = 1.25, 0.22  # Inches of a panel, and below it.
+ROW = 0.14  # Inches of a line of its legend, whose first is the title.
+MARGIN = 0.2  # Inches of the label of an axis that all panels share.
 
 
 @dataclass(frozen=True)
@@ -82,12 +78,11 @@ class Look:
 
     label: str
     colour: str
-    style: Any
-    "Of its line, as matplotlib takes it."
+    style: Any  # Of its line, as matplotlib takes it.
 
     def handle(self, **options: Any) -> Line2D:
         """Its entry in a legend."""
-        return Line2D([], [], color=self.colour, ls=self.style, label=text(self.label), **options)
+        return style.handle(text(self.label), color=self.colour, ls=self.style, **options)
 
 
 def looks(entries: Sequence[Entry]) -> dict[str, Look]:
@@ -119,7 +114,7 @@ def multiples(
     lines = [1 - (-len(found) // columns[title]) for title, found in handles.items()]
     above = [ROW * max(lines[i : i + across]) for i in range(0, len(panels), across)]
     tall = HEIGHT * (1.5 if across == 1 else 1)
-    figure = style.new_figure(sum(above) + len(above) * (tall + GAP) + 2 * MARGIN)
+    figure = style.new_figure(sum(above) + len(above) * (tall + GAP) + 1.4 * MARGIN)
     grid = figure.subplots(len(above), across, sharex=True, sharey=True, squeeze=False).ravel()
     first = grid[0]
     first.set(**axis)
@@ -145,9 +140,9 @@ def multiples(
     first.autoscale_view()
     for shared in (first.xaxis, first.yaxis):
         if shared.get_scale() == "log":
-            shared.set_minor_locator(NullLocator())
+            shared.minorticks_off()
         else:
-            shared.set_major_locator(MaxNLocator(4, integer=shared is first.xaxis, steps=STEPS))
+            shared.get_major_locator().set_params(nbins=4, integer=shared is first.xaxis, steps=STEPS)
     first.yaxis.set_major_formatter(plain)
     if first.get_xscale() == "linear":
         first.set(xlim=(0, None))

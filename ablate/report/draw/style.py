@@ -1,4 +1,7 @@
-"""The colours of page and figures, and the look of figures: one width, and the files."""
+"""The colours of page and figures, and the look of figures: one width, and the files.
+
+Here and in sections matplotlib is imported by what draws, so that verdicts do not wait for it.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
-
-import matplotlib
-from matplotlib.artist import Artist
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ablate.core.facts import BASELINE
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+    from matplotlib.lines import Line2D
 
 PALETTE = {
     "paper": ("#fffffe", "#15181c"),
@@ -33,8 +36,9 @@ PALETTE = {
 Every colour of text has a contrast of at least 4.5 : 1 on its paper; blue and orange differ for every eye.
 """
 
+# Colours of a factor's levels, in order; the baseline is always ink.
 LEVELS = ("blue", "orange", "green", "purple", "ochre", "sky", "brown")
-"Colours of a factor's levels, in order; the baseline is always ink."
+# Dashes of the levels, none for a solid line: colour is never the only difference.
 DASHES: tuple[Any, ...] = (
     "",
     (5, 1.4),
@@ -44,9 +48,7 @@ DASHES: tuple[Any, ...] = (
     (8, 2),
     (1, 1),
 )
-"Dashes of the levels, none for a solid line: colour is never the only difference."
-DOTTED = (0, (1, 1.6))
-"The style of reference lines."
+DOTTED = (0, (1, 1.6))  # The style of reference lines.
 
 
 class Mark(NamedTuple):
@@ -57,6 +59,7 @@ class Mark(NamedTuple):
     sign: str
 
 
+# Of each verdict on a comparison or a claim.
 VERDICTS = {
     "better": Mark("^", "blue", "▲"),
     "worse": Mark("v", "orange", "▼"),
@@ -65,11 +68,10 @@ VERDICTS = {
     "supported": Mark("^", "blue", "▲"),
     "refuted": Mark("v", "orange", "▼"),
 }
-"Of each verdict on a comparison or a claim."
+# The mark of every comparison outside the families that the study planned, whatever it shows.
 EXPLORATORY = "exploratory"
-"The mark of every comparison outside the families that the study planned, whatever it shows."
+# Of every row of a figure.
 MARKS = VERDICTS | {BASELINE: Mark("P", "ink", "✚"), EXPLORATORY: Mark("d", "soft", "◌")}
-"Of every row of a figure."
 
 
 def colour(name: str) -> str:
@@ -82,10 +84,8 @@ def css_variables(dark: bool) -> str:
     return " ".join(f"--{name}: {shades[dark]};" for name, shades in PALETTE.items())
 
 
-WIDTH = 4.8
-"Inches: text of 8 points can be read on a phone, and in a column of a paper."
-TEXT_SIZE = 8.0
-"Points."
+WIDTH = 4.8  # Inches: text of 8 points can be read on a phone, and in a column of a paper.
+TEXT_SIZE = 8.0  # Points.
 SMALL = TEXT_SIZE - 1.0
 
 SETTINGS: dict[str, Any] = {
@@ -143,6 +143,7 @@ SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
 }
 
+# For a paper, whose columns say how wide a figure is.
 PAPER = SETTINGS | {
     # Like Times, in which most papers are set; it comes with matplotlib, and is narrower than the font of the page.
     "font.family": ["STIXGeneral", *SETTINGS["font.family"]],
@@ -153,12 +154,13 @@ PAPER = SETTINGS | {
     # An SVG carries no fonts, so that its letters are drawn.
     "svg.fonttype": "path",
 }
-"For a paper, whose columns say how wide a figure is."
 
 
 @contextmanager
 def context(settings: Any = SETTINGS) -> Iterator[None]:
     """Inside, matplotlib draws and saves in this style, whatever the settings of the user are."""
+    import matplotlib
+
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(settings)
@@ -167,15 +169,26 @@ def context(settings: Any = SETTINGS) -> Iterator[None]:
 
 def width() -> float:
     """Inches of the figures that are drawn inside this `context`."""
-    return float(matplotlib.rcParams["figure.figsize"][0])
+    from matplotlib import rcParams
+
+    return float(rcParams["figure.figsize"][0])
 
 
 def new_figure(height: float) -> Figure:
     """An empty figure, `height` inches high, drawn without a display and unknown to pyplot."""
+    from matplotlib.figure import Figure
+
     return Figure(figsize=(width(), height))
 
 
-def legend(figure: Figure, handles: Sequence[Artist]) -> None:
+def handle(label: str, **look: Any) -> Line2D:
+    """An entry of a legend."""
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], label=label, **look)
+
+
+def legend(figure: Figure, handles: Sequence[Any]) -> None:
     """A legend above a figure, in as many columns as there is room for."""
     longest = 5 + max(len(str(handle.get_label())) for handle in handles)
     figure.legend(
@@ -188,11 +201,13 @@ def saved(figure: Figure, name: str, kinds: Sequence[str] = ("svg",)) -> dict[st
 
     `name` makes the identifiers of the SVG differ from those of other figures in a page.
     """
+    from matplotlib import rc_context
+
     figure.set_dpi(72)  # That of SVG, so that no text is measured twice.
     if engine := figure.get_layout_engine():
         engine.execute(figure)
     found = {}
-    with matplotlib.rc_context({"svg.hashsalt": name, "figure.constrained_layout.use": False}):
+    with rc_context({"svg.hashsalt": name, "figure.constrained_layout.use": False}):
         # An engine of any kind, even of none, would have the figure drawn once more for each file.
         figure.set_layout_engine(None)
         for kind in kinds:

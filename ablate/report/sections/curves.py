@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Metric
@@ -28,8 +25,11 @@ from ablate.report.draw.style import colour
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
 from ablate.report.words import say
 
-MAX_POINTS = 120
-"Steps that a curve is drawn with; a longer one is averaged over equal windows."
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MAX_POINTS = 120  # Steps that a curve is drawn with; a longer one is averaged over equal windows.
 
 
 class Curves(Section):
@@ -114,10 +114,9 @@ def draw_curves(
     return multiples(shown, set(data["variant"]), draw, ("step", label), axis)
 
 
-OFFSET = 0.2
-"Of the baseline's runs above, and of the variant's below, the middle of a row."
+OFFSET = 0.2  # Of the baseline's runs above, and of the variant's below, the middle of a row.
+# Column → its name, colour, and place in a row.
 RUNS = {"baseline": (BASELINE, "soft", -OFFSET), "value": ("variant", "blue", OFFSET)}
-"Column → its name, colour, and place in a row."
 
 
 class Seeds(Section):
@@ -167,6 +166,8 @@ def draw_seeds(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     `data` is what `seeds` returns. Runs without a value are counted at the right. Where a few rows dwarf the rest, a
     second axis looks closer.
     """
+    from matplotlib.collections import LineCollection
+
     heights, labels = placed(data)
     data = data.assign(y=data["variant"].map(heights))
     rows = data.groupby("variant", sort=False)[["baseline", "value"]]
@@ -174,9 +175,9 @@ def draw_seeds(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
     limits = views(rows.min().min(axis=1), rows.max().max(axis=1), (base.min(), base.max()), known)
     figure, found = axes(labels, limits, metric, pitch=0.3)
     alone = set(data["variant"]) == {BASELINE}
-    handles = [Line2D([], [], ls="", marker="|", ms=8, mew=1.6, color=colour("ink"), label="mean")]
+    handles = [style.handle("mean", ls="", marker="|", ms=8, mew=1.6, color=colour("ink"))]
     for run, (name, shade, offset) in list(RUNS.items())[: 1 if alone else 2]:
-        handles.append(Line2D([], [], ls="", marker="o", ms=4, color=colour(shade), label=name))
+        handles.append(style.handle(name, ls="", marker="o", ms=4, color=colour(shade)))
         runs = data[data[run].notna()].assign(at=data["y"] + offset)
         means = runs.groupby("at")[run].mean()
         for ax in found:

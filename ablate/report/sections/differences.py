@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
-from matplotlib.ticker import NullLocator
 
 from ablate.analysis.learning import trajectory
 from ablate.analysis.paired import mean_interval
@@ -32,6 +29,10 @@ from ablate.report.words import (
     rows_of,
     say,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 
 class Forest(Section):
@@ -147,12 +148,9 @@ def draw_over_steps(
     return multiples(shown, set(data["variant"]), draw, ("step", f"difference in {metric}"), {})
 
 
-SHAPES = ("o", "s", "^", "D")
-"Of the points; each takes all colours before the next."
-MAX_NAMED, LABEL = 24, 30
-"Of more variants none is named; characters of a name."
-HEIGHT = 2.0
-"Inches of a panel."
+SHAPES = ("o", "s", "^", "D")  # Of the points; each takes all colours before the next.
+MAX_NAMED, LABEL = 24, 30  # Of more variants none is named; characters of a name.
+HEIGHT = 2.0  # Inches of a panel.
 
 
 def costs() -> dict[str, tuple[str, Callable[[float], str]]]:
@@ -230,9 +228,7 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
             )
         _axis(ax, here, cost, known)
         ax.set(xlabel=costs()[cost][0], ylabel=f"{metric}{better}")
-    handles = [
-        Line2D([], [], ls="", marker=shapes[name], ms=5, color=shades[name], label=name) for name in shades
-    ]
+    handles = [style.handle(name, ls="", marker=shapes[name], ms=5, color=shades[name]) for name in shades]
     style.legend(result, handles)
     return result
 
@@ -244,7 +240,7 @@ def _axis(ax: Axes, data: pd.DataFrame, cost: str, known: Metric) -> None:
     ax.set_xscale("log" if log else "linear")
     at = ticks(*ax.get_xlim(), log=log)
     ax.set_xticks(at, [unit_label(value, costs()[cost][1]) for value in at])
-    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.minorticks_off()
     ax.yaxis.set_major_formatter(plain)
     ax.axhline(data["mean"].iloc[0], color=colour("soft"), lw=0.7, ls=DOTTED)
     good = data["mean"] if known.direction == "max" else -data["mean"]

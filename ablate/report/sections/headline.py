@@ -16,8 +16,7 @@ from ablate.report.section import Block, Folded, Items, Material, Section, Text,
 from ablate.report.verdicts import names_of, planned_rows, shown_as
 from ablate.report.words import Row, because, number, rows_of, say, text
 
-MATTERS = 0.25
-"""The share of the variance over seeds from which on a larger test set is worth a word."""
+MATTERS = 0.25  # The share of the variance over seeds from which on a larger test set is worth a word.
 DECIDED = ("better", "worse")
 VERBS = {"max": {"worse": "fell", "better": "rose"}, "min": {"worse": "worsened", "better": "improved"}}
 

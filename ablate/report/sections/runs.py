@@ -32,8 +32,7 @@ class Notes(Section):
         return prose(material.facts.notes)
 
 
-SHORT = 0.75
-"Of the longest line: what ends a paragraph."
+SHORT = 0.75  # Of the longest line: what ends a paragraph.
 
 
 def prose(words: str) -> list[Block]:
@@ -112,8 +111,7 @@ class Provenance(Section):
         yield Terms(provenance(material.evidence))
 
 
-CITED = re.compile(r" ?\[@[a-z0-9@; ]+\]")
-"Papers, which only the methods of a paper cite."
+CITED = re.compile(r" ?\[@[a-z0-9@; ]+\]")  # Papers, which only the methods of a paper cite.
 
 
 def provenance(evidence: Evidence) -> list[tuple[str, str]]:

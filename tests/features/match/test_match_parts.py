@@ -6,12 +6,13 @@ That nothing comes nearer is seen of the solver, against every number there is.
 from functools import cache
 
 import pytest
+from small import section_with
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.features.match.matcher import Matcher
 from ablate.features.match.section import MatchSection
-from ablate.models.reference import places, section_with
+from ablate.models.reference import places
 from ablate.study.patch import apply_patches, value_at
 from ablate.training.trial import parse
 from ablate.training.workload import SequenceWorkload

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from ablate.core.facts import Facts
 from ablate.features.evaluate.stage import TEST, AttentionMap, Evaluated
@@ -16,6 +15,9 @@ from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section, Text
 from ablate.report.verdicts import names_of, variant_column
 from ablate.report.words import NOTHING, Column, Table, number, plus_minus, rows_of, say, tabulated
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class KeptWeights(Section):
@@ -71,14 +73,10 @@ def _spread(values: pd.Series) -> str:
     return plus_minus(number(values.mean()), number(values.std()))
 
 
-COLOUR_MAP = "viridis"
-"Perceptually uniform, and readable in grey and by every eye."
-MAX_FIGURES = 8
-"Variants that the page shows, the baseline included; the rest are in the file."
-ACROSS = 8
-"Heads beside one another."
-MAX_SIZE = 1.1
-"Inches of a panel: a few heads leave the right side empty rather than grow."
+COLOUR_MAP = "viridis"  # Perceptually uniform, and readable in grey and by every eye.
+MAX_FIGURES = 8  # Variants that the page shows, the baseline included; the rest are in the file.
+ACROSS = 8  # Heads beside one another.
+MAX_SIZE = 1.1  # Inches of a panel: a few heads leave the right side empty rather than grow.
 
 
 class Attention(Section):
@@ -113,12 +111,21 @@ def heads(layers: Sequence[AttentionMap]) -> pd.DataFrame:
 
     Padding, which is NaN, is cut away.
     """
-    rows: list[dict[str, Any]] = []
-    for layer in layers:
-        place = {"variant": layer.variant, "task": layer.task, "layer": layer_name(layer.path)}
-        for head, weights in enumerate(layer.weights[0], 1):
-            kept = pd.DataFrame(weights).dropna(how="all").dropna(axis=1, how="all").fillna(0.0)
-            rows.append({**place, "head": head, "weights": kept.to_numpy()})
+    rows = [
+        {
+            "variant": layer.variant,
+            "task": layer.task,
+            "layer": layer_name(layer.path),
+            "head": head,
+            "weights": pd.DataFrame(weights)
+            .dropna(how="all")
+            .dropna(axis=1, how="all")
+            .fillna(0.0)
+            .to_numpy(),
+        }
+        for layer in layers
+        for head, weights in enumerate(layer.weights[0], 1)
+    ]
     return pd.DataFrame(rows)
 
 

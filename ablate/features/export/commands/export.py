@@ -50,15 +50,16 @@ def command(
     from ablate.base.files import write_files
     from ablate.core.feature import features
     from ablate.features.export.paper import for_paper
-    from ablate.route.choose import report_folder
+    from ablate.records.folder import report_folder
     from ablate.route.publish import material
 
     folder, faults = report_folder(study, results), list[str]()
     if optuna is not None:
         names = [name for each in features() for name in each.export(folder.evidence(), optuna)]
         if not names:
-            rule = "has no table of a search; run a study with `search:` or `tune:` first"
-            raise AblateError(f"{folder.path}: {rule}")
+            raise AblateError(
+                f"{folder.path}: has no table of a search; run a study with `search:` or `tune:` first"
+            )
         click.echo(safe(f"Wrote to {optuna}: {listed(names, 4)}"))
         return 0
     out = out or folder.paper

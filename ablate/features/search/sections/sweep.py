@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import matplotlib
 import numpy as np
 import pandas as pd
-from matplotlib import pyplot
-from matplotlib.figure import Figure
-from matplotlib.ticker import LogLocator, NullFormatter
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence
@@ -32,7 +28,7 @@ from ablate.report.words import (
     tabulated,
     text,
 )
-from ablate.search.parts import quiet
+from ablate.search import quiet
 
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
 TOP, MAX_NUMBERS = 20, 8
@@ -47,6 +43,9 @@ FIGURES = {
 }
 # Settings with a value below which nothing but their history is drawn.
 LEAST = 8
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Sweep(OfSearch, Section):
@@ -64,9 +63,10 @@ class Sweep(OfSearch, Section):
         if best := best_table(searched):
             yield Folded(say("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
         facts, seconds = searched.facts, searched.trials["train_seconds"].astype(float).sum()
-        objectives = [(named(o), o.direction == "max") for o in facts.objectives]
         terms = {
-            "Objectives": say("search.objectives", objectives),
+            "Objectives": say(
+                "search.objectives", [(named(o), o.direction == "max") for o in facts.objectives]
+            ),
             "Settings": say("search.settings", len(searched.trials), facts.trials, facts.batch),
             "Tuning seeds": say("search.seeds", facts.seeds),
             "Sampler": facts.sampler,
@@ -220,13 +220,13 @@ class SweepFigures(OfSearch, Section):
         data, words = with_values(searched.trials, [objective]), named(objective)
         alone = SearchTable(replace(searched.facts, objectives=[objective]), searched.trials)
         tells = len(data) >= LEAST and data[objective.name].nunique() > 1
-        apt = {"pareto_front": tells and len(every) in (2, 3), "optimization_history": len(data) > 0}
-        ends, ranges = (
-            short(searched.paths),
-            [p.path for p in searched.facts.parameters if p.kind != "choice"],
-        )
-        two = {"params": [ends[path] for path in ranges if data[path].nunique() > 1][:2]}
-        apt["contour"] = tells and len(two["params"]) > 1
+        ends, numbers = short(searched.paths), [p for p in searched.facts.parameters if p.kind != "choice"]
+        two = {"params": [ends[p.path] for p in numbers if data[p.path].nunique() > 1][:2]}
+        apt = {
+            "pareto_front": tells and len(every) in (2, 3),
+            "optimization_history": len(data) > 0,
+            "contour": tells and len(two["params"]) > 1,
+        }
         for name, (suffix, title) in FIGURES.items():
             given = {"target_name": words} | (two if name == "contour" else {})
             options = (searched, name, {}) if name == "pareto_front" else (alone, name, given)
@@ -241,15 +241,19 @@ class SweepFigures(OfSearch, Section):
 def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, Any]) -> Figure:
     """Optuna's figure `name` of the one search of a sweep; `data` are its settings."""
     import optuna.visualization.matplotlib as drawn
+    from matplotlib import pyplot, rc_context
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     ends, row = short(searched.paths), data.iloc[0]
-    parameters = [replace(p, path=ends[p.path]) for p in searched.facts.parameters]
     renamed = SearchTable(
-        replace(searched.facts, parameters=parameters), searched.trials.rename(columns=ends)
+        replace(
+            searched.facts, parameters=[replace(p, path=ends[p.path]) for p in searched.facts.parameters]
+        ),
+        searched.trials.rename(columns=ends),
     )
-    with matplotlib.rc_context(), quiet():
-        made = getattr(drawn, f"plot_{name}")(renamed.rebuilt(row["variant"], row["task"]), **given)
-        fig: Figure = np.ravel(made)[0].figure
+    with rc_context(), quiet():
+        study = renamed.rebuilt(row["variant"], row["task"])
+        fig: Figure = np.ravel(getattr(drawn, f"plot_{name}")(study, **given))[0].figure
         pyplot.close(fig)
     for ax in fig.axes:
         ax.set_title("")

@@ -6,11 +6,9 @@ Before that, what the sections of searches share: objectives, settings and value
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ablate.base.wording import exact
 from ablate.core.facts import BASELINE
@@ -37,6 +35,10 @@ from ablate.report.words import (
     tabulated,
     text,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 FILE = "search.parquet"
 
@@ -132,21 +134,22 @@ class Tuning(OfSearch, Section):
     def findings(self, material: Material) -> list[str]:
         given, search = spent(material), table(material).facts
         groups = [(int(n), list(dict.fromkeys(rows["variant"]))) for n, rows in given.groupby("settings")]
-        parity = say(
-            "search.parity",
-            settings=search.trials,
-            seeds=len(search.seeds),
-            tasks=given["task"].nunique(),
-            paths=[parameter.path for parameter in search.parameters],
-            sampler=search.sampler,
-            pruner="" if search.pruner == "none" else search.pruner,
-            trainings=int(given["trainings"].sum()),
-            least=int(given["trainings"].min()),
-            most=int(given["trainings"].max()),
-            lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
-            groups=groups if len(groups) > 1 else [],
-        )
-        found = [parity]
+        found = [
+            say(
+                "search.parity",
+                settings=search.trials,
+                seeds=len(search.seeds),
+                tasks=given["task"].nunique(),
+                paths=[parameter.path for parameter in search.parameters],
+                sampler=search.sampler,
+                pruner="" if search.pruner == "none" else search.pruner,
+                trainings=int(given["trainings"].sum()),
+                least=int(given["trainings"].min()),
+                most=int(given["trainings"].max()),
+                lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
+                groups=groups if len(groups) > 1 else [],
+            )
+        ]
         for code, rows in (("no_value", given[given["best"].isna()]), ("rising", given[given["rising"]])):
             found += [say(f"search.{code}", places(rows, given))] if len(rows) else []
         edges: dict[tuple[str, str], list[str]] = {}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
-from matplotlib.ticker import NullLocator
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
@@ -38,6 +36,9 @@ from ablate.report.draw.style import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
 from ablate.report.verdicts import Names, names_of, variant_column
 from ablate.report.words import NOTHING, Column, Row, Table, fixed, rows_of, say, tabulated
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 COPIES = "baseline, second copy"
 
@@ -111,7 +112,7 @@ def ratio_figure(data: pd.DataFrame, call: str) -> Figure:
     ax.set(xscale="log", xlim=(low, high))
     at = max((ticks(low, high, log=log, most=5) for log in (True, False)), key=len)
     ax.set_xticks(at, [f"×{wording.exact(round(tick, 6))}" for tick in at])
-    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.minorticks_off()
     return result
 
 
@@ -147,8 +148,9 @@ class Scaling(Section):
             data, left = by_size(material.table("speed"), task.name)
             if len(data):
                 caption, alt = say("speed.scaling_caption", size, left), say("speed.scaling_alt", size, of)
-                title = f"{self.title}{of}"
-                yield Picture(f"scaling{end}", title, caption, alt, data, scaling_figure, (facts, size))
+                yield Picture(
+                    f"scaling{end}", f"{self.title}{of}", caption, alt, data, scaling_figure, (facts, size)
+                )
                 yield slope_table([row for row in slopes if row["task"] == task.name], names_of(facts), size)
 
 
@@ -159,8 +161,12 @@ def slope_table(rows: Sequence[Row], names: Names, size: str) -> Table:
         said = with_interval(row["slope"], row["ci_low"], row["ci_high"])
         cells.setdefault(row["variant"], dict.fromkeys(MEASURES, NOTHING))[row["metric"]] = said
     columns = [variant_column(names), *(Column(m, HEADS[m], True) for m in MEASURES)]
-    variants = [{"variant": variant, **found} for variant, found in cells.items()]
-    return tabulated(columns, variants, say("speed.slopes", size), "scaling.csv")
+    return tabulated(
+        columns,
+        [{"variant": variant, **found} for variant, found in cells.items()],
+        say("speed.slopes", size),
+        "scaling.csv",
+    )
 
 
 def by_size(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from ablate.base.wording import brief
 from ablate.features.stress.grid import rate_curves
@@ -16,8 +14,11 @@ from ablate.report.draw.panels import Entry, Look, left_out, lines, multiples, p
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.words import say
 
-MAX_TICKS = 6
-"""Learning rates that are written at an axis."""
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MAX_TICKS = 6  # Learning rates that are written at an axis.
 
 
 class Rates(Section):

@@ -1,9 +1,11 @@
-"""Dropout whose masks are a function of seed, site and step."""
+"""Layers inside several parts: dropout whose masks are a function of seed, site and step; linear maps into heads."""
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+
+from ablate.components.initial import Draw, as_linear
 
 
 class Dropout(nn.Module):
@@ -42,6 +44,26 @@ class Dropout(nn.Module):
         factor = uniform.uniform_(generator=self.generator).lt_(keep).div_(keep)
         return x * factor.to(x.dtype)
 
-    def extra_repr(self) -> str:
-        """Shown by `print(model)`."""
-        return f"rate={self.rate}"
+
+class SplitLinear(nn.Module):
+    """x = [x_1 … x_n] → [x_1 W_1 … x_n W_n]: (B, T, D) → (B, T, N), each share of x with a map of its own."""
+
+    def __init__(self, d_in: int, d_out: int, splits: int, bias: bool) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.empty(splits, d_in // splits, d_out // splits))
+        self.bias = nn.Parameter(torch.empty(d_out)) if bias else None
+
+    def initialise(self, draw: Draw) -> None:
+        """As linear maps of the share's width; no bias at first."""
+        as_linear(self.weight, self.bias, self.weight.shape[1], draw)
+
+    def forward(self, x_btd: Tensor) -> Tensor:
+        """(B, T, D) → (B, T, N)."""
+        shares = x_btd.unflatten(-1, (self.weight.shape[0], -1))
+        y = torch.einsum("bthi,hio->btho", shares, self.weight).flatten(2)
+        return y if self.bias is None else y + self.bias
+
+
+def projection(d_in: int, d_out: int, splits: int, bias: bool) -> nn.Module:
+    """A linear map of all features, or of `splits` shares of them."""
+    return nn.Linear(d_in, d_out, bias) if splits == 1 else SplitLinear(d_in, d_out, splits, bias)
