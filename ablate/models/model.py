@@ -185,8 +185,7 @@ def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
     """(B, T, D) → (B, D): the last position that is no padding."""
     if real_bt is None:
         return x_btd[:, -1]
-    length = x_btd.shape[1]
-    last = torch.where(real_bt, torch.arange(length, device=x_btd.device), 0).amax(1)
+    last = torch.where(real_bt, torch.arange(x_btd.shape[1], device=x_btd.device), 0).amax(1)
     return x_btd[torch.arange(len(x_btd), device=x_btd.device), last.expand(len(x_btd))]
 
 
