@@ -52,7 +52,8 @@ def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
     )
     if found.empty:
         return None
-    cells = found.groupby([*place, "metric"])["value"].agg(_spread).unstack("metric", NOTHING)
+    values = found.groupby([*place, "metric"])["value"]
+    cells = values.agg(lambda v: plus_minus(number(v.mean()), number(v.std()))).unstack("metric", NOTHING)
     cells.insert(0, "n", found.groupby(place)["seed"].nunique())
     order = {variant.name: i for i, variant in enumerate(facts.variants)}
     # In the order of the study; its own task first, then in the order of the slices.
@@ -71,10 +72,6 @@ def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
         say("cost.weights"),
         "evaluation.csv",
     )
-
-
-def _spread(values: pd.Series) -> str:
-    return plus_minus(number(values.mean()), number(values.std()))
 
 
 COLOUR_MAP = "viridis"  # Perceptually uniform, and readable in grey and by every eye.
