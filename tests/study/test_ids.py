@@ -75,11 +75,6 @@ def test_what_matters_changes_the_ids(toy_study, change):
     assert all(change.partition("=")[0] in name for name in same)
 
 
-def test_seeds_and_variants_have_ids_of_their_own(toy_study):
-    known = ids(toy_study)
-    assert len(set(known.values())) == len(known) == 9
-
-
 @pytest.fixture
 def reread(tmp_path):
     """Ids of a study whose plugin has the given source."""
@@ -269,12 +264,3 @@ def test_an_installed_workload_is_followed_through_its_own_package(tmp_path, pac
         assert not set(ids(study).values()) & set(before.values())
     finally:
         CATALOGUE.forget({f"{package.name}.training"})
-
-
-def test_analysis_and_report_are_no_part_of_a_trial():
-    CATALOGUE.load_builtin()
-    workload = CATALOGUE.get("workload", "sequence")()
-    modules = {module for module, _ in definitions(workload.sources(None))}
-    assert not {
-        m for m in modules if m.startswith(("ablate.analysis", "ablate.report", "ablate.route", "ablate.cli"))
-    }
