@@ -233,9 +233,8 @@ def _quickstart() -> list[str]:
 def _quickstart_trained() -> list[str]:
     """Two of its trials, at the rate that was chosen for both, trained here: their bits are those of the machine."""
     results = temporary()
-    words = ["--only", "model.feedforward.activation=gelu", "--seed", "3", "--jobs", "1", "--results"] + [
-        str(results)
-    ]
+    given = f"--only model.feedforward.activation=gelu --seed 3 --jobs 1 --results {results}"
+    words = given.split()
     words += [word for each in ("training.lr=0.02", "tune=null", "speed=off") for word in ("--set", each)]
     assert ablate_here("run", "studies/quickstart.yaml", *words, cwd=ROOT).returncode == 0
     (table,) = results.glob("*/trials.parquet")
