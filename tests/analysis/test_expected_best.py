@@ -26,15 +26,6 @@ def test_the_spread_is_that_over_all_draws_with_replacement(values):
         assert sd[n - 1] == pytest.approx(np.std(best), abs=1e-9)
 
 
-def test_it_is_right_on_average():
-    """Ten settings whose values are uniform: the best of n is n / (n + 1)."""
-    rng = np.random.default_rng(0)
-    means = np.array([expected_best(rng.random(10))[0] for _ in range(4000)])
-    n = np.arange(1, 11)
-    noise = means.std(axis=0) / np.sqrt(len(means))
-    assert (np.abs(means.mean(axis=0) - n / (n + 1)) < 4 * noise).all()
-
-
 @given(VALUES)
 def test_more_settings_are_never_expected_to_find_less(values):
     mean, _ = expected_best(values)

@@ -23,11 +23,6 @@ MADE = (
 OPTIONS = {"jobs": 1}
 
 
-@pytest.fixture(scope="module")
-def folder(made: Path) -> Path:
-    return made
-
-
 def text(given: str, results: Path) -> str:
     return show(given, results, pytest.fail)
 
@@ -52,9 +47,9 @@ def sections(shown: str) -> dict[str, str]:
     return found
 
 
-def test_it_shows_what_the_record_holds(folder):
-    record = the_record(folder, "completed", width=5)
-    found = sections(text(str(record["id"]), folder / "results"))
+def test_it_shows_what_the_record_holds(made):
+    record = the_record(made, "completed", width=5)
+    found = sections(text(str(record["id"]), made / "results"))
     facts = YAML(typ="safe").load(found["trial"])
     assert {key: facts[key] for key in ("id", "status", "seed")} == {
         key: record[key] for key in ("id", "status", "seed")
@@ -67,26 +62,26 @@ def test_it_shows_what_the_record_holds(folder):
     assert "traceback" not in found
 
 
-def test_its_command_repeats_the_trial_and_no_other_variant(folder):
-    record = the_record(folder, "completed", width=5)
-    (command,) = text(str(record["id"]), folder / "results").strip().splitlines()[-1:]
-    trials = folder / "results/store/trials"
+def test_its_command_repeats_the_trial_and_no_other_variant(made):
+    record = the_record(made, "completed", width=5)
+    (command,) = text(str(record["id"]), made / "results").strip().splitlines()[-1:]
+    trials = made / "results/store/trials"
     before = {path.stem: path.stat().st_mtime_ns for path in trials.glob("*.json")}
     program, *arguments = shlex.split(command)
     assert program == "ablate"
-    done = ablate_here(*arguments, "--jobs", "0", cwd=folder)
+    done = ablate_here(*arguments, "--jobs", "0", cwd=made)
     # The other seed has failed, and is not asked for.
     assert done.returncode == 1, done.stderr
     after = {path.stem: path.stat().st_mtime_ns for path in trials.glob("*.json")}
     again = {trial for trial in before if before[trial] != after[trial]}
     assert set(after) == set(before)
-    assert again == {record["id"], the_record(folder, "completed")["id"]}
+    assert again == {record["id"], the_record(made, "completed")["id"]}
     repeated = json.loads((trials / f"{record['id']}.json").read_text())
     assert repeated["metrics"]["accuracy"] == record["metrics"]["accuracy"]  # type: ignore[index]
 
 
-def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(folder):
-    results = folder / "results"
+def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(made):
+    results = made / "results"
     ids = sorted(stored(results))
     assert f"id: {ids[0]}" in text(ids[0][:-1].upper(), results)
     store = Store(results / "store")
@@ -103,13 +98,13 @@ def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(folder):
     assert str(caught.value).endswith("Give more characters of the id")
 
 
-def test_what_is_no_id_is_refused_with_the_nearest(folder):
-    trial = min(stored(folder / "results"))
+def test_what_is_no_id_is_refused_with_the_nearest(made):
+    trial = min(stored(made / "results"))
     for given, hint in (("zz", ""), ("", ""), ("results/toy", ""), (f"{trial[:7]}zz{trial[9:]}", trial)):
         with pytest.raises(
             AblateError, match=r"ID: matches no trial; given .*; allowed: an id of the 8"
         ) as caught:
-            text(given, folder / "results")
+            text(given, made / "results")
         assert not hint or f"Did you mean '{hint}'" in str(caught.value)
 
 
@@ -124,9 +119,9 @@ def test_a_trial_that_no_study_refers_to_and_what_it_printed_cannot_act_on_the_t
     assert not any(title.startswith("to repeat") for title in found)
 
 
-def test_on_the_command_line_without_torch_and_mlflow(folder, tmp_path):
-    trial = min(stored(folder / "results"))
-    done = ablate_without({"torch", "mlflow"}, "show", trial[:10], cwd=folder)
+def test_on_the_command_line_without_torch_and_mlflow(made, tmp_path):
+    trial = min(stored(made / "results"))
+    done = ablate_without({"torch", "mlflow"}, "show", trial[:10], cwd=made)
     assert f"id: {trial}" in done.stdout
     assert f"ablate run {Path('results/toy/study.yaml')} --only" in done.stdout
     done = ablate_here("show", "abc", cwd=tmp_path)

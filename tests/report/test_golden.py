@@ -202,31 +202,10 @@ def only_timed():
     return replace(found, trials=found.trials[:0], curves=found.curves[:0])
 
 
-MADE = {
-    "ugly-names": lambda: synthetic.study(num_seeds=3),
-    **{
-        one.__name__: one
-        for one in (
-            troubled,
-            unlearned,
-            rates,
-            several_tasks,
-            factorial,
-            one_seed,
-            looks,
-            held_out,
-            losses,
-            stressed,
-            tuned,
-            tuned_unevenly,
-            swept,
-            swept_in_vain,
-            matched,
-            many_timed,
-            only_timed,
-        )
-    },
-}
+JUDGED = (troubled, unlearned, rates, several_tasks, factorial, one_seed, looks, held_out, losses, stressed)
+BESIDE = (tuned, tuned_unevenly, swept, swept_in_vain, matched, many_timed, only_timed)
+MADE = {"ugly-names": lambda: synthetic.study(num_seeds=3)}
+MADE |= {one.__name__: one for one in (*JUDGED, *BESIDE)}
 
 
 def report(folder):

@@ -34,8 +34,9 @@ def test_the_rate_that_all_variants_share_untuned(write, more, rate):
     assert facts_of(prepare(write(STUDY + more))).rate == rate
 
 
-def test_a_workload_without_a_rate_has_none(toy_study):
-    assert facts_of(prepare(toy_study)).rate == ""
+def test_a_workload_that_declares_neither_has_no_rate_and_no_numbers_of_stability(toy_study):
+    facts = facts_of(prepare(toy_study))
+    assert (facts.rate, facts.tasks[0].stability) == ("", {})
 
 
 def test_a_study_names_its_variants_for_readers(write):
@@ -62,10 +63,6 @@ def test_the_numbers_of_stability_are_those_of_any_variant(write):
     assert Facts.from_dict(data) == facts
     del data["tasks"][0]["stability"]
     assert Facts.from_dict(data).tasks[0].stability == {}
-
-
-def test_a_workload_that_declares_none_has_no_numbers_of_stability(toy_study):
-    assert facts_of(prepare(toy_study)).tasks[0].stability == {}
 
 
 def test_no_step_of_a_short_training_has_a_window_for_spikes(write):

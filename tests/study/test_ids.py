@@ -1,6 +1,5 @@
 """The id of a trial changes if and only if something changes that its result depends on."""
 
-import ast
 import importlib
 import sys
 
@@ -8,7 +7,7 @@ import pytest
 from harness import TOY_STUDY
 
 from ablate.base.registry import CATALOGUE
-from ablate.study.ids import _imported, definitions
+from ablate.study.ids import definitions
 from ablate.study.prepare import prepare
 
 PLUGIN = '''
@@ -166,22 +165,16 @@ def test_an_edit_that_no_plain_name_leads_to(reread, case):
     assert any("mine" in name for name in changed) == (case != "main")
 
 
-def test_a_star_import_is_followed():
-    statement = ast.parse("from ablate.components.norms import *").body[0]
-    assert isinstance(statement, ast.ImportFrom)
-    assert dict(_imported(statement, "m")) == {"*": ("ablate.components.norms", "")}
-
-
-def test_a_module_beside_a_plugin_belongs_to_it(tmp_path, reread):
+@pytest.mark.parametrize(("name", "reaches"), [("K", "activation=mine"), ("*", "activation=")])
+def test_a_module_beside_a_plugin_belongs_to_it(tmp_path, reread, name, reaches):
+    """All of it to each part of the plugin, where a star may bring anything."""
     (tmp_path / "beside_mine.py").write_text("K = 5\n")
-    source = PLUGIN.replace("import torch\n", "import torch\nfrom beside_mine import K\n")
+    source = PLUGIN.replace("import torch\n", f"import torch\nfrom beside_mine import {name}\n")
     source = source.replace("return helper(x)", "return x * K")
     before = reread(source)
     (tmp_path / "beside_mine.py").write_text("K = 6\n")
     after = reread(source)
-    assert {name for name in before if before[name] != after[name]} == {
-        name for name in before if "mine" in name
-    }
+    assert [at for at in before if before[at] != after[at]] == [at for at in before if reaches in at]
 
 
 def test_moving_a_module_changes_no_id(tmp_path, reread):
