@@ -24,6 +24,17 @@ factors:
   model.noise: [0.1, 0.3]
 seeds: 3
 """
+TOY_CLAIMED = (
+    TOY_STUDY
+    + """\
+metric: {name: accuracy, margin: 0.05}
+placebo: on
+claims:
+  - model.effect=0.2 beats baseline on accuracy
+  - model.noise=0.3 beats baseline on accuracy
+"""
+)
+"""The first claim is supported, the second stays open."""
 
 
 def toy_changed(folder: Path, name: str, *changes: tuple[str, str]) -> str:

@@ -18,7 +18,6 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
 FLOOR, RESOLUTION = 0.1, 0.001
-RANGE = 1.0 - FLOOR
 """Of the metric that is simulated: an accuracy over 1,000 examples, of which guessing finds a tenth."""
 
 GRID = (

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import TOY_STUDY, ablate_here, clean_here, plan_here, report_here
+from harness import TOY_CLAIMED, TOY_STUDY, ablate_here, clean_here, plan_here, report_here
 from searching import PEAK_STUDY
 
 from ablate import load
@@ -16,16 +16,7 @@ from ablate.records.store import Store
 from ablate.report.words import say
 from ablate.tracking.tracker import bring_up_to_date
 
-MADE = STUDY = (
-    TOY_STUDY.replace("[0.1, 0.3]", "[0.1001, 0.9]")
-    + """\
-metric: {name: accuracy, margin: 0.05}
-placebo: on
-claims:
-  - model.effect=0.2 beats baseline on accuracy
-  - model.noise=0.9 beats baseline on accuracy
-"""
-)
+MADE = STUDY = TOY_CLAIMED.replace("[0.1, 0.3]", "[0.1001, 0.9]").replace("noise=0.3", "noise=0.9")
 """The effect is found, the small change of noise is equivalent, the large one settles nothing."""
 TUNED = (
     PEAK_STUDY

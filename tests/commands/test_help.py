@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
+from harness import ablate as typed
 
 import ablate.commands
 from ablate.cli import main
@@ -67,9 +68,7 @@ def test_every_command_in_readme_and_guide_can_be_called_so():
 
 
 def test_an_unknown_command_is_refused():
-    done = subprocess.run(
-        [sys.executable, "-m", "ablate", "rnu"], capture_output=True, text=True, check=False
-    )
+    done = typed("rnu", cwd=Path.cwd())
     assert done.returncode == 2
     assert "No such command 'rnu'." in done.stderr
     assert "Did you mean 'run'?" in done.stderr

@@ -8,23 +8,13 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from harness import TOY_STUDY
+from harness import TOY_CLAIMED
 
 from ablate.cli import main
 from ablate.route.claims import pass_gate
 
-MADE = STUDY = (
-    TOY_STUDY
-    + """\
-metric: {name: accuracy, margin: 0.05}
-placebo: on
-claims:
-  - model.effect=0.2 beats baseline on accuracy
-  - model.noise=0.3 beats baseline on accuracy
-"""
-)
-"""The first claim is supported, the second stays open."""
-REFUTED = STUDY.replace("  - model.effect=0.2 beats baseline", "  - baseline beats model.effect=0.2")
+MADE = TOY_CLAIMED
+REFUTED = MADE.replace("  - model.effect=0.2 beats baseline", "  - baseline beats model.effect=0.2")
 Call = Callable[..., Result]
 
 

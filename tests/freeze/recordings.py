@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from harness import FREE, ablate_here, with_database
-from harness import TOY_STUDY as PLAIN_STUDY
+from harness import FREE, TOY_CLAIMED, ablate_here, with_database
 
 from . import today
 from .cases import cases
@@ -187,16 +186,9 @@ def published_ids(results: Path) -> set[str]:
 
 # The toy study, run once a process
 
-TOY_STUDY = PLAIN_STUDY.replace("name: toy", "name: frozen", 1).replace("seeds: 3", "seeds: 4")
-TOY_STUDY += """\
-question: Which part of the toy matters?
-variants: {wild: {training.fault: diverge, training.fault_seed: 1}}
-metric: {name: accuracy, margin: 0.05}
-placebo: on
-claims:
-  - model.effect=0.2 beats baseline on accuracy
-  - model.noise=0.3 beats baseline on accuracy
-"""
+TOY_STUDY = TOY_CLAIMED.replace("name: toy", "name: frozen", 1).replace("seeds: 3", "seeds: 4")
+TOY_STUDY += "question: Which part of the toy matters?\n"
+TOY_STUDY += "variants: {wild: {training.fault: diverge, training.fault_seed: 1}}\n"
 
 
 @functools.cache

@@ -109,10 +109,8 @@ def test_without_a_feedforward_the_mixer_is_all_and_a_stack_of_sandwiches_ends_w
     stack = shaken(settings.topology.build(SIZES, settings))
     y = x
     for block in stack.blocks:
-        assert [name for name, _ in block.named_children() if "norm" in name] == [
-            "mixer_norm",
-            "mixer_norm_after",
-        ]
+        norms = [name for name, _ in block.named_children() if "norm" in name]
+        assert norms == ["mixer_norm", "mixer_norm_after"]
         y = y + block.mixer_norm_after(block.mixer(block.mixer_norm(y), NO_POSITION))
     expected = nn.functional.layer_norm(y, (D,), stack.norm.weight, stack.norm.bias)
     torch.testing.assert_close(stack(x, NO_POSITION), expected)

@@ -1,7 +1,5 @@
 import dataclasses
 
-import pytest
-
 from ablate.report.sections import runs as costs
 
 
@@ -15,10 +13,3 @@ def test_tasks_have_rows_of_their_own_only_where_they_cost_differently(evidence)
 
     assert len(costs.cost_table(of(250_000)).rows) == 3
     assert [row["task"] for row in costs.cost_table(of(500_000)).rows] == ["recall", "copy"] * 3
-
-
-@pytest.mark.parametrize(
-    ("value", "base", "shown"), [(None, 5, "–"), (5, None, "5"), (0, 160, "0 (−160)"), (7, 0, "7")]
-)
-def test_a_cost_against_the_baseline(value, base, shown):
-    assert costs.against(value, base) == shown

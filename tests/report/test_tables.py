@@ -125,6 +125,7 @@ def test_the_family_of_a_study_with_looks_is_that_which_was_planned():
 
 
 def test_a_count_beside_that_of_the_baseline():
-    pairs = [(9280, 8192), (8000, 8192), (8192, 8192), (5, None), (None, 5)]
-    assert [against(*pair) for pair in pairs] == ["9,280 (+1,088)", "8,000 (−192)", "8,192", "5", "–"]
+    pairs = [(9280, 8192), (8000, 8192), (8192, 8192), (5, None), (None, 5), (0, 160), (7, 0)]
+    shown = ["9,280 (+1,088)", "8,000 (−192)", "8,192", "5", "–", "0 (−160)", "7"]
+    assert [against(*pair) for pair in pairs] == shown
     assert against(9280, 8192, relative=True) == "9,280 (+13.3 %)"

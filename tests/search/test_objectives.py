@@ -52,6 +52,8 @@ def test_a_metric_is_its_mean_over_the_seeds():
         "diverged": 0,
         "own": False,
     }
+    # What is not measured on validation data is said.
+    assert summarised([record(score=0.5)], [SCORE], KNOWN, "last")[1]["own"]
 
 
 @pytest.mark.parametrize("status", ["diverged", "failed"])
@@ -76,10 +78,6 @@ def test_the_spread_is_that_of_the_first_metric_wherever_it_stands():
     records = [record(validation_score=v) for v in (0.5, 0.7)]
     values, _ = summarised(records, [COST, SPREAD, SCORE], KNOWN, "last")
     assert values == pytest.approx([7.0, np.std([0.5, 0.7], ddof=1), 0.6])
-
-
-def test_what_is_not_measured_on_validation_data_is_said():
-    assert summarised([record(score=0.5)], [SCORE], KNOWN, "last")[1]["own"]
 
 
 def test_an_evaluation_at_which_a_trial_diverged_was_not_reported():

@@ -59,16 +59,6 @@ def test_tpe_beats_random_at_equal_budget(write):
     assert wilcoxon(gains, alternative="greater").pvalue < 0.01
 
 
-def test_a_grid_has_every_point_once(write):
-    frame = frame_of(finished(prepared(write(GRID))))
-    points = frame[["model.kind", "model.x", "model.heads"]].fillna(-1).to_numpy().tolist()
-    assert (frame.seeds.sum(), len(points)) == (18, 9)
-    assert set(map(tuple, points)) == {
-        *(("plain", x, -1.0) for x in (0.0, 0.2, 0.4)),
-        *(("wide", x, heads) for x in (0.0, 0.2, 0.4) for heads in (2.0, 3.0)),
-    }
-
-
 def killed_and_resumed(experiment, moment):
     """The table of a search whose process ended after so many trainings, as the next makes it from the records."""
     records = {}

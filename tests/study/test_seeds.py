@@ -10,10 +10,6 @@ FROM_100 = TOY_STUDY.replace("seeds: 3", "seeds: {from: 100, count: 2}")
 LISTED = TOY_STUDY.replace("seeds: 3", "seeds: [7, 0, 3]")
 
 
-def test_a_number_begins_at_0(toy_study):
-    assert facts_of(prepare(toy_study)).seeds == [0, 1, 2]
-
-
 def test_they_begin_where_the_study_says(write):
     experiment = prepare(write(FROM_100))
     assert facts_of(experiment).seeds == [100, 101]
@@ -25,6 +21,7 @@ def test_they_begin_where_the_study_says(write):
 @pytest.mark.parametrize(
     ("text", "options", "seeds"),
     [
+        (TOY_STUDY, {}, [0, 1, 2]),
         (TOY_STUDY, {"seeds": 5}, [0, 1, 2, 3, 4]),
         (FROM_100, {"seeds": 3}, [100, 101, 102]),
         (FROM_100, {"sets": ["seeds=1"]}, [0]),

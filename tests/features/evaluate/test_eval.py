@@ -32,6 +32,9 @@ TASKS = """tasks:
 - {name: recall, validation_size: 64, test_size: 64}
 - {name: segments, validation_size: 64, test_size: 64}"""
 TASK = "task: {name: recall, vocab_size: 16, seq_len: 5, validation_size: 64, test_size: 64}"
+FEW = STUDY.replace("seeds: 2", "seeds: 1").replace("  model.mixer.score: [bilinear]\n", "")
+FEW = FEW.replace("  model.position: [learned]\n", "")
+"""Two trials."""
 ABLE = ("baseline", "model.mixer.score=bilinear", "model.norm=rms")
 
 
@@ -133,9 +136,7 @@ def test_other_mistakes_name_the_option(folder, text, words):
 
 @pytest.mark.slow
 def test_a_study_that_keeps_nothing_says_how_to_get_weights(tmp_path):
-    bare = STUDY.replace("checkpoint: final\n", "").replace("seeds: 2", "seeds: 1")
-    for factor in ("  model.mixer.score: [bilinear]\n", "  model.position: [learned]\n"):
-        bare = bare.replace(factor, "")
+    bare = FEW.replace("checkpoint: final\n", "")
     run_in(tmp_path, bare)
     with pytest.raises(AblateError, match="has no kept weights of tiny") as caught:
         evaluated(tmp_path)
@@ -199,13 +200,11 @@ def test_a_change_is_one_of_every_task(tmp_path):
 
 @pytest.mark.slow
 def test_numbers_of_other_weights_than_the_study_keeps_are_left_out_of_the_report(tmp_path):
-    factors = "  model.mixer.score: [bilinear]\n", "  model.position: [learned]\n"
-    less = STUDY.replace("seeds: 2", "seeds: 1").replace(factors[0], "").replace(factors[1], "")
-    run_in(tmp_path, less)
+    run_in(tmp_path, FEW)
     evaluated(tmp_path, only=["model.norm=rms"])
     report = tmp_path / "results/tiny/report.md"
     assert "Left out" not in report.read_text()
-    run_in(tmp_path, less.replace("checkpoint: final", "checkpoint: best"))
+    run_in(tmp_path, FEW.replace("checkpoint: final", "checkpoint: best"))
     text = report.read_text()
     left_out = say("evaluate.gone", 1)
     assert left_out in text
