@@ -1,7 +1,7 @@
 """The process from which workers are forked, so that they share one import of what all of them need.
 
 It computes nothing and touches no GPU. Where a fork would not be sound it starts workers afresh: on another system than
-Linux, and after a plugin that starts threads or takes a GPU when it is loaded.
+Linux, where there is a GPU, and after a plugin that starts threads when it is loaded.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def _is_sound() -> bool:
-    """Whether this process may be forked."""
+    """Whether this process may be forked; not where there is a GPU, since to have looked for one takes it."""
     tasks, torch = Path("/proc/self/task"), sys.modules.get("torch")
     alone = tasks.is_dir() and len([*tasks.iterdir()]) == 1
-    return alone and not (torch is not None and torch.cuda.is_initialized())
+    return alone and not (torch is not None and torch.cuda.is_available())

@@ -128,12 +128,14 @@ def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol
     `owners` are the registered classes whose packages are followed beside `ablate` and the plugins.
     """
     packages = {"ablate", *(owner.__module__.split(".")[0] for owner in owners)}
+    todo: list[Symbol] = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
+    named = {module for module, _ in todo}
 
     @functools.cache
     def followed(module: str) -> _Module | None:
-        return _module(module) if module.split(".")[0] in packages or is_of_plugin(module) else None
+        ours = module.split(".")[0] in packages or module in named or is_of_plugin(module)
+        return _module(module) if ours else None
 
-    todo: list[Symbol] = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
     seen: set[Symbol] = set()
     while todo:
         symbol = name, own = todo.pop()

@@ -278,3 +278,10 @@ def test_analysis_and_report_are_no_part_of_a_trial():
     assert not {
         m for m in modules if m.startswith(("ablate.analysis", "ablate.report", "ablate.route", "ablate.cli"))
     }
+
+
+def test_a_source_that_a_workload_names_counts_wherever_it_lies(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere_named.py").write_text("def trains():\n    return 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("elsewhere_named")
+    assert definitions([module.trains]) == {("elsewhere_named", "trains")}
