@@ -1,12 +1,13 @@
 """What runs show beside their verdicts: whether they learned their task, and had stopped improving; how they differ
-over training steps; how far the baseline's seeds are apart, and what was detectable.
+over training steps; how far the baseline's seeds are apart, and what was detectable; how steadily they train.
 
-A comparison is of little use where the baseline did not learn, or where training ended too early.
+A comparison is of little use where the baseline did not learn, or where training ended too early. All of it is
+description: a claim about stability is judged, a row is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import product
 
@@ -14,11 +15,16 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.contrast import at_floor, overlap
-from ablate.analysis.paired import NAN, Differences, MeanSquares, mean_of, sd_of
-from ablate.analysis.power import ALPHA
+from ablate.analysis.estimates import clopper_pearson
+from ablate.analysis.judge import p_of
+from ablate.analysis.measures import Measure, measure_of
+from ablate.analysis.paired import NAN, Differences, Floats, MeanSquares, mean_interval, mean_of, sd_of
+from ablate.analysis.power import ALPHA, sd_interval
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.facts import Evidence
+from ablate.core.feature import derived
 from ablate.core.metric import Metric, sign
+from ablate.core.reason import Interval
 
 
 @dataclass(frozen=True)
@@ -150,15 +156,77 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
         sd = sd_of(values := scored[~np.isnan(scored)])
         here = comparisons[(comparisons["task"] == task.name) & (comparisons["metric"] == facts.metric)]
         bounds = here.loc[here["variant"].isin(placebos), ["diff", "ci_low", "ci_high"]].to_numpy(float)
-        planned = here[~here["exploratory"].astype(bool)]
-        known = planned["mde"].dropna().to_numpy(float)
+        known = here.loc[~here["exploratory"].astype(bool), "mde"].dropna().to_numpy(float)
         sizes = (np.median(known), known.min(), known.max()) if len(known) else (NAN,) * 3
-        place = (task.name, facts.metric, len(values), side.diverged)
         placebo = bounds[0] if len(bounds) else (NAN,) * 3
         share, examples = NAN, side.by_example(facts.metric)
         if examples is not None and sd > 0:
             # How runs differ by example; one that is hard for all runs moves all seeds alike.
             squares = MeanSquares.of(examples[~np.isnan(scored)], 0.0)
             share = min(1.0, squares.rest / squares.m / sd**2)
-        rows.append((*place, sd, share, *placebo, *sizes, task.outcome == "all_or_nothing"))
+        rows.append(
+            (
+                *(task.name, facts.metric, len(values), side.diverged, sd, share),
+                *(*placebo, *sizes, task.outcome == "all_or_nothing"),
+            )
+        )
     return pd.DataFrame(rows, columns=list(NOISE_COLUMNS))
+
+
+STABILITY_COLUMNS = (
+    *("variant", "baseline", "task", "metric", "kind", "n", "mean_variant", "mean_baseline"),
+    *("low_variant", "high_variant", "low_baseline", "high_baseline", "diff", "ci_low", "ci_high"),
+    *("p", "reason", "placebo"),
+)
+
+
+def stability(evidence: Evidence) -> pd.DataFrame:
+    """One row a variant, task and metric, in the order of the study, with `STABILITY_COLUMNS`.
+
+    Of variants that were settled on fewer seeds than others, on these.
+
+    - `kind`: of the metric. `mean_*`: the mean over paired seeds of a `mean`, the rate of a `rate`, the standard
+      deviation of a `spread`; `low_*` and `high_*`: its 95 % interval, of t, of Clopper and Pearson, and of chi-square.
+    - `diff` is oriented, with its 95 % interval; a rate has none. `p` is that of no difference; `reason` what keeps
+      the row from saying anything (`core.reason`).
+    """
+    facts, runs, rows = evidence.facts, Runs(evidence), []
+    for variant, task, (name, metric) in product(facts.variants[1:], facts.tasks, derived().items()):
+        measure = measure_of(name, task, facts) if metric.described else None
+        if measure is None or (variant.placebo and metric.estimate is not None):
+            continue  # what is trained or measured beside has no placebo
+        names = (variant.name, facts.variants[0].name)
+        count = int(np.logical_and(*(runs.of(name, task).asked for name in names)).sum())
+        values = _row(runs.first(count), measure, names)
+        rows.append((*names, task.name, name, measure.kind, *values, variant.placebo))
+    return pd.DataFrame(rows, columns=list(STABILITY_COLUMNS))
+
+
+def _row(runs: Runs, measure: Measure, names: Sequence[str]) -> tuple[object, ...]:
+    """The columns from `n` to `reason`."""
+    estimate = measure.estimate(runs, [[name] for name in names])
+    blocked = [block.reason for block in estimate.blocks if block.wholly]
+    if measure.kind == "spread":
+        sides = np.stack([runs.of(name, measure.task).values(runs.facts.metric) for name in names])
+        described = [_spread(side) for side in sides[:, ~np.isnan(sides).any(axis=0)]]
+    else:
+        c = measure.contrast(runs, [[name] for name in names])
+        of_one = _rate if measure.kind == "rate" else mean_interval
+        described = [of_one(side[0]) for side in (c.a, c.b)]
+    (mean, bounds), (base, base_bounds) = described
+    unknown = any(reason.code == "incomplete" for reason in blocked)
+    return (
+        *(estimate.n, mean, base, *bounds, *base_bounds),
+        *(estimate.mean, *(estimate.interval(ALPHA) or (NAN, NAN))),
+        NAN if unknown else p_of(estimate),
+        str(blocked[0]) if blocked else "",
+    )
+
+
+def _rate(values: Floats) -> tuple[float, Interval]:
+    return mean_of(values), clopper_pearson(int(values.sum()), len(values))
+
+
+def _spread(values: Floats) -> tuple[float, Interval]:
+    sd = sd_of(values)
+    return sd, sd_interval(sd, len(values) - 1) if sd > 0 else (NAN, NAN)

@@ -95,11 +95,10 @@ def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
     if name in task.metrics or name in task.stability:
         return Measure(name, "mean", task)
     found = derived().get(name)
-    offer = Offer(task.metrics, facts.features, target=facts.target)
-    # What was to be measured and was not, its estimate says itself.
-    if found is None or (found.kind != "ratio" and found.lacks(offer)):
+    if found is None or (found.kind == "spread" and facts.metric not in task.metrics):
         return None
-    if found.kind == "spread" and facts.metric not in task.metrics:
+    # What was to be measured and was not, its estimate says itself.
+    if found.kind != "ratio" and found.lacks(Offer(task.metrics, facts.features, target=facts.target)):
         return None
     return Measure(name, found.kind, task, found)
 

@@ -124,8 +124,7 @@ def outlook(
             )
             for variant in variants
         ]
-    effect = detectable_effect(n, alpha) if n > 1 else None
-    return Outlook(task.name, name, margin, False, effect, prospects)
+    return Outlook(task.name, name, margin, False, detectable_effect(n, alpha) if n > 1 else None, prospects)
 
 
 def _prospect(variant: str, c: Contrast, terms: Terms) -> Prospect:

@@ -30,7 +30,7 @@ class Results:
     claims: pd.DataFrame
     "One row a claim."
     stability: pd.DataFrame
-    "One row a variant, task and measure of stability; `ablate.analysis.stability` says what the columns mean."
+    "One row a variant, task and measure of stability; `ablate.analysis.learning.stability` says what the columns mean."
     speed: pd.DataFrame
     "One row a variant, task, size and measure of speed; `ablate.features.speed.ratios` says what the columns mean."
 

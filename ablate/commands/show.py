@@ -58,8 +58,10 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         "attempts": record.attempts,
         "weights": f"{weights} ({' and '.join(record.kept)})" if record.kept else "",
     }
-    places = [(folder.name, cell, f" on {cell.task}" if cell.task else "") for folder, cell in where]
-    names = [f"{name}: {cell.variant}{task}, seed {cell.seed}" for name, cell, task in places]
+    names = [
+        f"{folder.name}: {cell.variant}{cell.task and f' on {cell.task}'}, seed {cell.seed}"
+        for folder, cell in where
+    ]
     sections = {
         "trial": _yaml({name: value for name, value in facts.items() if value != ""}),
         "studies": "\n".join(names) or "No study refers to this trial.",

@@ -30,8 +30,9 @@ class Activation(Part):
         return self.function(x) if gate is None else self.function(gate) * x
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`; `queries` numbers go through the function."""
-        return {getattr(self, "name", type(self).__name__): queries}
+        """See `Part.beside`; `queries` numbers go through the function, named as the part that defines it."""
+        of = next((part for part in type(self).__mro__ if "function" in vars(part)), type(self))
+        return {getattr(of, "name", of.__name__): queries}
 
 
 @register("activation", "relu")
@@ -81,24 +82,14 @@ class Identity(Activation):
 
 
 @register("activation", "geglu")
-class GEGLU(Activation):
+class GEGLU(GELU):
     """GELU(gate) · value (Shazeer 2020, equation 5)."""
 
     gated = True
-    function = staticmethod(F.gelu)
-
-    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
-        return {"gelu": queries}
 
 
 @register("activation", "swiglu")
-class SwiGLU(Activation):
+class SwiGLU(SiLU):
     """SiLU(gate) · value, with SiLU(x) = x σ(x), Swish of β = 1 (Shazeer 2020, equation 5)."""
 
     gated = True
-    function = staticmethod(F.silu)
-
-    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
-        return {"silu": queries}

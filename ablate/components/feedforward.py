@@ -13,11 +13,6 @@ from ablate.base.registry import OnOff, PartConfig, Slot, register
 from ablate.components.sizes import Part, Sizes
 
 
-def _whole(value: float) -> float:
-    """4.0 as 4: one number has one name and one trial."""
-    return int(value) if value == int(value) else value
-
-
 class FeedForward(Part):
     """Base of all feed-forwards."""
 
@@ -48,7 +43,8 @@ class MLP(FeedForward):
 
         activation: Annotated[Any, Slot("activation")] = "relu"
         "The non-linearity between the two maps."
-        expansion: Annotated[PositiveFloat, AfterValidator(_whole)] = 4
+        # 4.0 as 4: one number has one name and one trial.
+        expansion: Annotated[PositiveFloat, AfterValidator(lambda x: int(x) if x == int(x) else x)] = 4
         "Width of the hidden layer in units of d_model; with a gate, of the ungated layer with as many parameters."
         bias: OnOff = True
         "Whether the maps have a bias."

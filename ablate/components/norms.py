@@ -136,13 +136,10 @@ class BatchNorm(Affine):
         mean_d = zero_padding(x_btd, real_bt).sum((0, 1)) / count.clamp(min=1)
         centred_btd = zero_padding(x_btd - mean_d, real_bt)
         squares_d = centred_btd.square().sum((0, 1))
-        self._follow(mean_d, squares_d, count)
+        # The variance only from two positions or more.
+        with torch.no_grad():
+            self.running_mean.add_((mean_d - self.running_mean) * (self.momentum * (count > 0)))
+            unbiased_d = squares_d / (count - 1).clamp(min=1)
+            self.running_var.add_((unbiased_d - self.running_var) * (self.momentum * (count > 1)))
         var_d = squares_d / count.clamp(min=1)
         return centred_btd * ((var_d + self.eps).rsqrt() * self.weight) + self.bias
-
-    @torch.no_grad()
-    def _follow(self, mean_d: Tensor, squares_d: Tensor, count: Tensor) -> None:
-        """Updates the running statistics; the variance only from two positions or more."""
-        self.running_mean.add_((mean_d - self.running_mean) * (self.momentum * (count > 0)))
-        unbiased_d = squares_d / (count - 1).clamp(min=1)
-        self.running_var.add_((unbiased_d - self.running_var) * (self.momentum * (count > 1)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 import torch
@@ -39,6 +40,11 @@ class Position(Part):
         The last query is at the last key's position.
         """
         return None
+
+    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
+        """See `Part.beside`; the numbers of the bias, where there is one."""
+        biased = type(self).bias is not Position.bias
+        return {"bias": self.sizes.num_heads * queries * keys} if biased else {}
 
 
 @register("position", "none")
@@ -85,10 +91,7 @@ def angles(length: int, width: int, base: float = 10_000.0) -> Tensor:
 def sinusoids(length: int, width: int) -> Tensor:
     """PE (length, width) on CPU in float64."""
     angle = angles(length, width)
-    encoding = torch.empty(length, width, dtype=torch.float64, device="cpu")
-    encoding[:, 0::2] = angle.sin()
-    encoding[:, 1::2] = angle[:, : width // 2].cos()
-    return encoding
+    return torch.stack([angle.sin(), angle.cos()], -1).flatten(1)[:, :width]
 
 
 @register("position", "learned")

@@ -111,10 +111,6 @@ class Alibi(Position):
         """(H, T_q, T_k), never above 0."""
         return -self.slopes[:, None, None] * distances(t_q, t_k, device).abs()
 
-    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
-        return {"bias": self.sizes.num_heads * queries * keys}
-
 
 def alibi_slopes(num_heads: int) -> list[float]:
     """The slope of each head."""
@@ -161,7 +157,3 @@ class Relative(Position):
         """(H, T_q, T_k)."""
         column = distances(t_q, t_k, device).clamp(self.lowest, self.max_distance) - self.lowest
         return self.bias_by_distance.index_select(1, column.flatten()).unflatten(1, (t_q, t_k))
-
-    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
-        return {"bias": self.sizes.num_heads * queries * keys}

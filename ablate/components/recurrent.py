@@ -119,16 +119,12 @@ class RecurrentCell(nn.Module):
         if state is None:
             zeros = x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1])
             state = (zeros,) * self.kind.num_states
-        if not torch._C._are_functorch_transforms_active():
-            return self.fused(x_btd, state)
-        outputs = []
-        for x_bg in F.linear(x_btd, self.weight_ih, self.bias_ih).unbind(1):
-            state = self.kind.next(x_bg, F.linear(state[0], self.weight_hh, self.bias_hh), state)
-            outputs.append(state[0])
-        return torch.stack(outputs, 1), state
-
-    def fused(self, x_btd: Tensor, state: State) -> tuple[Tensor, State]:
-        """`forward` by torch's kernel."""
+        if torch._C._are_functorch_transforms_active():
+            outputs = []
+            for x_bg in F.linear(x_btd, self.weight_ih, self.bias_ih).unbind(1):
+                state = self.kind.next(x_bg, F.linear(state[0], self.weight_hh, self.bias_hh), state)
+                outputs.append(state[0])
+            return torch.stack(outputs, 1), state
         weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
         first = [part_bh.unsqueeze(0) for part_bh in state]
         # Biases, one layer, no dropout, whether gradients may follow, one direction, batch first.

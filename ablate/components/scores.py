@@ -22,7 +22,6 @@ from ablate.components.sizes import Part, Sizes
 HIDDEN_NUMBERS = 2**20
 "Largest number of values of the additive score's hidden layer in memory at once; one query may need more."
 SMALLEST_TEMPERATURE = 0.01
-SMALLEST_SIGMA = 0.001
 
 
 class Score(Part):
@@ -110,7 +109,7 @@ class Gaussian(Score):
     class Config(PartConfig):
         """Parameters of the Gaussian score."""
 
-        sigma: Annotated[float, Field(ge=SMALLEST_SIGMA)] | None = None
+        sigma: Annotated[float, Field(ge=0.001)] | None = None
         """σ, the kernel's width, at least 0.001; when not given d_k^¼, so that qᵀk is scaled as in `scaled_dot`:
         σ² = √d_k."""
         learned: OnOff = False

@@ -55,22 +55,19 @@ class Uniform(Weighting):
 
 
 @register("weighting", "hard")
-class Hard(Weighting):
+class Hard(Softmax):
     """1 on the key of the highest score, the first of several, and 0 elsewhere: a look-up in a database.
 
     The gradient is a surrogate, that of the softmax: the straight-through estimator (Bengio et al. 2013) as in
     Jang et al. 2017, section 2.2, without its noise.
     """
 
+    fused = False
     surrogate_gradient = "softmax"
 
     def forward(self, logits: Tensor) -> Tensor:
         """See `Weighting.forward`."""
-        soft = logits.softmax(-1)
+        soft = super().forward(logits)
         # Of the logits, as a softmax may round two of them together; `argmax` gives the first of equal ones.
         hard = torch.zeros_like(soft).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)
         return hard + (soft - soft.detach())
-
-    def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
-        return {"exp": self.sizes.num_heads * queries * keys}

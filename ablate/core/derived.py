@@ -57,14 +57,6 @@ class Derived:
     described: bool = False  # Whether the table of stability has it.
 
 
-def _solved(runs: Any) -> Floats:
-    return np.where(runs.ended, runs.solved, np.nan)
-
-
-def _diverged(runs: Any) -> Floats:
-    return np.where(runs.ended, runs.status == "diverged", np.nan)
-
-
 def _needs_solved(offer: Offer) -> str:
     said = any(metric.solved is not None for metric in offer.metrics.values())
     return "" if said else "It takes a metric that says at which value the task counts as solved"
@@ -88,8 +80,18 @@ def _needs_target(offer: Offer) -> str:
 
 # By name.
 DERIVED: Mapping[str, Derived] = {
-    "solved_rate": Derived(Metric("max", floor=0.0, ceiling=1.0), "rate", _solved, _needs_solved),
-    "divergence_rate": Derived(Metric("min", floor=1.0, ceiling=0.0), "rate", _diverged, described=True),
+    "solved_rate": Derived(
+        Metric("max", floor=0.0, ceiling=1.0),
+        "rate",
+        lambda runs: np.where(runs.ended, runs.solved, np.nan),
+        _needs_solved,
+    ),
+    "divergence_rate": Derived(
+        Metric("min", floor=1.0, ceiling=0.0),
+        "rate",
+        lambda runs: np.where(runs.ended, runs.status == "diverged", np.nan),
+        described=True,
+    ),
     "seed_spread": Derived(Metric("min"), "spread", described=True),
     "steps_to_target": Derived(
         Metric("min"),

@@ -101,9 +101,8 @@ class Description:
     @property
     def compute(self) -> int | None:
         """FLOPs of the whole training, forward and backward; None where they are not known."""
-        if self.training_flops is None or self.examples is None:
-            return None
-        return self.training_flops * self.examples
+        flops, examples = self.training_flops, self.examples
+        return None if flops is None or examples is None else flops * examples
 
 
 def size_of(description: Description | None) -> dict[str, int | None]:

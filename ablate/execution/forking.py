@@ -14,6 +14,8 @@ from multiprocessing.reduction import recv_handle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ablate.base.registry import CATALOGUE
 from ablate.execution.child import fresh, parent
 from ablate.execution.worker import Reads, serve
@@ -50,6 +52,8 @@ def main() -> None:
             pid = fresh_ones[-1].pid
         elif not (pid := os.fork()):
             driver.close()
+            # Whoever draws without a seed draws something else in each worker.
+            np.random.seed()  # noqa: NPY002
             serve(Connection(pipe), reads)
         os.close(pipe)
         driver.send(pid)

@@ -198,8 +198,7 @@ class EncoderDecoder(nn.Module):
         self, x_btd: Tensor, position: Position, mask: Tensor | None = None, memory: Memory | None = None
     ) -> Tensor:
         """(B, T, D) → (B, T, D)."""
-        out: Tensor = self.decoder(x_btd, position, mask, memory)
-        return out
+        return self.decoder(x_btd, position, mask, memory)
 
     def step(
         self, x_b1d: Tensor, position: Position, state: Any = None, memory: Memory | None = None

@@ -155,8 +155,10 @@ def layer_metrics(model: nn.Module, batches: Iterable[Batch]) -> dict[str, float
     layers = {
         name: {path: (total / n).item() for path, (total, n) in of.items()} for name, of in totals.items()
     }
-    layers[LOGIT] = {path: top.item() for path, top in largest.items()}
-    layers[DEAD] = {path: 1 - active_n.double().mean().item() for path, active_n in active.items()}
+    layers |= {
+        LOGIT: {path: top.item() for path, top in largest.items()},
+        DEAD: {path: 1 - active_n.double().mean().item() for path, active_n in active.items()},
+    }
     found: dict[str, float] = {}
     for name, by_path in layers.items():
         if by_path:

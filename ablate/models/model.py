@@ -185,8 +185,7 @@ def last_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
     """(B, T, D) → (B, D): the last position that is no padding."""
     if real_bt is None:
         return x_btd[:, -1]
-    length = x_btd.shape[1]
-    last = torch.where(real_bt, torch.arange(length, device=x_btd.device), 0).amax(1)
+    last = torch.where(real_bt, torch.arange(x_btd.shape[1], device=x_btd.device), 0).amax(1)
     return x_btd[torch.arange(len(x_btd), device=x_btd.device), last.expand(len(x_btd))]
 
 
@@ -209,17 +208,16 @@ def _sizes(section: ModelSection, signature: Signature) -> Sizes:
 
 def _check_position(section: ModelSection) -> None:
     """Refuses a position that acts where the mixer has nothing to act on."""
-    if not section.position.part.inside_attention:
-        return
+    inside = section.position.part.inside_attention
     weighting = getattr(section.mixer, "weighting", None)
-    rule = ""
-    if not getattr(section.mixer.part, "attends", False):
+    if inside and not getattr(section.mixer.part, "attends", False):
         rule = f"acts inside attention, but mixer {section.mixer.name} is not attention"
-    elif weighting is not None and not weighting.part.reads_scores:
+    elif inside and weighting is not None and not weighting.part.reads_scores:
         rule = f"has no effect with weighting {weighting.name}, which reads no scores"
-    if rule:
-        able = [n for n in CATALOGUE.names("position") if not CATALOGUE.get("position", n).inside_attention]  # type: ignore[attr-defined]
-        raise Invalid("", rule, section.position.name, ", ".join(able))
+    else:
+        return
+    able = [n for n in CATALOGUE.names("position") if not CATALOGUE.get("position", n).inside_attention]  # type: ignore[attr-defined]
+    raise Invalid("", rule, section.position.name, ", ".join(able))
 
 
 def _check_dropout(at: Gather, section: ModelSection, model: nn.Module) -> None:

@@ -32,7 +32,7 @@ class Material:
 
     - comparisons, claims: what `analysis.compare` and `analysis.claims` make of the evidence.
     - kept: name of a feature → what it keeps in the study's folder by its own name.
-    - tables: name → what `analysis.stability` and the features make of the evidence.
+    - tables: name → what `analysis.learning.stability` and the features make of the evidence.
     - results: the results folder, in which the records of trials are kept.
     """
 

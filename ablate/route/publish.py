@@ -49,7 +49,7 @@ def material(folder: StudyFolder) -> Material:
     """Everything that the report of a study is made from."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.stability import stability
+    from ablate.analysis.learning import stability
     from ablate.report.section import Material
 
     evidence = folder.evidence()

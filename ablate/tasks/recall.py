@@ -98,8 +98,7 @@ class Recall(Generated, Classification):
         tokens[rows[:, None], places] = keys
         tokens[rows[:, None], places + 1] = values
         tokens[:, -1] = keys[rows, query]
-        targets = values[rows, query]
-        return Batch(torch.from_numpy(tokens), torch.from_numpy(targets))
+        return Batch(torch.from_numpy(tokens), torch.from_numpy(values[rows, query]))
 
 
 def _distinct(uniform: NDArray[np.float64], limit: int) -> NDArray[np.int64]:

@@ -78,10 +78,10 @@ class Reverse(Generated):
         )
         self.topologies = ("encoder_decoder",)
         self.chance_loss = self._chance_loss()
+        # Of writing one sequence, the likeliest: one of the shortest.
+        chance = self.num_symbols**-config.min_len / len(self.lengths)
         self.metrics = {
-            "accuracy": Metric(
-                "max", 1 / config.test_size, floor=self._chance_accuracy(), ceiling=1.0, solved=0.95
-            ),
+            "accuracy": Metric("max", 1 / config.test_size, floor=chance, ceiling=1.0, solved=0.95),
             "token_accuracy": Metric("max", floor=self._chance_token_accuracy(), ceiling=1.0),
             "loss": Metric("min", floor=self.chance_loss, ceiling=0.0),
         }
@@ -128,10 +128,6 @@ class Reverse(Generated):
         """Of the true distribution given the tokens before: the L symbols, and which of the lengths it is."""
         n, k = self.num_symbols, len(self.lengths)
         return sum((length * math.log(n) + math.log(k)) / (length + 1) for length in self.lengths) / k
-
-    def _chance_accuracy(self) -> float:
-        """Of writing one sequence, the likeliest: one of the shortest."""
-        return self.num_symbols**-self.config.min_len / len(self.lengths)
 
     def _chance_token_accuracy(self) -> float:
         """Of guessing at each position the end or one symbol, whichever is right more often."""

@@ -108,8 +108,10 @@ class Task(ABC):
         name, allowed = type(self).__name__, get_args(Outcome)
         with Gather() as at:
             given = getattr(self, "outcome", NOT_GIVEN)
-            rule = f"class {name} must declare `outcome`: {allowed[0]} where a run may end anywhere between guessing "
-            rule += f"and perfect, {allowed[1]} where it finds the solution or stays near guessing"
+            rule = (
+                f"class {name} must declare `outcome`: {allowed[0]} where a run may end anywhere between guessing "
+                f"and perfect, {allowed[1]} where it finds the solution or stays near guessing"
+            )
             hint = f'Write `outcome = "{allowed[0]}"` or `outcome = "{allowed[1]}"` into the class'
             at.refuse(given not in allowed, "", rule, given, ", ".join(allowed), hint)
             rule = f"class {name} must declare `sampling`: where its test examples come from, and how many there are"

@@ -66,7 +66,8 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     decay = WeightDecay(training.decay, training.weight_decay, decay_groups(model)[0])
     primary = next(iter(task.metrics))
     asks_best = training.evaluation.best
-    best = Best(task.metrics, task.metrics if asks_best else [primary] if trial.checkpoint == "best" else ())
+    # Those of the first metric always: a state may be taken up by a trial that keeps its best weights.
+    best = Best(task.metrics, [*task.metrics] if asks_best else [primary])
     history = History()
     forms = ("{}", "validation_{}", *(["{}_at_best_validation"] if asks_best else []))
     names = ["initial_loss", "test_loss", *(form.format(name) for form in forms for name in task.metrics)]
@@ -143,7 +144,8 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     on_test: dict[int, Outcomes] = {}
     weights, test_loss = None, math.nan
     # The last step first: its weights are those that the model has.
-    for step in sorted({training.steps, *best.weights}, reverse=True):
+    others = best.weights if asks_best else {keep} & best.weights.keys()
+    for step in sorted({training.steps, *others}, reverse=True):
         if step != training.steps:
             model.load_state_dict(best.weights[step])
         if step == training.steps or asks_best:

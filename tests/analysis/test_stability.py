@@ -7,7 +7,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from ablate.analysis.estimates import rate_p
-from ablate.analysis.stability import COLUMNS, stability
+from ablate.analysis.learning import STABILITY_COLUMNS, stability
 from ablate.features.stress.grid import rate_curves
 
 N, RATES = 8, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
@@ -34,7 +34,7 @@ def row(frame, variant, metric):
 
 def test_a_row_for_each_variant_and_measure_without_a_verdict():
     frame = made()
-    assert tuple(frame.columns) == COLUMNS
+    assert tuple(frame.columns) == STABILITY_COLUMNS
     metrics = ["divergence_rate", "seed_spread", "lr_sensitivity"]
     assert list(frame["metric"]) == metrics * 2
     assert "verdict" not in frame

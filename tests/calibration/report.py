@@ -28,7 +28,7 @@ def write(folder: Path, found: Found, seed: int, place: Place) -> None:
         "studies": place.studies,
         "draws": place.draws,
         "seconds": {name: round(seconds, 1) for name, (_, seconds) in found.items()},
-        "environment": environment("make calibrate", [Path(__file__).parent]),
+        "environment": environment("make calibrate", (Path(__file__).parent,)),
     }
     lines = rows_of(table)
     data = head | {"checks": lines.to_dict("records")}

@@ -36,7 +36,7 @@ def judged(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """Comparisons, claims, stability and speed of evidence that was made up."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.stability import stability
+    from ablate.analysis.learning import stability
     from ablate.features.speed.ratios import speeds
 
     return {

@@ -4,7 +4,9 @@ from pathlib import Path
 import pytest
 
 from ablate.records import environment as subject
-from ablate.records.environment import command_line, environment
+from ablate.records.environment import command_line
+
+environment = subject.environment.__wrapped__  # Without its cache.
 
 
 def git(folder, *arguments):

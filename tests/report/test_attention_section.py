@@ -1,7 +1,5 @@
 """Heat maps of attention weights."""
 
-from dataclasses import replace
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +9,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.core.facts import BASELINE
 from ablate.features.evaluate.sections.kept_weights import COLOUR_MAP, MAX_FIGURES, Attention, layer_name
-from ablate.features.evaluate.stage import AttentionMap, Evaluated
+from ablate.features.evaluate.stage import MAP_COLUMNS, Evaluated
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Text
 
@@ -22,12 +20,16 @@ LAST = STUDY.facts.variants[-1].name
 def layer(variant=BASELINE, path="stack.blocks.0.mixer", heads=4, queries=5, keys=5):
     rng = np.random.default_rng(heads + queries)
     weights = rng.dirichlet(np.ones(keys), size=(2, heads, queries)).astype(np.float32)
-    return AttentionMap(f"id-{variant}", variant, "recall", 0, path, weights, "final")
+    return dict(
+        zip(MAP_COLUMNS, (f"id-{variant}", variant, "recall", 0, path, weights, "final"), strict=True)
+    )
 
 
 def section(*layers):
     """The explanation of the section, and its pictures."""
-    material = Material(STUDY, pd.DataFrame(), pd.DataFrame(), {"evaluate": Evaluated(maps=layers)})
+    material = Material(
+        STUDY, pd.DataFrame(), pd.DataFrame(), {"evaluate": Evaluated(maps=pd.DataFrame(layers))}
+    )
     legend, *pictures = Attention().blocks(material)
     assert isinstance(legend, Text)
     return legend.words, [picture for picture in pictures if isinstance(picture, Picture)]
@@ -48,7 +50,7 @@ def panels(figure):
 def test_every_head_of_every_layer_has_a_panel_inside_the_figure(heads):
     layers = [layer(heads=heads), layer(path="stack.blocks.1.mixer", heads=heads)]
     figure = drawn(section(*layers)[1][0])
-    expected = [weights for each in layers for weights in each.weights[0]]
+    expected = [weights for each in layers for weights in each["weights"][0]]
     np.testing.assert_array_equal(panels(figure), expected)
     shown = [ax for ax in figure.axes if ax.images]
     boxes = [ax.get_position() for ax in shown]
@@ -94,15 +96,15 @@ def test_a_page_shows_so_many_variants_and_says_where_the_rest_is():
 
 def test_padding_is_cut_away():
     whole = layer(queries=6, keys=4)
-    weights = whole.weights.copy()
+    weights = whole["weights"].copy()
     weights[0, :, 4:] = np.nan
     weights[0, :, :, 3:] = np.nan
-    _, (picture,) = section(replace(whole, weights=weights))
+    _, (picture,) = section(whole | {"weights": weights})
     np.testing.assert_array_equal(panels(drawn(picture)), weights[0, :, :4, :3])
 
 
 def test_the_figures_of_a_report_share_their_scale():
-    light = replace(layer(LAST), weights=layer(LAST).weights / 2)
+    light = layer(LAST) | {"weights": layer(LAST)["weights"] / 2}
     figures = [drawn(picture) for picture in section(layer(), light)[1]]
     assert len({ax.images[0].get_clim() for figure in figures for ax in figure.axes if ax.images}) == 1
     assert [[ax.get_ylabel() for ax in figure.axes][-1] for figure in figures] == [

@@ -8,7 +8,7 @@ import synthetic
 from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
 from ablate.features.evaluate.sections.kept_weights import KeptWeights, evaluation_table
-from ablate.features.evaluate.stage import COLUMNS, AttentionMap, Evaluated
+from ablate.features.evaluate.stage import COLUMNS, MAP_COLUMNS, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.report.section import Material, Text
 from ablate.report.words import say
@@ -42,23 +42,25 @@ def test_what_was_left_out_is_said_without_a_table_too():
 
 def found(*rows, maps=(), weights="final"):
     every = [(trial, "v", "", 0, weights, of, "m", value) for trial, of, value in rows]
-    return Evaluated(pd.DataFrame(every, columns=list(COLUMNS)), maps)
+    return Evaluated(
+        pd.DataFrame(every, columns=list(COLUMNS)), pd.DataFrame(maps, columns=list(MAP_COLUMNS))
+    )
 
 
 def test_what_was_evaluated_comes_back_and_is_brought_up_to_date(tmp_path):
     weights = np.full((1, 2, 3, 3), 1 / 3, np.float32)
-    seen = AttentionMap("a", BASELINE, "recall", 0, "stack.blocks.0.mixer", weights, "final")
+    seen = ("a", BASELINE, "recall", 0, "stack.blocks.0.mixer", weights, "final")
     folder = StudyFolder.at(tmp_path)
     assert Evaluated.load(folder).rows.empty
     first = found(("a", "test", 0.1), ("a", "long", np.nan), ("b", "test", 0.3), maps=[seen])
     first.save(folder)
     loaded = Evaluated.load(folder)
     pd.testing.assert_frame_equal(loaded.rows, first.rows, check_dtype=False)
-    np.testing.assert_array_equal(loaded.maps[0].weights, weights)
+    np.testing.assert_array_equal(loaded.maps["weights"][0], weights)
     newer = loaded.updated(found(("a", "test", 0.5)))
     assert newer.rows[["id", "slice"]].to_numpy().tolist() == [["a", "long"], ["b", "test"], ["a", "test"]]
     assert newer.rows["value"].tolist()[1:] == [0.3, 0.5]
-    assert newer.maps == []
+    assert newer.maps.empty
     for ids, kind, kept, left_out in (
         ({"b"}, "final", ["b"], 1),
         ({"a", "b"}, "best", [], 2),
@@ -66,8 +68,8 @@ def test_what_was_evaluated_comes_back_and_is_brought_up_to_date(tmp_path):
     ):
         current = newer.current(ids, kind)
         assert (current.rows["id"].tolist(), current.left_out) == (kept, left_out)
-    assert [one.id for one in loaded.current({"a"}, "final").maps] == ["a"]
-    assert loaded.current({"a"}, "best").maps == []
+    assert loaded.current({"a"}, "final").maps["id"].tolist() == ["a"]
+    assert loaded.current({"a"}, "best").maps.empty
     (tmp_path / "attention.npz").write_bytes(b"PK cut")
     with pytest.raises(AblateError, match="cannot be read"):
         Evaluated.load(folder)

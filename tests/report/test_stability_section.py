@@ -6,7 +6,7 @@ from made_evidence import study
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.analysis.stability import stability
+from ablate.analysis.learning import stability
 from ablate.core.metric import Metric
 from ablate.features.stress.sections.rates import Rates
 from ablate.report.draw import style

@@ -3,8 +3,10 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from jinja2 import FileSystemBytecodeCache
 
 import ablate
+from ablate.report import words
 from ablate.report.words import because, codes, level, say, some
 
 ROOT = Path(ablate.__file__).parent
@@ -56,3 +58,12 @@ def test_lists_and_levels():
     assert some("abcd", 2) == "a, b and 2 more"
     assert [level(alpha) for alpha in (0.05, 0.05 / 7, 0.05 / 100)] == ["95 %", "99.3 %", "99.95 %"]
     assert say("limits.missing", 1, 20) == "1 of 20 planned runs failed or have not run."
+
+
+def test_sentences_that_cannot_be_kept_compiled_are_said_all_the_same(monkeypatch):
+    def full(*given):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(FileSystemBytecodeCache, "load_bytecode", lambda *given: None)
+    monkeypatch.setattr(FileSystemBytecodeCache, "dump_bytecode", full)
+    assert "1 seed" in words._module.__wrapped__("reasons").few(n=1, least=2)

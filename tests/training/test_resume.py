@@ -42,7 +42,7 @@ def states(trial: Trial) -> tuple[Record, list[tuple[int, bytes]]]:
 @pytest.mark.parametrize(
     ("model", "training"),
     [
-        ({"dropout": DROPOUT, "norm": "batch"}, {}),
+        ({"dropout": DROPOUT, "norm": "batch"}, {"evaluation": {"best": True}}),
         (
             {"position": "sincos"},
             {"optimizer": {"name": "sgd", "momentum": 0.9}, "schedule": "cosine", "lr": 0.1},

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from ablate.base.errors import AblateError, Problem, StudyError, listed
 from ablate.base.files import replacing
@@ -135,7 +134,7 @@ def _evaluated(
     experiment: Experiment,
 ) -> Evaluated:
     rows: list[tuple[Any, ...]] = []
-    maps: list[AttentionMap] = []
+    maps: list[tuple[Any, ...]] = []
     seed, kind = min(cell.seed for cell, _ in kept), experiment.study.checkpoint
     made_by: dict[str, str] = {}
     for cell, record in sorted(kept, key=lambda pair: pair[0].variant != BASELINE):
@@ -151,40 +150,31 @@ def _evaluated(
             new = cell.variant == BASELINE or made_by.get(cell.task) != found.attention
             if not changes and cell.seed == seed and new:
                 made_by.setdefault(cell.task, found.attention)
-                maps += [AttentionMap(*place, path, w, kind) for path, w in found.maps.items()]
-    return Evaluated(pd.DataFrame(rows, columns=list(COLUMNS)), maps)
+                maps += [(*place, path, layer, kind) for path, layer in found.maps.items()]
+    return Evaluated(pd.DataFrame(rows, columns=list(COLUMNS)), pd.DataFrame(maps, columns=list(MAP_COLUMNS)))
 
 
 TABLE, MAPS = "evaluation.csv", "attention.npz"
 COLUMNS = ("id", "variant", "task", "seed", "weights", "slice", "metric", "value")
+MAP_COLUMNS = ("id", "variant", "task", "seed", "path", "weights", "kept")
+"""Of attention, a row a layer of a trial, by its path in the model. Weights: (examples, H, T_q, T_k), NaN in the rows
+and columns of padding. Kept: the weights of the trial that were evaluated, `final` or `best`.
+"""
 TEST = "test"  # The slice that is the test split of the study's own task.
 
 
 @dataclass(frozen=True)
-class AttentionMap:
-    """Attention weights of one layer of one trial."""
-
-    id: str
-    variant: str
-    task: str
-    seed: int
-    path: str  # Of the layer, in the model.
-    weights: NDArray[np.float32]  # (examples, H, T_q, T_k); NaN in the rows and columns of padding.
-    kept: str  # The weights of the trial that were evaluated: `final` or `best`.
-
-
-@dataclass(frozen=True)
 class Evaluated:
-    """Numbers, one row each with the columns of `COLUMNS`, and maps."""
+    """Numbers, one row each with `COLUMNS`, and maps of attention, with `MAP_COLUMNS`."""
 
     rows: pd.DataFrame = field(default_factory=lambda: no_rows(COLUMNS))
-    maps: Sequence[AttentionMap] = ()
+    maps: pd.DataFrame = field(default_factory=lambda: no_rows(MAP_COLUMNS))
     left_out: int = 0  # Trials whose evaluations are not those of the study.
 
     @classmethod
     def load(cls, folder: StudyFolder) -> Evaluated:
         """All that is in the folder; empty where nothing was evaluated. Raises `AblateError`."""
-        path, maps = folder.path / TABLE, []
+        path, maps = folder.path / TABLE, no_rows(MAP_COLUMNS)
         if not path.is_file():
             return cls()
         try:
@@ -192,7 +182,8 @@ class Evaluated:
             if (path := folder.path / MAPS).is_file():
                 with np.load(path, allow_pickle=False) as arrays:
                     index = json.loads(str(arrays["index"]))
-                    maps = [AttentionMap(**{**entry, "weights": arrays[entry["weights"]]}) for entry in index]
+                    found = [{**one, "weights": arrays[one["weights"]]} for one in index]
+                    maps = pd.DataFrame(found, columns=list(MAP_COLUMNS))
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise AblateError(
                 f"{path}: cannot be read ({error}); remove it, and evaluate again with `ablate eval {folder.name}`"
@@ -202,23 +193,23 @@ class Evaluated:
     def current(self, ids: Collection[str], kind: str) -> Evaluated:
         """Those of these trials and of a kind of their weights."""
         rows = self.rows[self.rows["id"].isin([*ids]) & (self.rows["weights"] == kind)]
-        maps = [found for found in self.maps if found.id in ids and found.kept == kind]
+        maps = self.maps[self.maps["id"].isin([*ids]) & (self.maps["kept"] == kind)]
         return Evaluated(rows, maps, self.rows["id"].nunique() - rows["id"].nunique())
 
     def updated(self, new: Evaluated) -> Evaluated:
         """These evaluations, with those of the same trials and slices replaced by `new`."""
         rows = pd.concat([self.rows, new.rows], ignore_index=True)
-        again = {*new.rows["id"]}
+        others = self.maps[~self.maps["id"].isin(new.rows["id"])]
         return Evaluated(
             rows.drop_duplicates(["id", "slice", "metric"], keep="last"),
-            [*(found for found in self.maps if found.id not in again), *new.maps],
+            pd.concat([others, new.maps], ignore_index=True),
         )
 
     def save(self, folder: StudyFolder) -> None:
         """Writes both files, each whole or not at all."""
         write_csv(folder.path / TABLE, COLUMNS, self.rows.to_dict("records"))
-        index = [{**vars(found), "weights": f"weights{i}"} for i, found in enumerate(self.maps)]
-        arrays: Mapping[str, Any] = {f"weights{i}": found.weights for i, found in enumerate(self.maps)}
+        arrays: Mapping[str, Any] = {f"weights{i}": found for i, found in enumerate(self.maps["weights"])}
+        index = self.maps.assign(weights=list(arrays)).to_dict("records")
         with replacing(folder.path / MAPS) as path, path.open("wb") as file:
             np.savez_compressed(file, allow_pickle=False, index=np.array(json.dumps(index)), **arrays)
 

@@ -11,7 +11,7 @@ from ablate.base.wording import percent
 from ablate.core.facts import BASELINE
 from ablate.core.feature import varied
 from ablate.core.workload import Workload
-from ablate.features.match.section import MatchSection
+from ablate.features.match.section import QUANTITIES, MatchSection
 from ablate.features.match.solver import Number, Solver
 from ablate.study.checks import Draft, attempt
 from ablate.study.designs import Config, Resolve, Variant
@@ -20,11 +20,6 @@ from ablate.study.expand import refuse_twins, report_at
 from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches, key_of, value_at
 
-NOUNS = {
-    "parameters": "parameters",
-    "flops": "FLOPs of a forward pass",
-    "compute": "FLOPs of the whole training",
-}
 OTHER_PATH = "Match by another path"
 
 
@@ -37,7 +32,7 @@ class Matcher:
         """`baseline` is resolved, one config a task; raises `Invalid` where its quantity is unknown or fixed."""
         self.match, self.workload, self.resolve = match, workload, resolve
         self._known: dict[tuple[str, int], Config] = {}
-        self.noun = NOUNS[match.quantity]
+        self.noun = QUANTITIES[match.quantity]
         self.targets = [self._amount(c) if match.target == "baseline" else match.target for c in baseline]
         for config in baseline:
             if not self._solver(config).has_effect():

@@ -10,7 +10,11 @@ from ablate.base.registry import StrictModel
 from ablate.study.sections import refusal
 
 MAX_TARGET = 1e24
-QUANTITIES = ("parameters", "flops", "compute")
+QUANTITIES = {  # With the words for each in a message.
+    "parameters": "parameters",
+    "flops": "FLOPs of a forward pass",
+    "compute": "FLOPs of the whole training",
+}
 
 
 def _target(value: Any) -> Any:

@@ -30,5 +30,8 @@ class SearchFeature(
 
     def varies(self, study: Any) -> Mapping[str, Sequence[str]]:
         """The paths that are searched."""
-        given = {name: study.section(name) for name in ("search", "tune")}
-        return {name: [*section.over] for name, section in given.items() if section is not None}
+        return {
+            name: [*section.over]
+            for name in ("search", "tune")
+            if (section := study.section(name)) is not None
+        }

@@ -59,17 +59,17 @@ class SpeedFacts:
         return cls(**facts.features["speed"]) if "speed" in facts.features else None
 
 
-def _distinct(calls: list[TimedCall]) -> list[TimedCall]:
-    return [call for call in CALLS if call in calls]
-
-
 Sizes = Annotated[list[Number], AfterValidator(rising), Field(max_length=50)]
 
 
 class SpeedSection(StrictModel):
     """How the variants are timed; `speed: on` takes the defaults."""
 
-    calls: Annotated[list[TimedCall], AfterValidator(_distinct), Field(min_length=1)] = list(CALLS)
+    calls: Annotated[
+        list[TimedCall],
+        AfterValidator(lambda calls: [call for call in CALLS if call in calls]),
+        Field(min_length=1),
+    ] = list(CALLS)
     "What is timed of each variant that has it: forward, step, generation."
     over: Annotated[dict[str, Sizes], AfterValidator(one_path), Field(max_length=1)] = {}
     "A path → its sizes, such as task.seq_len: [64, 128, 256]: the variants are timed at each of them too."
@@ -134,8 +134,12 @@ def check_speed(draft: Draft) -> None:
             # As the document lists them: the section has them in rising order.
             for index, size in enumerate(draft.document.data["speed"]["over"][path]):
                 resized = [(name, apply_patches(config, {path: size})) for name, config in variants]
-                problems = in_variants(lambda config: draft.workload.check(draft.resolve(config)), resized)
-                report_at(problems, {path: size}, ("speed", "over", path, index), draft.document)
+                report_at(
+                    in_variants(lambda config: draft.workload.check(draft.resolve(config)), resized),
+                    {path: size},
+                    ("speed", "over", path, index),
+                    draft.document,
+                )
 
 
 def lacks_operations(workload: Workload, study: StudyBase) -> str:

@@ -112,8 +112,10 @@ def plan(experiment: Experiment, store: object) -> tuple[list[str], None]:
 
 def account(evidence: Evidence) -> str:
     """The grid."""
-    grids = evidence.facts.features.get("stress", {}).items()
-    return " ".join(say("methods.stress", path, [*map(brief, rates)]) for path, rates in grids)
+    return " ".join(
+        say("methods.stress", path, [*map(brief, rates)])
+        for path, rates in evidence.facts.features.get("stress", {}).items()
+    )
 
 
 UNEVEN = 2 - 1e-9

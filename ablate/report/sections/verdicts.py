@@ -167,7 +167,7 @@ def lost(rows: Sequence[Row], names: Names) -> list[str]:
 
 
 def stability_table(rows: Sequence[Row], every: Sequence[Row], names: Names) -> Table:
-    """Rows of `analysis.stability`; its caption says how many of `every` would exclude 0 by chance."""
+    """Rows of `analysis.learning.stability`; its caption says how many of `every` would exclude 0 by chance."""
     columns = [
         variant_column(names),
         Column("task", "Task", varying=True),

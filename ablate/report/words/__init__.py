@@ -7,10 +7,10 @@ shown of a row, once for page, markdown, terminal, MLflow and papers; rows of a 
 from __future__ import annotations
 
 import math
-import os
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -61,11 +61,15 @@ def some(words: Iterable[str], most: int = MAX_NAMES) -> str:
 def _module(file: str) -> ModuleType:
     from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 
+    class Cache(FileSystemBytecodeCache):
+        def dump_bytecode(self, bucket: Any) -> None:
+            with suppress(OSError):  # where nothing can be written, as Python itself does
+                super().dump_bytecode(bucket)
+
     here = Path(__file__).parent
-    environment = Environment(loader=FileSystemLoader(here), undefined=StrictUndefined)
-    if os.access(here / "__pycache__", os.W_OK):
-        # Beside what Python has compiled: it takes an eighth of a second.
-        environment.bytecode_cache = FileSystemBytecodeCache(str(here / "__pycache__"))
+    # Beside what Python has compiled: to compile them takes an eighth of a second.
+    cache = Cache(str(here / "__pycache__"))
+    environment = Environment(loader=FileSystemLoader(here), undefined=StrictUndefined, bytecode_cache=cache)
     environment.filters |= {
         "counted": lambda count, noun, ending="s": f"{count} {noun}{ending if count != 1 else ''}",
         "exact": wording.exact,

@@ -79,9 +79,8 @@ def test_the_table_is_tidy_and_its_own_slice_is_what_training_measured(folder):
 
 def test_the_maps_are_of_the_baseline_and_of_what_changes_attention(folder):
     maps = Evaluated.load(StudyFolder.at(folder / "results/tiny")).maps
-    found = {each.variant: each for each in maps}
-    assert set(found) == {"baseline", "model.mixer.score=bilinear", "model.position=learned"}
-    for each in maps:
+    assert set(maps["variant"]) == {"baseline", "model.mixer.score=bilinear", "model.position=learned"}
+    for each in maps.itertuples():
         assert each.seed == 0
         assert each.weights.shape == (3, 2, 5, 5)
         np.testing.assert_allclose(each.weights.sum(-1), 1, rtol=1e-5)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ablate.core.facts import Facts
-from ablate.features.evaluate.stage import TEST, AttentionMap, Evaluated
+from ablate.features.evaluate.stage import TEST, Evaluated
 from ablate.report.draw import style
 from ablate.report.section import Block, Material, Picture, Section, Text
 from ablate.report.verdicts import names_of, variant_column
@@ -52,25 +52,26 @@ def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
     )
     if found.empty:
         return None
-    cells = found.groupby([*place, "metric"])["value"].agg(_spread).unstack("metric", NOTHING)
+    values = found.groupby([*place, "metric"])["value"]
+    cells = values.agg(lambda v: plus_minus(number(v.mean()), number(v.std()))).unstack("metric", NOTHING)
     cells.insert(0, "n", found.groupby(place)["seed"].nunique())
     order = {variant.name: i for i, variant in enumerate(facts.variants)}
     # In the order of the study; its own task first, then in the order of the slices.
     cells = cells.rename_axis(None, axis=1).reset_index()
     cells = cells.sort_values(place, key=lambda column: column.replace({**order, TEST: ""}))
     cells["slice"] = cells["slice"].str.replace(r"(^|, )task\.", r"\1", regex=True)
-    columns = [
-        variant_column(names_of(facts)),
-        Column("task", "Task", varying=True),
-        Column("slice", "Slice", words=True),
-        Column("n", "Seeds", True),
-        *(Column(m, m.replace("_", " ").capitalize(), True) for m in found["metric"].unique()),
-    ]
-    return tabulated(columns, rows_of(cells), say("cost.weights"), "evaluation.csv")
-
-
-def _spread(values: pd.Series) -> str:
-    return plus_minus(number(values.mean()), number(values.std()))
+    return tabulated(
+        [
+            variant_column(names_of(facts)),
+            Column("task", "Task", varying=True),
+            Column("slice", "Slice", words=True),
+            Column("n", "Seeds", True),
+            *(Column(m, m.replace("_", " ").capitalize(), True) for m in found["metric"].unique()),
+        ],
+        rows_of(cells),
+        say("cost.weights"),
+        "evaluation.csv",
+    )
 
 
 COLOUR_MAP = "viridis"  # Perceptually uniform, and readable in grey and by every eye.
@@ -88,7 +89,7 @@ class Attention(Section):
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, maps = material.facts, evaluated(material).maps
-        if not maps:
+        if maps.empty:
             return
         names, found = names_of(facts), heads(maps)
         order = {variant.name: i for i, variant in enumerate(facts.variants)}
@@ -96,7 +97,7 @@ class Attention(Section):
         places = places.sort_values("variant", key=lambda column: column.map(order), kind="stable")
         left = len(places) - MAX_FIGURES
         top = max(float(weights.max()) for weights in found["weights"]) or 1.0
-        yield Text(say("figures.attention", maps[0].seed, max(0, left)), aside=True)
+        yield Text(say("figures.attention", int(maps["seed"].iloc[0]), max(0, left)), aside=True)
         for i, (variant, task) in enumerate(places.head(MAX_FIGURES).itertuples(index=False), 1):
             data = found[(found["variant"] == variant) & (found["task"] == task)]
             short = names.get(variant, variant)
@@ -106,8 +107,9 @@ class Attention(Section):
             yield Picture(f"attention-{i}", name, "", alt, data, draw_attention, [top])
 
 
-def heads(layers: Sequence[AttentionMap]) -> pd.DataFrame:
-    """One row per layer and head: variant, task, layer, head (from 1), and weights (T_q, T_k) of the first example.
+def heads(maps: pd.DataFrame) -> pd.DataFrame:
+    """One row per layer and head of `Evaluated.maps`: variant, task, layer, head (from 1), and weights (T_q, T_k) of
+    the first example.
 
     Padding, which is NaN, is cut away.
     """
@@ -123,7 +125,7 @@ def heads(layers: Sequence[AttentionMap]) -> pd.DataFrame:
             .fillna(0.0)
             .to_numpy(),
         }
-        for layer in layers
+        for layer in maps.itertuples()
         for head, weights in enumerate(layer.weights[0], 1)
     ]
     return pd.DataFrame(rows)

@@ -57,13 +57,17 @@ def said(found: Mapping[str, Any]) -> str:
 
 def table(found: Mapping[str, Any], names: Mapping[str, str]) -> Table:
     """The values and residuals of the facts; `names` for readers."""
-    columns = [
-        variant_column(names),
-        Column("task", "Task", varying=True),
-        Column("value", found["by"], True, show=lambda row: brief(row["value"])),
-        Column("residual", "Residual", True, show=lambda row: percent(row["residual"], 2)),
-    ]
-    return tabulated(columns, found["rows"], said(found).removesuffix("."), "trials.parquet")
+    return tabulated(
+        [
+            variant_column(names),
+            Column("task", "Task", varying=True),
+            Column("value", found["by"], True, show=lambda row: brief(row["value"])),
+            Column("residual", "Residual", True, show=lambda row: percent(row["residual"], 2)),
+        ],
+        found["rows"],
+        said(found).removesuffix("."),
+        "trials.parquet",
+    )
 
 
 def plan(experiment: Experiment, store: object) -> tuple[list[Table], None]:

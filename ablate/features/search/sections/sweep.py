@@ -174,14 +174,20 @@ def best_table(searched: SearchTable) -> Table | None:
         }
         for row in found.to_dict("records")
     ]
-    columns = [
-        Column("number", "Setting", show=lambda row: f"{row['number']}, {row['chosen']}".removesuffix(", ")),
-        *(Column(f"objective {one.name}", named(one).capitalize(), True) for one in objectives),
-        *(Column(cost, words, True) for cost, words in COSTS.items()),
-        *(Column(p.path, ends[p.path], p.kind != "choice") for p in searched.facts.parameters),
-        Column("status", "Status", varying=True),
-    ]
-    return tabulated(columns, rows, say("search.best", len(searched.facts.objectives) > 1), FILE)
+    return tabulated(
+        [
+            Column(
+                "number", "Setting", show=lambda row: f"{row['number']}, {row['chosen']}".removesuffix(", ")
+            ),
+            *(Column(f"objective {one.name}", named(one).capitalize(), True) for one in objectives),
+            *(Column(cost, words, True) for cost, words in COSTS.items()),
+            *(Column(p.path, ends[p.path], p.kind != "choice") for p in searched.facts.parameters),
+            Column("status", "Status", varying=True),
+        ],
+        rows,
+        say("search.best", len(searched.facts.objectives) > 1),
+        FILE,
+    )
 
 
 def status_table(searched: SearchTable) -> Table:
@@ -196,13 +202,17 @@ def status_table(searched: SearchTable) -> Table:
         }
         for (status, reason), found in trials.groupby(["status", "reason"], sort=False)["number"]
     ]
-    columns = [
-        Column("status", "How it ended"),
-        Column("n", "Settings", True),
-        Column("numbers", "Which", words=True),
-        Column("reason", "Why", words=True),
-    ]
-    return tabulated(columns, rows, say("search.every"), FILE)
+    return tabulated(
+        [
+            Column("status", "How it ended"),
+            Column("n", "Settings", True),
+            Column("numbers", "Which", words=True),
+            Column("reason", "Why", words=True),
+        ],
+        rows,
+        say("search.every"),
+        FILE,
+    )
 
 
 class SweepFigures(OfSearch, Section):
@@ -230,12 +240,16 @@ class SweepFigures(OfSearch, Section):
         for name, (suffix, title) in FIGURES.items():
             given = {"target_name": words} | (two if name == "contour" else {})
             options = (searched, name, {}) if name == "pareto_front" else (alone, name, given)
-            caption, alt = (
-                say("search.optuna", name, words),
-                say("search.optuna_alt", title, len(data), words),
-            )
             if apt.get(name, tells):
-                yield Picture(f"sweep-{suffix}", title, caption, alt, data, draw, options)
+                yield Picture(
+                    f"sweep-{suffix}",
+                    title,
+                    say("search.optuna", name, words),
+                    say("search.optuna_alt", title, len(data), words),
+                    data,
+                    draw,
+                    options,
+                )
 
 
 def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, Any]) -> Figure:

@@ -86,14 +86,17 @@ def space_table(searched: SearchTable) -> Table:
         ends = (value(row[end]) or NOTHING for end in ("low", "high"))
         return text(", ".join(row["choices"])) or f"{' to '.join(ends)}{step}"
 
-    columns = [
-        Column("path", "Path"),
-        Column("kind", "Kind"),
-        Column("values", "Values", words=True, show=values),
-        Column("log", "Scale", show=lambda row: "log" if row["log"] else NOTHING),
-        Column("when", "Searched when", show=lambda row: text(row["when"]) or "always"),
-    ]
-    return tabulated(columns, [vars(parameter) for parameter in searched.facts.parameters], "The space")
+    return tabulated(
+        [
+            Column("path", "Path"),
+            Column("kind", "Kind"),
+            Column("values", "Values", words=True, show=values),
+            Column("log", "Scale", show=lambda row: "log" if row["log"] else NOTHING),
+            Column("when", "Searched when", show=lambda row: text(row["when"]) or "always"),
+        ],
+        [vars(parameter) for parameter in searched.facts.parameters],
+        "The space",
+    )
 
 
 # Trainings and settings that may have been lost: a column each where any was.
@@ -124,11 +127,15 @@ class Tuning(OfSearch, Section):
             # A level keeps the colour that it has in the learning curves.
             every = panels(facts).items()
             shown = {title: rows for title, rows in every if {e.variant for e in rows} & variants}
-            caption, alt = say("search.expected", label), say("search.budget_alt", label, of, len(variants))
-            options = shown or {BASELINE: []}, label, task.metrics.get(target.name)
             if len(data):
                 yield Picture(
-                    f"budget{end}", f"Best against budget{of}", caption, alt, data, draw_budget, options
+                    f"budget{end}",
+                    f"Best against budget{of}",
+                    say("search.expected", label),
+                    say("search.budget_alt", label, of, len(variants)),
+                    data,
+                    draw_budget,
+                    (shown or {BASELINE: []}, label, task.metrics.get(target.name)),
                 )
 
     def findings(self, material: Material) -> list[str]:

@@ -74,9 +74,15 @@ class Speed(Section):
         for task, end, of in by_task(material.facts):
             timed = only(rows, first, task.name)
             if len(timed) > 1:
-                caption, alt = say("speed.ratio_caption", MEASURES[first]), say("speed.ratio_alt", of)
-                data, title = ratios(names, timed), f"Time over the baseline’s{of}"
-                yield Picture(f"speed-ratios{end}", title, caption, alt, data, ratio_figure, [first])
+                yield Picture(
+                    f"speed-ratios{end}",
+                    f"Time over the baseline’s{of}",
+                    say("speed.ratio_caption", MEASURES[first]),
+                    say("speed.ratio_alt", of),
+                    ratios(names, timed),
+                    ratio_figure,
+                    [first],
+                )
         yield from brief_tables(rows, names)
         yield Text(f"{floor_words(rows)} {say('speed.guide')}".strip(), aside=True)
         others = dict.fromkeys(
@@ -147,9 +153,14 @@ class Scaling(Section):
         for task, end, of in by_task(facts):
             data, left = by_size(material.table("speed"), task.name)
             if len(data):
-                caption, alt = say("speed.scaling_caption", size, left), say("speed.scaling_alt", size, of)
                 yield Picture(
-                    f"scaling{end}", f"{self.title}{of}", caption, alt, data, scaling_figure, (facts, size)
+                    f"scaling{end}",
+                    f"{self.title}{of}",
+                    say("speed.scaling_caption", size, left),
+                    say("speed.scaling_alt", size, of),
+                    data,
+                    scaling_figure,
+                    (facts, size),
                 )
                 yield slope_table([row for row in slopes if row["task"] == task.name], names_of(facts), size)
 
@@ -179,9 +190,9 @@ def by_size(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
     far = np.log(mine["ratio"].astype(float)).abs().groupby(mine["variant"]).max()
     order = far.drop(BASELINE, errors="ignore").sort_values(ascending=False).index
     grown = mine.groupby("metric")["size"].transform("nunique") > 1
-    shown = mine[grown & mine["variant"].isin([BASELINE, *order[: MAX_CURVES - 1]])]
-    shown = shown[["variant", "metric", "size"]].assign(value=shown["value_variant"].astype(float))
-    shown = shown.assign(low=shown["value"], high=shown["value"]).reset_index(drop=True)
+    shown = mine[grown & mine["variant"].isin([BASELINE, *order[: MAX_CURVES - 1]])].reset_index(drop=True)
+    values = shown["value_variant"].astype(float)
+    shown = shown[["variant", "metric", "size"]].assign(value=values, low=values, high=values)
     return shown, max(0, len(order) - MAX_CURVES + 1)
 
 

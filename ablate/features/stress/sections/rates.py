@@ -38,9 +38,15 @@ class Rates(Section):
         for task, end, of in by_task(facts):
             data = every[every["task"] == task.name].rename(columns={"value": name})
             if len(data):
-                caption = say("figures.rates", path, bool(data["diverged"].any()), left_out(facts, shown))
-                title, alt = f"Loss by learning rate{of}", say("figures.rates_alt", of, len(shown))
-                yield Picture(f"learning-rates{end}", title, caption, alt, data, curves, (shown, name))
+                yield Picture(
+                    f"learning-rates{end}",
+                    f"Loss by learning rate{of}",
+                    say("figures.rates", path, bool(data["diverged"].any()), left_out(facts, shown)),
+                    say("figures.rates_alt", of, len(shown)),
+                    data,
+                    curves,
+                    (shown, name),
+                )
 
 
 def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) -> Figure:
