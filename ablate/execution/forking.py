@@ -6,7 +6,9 @@ Linux, where there is a GPU, and after a plugin that starts threads when it is l
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import sys
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -21,10 +23,16 @@ from ablate.execution.child import fresh, parent
 from ablate.execution.worker import Reads, serve
 from ablate.study.ids import TrialIds
 
+END_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG of Linux; a fork does not inherit it."""
+
 
 def main() -> None:
     """Entry point; see `Child`. Starts workers, and waits for those that are to end, until the driver is gone."""
     driver, fresh_ones, reads = parent(), list[Any](), None
+    if sys.platform == "linux":
+        # A plugin that is being imported would keep it from noticing that the driver is gone.
+        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
     if sys.argv[3:]:
         CATALOGUE.load_builtin()
     while True:
