@@ -72,12 +72,6 @@ def test_variance_is_that_of_resampling_both():
     assert estimated == pytest.approx(means.var(), rel=0.06)
 
 
-def test_the_components_are_found():
-    found = [MeanSquares.of(made(20, 400, seed, (0.1, 0.3, 0.5)), 0.0) for seed in range(20)]
-    for name, sd in (("by_example", 0.3), ("rest", 0.5)):
-        assert np.mean([getattr(x, name) for x in found]) == pytest.approx(sd**2, rel=0.15)
-
-
 def test_examples_that_do_not_vary_leave_the_error_over_seeds():
     d = np.repeat(made(5, 1, 1, (0.1, 0.0, 0.0)), 30, axis=1)
     found = differences(d)

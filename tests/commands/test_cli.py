@@ -66,11 +66,3 @@ def test_two_drivers_of_one_study_train_each_trial_once(write):
     assert sum("toy is already running; waiting for it to finish" in output for output in outputs) == 1
     assert sum("12 trials to train" in output for output in outputs) == 1
     assert_tracked_once(study.parent)
-
-
-def test_a_results_folder_that_cannot_be_used_is_one_clear_error(toy_study):
-    (toy_study.parent / "file").write_text("")
-    done = ablate("run", toy_study, "--results", "file/below", cwd=toy_study.parent)
-    assert done.returncode == 1
-    assert "cannot be written" in done.stderr
-    assert "Traceback" not in done.stderr

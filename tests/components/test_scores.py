@@ -142,12 +142,11 @@ def test_the_cosine_of_a_vector_of_zeros_has_a_score_and_a_gradient():
     assert all(x.grad.isfinite().all() for x in (q, k))
 
 
-NARROW = Sizes(d_model=6, max_len=5, num_heads=2, d_q=3, d_k=3, d_v=3)
 NAMES = CATALOGUE.names("weighting")
 
 
 def weighting(name: str) -> Weighting:
-    return CATALOGUE.get("weighting", name).Config().build(NARROW)
+    return CATALOGUE.get("weighting", name).Config().build(SIZES)
 
 
 def weights(name: str, logits: list[float]) -> list[float]:
@@ -191,10 +190,3 @@ def test_hard_takes_the_first_of_ties_and_only_one():
     assert weights("hard", [1.0, 2.0, 2.0, 2.0]) == [0, 1, 0, 0]
     assert weights("hard", [0.0] * 4) == [1, 0, 0, 0]
     assert weights("hard", [-math.inf, -5.0, -5.0]) == weights("hard", [0.0, 1e-30, 1e-300]) == [0, 1, 0]
-
-
-def test_which_weightings_say_what_of_themselves():
-    parts = {name: CATALOGUE.get("weighting", name) for name in NAMES}
-    said = {n: (parts[n].fused, parts[n].reads_scores, parts[n].surrogate_gradient) for n in BY_HAND}
-    plain, uniform, hard = (True, True, None), (False, False, None), (False, True, "softmax")
-    assert said == {"softmax": plain, "uniform": uniform, "hard": hard}

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 import torch
 from score_formulas import FORMULAS
-from small_models import copy_attention
 from torch import Tensor, nn
 
 from ablate.base.registry import CATALOGUE, PartConfig
@@ -126,24 +125,6 @@ def x() -> torch.Tensor:
     return torch.randn(B, T, D, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
 
 
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("padded", [False, True])
-def test_against_torch(x, bias, causal, padded):
-    mixer = attention(causal=causal, bias=bias)
-    twin = nn.MultiheadAttention(D, H, bias=bias, batch_first=True).double()
-    copy_attention(mixer, twin)
-    expected, weights = twin(
-        *(x, x, x),
-        key_padding_mask=~LENGTHS if padded else None,
-        attn_mask=torch.ones(T, T, dtype=torch.bool).triu(1) if causal else None,
-        average_attn_weights=False,
-    )
-    mask = LENGTHS[:, None, None] if padded else None
-    torch.testing.assert_close(mixer(x, NO_POSITION, mask), expected)
-    torch.testing.assert_close(mixer.weights(x, NO_POSITION, mask), weights)
-
-
 @pytest.mark.parametrize("mask", MASKS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("settings", [*COMBINATIONS, *SWITCHES], ids=named)
@@ -212,14 +193,6 @@ def test_position_acts_on_queries_and_keys_once_they_are_normed_and_on_logits(x,
     torch.testing.assert_close(mixer.weights(x, position), logits.softmax(-1))
 
 
-def set_weights(mixer: Attention, **weights: Tensor) -> None:
-    with torch.no_grad():
-        for path, weight in weights.items():
-            parameter = mixer.get_parameter(path.replace("__", "."))
-            assert parameter.shape == weight.shape
-            parameter.copy_(weight)
-
-
 SQUARE, LOW_RANK = (D, D), {"name": "low_rank", "rank": 2}
 SHAPES = [
     ({}, {"query": SQUARE, "key": SQUARE, "value.projection": SQUARE, "output": SQUARE}),
@@ -247,5 +220,5 @@ def test_projections_are_as_wide_as_the_settings_say(settings, shapes):
 
 def test_values_that_are_the_keys_are_those_that_no_position_has_turned(x):
     shared, full = attention(value="shared_kv"), attention()
-    set_weights(full, key__weight=shared.key.weight, value__projection__weight=shared.key.weight)
+    full.key.weight = full.value.projection.weight = shared.key.weight
     torch.testing.assert_close(shared(x, Tilt()), full(x, Tilt()))

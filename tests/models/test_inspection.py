@@ -139,13 +139,6 @@ def test_uniform_attention_has_the_entropy_of_its_real_keys():
     assert found["attention_entropy"] == pytest.approx(sum(layers) / 6)
 
 
-def test_one_head_has_no_similarity():
-    model, task = made(mixer={"num_heads": 1})
-    found = layer_metrics(model, [task.split(0, "test", "cpu")[:4]])
-    assert not any(name.startswith("head_similarity") for name in found)
-    assert found
-
-
 @torch.no_grad()
 @pytest.mark.parametrize("position", ["learned", "alibi"])
 def test_the_largest_logit_is_that_of_no_masked_pair(position):
@@ -207,6 +200,7 @@ OF_ATTENTION = ("attention_entropy", "head_similarity")
         ({"feedforward": {"activation": "gelu"}}, {*OF_ATTENTION, "attention_logit_max"}),
         ({"feedforward": "none"}, {*OF_ATTENTION, "attention_logit_max"}),
         ({"mixer": {"num_heads": 3, "weighting": "uniform"}}, {*OF_ATTENTION, "dead_units"}),
+        ({"mixer": {"num_heads": 1}}, {"attention_entropy", "attention_logit_max", "dead_units"}),
         ({"mixer": "conv", "position": "none"}, {"dead_units"}),
         ({"mixer": "conv", "position": "none", "feedforward": {"activation": "swiglu"}}, set()),
     ],

@@ -10,7 +10,6 @@ from synthetic import ACCURACY, study
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.facts import Evidence
-from ablate.report import page
 from ablate.report.draw import marks, style
 from ablate.report.draw import style as palette
 from ablate.report.page import figures
@@ -36,19 +35,6 @@ def test_the_figures_of_a_report_as_objects(drawn):
     for figure in drawn.values():
         assert figure.get_facecolor()[:3] == pytest.approx((1, 1, 1), abs=0.01)
         assert figure.get_size_inches()[0] == style.WIDTH
-
-
-def test_a_figure_that_cannot_be_drawn_is_a_line_and_a_warning(evidence, monkeypatch):
-    def broken(picture):
-        raise ZeroDivisionError("by hand")
-
-    monkeypatch.setattr(page, "drawn", broken)
-    warned = []
-    files = page.render(material(evidence), warned.append)
-    assert sorted(files) == ["report.html", "report.md"]
-    assert len(warned) == len(NAMES)
-    assert all("ZeroDivisionError" in words for words in warned)
-    assert "by hand" in files["report.html"]
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -1,11 +1,9 @@
 from dataclasses import replace
 
-import pytest
 from harness import TOY
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.base.errors import StudyError
 from ablate.study.experiment import Choice, facts_of
 from ablate.study.patch import level_labels
 from ablate.study.prepare import prepare
@@ -168,11 +166,6 @@ def test_a_factorial_collapses_where_a_level_removes_a_path(write):
         "model.mixer.score=additive",
         "model.mixer=identity_mixer",
     ]
-    refused = SEQUENCE.replace("num_layers: 1", "num_layers: 1, mixer: identity_mixer")
-    with pytest.raises(
-        StudyError, match=r"factors.model.mixer.score: the path does not exist: model.mixer has no"
-    ):
-        prepare(write(refused + "plugins: [parts.py]\nfactors: {model.mixer.score: [dot]}\n"))
 
 
 VALUES = st.one_of(

@@ -26,28 +26,10 @@ def test_scalars_are_those_of_yaml_1_2(write):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("text", "rule"), [("- a", "not a list"), ("", "the file is empty"), ("a", "not a single value")]
-)
-def test_a_study_is_a_mapping(write, text, rule):
-    with pytest.raises(StudyError) as caught:
-        read_document(write(text))
-    assert rule in caught.value.problems[0].rule
-
-
 def test_every_node_has_its_line(write):
     document = read_document(write("a: 1\nb:\n  - x\n  - {c: 2,\n     d: 3}\n"))
     assert [document.line(p) for p in [("a",), ("b", 0), ("b", 1, "c"), ("b", 1, "d")]] == [1, 3, 4, 5]
     assert document.line(("b", 1, "gone", "deeper")) == 4
-
-
-def test_a_duplicate_key_is_a_problem(write):
-    with pytest.raises(StudyError) as caught:
-        read_document(write("a: 1\nb: 2\na: 3\nb: 4\n"))
-    assert [(p.line, p.rule) for p in caught.value.problems] == [
-        (3, "duplicate key, first defined on line 1"),
-        (4, "duplicate key, first defined on line 2"),
-    ]
 
 
 def test_anchors_are_followed(write):

@@ -67,9 +67,3 @@ def test_the_facts_of_a_space_say_what_it_was(write):
     kinds = {parameter.path: parameter for parameter in facts.parameters}["model.kind"]
     assert (kinds.kind, kinds.choices, kinds.low) == ("choice", ["plain", "wide"], None)
     assert facts.trials == 9
-
-
-def test_a_setting_in_words(write):
-    space = spec(write(GRID)).space
-    point = {"model.kind": "wide", "model.x": 0.2, "model.heads": 3}
-    assert space.labels(point) == {"model.kind": "wide", "model.x": "0.2", "model.heads": "3"}

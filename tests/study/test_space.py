@@ -6,7 +6,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from searching import GRID, prepared
+from searching import prepared
 
 from ablate.features.search.space import Space
 from ablate.features.search.table import EXACT, Parameter
@@ -140,8 +140,3 @@ def test_a_part_answers_to_its_name_and_conditions_may_chain(write):
     patches = search.space.patches({"model.mixer": "lstm"})
     assert patches == {"model.mixer": "lstm"}
     assert search.facts.trials == 4
-
-
-def test_a_grid_of_a_study_counts_its_points(write):
-    search = prepared(write(GRID)).read["search"]["search"]
-    assert search.facts.trials == len(search.space.grid()) == 9

@@ -3,7 +3,6 @@
 import dataclasses
 
 import pytest
-from harness import problems
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
@@ -132,9 +131,3 @@ def test_a_search_may_match_any_config(write):
         experiment.patched(config, {"model.d_model": 512})
     with pytest.raises(Invalid, match="must divide d_model = 30"):
         experiment.patched(config, {"model.d_model": 30})
-
-
-@pytest.mark.parametrize("by", ["training.lr", "training.steps"])
-def test_a_path_without_effect_is_refused(write, by):
-    (found,) = problems(write(f"{MODEL}match: {{parameters: baseline, by: {by}}}\n"))
-    assert f"{by} has no effect on the parameters" in found
