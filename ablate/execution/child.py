@@ -46,10 +46,12 @@ class Child:
             self.connection.send(message)
 
     def end(self) -> str:
-        """Kills the process if it still runs, and returns what it printed last."""
+        """Kills the process if it still runs, and returns what it printed last; nothing where it was ended before."""
         self.process.kill()
         self.process.wait()
         self.connection.close()
+        if self.output.closed:
+            return ""
         with self.output:
             return read_output(self.output.fileno())
 

@@ -1,12 +1,14 @@
 """The process from which workers are forked, so that they share one import of what all of them need.
 
 It computes nothing and touches no GPU. Where a fork would not be sound it starts workers afresh: on another system than
-Linux, and after a plugin that starts threads or takes a GPU when it is loaded.
+Linux, where there is a GPU, and after a plugin that starts threads when it is loaded.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
+import signal
 import sys
 from contextlib import suppress
 from multiprocessing.connection import Connection
@@ -21,10 +23,16 @@ from ablate.execution.child import fresh, parent
 from ablate.execution.worker import Reads, serve
 from ablate.study.ids import TrialIds
 
+END_WITH_PARENT = 1
+"""PR_SET_PDEATHSIG of Linux; a fork does not inherit it."""
+
 
 def main() -> None:
     """Entry point; see `Child`. Starts workers, and waits for those that are to end, until the driver is gone."""
     driver, fresh_ones, reads = parent(), list[Any](), None
+    if sys.platform == "linux":
+        # A plugin that is being imported would keep it from noticing that the driver is gone.
+        ctypes.CDLL(None).prctl(END_WITH_PARENT, signal.SIGKILL)
     if sys.argv[3:]:
         CATALOGUE.load_builtin()
     while True:
@@ -60,7 +68,7 @@ def main() -> None:
 
 
 def _is_sound() -> bool:
-    """Whether this process may be forked."""
+    """Whether this process may be forked; not where there is a GPU, since to have looked for one takes it."""
     tasks, torch = Path("/proc/self/task"), sys.modules.get("torch")
     alone = tasks.is_dir() and len([*tasks.iterdir()]) == 1
-    return alone and not (torch is not None and torch.cuda.is_initialized())
+    return alone and not (torch is not None and torch.cuda.is_available())

@@ -133,6 +133,5 @@ class Display:
         rest = self.total - self.done
         # Before the first is finished, by those in the store.
         took = [self.seconds / self.done] if self.done else [*filter(None, self._known.values())]
-        if not took or rest <= 0:
-            return ""
-        return f"{before}about {wording.duration(fmean(took) * rest / max(1, min(self.jobs, rest)))} left"
+        seconds = fmean(took or [0.0]) * rest / max(1, min(self.jobs, rest))
+        return f"{before}about {wording.duration(seconds)} left" if seconds >= 1 else ""

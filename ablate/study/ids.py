@@ -128,12 +128,14 @@ def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol
     `owners` are the registered classes whose packages are followed beside `ablate` and the plugins.
     """
     packages = {"ablate", *(owner.__module__.split(".")[0] for owner in owners)}
+    todo: list[Symbol] = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
+    named = {module for module, _ in todo}
 
     @functools.cache
     def followed(module: str) -> _Module | None:
-        return _module(module) if module.split(".")[0] in packages or is_of_plugin(module) else None
+        ours = module.split(".")[0] in packages or module in named or is_of_plugin(module)
+        return _module(module) if ours else None
 
-    todo: list[Symbol] = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
     seen: set[Symbol] = set()
     while todo:
         symbol = name, own = todo.pop()
@@ -215,10 +217,12 @@ class _Module:
         read = [_read(statement, self.package) for statement in self.statements(name)]
         names = {used for each in read for used in each.names} - {name}
         found = {(self.name, used) for used in names & self.definitions.keys()}
-        for used in ["*", *(names - self.definitions.keys() if name else self.imports)]:
+        renamed: list[str] = []
+        for used in sorted(["*", *(names - self.definitions.keys() if name else self.imports)]):
             found.update(self.imports.get(used, []))
+            renamed += _renamed(used, self.imports.get(used, []))
         found.update(symbol for each in read for symbol in each.imported)
-        return "\n".join(filter(None, (each.text for each in read))), found
+        return "\n".join(filter(None, [*(each.text for each in read), *renamed])), found
 
 
 class _Statement:
@@ -236,8 +240,9 @@ class _Statement:
         if not isinstance(node, ast.AST):
             return repr(node)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            self.imported += (symbol for _, symbol in _imported(node, self.package))
-            return "Import"
+            found = [*_imported(node, self.package)]
+            self.imported += (symbol for _, symbol in found)
+            return f"Import({','.join(text for name, symbol in found for text in _renamed(name, [symbol]))})"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             return ""
         if isinstance(node, ast.Name):
@@ -270,6 +275,11 @@ def _imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[tuple
         base = importlib.util.resolve_name("." * node.level + base, package)
     for alias in node.names:
         yield (alias.asname or alias.name), (base, "" if alias.name == "*" else alias.name)
+
+
+def _renamed(name: str, symbols: Iterable[Symbol]) -> list[str]:
+    """What another name stands for: the text that uses it does not say so."""
+    return [f"{name}={own or module}" for module, own in symbols if name not in ("*", own or module)]
 
 
 def _assigned(statement: ast.Assign | ast.AnnAssign | ast.AugAssign) -> list[str]:

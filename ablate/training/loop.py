@@ -41,7 +41,7 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     M_at_best_validation                 on test, with the weights of `M_best_step`; with `evaluation: {best: on}`
     M_best_step                          the evaluation at which M itself was best on validation, the first on ties
     validation_M                         at the last evaluation
-    initial_loss, test_loss              the task's loss: on the first validation examples, before the first step; on
+    initial_loss, test_loss              the task's loss: on some validation examples before the first step, and on
                                          test after the last
     train_loss                           mean over the last 5 % of steps
     loss_spikes                          share of steps whose training loss is a spike (`ablate.training.history`)
@@ -98,8 +98,8 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     if trial.state is not None:
         run.load(trial.state, batches)
     else:
-        metrics["initial_loss"] = outcomes(model, task, validation_split[:INITIAL])[1]
-    validation_split = validation_split[: training.validation_size(task)]
+        metrics["initial_loss"] = outcomes(model, task, _spread(validation_split, INITIAL))[1]
+    validation_split = _spread(validation_split, training.validation_size(task))
     for step, lr in islice(enumerate(learning_rates(training)), run.done, None):
         batch = next(batches)
         model.start_step(step)
@@ -175,6 +175,12 @@ def _of_layers(model: Model, validation: Batch) -> dict[str, float]:
         # A plugin's part may not stand the look; what it has learned is not lost for that.
         warnings.warn(f"its layers are not measured: {described(error)[0]}", stacklevel=2)
         return {}
+
+
+def _spread(split: Batch, count: int) -> Batch:
+    """So many examples from all over a split, whose order may mean something."""
+    rows = torch.arange(min(count, len(split)), device=split.targets.device) * len(split)
+    return split[rows // min(count, len(split))]
 
 
 def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:

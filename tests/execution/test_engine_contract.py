@@ -4,7 +4,9 @@ import os
 import signal
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from drivers import wait_for
@@ -14,6 +16,8 @@ from harness import TOY, TOY_STUDY, content
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Ended, Lost, Progress, Started
+from ablate.execution import forking
+from ablate.execution.child import Child, fresh
 from ablate.execution.in_process import InProcess
 from ablate.execution.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
@@ -351,3 +355,22 @@ def test_workers_end_when_their_driver_is_killed(tmp_path, trials, waits):
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     wait_for(lambda: not any(alive(pid) for pid in workers), 10)
+
+
+def test_a_process_may_be_ended_twice():
+    # As where an interruption comes while a lost worker is being replaced.
+    child = Child(partial(fresh, "ablate.execution.forking"))
+    child.end()
+    assert child.end() == ""
+
+
+def test_where_there_is_a_gpu_workers_are_not_forked(monkeypatch):
+    # torch.cuda.is_available, which ids ask where a device is `auto`, leaves CUDA unusable in a fork of the process.
+    import torch
+
+    monkeypatch.setattr(forking, "Path", lambda place: tmp)
+    tmp = SimpleNamespace(is_dir=lambda: True, iterdir=lambda: iter([1]))
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert forking._is_sound()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert not forking._is_sound()

@@ -151,6 +151,8 @@ GAPS = {
         "return self.twice(x)\n\n    def twice(self, x):\n        return x * 5",
         ("x * 5", "x * 6"),
     ),
+    "alias": ("from math import cos as f\n", "return x * f(1)", ("cos as f", "sin as f")),
+    "alias inside": ("", "import math as m\n        return x * m.e", ("math as m", "cmath as m")),
     "main": ("if __name__ == '__main__':\n    print(5)\n", "return x", ("print(5)", "print(6)")),
 }
 
@@ -257,3 +259,10 @@ def test_an_installed_workload_is_followed_through_its_own_package(tmp_path, pac
         assert not set(ids(study).values()) & set(before.values())
     finally:
         CATALOGUE.forget({f"{package.name}.training"})
+
+
+def test_a_source_that_a_workload_names_counts_wherever_it_lies(tmp_path, monkeypatch):
+    (tmp_path / "elsewhere_named.py").write_text("def trains():\n    return 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("elsewhere_named")
+    assert definitions([module.trains]) == {("elsewhere_named", "trains")}
