@@ -101,22 +101,15 @@ def test_several_tasks():
 @pytest.mark.parametrize(
     ("parameter", "value", "side"),
     [
-        (LR, 1e-4, "lower"),
-        (LR, 1.3e-4, "lower"),
-        (LR, 2e-4, ""),
-        (LR, 5e-3, ""),
-        (LR, 0.08, "upper"),
-        (dataclasses.replace(LR, log=False), 4e-3, "lower"),
-        (Parameter("p", "int", 1, 8), 1.0, "lower"),
-        (Parameter("p", "int", 1, 8), 2.0, ""),
-        (Parameter("p", "int", 1, 8), 8, "upper"),
-        (Parameter("p", "int", 1, 2), 2, ""),
-        (Parameter("p", "int", 1, 8, step=3), 7, "upper"),
+        (LR, 1e-4, "lower"), (LR, 1.3e-4, "lower"), (LR, 2e-4, ""), (LR, 5e-3, ""), (LR, 0.08, "upper"),
+        (dataclasses.replace(LR, log=False), 4e-3, "lower"), (Parameter("p", "int", 1, 8), 1.0, "lower"),
+        (Parameter("p", "int", 1, 8), 2.0, ""), (Parameter("p", "int", 1, 8), 8, "upper"),
+        (Parameter("p", "int", 1, 2), 2, ""), (Parameter("p", "int", 1, 8, step=3), 7, "upper"),
         (Parameter("p", "float", 0.0, 1.0, step=0.3), 0.9, "upper"),
         (Parameter("p", "choice", choices=["a", "b"]), "a", ""),
         (Parameter("p", "float", 0.0, 1.0), None, ""),
     ],
-)
+)  # fmt: skip
 def test_the_edge_of_a_range(parameter, value, side):
     assert edge(parameter, value) == side
 

@@ -11,18 +11,13 @@ from ablate.base.text import at_results, masked, printable, typed
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("\x1b[31mred\x1b[0m", "red"),
-        ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
-        ("a\0b\x07\x7f\x85", "a\\x00b\\x07\\x7f\\x85"),
-        ("\u202eevil\u2069", "\\u202eevil\\u2069"),
-        ("a\u200bb\ufeff\u2060", "a\\u200bb\\ufeff\\u2060"),
-        ("bas\u200deline", "bas\\u200deline"),
-        ("\ud800\udfff", "\\ud800\\udfff"),
-        ("one\u2028two\u2029", "one\\u2028two\\u2029"),
-        ("\U000e0041\ufff9", "\\U000e0041\\ufff9"),
-        ("0 %\r100 %\r\nnext", "0 %\n100 %\nnext"),
+        ("\x1b[31mred\x1b[0m", "red"), ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
+        ("a\0b\x07\x7f\x85", "a\\x00b\\x07\\x7f\\x85"), ("\u202eevil\u2069", "\\u202eevil\\u2069"),
+        ("a\u200bb\ufeff\u2060", "a\\u200bb\\ufeff\\u2060"), ("bas\u200deline", "bas\\u200deline"),
+        ("\ud800\udfff", "\\ud800\\udfff"), ("one\u2028two\u2029", "one\\u2028two\\u2029"),
+        ("\U000e0041\ufff9", "\\U000e0041\\ufff9"), ("0 %\r100 %\r\nnext", "0 %\n100 %\nnext"),
     ],
-)
+)  # fmt: skip
 def test_what_acts_hides_or_deceives_is_escaped(text, expected):
     assert printable(text) == expected
     assert printable(expected) == expected

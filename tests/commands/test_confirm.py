@@ -60,11 +60,8 @@ def test_what_was_decided_is_judged_again_on_other_seeds(confirmed):
     assert (before.seeds, len(before.variants), before.cautions) == ([0, 1, 2], 5, [])
     assert (facts.study, facts.seeds) == ("toy@confirm", [3, 4, 5])
     assert [v.name for v in facts.variants] == [
-        "baseline",
-        "model.effect=0.2",
-        "model.noise=0.1001",
-        "placebo",
-    ]
+        "baseline", "model.effect=0.2", "model.noise=0.1001", "placebo",
+    ]  # fmt: skip
     assert set(again.trials.seed) == {3, 4, 5}
     assert not set(again.trials.id) & set(first.trials.id)
     primary = again.comparisons[again.comparisons.metric == "accuracy"].set_index("variant")

@@ -159,13 +159,10 @@ def test_a_number_has_changed_when_it_would_be_read_otherwise(other, changed):
 @pytest.mark.parametrize(
     ("bounds", "apart"),
     [
-        ((0.031, 0.05), True),
-        ((0.03, 0.05), False),
-        ((-0.1, 0.1), False),
-        ((-0.1, 0.009), True),
+        ((0.031, 0.05), True), ((0.03, 0.05), False), ((-0.1, 0.1), False), ((-0.1, 0.009), True),
         (("", ""), None),
     ],
-)
+)  # fmt: skip
 def test_intervals_lie_apart_when_they_share_no_point(bounds, apart):
     pair = Pair(row(0.02, 0.01, 0.03), row(0.04, *bounds))
     assert pair.apart is apart

@@ -12,15 +12,9 @@ import ablate
 from ablate.base.errors import AblateError, StudyError
 from ablate.study.prepare import prepare
 
-TOY_DICT: dict[str, Any] = {
-    "name": "toy",
-    "question": "Does the effect <matter>?",
-    "workload": "toy",
-    "plugins": [TOY.name],
-    "task": {"name": "coin"},
-    "factors": {"model.effect": np.array([0.2]), "model.noise": (0.1, 0.3)},
-    "seeds": 3,
-}
+TOY_DICT: dict[str, Any] = YAML(typ="safe").load(TOY_STUDY)
+TOY_DICT |= {"question": "Does the effect <matter>?", "plugins": [TOY.name]}
+TOY_DICT["factors"] = {"model.effect": np.array([0.2]), "model.noise": (0.1, 0.3)}
 
 
 @pytest.fixture

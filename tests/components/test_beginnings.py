@@ -17,7 +17,6 @@ from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.positions import NoPosition, Position
 from ablate.components.sizes import Sizes
 from ablate.models.build import initialise
-from ablate.models.embedding import TokenEmbedding
 from ablate.models.reference import places, settings_for
 from ablate.report.parts import describe
 
@@ -147,11 +146,3 @@ def test_settings_keep_the_beginning(slot, name, settings):
 def test_only_parts_that_are_compared_have_a_reason():
     others = [pair for pair in parts(*CATALOGUE.slots()) if pair not in COMPARED]
     assert not [pair for pair in others if getattr(CATALOGUE.get(*pair), "begins_unlike", "")]
-
-
-@torch.no_grad()
-def test_learned_positions_begin_as_tokens():
-    """So that other positions may be compared with them."""
-    tokens = TokenEmbedding(64, 32)
-    initialise(tokens, seed=0)
-    assert [rms([tokens.weight]), *scales("position", "learned", 32, 64)] == pytest.approx([1, 1], rel=0.1)

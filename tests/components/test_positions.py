@@ -97,12 +97,9 @@ def test_rope_turns_pairs_of_features_by_their_position(t_q, t_k, base):
 
 
 PAPER = {
-    1: [-8],
-    4: [-2, -4, -6, -8],
-    16: [-0.5 * h for h in range(1, 17)],
-    3: [-4, -8, -2],
+    1: [-8], 4: [-2, -4, -6, -8], 16: [-0.5 * h for h in range(1, 17)], 3: [-4, -8, -2],
     12: [-1, -2, -3, -4, -5, -6, -7, -8, -0.5, -1.5, -2.5, -3.5],
-}
+}  # fmt: skip
 """Exponents of 2 by the number of heads."""
 
 

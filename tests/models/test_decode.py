@@ -66,19 +66,13 @@ def stepped(model: Model, tokens: torch.Tensor) -> torch.Tensor:
 
 
 @pytest.mark.parametrize("settings", SWITCHES, ids=str)
-def test_steps_give_what_one_pass_gives_and_so_decode_the_same(settings):
+def test_steps_give_what_one_pass_gives(settings):
     """Also beyond max_len where the position allows it."""
     model = trained(section_of(**settings))
     tokens = draw(V, B, T + 5 if model.position.any_length else T)
     whole = model(tokens, None, SOURCE, SOURCE_MASK)
     torch.testing.assert_close(stepped(model, tokens), whole, rtol=0, atol=1e-10)
     assert whole.std() > 0.01
-    expected = tokens[:, :2]
-    for _ in range(tokens.shape[1] - 1):
-        likeliest = model(expected, None, SOURCE, SOURCE_MASK)[:, -1].argmax(-1, keepdim=True)
-        expected = torch.cat([expected, likeliest], 1)
-    found = greedy(model, tokens[:, :2], tokens.shape[1] - 1, SOURCE, SOURCE_MASK)
-    assert torch.equal(found, expected[:, 2:])
 
 
 @pytest.mark.parametrize("position", CATALOGUE.names("position"))

@@ -225,17 +225,9 @@ def test_tables_are_sorted_by_value_with_the_mouse_and_the_keyboard(browser, rep
 def test_ratios_times_and_counts_are_sorted_by_what_they_stand_for(browser, report):
     browser.open(report, width=1400)
     cells = [
-        "×1.905 [1.898, 1.912]",
-        "×.806",
-        "923 µs",
-        "3.60 ms",
-        "12.0 s",
-        "569k",
-        "1.86M",
-        "4.2 MB",
-        "812 B",
+        "×1.905 [1.898, 1.912]", "×.806", "923 µs", "3.60 ms", "12.0 s", "569k", "1.86M", "4.2 MB", "812 B",
         "5 of 5",
-    ]
+    ]  # fmt: skip
     found = browser.evaluate(f"{cells}.map(numberIn)")
     expected = [1.905, 0.806, 923e-6, 3.6e-3, 12, 569e3, 1.86e6, 4.2e6, 812, 5]
     assert found == pytest.approx(expected)

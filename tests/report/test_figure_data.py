@@ -29,12 +29,8 @@ def test_a_panel_never_has_more_than_eight_curves():
     found = study(factors={"a.b": levels, "c": {"x": 0.0, "y": 0.0}}, named={}, claims=False, num_seeds=2)
     made = panels.panels(found.facts)
     assert {title: len(members) for title, members in made.items()} == {
-        "b (1 of 3)": 6,
-        "b (2 of 3)": 6,
-        "b (3 of 3)": 4,
-        "c": 1,
-        "placebo": 1,
-    }
+        "b (1 of 3)": 6, "b (2 of 3)": 6, "b (3 of 3)": 4, "c": 1, "placebo": 1,
+    }  # fmt: skip
 
 
 def test_of_too_many_panels_the_first_are_shown():

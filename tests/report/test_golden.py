@@ -232,7 +232,10 @@ def test_a_report_says_what_it_said(name, tmp_path):
 @pytest.mark.parametrize("path", sorted(GOLDEN.glob("*.md")), ids=lambda path: path.stem)
 def test_a_report_reads_well(path):
     """Numbers are written one way; nothing is left of a template, of an unknown number, or of words that went."""
-    text = path.read_text(encoding="utf-8").split("## How it was run")[0]
+    text = path.read_text(encoding="utf-8")
+    for table in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        assert len({line.count("|") for line in table.splitlines()}) == 1, table
+    text = text.split("## How it was run")[0]
     for line in text.splitlines():
         assert "nan" not in re.split(r"\W+", line.lower()), line
         assert "{{" not in line, line

@@ -29,17 +29,10 @@ def tables(blocks):
 @pytest.mark.parametrize(
     ("time", "said"),
     [
-        (12.0, "12.0 s"),
-        (1.0, "1.00 s"),
-        (0.9999, "1.00 s"),
-        (0.00321, "3.21 ms"),
-        (0.0999, "99.9 ms"),
-        (412e-6, "412 µs"),
-        (3.2e-8, "32.0 ns"),
-        (1234.0, "1234 s"),
-        (0.0, "0 ns"),
+        (12.0, "12.0 s"), (1.0, "1.00 s"), (0.9999, "1.00 s"), (0.00321, "3.21 ms"), (0.0999, "99.9 ms"),
+        (412e-6, "412 µs"), (3.2e-8, "32.0 ns"), (1234.0, "1234 s"), (0.0, "0 ns"),
     ],
-)
+)  # fmt: skip
 def test_short_times_have_three_digits(time, said):
     assert wording.seconds(time) == said
 

@@ -121,14 +121,10 @@ def published(folder, made, **options):
 def test_the_page_of_a_sweep_is_the_same_again(tmp_path):
     made = searches.sweep(24, TWO, winners=2)
     folder, again = (published(tmp_path / name, made, placebo=True) for name in "ab")
-    page, text = ((folder / f"report.{end}").read_text(encoding="utf-8") for end in ("html", "md"))
+    page = (folder / "report.html").read_text(encoding="utf-8")
     identifiers = re.findall(r'\bid="([^"]*)"', page)
     assert len(identifiers) == len(set(identifiers))
     assert set(re.findall(r'(?:href="#|aria-labelledby="|url\(#)([^")]*)', page)) <= set(identifiers)
     assert {"sweep", "sweep-figures"} <= set(identifiers)
-    found = re.findall(r"!\[[^\]]{30,}\]\((.*?)\)", text)
-    assert sorted(found) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").glob("*.svg"))
-    for block in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
-        assert len({line.count("|") for line in block.strip().split("\n")}) == 1
     for path in sorted(p for p in folder.rglob("*") if p.is_file()):
         assert path.read_bytes() == (again / path.relative_to(folder)).read_bytes(), path.name

@@ -84,15 +84,11 @@ def test_one_batch_compares_with_nothing(name):
 @pytest.mark.parametrize(
     ("name", "parameters"),
     [
-        ("percentile", {"percentile": 101}),
-        ("median", {"interval_steps": 0}),
-        ("median", {"percentile": 25}),
-        ("patient", {"patience": -1}),
-        ("wilcoxon", {"p_threshold": 0}),
-        ("threshold", {}),
-        ("threshold", {"lower": 2.0, "upper": 1.0}),
+        ("percentile", {"percentile": 101}), ("median", {"interval_steps": 0}),
+        ("median", {"percentile": 25}), ("patient", {"patience": -1}), ("wilcoxon", {"p_threshold": 0}),
+        ("threshold", {}), ("threshold", {"lower": 2.0, "upper": 1.0}),
     ],
-)
+)  # fmt: skip
 def test_values_that_optuna_would_not_take_are_refused(name, parameters):
     with pytest.raises((ValidationError, Invalid)):
         part(name, **parameters)

@@ -15,11 +15,8 @@ SEQUENCE = "name: x\ntask: recall\nmodel: {d_model: 16, num_layers: 1}\n"
 def test_one_factor_changes_one_thing_at_a_time(write):
     design = prepare(write(HEAD + "factors: {model.effect: [0, 0.5, 1], model.noise: [0.2]}\n")).design
     assert [v.name for v in design.variants] == [
-        "baseline",
-        "model.effect=0.0",
-        "model.effect=1.0",
-        "model.noise=0.2",
-    ]
+        "baseline", "model.effect=0.0", "model.effect=1.0", "model.noise=0.2",
+    ]  # fmt: skip
     assert design.variants[2].configs[0]["model"] == {"effect": 1.0, "noise": 0.1, "width": 4, "inert": 0}
     assert design.labels["model.effect"] == {
         "baseline": "0.5", "model.effect=0.0": "0.0", "model.effect=1.0": "1.0", "model.noise=0.2": "0.5",
@@ -123,12 +120,9 @@ def test_a_part_is_labelled_by_its_name_and_by_what_tells_it_apart(write):
         )
     ).design
     assert [v.name for v in design.variants[1:]] == [
-        "model.mixer.value=low_rank(rank=4)",
-        "model.mixer.value=low_rank(rank=8)",
-        "model.mixer=attention(num_heads=2)",
-        "model.residual=off",
-        "model.mixer.score=additive",
-    ]
+        "model.mixer.value=low_rank(rank=4)", "model.mixer.value=low_rank(rank=8)",
+        "model.mixer=attention(num_heads=2)", "model.residual=off", "model.mixer.score=additive",
+    ]  # fmt: skip
 
 
 def test_a_patch_fills_in_the_defaults_of_the_new_part(write):
@@ -161,11 +155,8 @@ def test_a_factorial_collapses_where_a_level_removes_a_path(write):
     text = SEQUENCE + "plugins: [parts.py]\n" + factors
     names = [v.name for v in prepare(write(text + "design: factorial\n")).design.variants]
     assert names == [
-        "baseline",
-        "model.mixer.score=dot",
-        "model.mixer.score=additive",
-        "model.mixer=identity_mixer",
-    ]
+        "baseline", "model.mixer.score=dot", "model.mixer.score=additive", "model.mixer=identity_mixer",
+    ]  # fmt: skip
 
 
 VALUES = st.one_of(

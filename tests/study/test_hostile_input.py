@@ -26,15 +26,11 @@ def nothing_is_made(monkeypatch):
 @pytest.mark.parametrize(
     "text",
     [
-        "model: {d_model: 100000}",
-        "model: {d_model: 60000}",
-        "factors: {model.d_model: [60000]}",
-        "factors: {model.mixer.d_k: [60000]}\nmodel: {d_model: 8192}",
-        "model: {num_layers: 1000000}",
-        "model: {feedforward: {expansion: 1e18}}",
-        "training: {batch_size: 1000000000}",
+        "model: {d_model: 100000}", "model: {d_model: 60000}", "factors: {model.d_model: [60000]}",
+        "factors: {model.mixer.d_k: [60000]}\nmodel: {d_model: 8192}", "model: {num_layers: 1000000}",
+        "model: {feedforward: {expansion: 1e18}}", "training: {batch_size: 1000000000}",
     ],
-)
+)  # fmt: skip
 def test_what_would_take_all_memory_is_refused_before_it_is_made(write, text):
     assert all(" too " in problem for problem in problems(write(f"{HEAD}{text}\n")))
 

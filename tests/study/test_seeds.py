@@ -10,19 +10,12 @@ FROM_100 = TOY_STUDY.replace("seeds: 3", "seeds: {from: 100, count: 2}")
 LISTED = TOY_STUDY.replace("seeds: 3", "seeds: [7, 0, 3]")
 
 
-def test_they_begin_where_the_study_says(write):
-    experiment = prepare(write(FROM_100))
-    assert facts_of(experiment).seeds == [100, 101]
-    cells = experiment.cells()
-    assert {cell.seed for cell in cells} == {cell.trial.seed for cell in cells} == {100, 101}
-    assert len(cells) == 2 * len(experiment.variants)
-
-
 @pytest.mark.parametrize(
     ("text", "options", "seeds"),
     [
         (TOY_STUDY, {}, [0, 1, 2]),
         (TOY_STUDY, {"seeds": 5}, [0, 1, 2, 3, 4]),
+        (FROM_100, {}, [100, 101]),
         (FROM_100, {"seeds": 3}, [100, 101, 102]),
         (FROM_100, {"sets": ["seeds=1"]}, [0]),
         (FROM_100, {"sets": ["seeds.from=7"]}, [7, 8]),
@@ -35,8 +28,10 @@ def test_they_begin_where_the_study_says(write):
         (LISTED, {"sets": ["seeds=[1, 5]"]}, [1, 5]),
     ],
 )
-def test_the_command_line_changes_them(write, text, options, seeds):
-    assert list(prepare(write(text), **options).study.seeds.values) == seeds
+def test_the_study_says_where_they_begin_and_the_command_line_changes_them(write, text, options, seeds):
+    experiment = prepare(write(text), **options)
+    assert facts_of(experiment).seeds == seeds
+    assert {(cell.seed, cell.trial.seed) for cell in experiment.cells()} == {(seed, seed) for seed in seeds}
 
 
 def test_a_list_of_seeds_that_follow_one_another_is_their_number(write):

@@ -207,13 +207,9 @@ def _digit(rng: Random, text: str) -> str:
 
 
 WORDS = {
-    "completed": "diverged",
-    "baseline": "variant",
-    "better": "worse",
-    "supported": "refuted",
-    "null": "0",
+    "completed": "diverged", "baseline": "variant", "better": "worse", "supported": "refuted", "null": "0",
     "false": "true",
-}
+}  # fmt: skip
 
 
 def _word(rng: Random, text: str) -> str:

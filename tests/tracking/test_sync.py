@@ -104,11 +104,8 @@ def test_runs_follow_the_study(results):
     assert told(results) == before
     track(results, one, study="two")
     assert [name for name, _ in shown(results)] == [
-        "baseline · seed 00",
-        "baseline · seed 00",
-        "study",
-        "two",
-    ]
+        "baseline · seed 00", "baseline · seed 00", "study", "two",
+    ]  # fmt: skip
 
 
 def test_what_was_removed_or_doubled_by_hand_is_put_right(results):

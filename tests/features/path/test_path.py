@@ -65,13 +65,9 @@ def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(write
     assert len(walk.records) == len(found.choice.cells) == 18
     names = [variant.name for variant in found.variants]
     assert names == [
-        "baseline",
-        "training.lr=0.001",
-        "model.kind=wide,training.lr=0.001",
-        "model.heads=3,model.kind=wide,training.lr=0.001",
-        "top",
-        "other",
-    ]
+        "baseline", "training.lr=0.001", "model.kind=wide,training.lr=0.001",
+        "model.heads=3,model.kind=wide,training.lr=0.001", "top", "other",
+    ]  # fmt: skip
     assert found.variants[4].configs == experiment.variants[1].configs
     assert [cell.seed for cell in found.cells()] == [seed for seed in range(3) for _ in range(6)]
     first, *_ = found.remarks

@@ -1,7 +1,7 @@
 """`speed:` and `target:` of a study."""
 
 import pytest
-from harness import TOY, problems
+from harness import TOY
 
 from ablate.study.document import read_document
 from ablate.study.experiment import facts_of
@@ -14,14 +14,6 @@ plugins: [{TOY}]
 task: {{name: coin}}
 factors: {{model.noise: [0.2]}}
 """
-
-
-def test_sizes_are_not_what_is_compared(write):
-    """What else is refused, tests/freeze/refused.jsonl has."""
-    text = STUDY.replace("model.noise: [0.2]", "model.width: [10]")
-    (problem,) = problems(write(text + "speed: {over: {model.width: [4, 8, 16]}}\n"))
-    rule = "is what `speed` times every variant over, so that no variant can have a model.width of its own"
-    assert problem.startswith(f"line 5: factors.model.width: {rule}. Take it out"), problem
 
 
 def test_a_section_is_read_in_order_and_survives_the_resolved_study(write):

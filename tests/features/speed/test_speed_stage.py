@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from drivers import wait_for, workers_of
-from harness import TOY
+from harness import TOY_STUDY
 
 from ablate.base.errors import AblateError
 from ablate.features.speed import stage as speed
@@ -17,14 +17,7 @@ from ablate.features.speed.section import COLUMNS, SpeedSection
 from ablate.records.store import Store
 from ablate.study.prepare import prepare
 
-STUDY = f"""
-name: toy
-workload: toy
-plugins: [{TOY}]
-task: {{name: coin}}
-factors: {{model.width: [8]}}
-seeds: 1
-"""
+STUDY = TOY_STUDY.partition("factors")[0] + "factors: {model.width: [8]}\nseeds: 1\n"
 BUDGET = 0.002
 """Seconds of a call, so that a test takes little time."""
 
