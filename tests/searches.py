@@ -126,9 +126,3 @@ def after(searched, num_seeds=5, *, trained=True, placebo=False):
         found.facts, study="sweep-digits", question="Which setting?", variants=variants, searched="sweep"
     )
     return dataclasses.replace(found, facts=dataclasses.replace(facts, design="sweep"))
-
-
-def without(searched: SearchTable, *statuses: str) -> SearchTable:
-    """Only the settings of other statuses."""
-    frame = searched.trials[~searched.trials["status"].isin(statuses)].reset_index(drop=True)
-    return dataclasses.replace(searched, trials=frame)

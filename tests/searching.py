@@ -56,10 +56,6 @@ search:
 TIMES = ["train_seconds"]
 
 
-def never(event: Any) -> bool:
-    return False
-
-
 def train(experiment, trial, decide=lambda s, m: False):
     """One trial, in this process; `decide` hears its reports."""
     return experiment.workload.train(trial, lambda step, metrics, state=None: decide(step, metrics))

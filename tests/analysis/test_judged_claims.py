@@ -21,10 +21,6 @@ FINE = {"accuracy": Metric("max")}
 rng = np.random.default_rng(5)
 
 
-def judged(a, kind, by=0.0, b=BASE, **options):
-    return judge_claims(study({"baseline": b, "a": a}, claims=[claim(kind, by=by)], **options)).iloc[0]
-
-
 def code(row):
     return str(row["reason"]).partition(" ")[0]
 
@@ -212,20 +208,14 @@ def about(log, kind, by=0.0, noise=1.0, metric="step_seconds", **options):
 @pytest.mark.parametrize(
     ("kind", "by", "log", "verdict"),
     [
-        ("beats", 0.0, -0.05, "supported"),
-        ("beats", 0.0, -0.019, "inconclusive"),
-        ("beats", 0.0, 0.05, "refuted"),
-        ("beats", 0.1, -math.log(1.2), "supported"),
-        ("beats", 0.1, -math.log(1.05), "refuted"),
-        ("beats", 0.1, -math.log(1.11), "inconclusive"),
-        ("matches", 0.05, 0.0, "supported"),
-        ("matches", 0.05, 0.2, "refuted"),
-        ("matches", 0.01, 0.0, "inconclusive"),
-        ("does_not_lose", 0.05, 0.01, "supported"),
-        ("does_not_lose", 0.05, 0.2, "refuted"),
-        ("does_not_lose", 0.01, -0.2, "inconclusive"),
+        ("beats", 0.0, -0.05, "supported"), ("beats", 0.0, -0.019, "inconclusive"),
+        ("beats", 0.0, 0.05, "refuted"), ("beats", 0.1, -math.log(1.2), "supported"),
+        ("beats", 0.1, -math.log(1.05), "refuted"), ("beats", 0.1, -math.log(1.11), "inconclusive"),
+        ("matches", 0.05, 0.0, "supported"), ("matches", 0.05, 0.2, "refuted"),
+        ("matches", 0.01, 0.0, "inconclusive"), ("does_not_lose", 0.05, 0.01, "supported"),
+        ("does_not_lose", 0.05, 0.2, "refuted"), ("does_not_lose", 0.01, -0.2, "inconclusive"),
     ],
-)
+)  # fmt: skip
 def test_a_claim_of_time_has_two_percent_of_slack(kind, by, log, verdict):
     row = about(log, kind, by)
     assert row["verdict"] == verdict

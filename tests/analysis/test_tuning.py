@@ -181,8 +181,3 @@ def test_the_edge_of_choices_that_are_numbers(value, expected):
     assert edge(numbers, value) == expected
     two = Parameter("training.lr", "choice", choices=["0.001", "0.01"])
     assert edge(two, value) == ""
-
-
-def test_words_have_no_edge():
-    words = Parameter("a", "choice", choices=["relu", "gelu", "tanh"])
-    assert [edge(words, word) for word in words.choices] == ["", "", ""]

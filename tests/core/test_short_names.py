@@ -9,23 +9,17 @@ from ablate.core.short_names import in_short_names, level_name, short_claim, sho
 @pytest.mark.parametrize(
     ("path", "level", "name"),
     [
-        ("model.mixer.score", "additive", "additive scoring"),
-        ("model.position", "none", "no positions"),
-        ("model.norm", "batch", "batch norm"),
-        ("model.norm_placement", "post", "post norm placement"),
-        ("model.residual", "off", "no residual"),
-        ("model.mixer.qk_norm", "on", "qk norm"),
-        ("model.mixer.num_heads", "1", "1 head"),
-        ("model.mixer.num_kv_heads", "2", "2 kv heads"),
+        ("model.mixer.score", "additive", "additive scoring"), ("model.position", "none", "no positions"),
+        ("model.norm", "batch", "batch norm"), ("model.norm_placement", "post", "post norm placement"),
+        ("model.residual", "off", "no residual"), ("model.mixer.qk_norm", "on", "qk norm"),
+        ("model.mixer.num_heads", "1", "1 head"), ("model.mixer.num_kv_heads", "2", "2 kv heads"),
         ("model.mixer.value", "low_rank(rank=8)", "low-rank values (rank 8)"),
         ("model.mixer", "mlp_mixer", "mlp-mixer"),
         ("model.dropout.attention_weights", "0.1", "attention weights dropout 0.1"),
-        ("training.lr", "1e-05", "lr 1e-05"),
-        ("model.d_model", "64", "d_model 64"),
-        ("training.optimizer", "sgd", "sgd optimizer"),
-        ("lr", "0.1", "lr 0.1"),
+        ("training.lr", "1e-05", "lr 1e-05"), ("model.d_model", "64", "d_model 64"),
+        ("training.optimizer", "sgd", "sgd optimizer"), ("lr", "0.1", "lr 0.1"),
     ],
-)
+)  # fmt: skip
 def test_a_level_is_named_as_a_reader_would_say_it(path, level, name):
     assert level_name(path, level) == name
 

@@ -4,7 +4,6 @@ import sys
 import matplotlib
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
 from synthetic import ACCURACY, study
 
 from ablate.analysis.claims import judge_claims
@@ -18,7 +17,6 @@ from ablate.report.sections import curves, differences
 
 TASK = "recall"
 NAMES = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss"]
-Drawn = dict[str, Figure]
 
 
 def material(evidence):

@@ -3,7 +3,6 @@ import io
 import re
 from collections import Counter
 from html.parser import HTMLParser
-from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
@@ -12,7 +11,6 @@ from synthetic import UGLY, study
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
-from ablate.report.draw import style
 from ablate.report.section import Items, Text
 from ablate.report.sections.runs import Incidents, prose
 from ablate.report.terminal import print_verdicts
@@ -146,15 +144,6 @@ def test_the_markdown_says_the_same(folder):
     assert "\\# not a heading &#124; nor a cell" in text
     pictures = re.findall(r"!\[[^\]]{30,}\]\((.*?)\)", text)
     assert sorted(pictures) == sorted(str(p.relative_to(folder)) for p in (folder / "figures").glob("*.svg"))
-
-
-def test_figures_are_files_of_one_width(folder):
-    names = ("forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss")
-    files = {path.name for path in (folder / "figures").iterdir()}
-    assert files == {f"{name}.svg" for name in names}
-    for name in names:
-        drawing = ElementTree.parse(folder / "figures" / f"{name}.svg").getroot()
-        assert drawing.get("width") == f"{style.WIDTH * 72:g}pt"
 
 
 def test_the_same_evidence_gives_the_same_bytes(publish):

@@ -32,10 +32,6 @@ def test_every_node_has_its_line(write):
     assert document.line(("b", 1, "gone", "deeper")) == 4
 
 
-def test_anchors_are_followed(write):
-    assert read_document(write("a: &x {b: 1}\nc: *x\n")).data == {"a": {"b": 1}, "c": {"b": 1}}
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
