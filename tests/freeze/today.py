@@ -90,13 +90,14 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     `given`: as the study gives its variants; `judged`: as its report judges them, at the settings that were chosen;
     `stress`: their grid; `tried`, where that is asked for: every setting in the table of its search, prepared again.
     """
-    from ablate.route.choose import as_reported, narrowed
+    from ablate.route.choose import as_reported, changed, narrowed
     from ablate.route.options import Options
     from ablate.study.prepare import prepare
 
     experiment, folder = narrowed(prepare(study), Options()), folder_of(results)
     found = {"given": experiment.cells(), "stress": experiment.companions(experiment.cells())}
-    chosen = as_reported(experiment, folder)
+    stale = folder.has_trials and changed(experiment, folder)
+    chosen = experiment if stale else as_reported(experiment, folder)
     if chosen.choice.by:
         found |= {"judged": chosen.cells(), "stress": chosen.companions(chosen.cells())}
     named = {kind: [(cell.name, cell.id) for cell in cells] for kind, cells in found.items()}
