@@ -71,8 +71,11 @@ class Generated(Task):
         return self._stream(seed, "train", batch_size, device)
 
     def split(self, seed: int, name: Split, device: str) -> Batch:
-        """`validation_size` or `test_size` examples from a stream of their own."""
-        return next(self._stream(seed, name, getattr(self.config, f"{name}_size"), device))
+        """`validation_size` or `test_size` examples from a stream of their own; they are drawn once."""
+        known: dict[tuple[int, str], Batch] = vars(self).setdefault("_splits", {})
+        if (seed, name) not in known:
+            known[seed, name] = next(self._stream(seed, name, getattr(self.config, f"{name}_size"), "cpu"))
+        return known[seed, name].each(lambda x: x.to(device))
 
     def coverage(self, draws: int) -> float:
         """None: training keeps off the test examples."""
