@@ -79,12 +79,15 @@ def load_plugin(path: Path, expected: str | None = None) -> Plugin:
     sys.modules[name] = module
     if beside:
         sys.path.insert(0, str(path.parent))
+    # Bytecode stands for a time and a size: after an edit in the same second it would be that of the old text.
+    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         spec.loader.exec_module(module)
     except BaseException:
         _forget(name, set(beside))
         raise
     finally:
+        sys.dont_write_bytecode = writes
         if beside:
             sys.path.remove(str(path.parent))
     _loaded[name] = (plugin, set(beside))

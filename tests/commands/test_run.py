@@ -1,8 +1,10 @@
 """The route as a whole, on the workload without torch, inside this process."""
 
 import json
+import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -231,10 +233,15 @@ def test_damaged_tables_are_an_error_without_a_traceback(ran, fault):
         report_here(Path("toy"), ran)
 
 
-def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_set_counts(run, tmp_path):
+def test_a_plugin_that_is_edited_between_two_runs_in_one_process_and_given_by_set_counts(
+    run, tmp_path, monkeypatch
+):
+    """Even within a second, and with as many characters."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
     means = []
     for constant, trained in (("0.8", 9), ("0.8", 0), ("0.5", 9)):
         study = toy_changed(tmp_path, "given", ("0.8 + model", f"{constant} + model"))
+        os.utime(tmp_path / "given.py", ns=(len(means), 10**18 + len(means)))
         outcome, _ = run(study.replace("plugins: [given.py]\n", ""), sets=["plugins=[given.py]"])
         assert outcome.trained == trained
         means.append(ablate.load(outcome.folder).trials.accuracy.mean())
