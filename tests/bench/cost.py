@@ -211,7 +211,7 @@ def main() -> None:
                 print_row(row, figures[row]["median"], goals[row], last.get(row, {}).get("median", "-"))
         if options.out:
             options.out.mkdir(parents=True, exist_ok=True)
-            written = {"environment": environment("make bench", (HERE,)), "figures": figures}
+            written = {"environment": environment(" ".join(sys.argv), (HERE,)), "figures": figures}
             (options.out / PUBLISHED.name).write_text(json.dumps(written, indent=1) + "\n")
 
 
