@@ -132,12 +132,13 @@ def up_to_date(folder: StudyFolder, document: Document, options: Options) -> boo
         return False
     try:
         report = folder.trial_list.report()
-        found = _digest(document, options, folder, report["trials"], report["files"])
+        if report["digest"] != _digest(document, options, folder, report["trials"], report["files"]):
+            return False
         # What is printed is made of them, and the file that has them too takes a library to read.
         folder.known = report["facts"]
-        return bool(report["digest"] == found)
     except (AblateError, OSError, ValueError, KeyError, TypeError):
         return False
+    return True
 
 
 def remember(run: Run, trials: Sequence[str], data: Iterable[str]) -> None:

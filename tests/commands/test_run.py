@@ -86,6 +86,11 @@ def test_the_same_run_again_trains_nothing_and_writes_nothing(run, ran, tmp_path
     assert "Nothing to train" in printed
     assert "effect 0.2" in printed
     assert times() == before
+    # What a run says that had something to do, the next one repeats: here where further seeds begin.
+    _, more = run(TOY_STUDY.replace("seeds: 3", "seeds: 4"))
+    assert "from: 4" in more
+    assert run(TOY_STUDY.replace("seeds: 3", "seeds: 4"))[1].partition("\n\n")[2] in more
+    run(TOY_STUDY)
     made_again_alone(ran / "toy", tmp_path / "elsewhere")
     resolved = ran / "toy/study.yaml"
     assert "seconds: 0.0" in resolved.read_text()
