@@ -152,7 +152,7 @@ def _judge() -> Iterator[str]:
 
 
 @recording(
-    "trial-ids", [path for path in STUDIES if path.stem in ("mixers", "quickstart", "stability")], False
+    "trial-ids", [path for path in STUDIES if path.stem in ("quickstart", "stability")], False
 )
 @recording("trial-ids-all", STUDIES, True, slow=True)
 def _ids(studies: Iterable[Path], tried: bool) -> Iterator[str]:
