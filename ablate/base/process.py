@@ -62,8 +62,12 @@ def interruptible() -> Iterator[None]:
 
 
 def rarely_collect() -> None:
-    """From now on, garbage is rarely looked for: what is imported stays, and is looked through each time."""
+    """From now on, garbage is rarely looked for: what is imported stays, and is looked through each time.
+
+    At the end it is not looked for, which takes half a second where torch is.
+    """
     gc.set_threshold(100_000, 20, 100)
+    atexit.register(gc.freeze)
 
 
 def forgive() -> None:

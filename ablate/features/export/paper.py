@@ -83,10 +83,7 @@ def for_paper(
         files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(paragraph)}"
         files[f"{METHODS}.md"] = f"<!-- {mark} -->\n\n{as_markdown(paragraph)}"
         files["references.bib"] = f"{head}\n{papers}"
-    import seaborn  # half a second, for which only papers wait
-
-    with style.context(look := style.PAPER | {"figure.figsize": (width, width)}):
-        seaborn.set_theme(context="paper", style="ticks", color_codes=False, rc=look)
+    with style.context(style.PAPER | {"figure.figsize": (width, width)}):
         for name in (name for name in wanted if name in drawn):
             try:
                 made = style.saved(drawn[name].draw(), name, ("pdf", "svg"))
