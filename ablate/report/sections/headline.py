@@ -14,7 +14,7 @@ from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.short_names import level_name
 from ablate.report.section import Block, Folded, Items, Material, Section, Text, applying, failed
-from ablate.report.verdicts import names_of, planned_rows, shown_as
+from ablate.report.verdicts import compared_with, names_of, planned_rows, row_name, shown_as
 from ablate.report.words import Row, because, number, rows_of, say, text
 
 MATTERS = 0.25  # The share of the variance over seeds from which on a larger test set is worth a word.
@@ -86,7 +86,7 @@ def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learne
     groups: dict[str, list[str]] = {verdict: [] for verdict in (*DECIDED, "equivalent", "solved")}
     unclear: dict[str, list[str]] = {}
     for row in rows:
-        verdict, name = row["verdict"], names[row["variant"]]
+        verdict, name = row["verdict"], row_name(row, names)
         if verdict == "inconclusive":
             unclear.setdefault(because(text(row["reason"]), short=True), []).append(name)
         elif verdict == "equivalent":
@@ -112,6 +112,7 @@ def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learne
         solved=groups["solved"],
         baseline=next((row for row in rows if number(row["solved_variant"]) is not None), {}),
         margin=_amount(facts.margin or 0.0, known),
+        against=compared_with(facts),
         equivalent=groups["equivalent"],
         inconclusive=list(unclear.items()),
     )
