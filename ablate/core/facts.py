@@ -53,6 +53,7 @@ class Claim:
 
 
 BASELINE = "baseline"
+ALL_PAIRS = "all_pairs"  # In place of one variant that all others are compared with.
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ class Facts:
     left_out: list[str] = field(default_factory=list)
     # Variant, or `path=level`, → the name that the study gives it for readers; see `core.short_names`.
     labels: dict[str, str] = field(default_factory=dict)
+    # The variant that the others are compared with, or `all_pairs`.
+    compare: str = BASELINE
     # How the variants were chosen: `sweep`, `tuning`, `path`, or `report`, as in an earlier one; else empty.
     searched: str = ""
     # What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, …
