@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import errno
 import functools
-import gc
 import importlib
 import json
 import os
@@ -19,7 +17,7 @@ import click
 
 from ablate.base.errors import AblateError
 from ablate.base.files import MISNAMED
-from ablate.base.process import forgive, hush_at_exit
+from ablate.base.process import forgive, hush_at_exit, rarely_collect
 from ablate.route.console import safe
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -55,10 +53,7 @@ class Group(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Parses the command line and runs the command, whatever the terminal can show."""
-        # What is imported stays, and is looked through for garbage again and again.
-        gc.set_threshold(100_000, 20, 100)
-        # Nor is it looked through at the end, which takes half a second where torch is.
-        atexit.register(gc.freeze)
+        rarely_collect()
         hush_at_exit()
         forgive()
         return super().main(*args, **kwargs)

@@ -74,7 +74,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
                 compute=experiment.describe(experiment.variants[0])[0].compute,
             )
             try:
-                return follow(Run(experiment, folder, store, options, workers, display, tracker, say, warn))
+                return follow(Run(experiment, folder, store, options, workers, display, tracker))
             except KeyboardInterrupt as error:
                 cells = folder.trial_list.cells() if chooses else experiment.cells()
                 ids = {cell.id for cell in cells}
@@ -89,8 +89,10 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 def _is_wanting(document: Document, folder: StudyFolder, options: Options) -> bool:
     """A guess whether the built-in workload has to train; where it is wrong, workers come later, or in vain."""
     from ablate.records.store import Store
+    from ablate.study.load import DEFAULT_WORKLOAD
 
-    if options.jobs == 0 or document.problems or document.data.get("workload", "sequence") != "sequence":
+    workload = document.data.get("workload", DEFAULT_WORKLOAD)
+    if options.jobs == 0 or document.problems or workload != DEFAULT_WORKLOAD:
         return False
     with suppress(AblateError):  # a list that cannot be read, and is replaced
         store, listed = Store(folder.results / "store"), folder.trial_list.cells()

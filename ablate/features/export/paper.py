@@ -100,7 +100,7 @@ def for_paper(
 def _tables(material: Material) -> Iterator[tuple[str, Table]]:
     """Those of the summary, by name: `comparisons`, on the next task `comparisons-2`; of features; `claims`."""
     facts, names = material.facts, names_of(material.facts)
-    found = {"comparisons": [*verdict_tables(material.comparisons, names, facts.rate, facts.looks)]}
+    found = {"comparisons": [*verdict_tables(material.comparisons, facts)]}
     found |= {f.name: [*f.brief(rows_of(material.table(f.name)), names)] for f in features()}
     for name, tables in found.items():
         yield from ((f"{name}-{i}" if i > 1 else name, table) for i, table in enumerate(tables, 1))
