@@ -72,7 +72,9 @@ FINE = Metric("max", resolution=1e-6, floor=0.1, ceiling=1.0)
 
 def judged(values, rivals, *, metric=FINE, statuses=None, **options):
     """Evidence in which a variant has rivals: name of a variant → name of a rival → values, none where it did not run."""
-    names = {variant: {f"{variant} at {key}": of for key, of in each.items()} for variant, each in rivals.items()}
+    names = {
+        variant: {f"{variant} at {key}": of for key, of in each.items()} for variant, each in rivals.items()
+    }
     every = {name: of for each in names.values() for name, of in each.items() if of is not None}
     made = study(values, metrics={"accuracy": metric}, **options)
     others = study({**values, **every}, metrics={"accuracy": metric}, statuses=statuses)
@@ -94,7 +96,9 @@ def test_above_rests_on_the_settings_of_the_baseline_and_below_on_those_of_the_v
     assert row["p"] == pytest.approx(2 * min(above, below))
     assert row["diff"] == pytest.approx(0.05 + SHAKEN.mean() / 4)
     ends = [stats.t.interval(0.95, N - 1, d.mean(), stats.sem(d)) for d in (a - BASE, a - b2, a2 - BASE)]
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((min(e[0] for e in ends), max(e[1] for e in ends)))
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(
+        (min(e[0] for e in ends), max(e[1] for e in ends))
+    )
     # The smallest detectable difference is at least that of the baseline's setting that varies most.
     alone = compare(judged({"baseline": b2, "a": a}, {})).iloc[0]
     assert row["mde"] == pytest.approx(alone["mde"])
@@ -129,7 +133,11 @@ def test_what_another_side_would_lose_rests_on_settings_of_its_own(shift, verdic
 def test_likeness_rests_on_both_sides_and_a_claim_between_variants_on_theirs():
     values = {"baseline": BASE, "a": BASE + SHAKEN / 20, "b": BASE + 0.05 + SHAKEN / 10}
     rivals = {name: {"2": None} for name in values}
-    claims = [claim("matches", "a", "baseline", 0.02), claim("beats", "b", "a"), claim("does_not_lose", "a", "b", 0.02)]
+    claims = [
+        claim("matches", "a", "baseline", 0.02),
+        claim("beats", "b", "a"),
+        claim("does_not_lose", "a", "b", 0.02),
+    ]
     found = judged(values, rivals, margin=0.02, claims=claims)
     assert resting(found) == {("baseline", "recall"), ("a", "recall")}
     assert set(judge_claims(found)["reason"].str.split(" ").str[0]) == {"incomplete"}
@@ -148,12 +156,14 @@ def test_all_combinations_of_the_sides_of_an_interaction():
     metric = Metric("max", resolution=1e-6)
     row = judge_claims(judged(values, rivals, metric=metric, claims=[more])).iloc[0]
     sides = {name: [values[name], rivals[name]["2"]] for name in values}
-    every = [
-        (values["a"] - b) - (c - values["baseline"]) for b in sides["b"] for c in sides["c"]
-    ] + [(a - values["b"]) - (values["c"] - d) for a in sides["a"] for d in sides["baseline"]]
+    every = [(values["a"] - b) - (c - values["baseline"]) for b in sides["b"] for c in sides["c"]] + [
+        (a - values["b"]) - (values["c"] - d) for a in sides["a"] for d in sides["baseline"]
+    ]
     m = 3 + 1
     ends = [stats.t.interval(1 - 0.05 / m, N - 1, d.mean(), stats.sem(d)) for d in every]
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((min(e[0] for e in ends), max(e[1] for e in ends)))
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(
+        (min(e[0] for e in ends), max(e[1] for e in ends))
+    )
     assert row["diff"] == pytest.approx(every[0].mean())
 
 

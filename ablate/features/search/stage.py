@@ -9,11 +9,8 @@ import importlib.metadata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import pandas as pd
-
-from ablate.analysis.claims import resting
 from ablate.base.errors import AblateError, Problem, StudyError
 from ablate.base.text import masked
 from ablate.core.facts import BASELINE, Evidence
@@ -28,6 +25,9 @@ from ablate.report.words import say
 from ablate.route.running import Run
 from ablate.study.designs import Variant
 from ablate.study.experiment import Choice, Experiment
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # The role of the trainings of a search.
 TRIED = "tried"
@@ -217,6 +217,8 @@ def _tuned(run: Run, spec: SearchSpec, choice: Choice, kept: Sequence[Variant]) 
 
 def more(experiment: Experiment, cells: Sequence[Cell], evidence: Callable[[], Evidence]) -> Iterator[Cell]:
     """The runs of `cells` at the rivals of their setting: the baseline's, and those on which a decision rests."""
+    from ablate.analysis.claims import resting  # Of which a plan has no need.
+
     known = {variant.name: variant.rivals for variant in experiment.variants}
     resting_on = resting(evidence()) if cells and any(known.values()) else ()
     for cell in cells:
