@@ -46,7 +46,7 @@ def searched(
                 | {"chosen": "", "front": False, "seeds": trained, "diverged": int(status == "diverged")}
                 | {"spread": 0.01, "pruned_at": 50 if status == "pruned" else None, "parameters": 100}
                 | {"flops": 200, "train_seconds": 1.5 * trained, "ids": [f"{number}"] * trained}
-                | {"values": [value] * trained}
+                | {"values": [value] * trained, "ties": []}
                 | {parameter.path: given.get(parameter.path) for parameter in parameters}
                 | {objective.name: value}
             )

@@ -61,6 +61,8 @@ class Runs:
         self.facts = evidence.facts
         self.seeds = list(self.facts.seeds)
         if len(rivals := evidence.frame(RIVALS, ())):
+            import pandas as pd  # Of which a plan has no need.
+
             evidence = replace(evidence, trials=pd.concat([evidence.trials, rivals], ignore_index=True))
         trials = evidence.trials
         twice = trials.duplicated(["variant", "task", "seed"])

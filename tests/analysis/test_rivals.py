@@ -40,7 +40,7 @@ def table(scores=SCORES, losses=None, diverged=(), objective=None):
 
 
 def test_rivals_are_within_twice_the_noise_of_the_mean_of_k_seeds():
-    # Row means .91, .90, .87, .41, column means .7625, .78, .775 of the grand .7725: the residuals of the second row are
+    # Row means .91, .90, .87, .41, column means .7625, .78, .775, in all .7725: the residuals of the second row are
     # 0, −.0075, .0075, those of the others 0, .0025, −.0025; Σ² = 2·.0075² + 6·.0025² = 1.5e-4, over 2·3 + 2·2 = 10.
     near = 2 * np.sqrt(1.5e-4 / 10) * np.sqrt(2 / 3)
     assert near == pytest.approx(0.006325, abs=1e-6)
@@ -71,7 +71,7 @@ FINE = Metric("max", resolution=1e-6, floor=0.1, ceiling=1.0)
 
 
 def judged(values, rivals, *, metric=FINE, statuses=None, **options):
-    """Evidence in which a variant has rivals: name of a variant → name of a rival → values, none where it did not run."""
+    """`rivals`: variant → rival → its values, or none where it did not run."""
     names = {
         variant: {f"{variant} at {key}": of for key, of in each.items()} for variant, each in rivals.items()
     }

@@ -193,11 +193,12 @@ class SearchTable:
         """
         objectives, mine = self.facts.objectives, with_values(self.of(variant, task), self.facts.objectives)
         mine = mine[mine["diverged"] < mine["seeds"]]
-        mine = mine.assign(
-            ties=mine["ties"].map(lambda of: sum(of) if seed is None or not len(of) else of[seed])
-        )
+        seeds = slice(None) if seed is None else slice(seed, seed + 1)
         if seed is not None:
             mine = mine.assign(**{objectives[0].name: mine["values"].str[seed]})
+        # Tables of earlier versions have none.
+        ties = mine["ties"].map(lambda by_seed: sum(by_seed[seeds])) if "ties" in mine else 0.0
+        mine = mine.assign(ties=ties)
         ascending = [*(objective.direction == "min" for objective in objectives), True]
         order = mine.sort_values([*(o.name for o in objectives), "ties"], ascending=ascending, kind="stable")
         if len(objectives) > 1:
