@@ -103,13 +103,16 @@ def test_sizes_are_told_without_torchs_compiler_and_without_frames_where_nothing
     ablate_without(absent, "plan", path, cwd=path.parent)
 
 
-def test_each_shape_is_counted_once_and_each_set_of_sources_hashed_once(write, monkeypatch):
+def test_variants_are_built_once_shapes_counted_once_and_sets_of_sources_hashed_once(write, monkeypatch):
     calls = []
-    for module, name in ((workload, "count"), (ids, "source_digest")):
+    for module, name in ((workload, "build_model"), (workload, "count"), (ids, "source_digest")):
         known = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *of, f=known: (calls.append(f.__name__), f(*of))[1])
+        monkeypatch.setattr(
+            module, name, lambda *of, f=known, **how: (calls.append(f.__name__), f(*of, **how))[1]
+        )
     plan_here(write(STUDY.replace("seeds:", "  training.lr: [0.1, 0.2]\nplacebo: on\nseeds:")))
-    assert Counter(calls) == {"count": 3, "source_digest": 3}
+    # Three models, and the baseline's again for those that train it otherwise; two with the same products.
+    assert Counter(calls) == {"build_model": 4, "count": 2, "source_digest": 3}
 
 
 def test_what_is_matched_stands_beside_the_sizes(plan):
