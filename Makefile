@@ -16,9 +16,10 @@ help: ## show this list
 setup: $(READY) ## create .venv and install the tested versions into it
 
 $(READY): pyproject.toml constraints.txt
-	@echo "Setting up .venv with about 130 packages, which takes some minutes; pip shows how far it is."
+	@echo "Setting up .venv with about 130 packages, which takes a minute or more; pip shows how far it is."
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --disable-pip-version-check --constraint constraints.txt --editable ".[test]"
+# Python compiles a module when it is first imported; compiling all of them takes as long as installing them.
+	$(BIN)/pip install --no-compile --disable-pip-version-check --constraint constraints.txt --editable ".[test]"
 	touch $(READY)
 
 run: $(READY) ## run the quickstart study into local/: trains what is missing, then shows verdicts and report

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import errno
 import functools
-import gc
 import importlib
 import json
 import os
@@ -18,7 +17,7 @@ import click
 
 from ablate.base.errors import AblateError
 from ablate.base.files import MISNAMED
-from ablate.base.process import forgive, hush_at_exit
+from ablate.base.process import forgive, hush_at_exit, rarely_collect
 from ablate.route.console import safe
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -54,8 +53,7 @@ class Group(click.Group):
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Parses the command line and runs the command, whatever the terminal can show."""
-        # What is imported stays, and is looked through for garbage again and again.
-        gc.set_threshold(100_000, 20, 100)
+        rarely_collect()
         hush_at_exit()
         forgive()
         return super().main(*args, **kwargs)

@@ -9,7 +9,7 @@ import pandas as pd
 from made_evidence import study
 from numpy.typing import ArrayLike
 
-from ablate.core.facts import Evidence, no_rows
+from ablate.core.facts import Evidence, frame_of
 from ablate.core.speed import TimedCall
 from ablate.features.speed.section import COLUMNS, SpeedFacts
 
@@ -51,7 +51,7 @@ def timed(*frames, margin=0.02, processes=None, **options):
 
     Its trials, where `values` does not give them, are two a variant.
     """
-    frame = pd.concat(frames, ignore_index=True) if frames else no_rows(COLUMNS)
+    frame = pd.concat(frames, ignore_index=True) if frames else frame_of((), COLUMNS)
     named = dict.fromkeys(frame["variant"])
     values = options.pop("values", {variant: [0.5, 0.6] for variant in named})
     sizes = sorted(frame["size"].dropna().unique().tolist())

@@ -14,6 +14,7 @@ is a p-value whatever the test and whenever the looks end, by the union bound. A
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from dataclasses import dataclass
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.measures import Measure, measure_of
 from ablate.analysis.runs import Runs
-from ablate.core.facts import BASELINE, INTERACTION, Claim, Facts, TaskFacts, VariantFacts
+from ablate.core.facts import ALL_PAIRS, BASELINE, INTERACTION, Claim, Facts, TaskFacts, VariantFacts
 from ablate.core.short_names import by_design
 
 
@@ -74,16 +75,22 @@ class Pair:
 def pairs(facts: Facts) -> list[Pair]:
     """What the tables compare on tasks that have the primary metric, in the order of the study, planned first.
 
-    Every variant against the baseline. Of a design that crosses its factors, each level against the baseline's, over
+    Every variant against the baseline, the one that `compare` names where this run has it, or every other; a placebo
+    against the baseline alone. Of a design that crosses its factors, each level against the baseline's, over
     the cells that differ in nothing else; its cells against the baseline are exploratory.
     """
     tasks = [task for task in facts.tasks if facts.metric in task.metrics]
     effects = list(_main_effects(facts)) if facts.design in CROSSED else []
     found = [Pair(*effect, task) for effect in effects for task in tasks]
-    first = facts.variants[0].name
-    for variant in facts.variants[1:]:
-        cell = bool(effects) and by_design(variant) and not variant.placebo
-        found += [Pair(variant.name, first, (variant.name,), (first,), task, not cell) for task in tasks]
+    first, *others = facts.variants
+    judged = [variant.name for variant in facts.variants if not variant.placebo]
+    reference = facts.compare if facts.compare in judged else first.name
+    sides = [(name, reference) for name in judged if name != reference]
+    if facts.compare == ALL_PAIRS:
+        sides = [(b, a) for a, b in itertools.combinations(judged, 2)]
+    cells = {variant.name for variant in others if effects and by_design(variant)}
+    sides += [(variant.name, first.name) for variant in others if variant.placebo]
+    found += [Pair(a, b, (a,), (b,), task, a not in cells) for a, b in sides for task in tasks]
     return sorted(found, key=lambda pair: not pair.planned)
 
 

@@ -6,10 +6,9 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ablate.analysis.paired import Flags, Floats
@@ -18,6 +17,9 @@ from ablate.core.facts import Evidence, TaskFacts
 from ablate.core.metric import sign
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True)
@@ -122,8 +124,9 @@ class Runs:
         """A column as numbers, followed by NaN; NaN throughout where the frame does not have it."""
 
         def numbers(evidence: Evidence) -> Floats:
-            column = evidence.trials.get(name, pd.Series(np.nan, evidence.trials.index))
-            return np.append(pd.to_numeric(column).to_numpy(float, na_value=np.nan), np.nan)
+            if name not in evidence.trials:
+                return np.full(len(evidence.trials) + 1, np.nan)
+            return np.append(evidence.trials[name].to_numpy(float, na_value=np.nan), np.nan)
 
         return np.asarray(self.memo(f"column {name}", numbers))
 

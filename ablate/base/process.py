@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import resource
 import signal
@@ -58,6 +59,15 @@ def interruptible() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def rarely_collect() -> None:
+    """From now on, garbage is rarely looked for: what is imported stays, and is looked through each time.
+
+    At the end it is not looked for, which takes half a second where torch is.
+    """
+    gc.set_threshold(100_000, 20, 100)
+    atexit.register(gc.freeze)
 
 
 def forgive() -> None:

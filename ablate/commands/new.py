@@ -16,7 +16,7 @@ from ablate.commands.templates import PARTS
 @click.option(
     "--task",
     metavar="TASK",
-    help="Task of the study (default: recall; `ablate list task` lists all tasks). Without NAME: the name of a task of "
+    help="Task of the study (default: digits; `ablate list task` lists all tasks). Without NAME: the name of a task of "
     "your own to write.",
 )
 @click.option(
@@ -43,7 +43,7 @@ def command(name: Path | None, task: str | None, slot: str | None, data: Path | 
 
     CATALOGUE.load_builtin()
     if slot is None and name is not None and data is None:
-        path = create(name, task or "recall")
+        path = create(name, task or "digits")
         click.echo(f"Wrote {path}. Edit it to ask your question, then run: ablate plan {path}")
         return
     if slot is not None and name is not None and task is None and data is None:

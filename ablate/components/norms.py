@@ -17,7 +17,10 @@ from ablate.components.sizes import Part, Sizes
 
 
 class Norm(Part):
-    """Base of all norms. Their parameters are exempt from weight decay."""
+    """Base of all norms. Their parameters are exempt from weight decay.
+
+    One that reads, in training, the other examples of the batch, or later positions, says so: `reads_batch = True`.
+    """
 
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `real_bt` is False at padding, None where there is none."""
@@ -97,6 +100,7 @@ class BatchNorm(Affine):
     too.
     """
 
+    reads_batch: ClassVar[bool] = True
     running_mean: Tensor
     running_var: Tensor
 

@@ -53,6 +53,7 @@ class Claim:
 
 
 BASELINE = "baseline"
+ALL_PAIRS = "all_pairs"  # In place of one variant that all others are compared with.
 
 
 @dataclass(frozen=True)
@@ -128,6 +129,8 @@ class Facts:
     left_out: list[str] = field(default_factory=list)
     # Variant, or `path=level`, → the name that the study gives it for readers; see `core.short_names`.
     labels: dict[str, str] = field(default_factory=dict)
+    # The variant that the others are compared with, or `all_pairs`.
+    compare: str = BASELINE
     # How the variants were chosen: `sweep`, `tuning`, `path`, or `report`, as in an earlier one; else empty.
     searched: str = ""
     # What the options of the run changed of the study as written: `training.steps=50`, `seeds=3`, `only=a`, …
@@ -165,11 +168,11 @@ def _adapter() -> TypeAdapter[Facts]:
 EXAMPLES = ("id", "metric", "values")
 
 
-def no_rows(columns: Sequence[str]) -> pd.DataFrame:
-    """A frame with these columns."""
+def frame_of(rows: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """A frame, with these columns. Whoever only plans a study has none, and need not wait for pandas."""
     import pandas as pd
 
-    return pd.DataFrame(columns=list(columns))
+    return pd.DataFrame(rows, columns=columns if columns is None else list(columns))
 
 
 @dataclass(frozen=True)
@@ -183,13 +186,13 @@ class Evidence:
     # id, metric, values: the metric of each test example, in the order of the test split; of completed trials on
     # tasks whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at
     # the last.
-    examples: pd.DataFrame = field(default_factory=functools.partial(no_rows, EXAMPLES))
+    examples: pd.DataFrame = field(default_factory=functools.partial(frame_of, (), EXAMPLES))
     # Name → what a feature has measured or trained beside that; those without rows may be missing.
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def frame(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
         """What a feature keeps under `name`; without rows, but with `columns`, where there is nothing."""
-        return self.frames[name] if name in self.frames else no_rows(columns)
+        return self.frames[name] if name in self.frames else frame_of((), columns)
 
     def having(self, name: str, frame: pd.DataFrame, facts: Mapping[str, Any]) -> Evidence:
         """With what a feature has measured."""

@@ -39,6 +39,13 @@ def short_claim(claim: str, facts: Facts) -> str:
     return " ".join(found[word] if word in found and counts[found[word]] == 1 else word for word in shown)
 
 
+def short_name(variant: str, labels: Mapping[str, str]) -> str:
+    """The same of a variant of which the name alone is known; of `NAME · setting 001` its first part."""
+    name, *rest = variant.split(" · ")
+    short = labels.get(name) or (_named(levels_in(name), labels) if "=" in name else name)
+    return " · ".join([short, *rest])
+
+
 def _named(levels: Iterable[tuple[str, str]], labels: Mapping[str, str]) -> str:
     """`no positions + 1 head` of paths and levels."""
     return " + ".join(labels.get(f"{path}={level}") or level_name(path, level) for path, level in levels)

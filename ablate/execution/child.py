@@ -17,11 +17,10 @@ from typing import Any
 # Bytes of a process's output that are kept, from its end.
 MAX_OUTPUT = 64 * 1024
 
-# Modules come from where the driver has its own, and never from the folder in which it was started. What they consist
-# of stays: garbage is rarely looked for.
+# Modules come from where the driver has its own, and never from the folder in which it was started.
 _START = (
-    "import gc, json, sys; gc.set_threshold(100_000, 20, 100); sys.path[:] = json.loads(sys.argv[2]); "
-    "from {} import main; main()"
+    "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
+    "from ablate.base.process import rarely_collect; rarely_collect(); from {} import main; main()"
 )
 _THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")]
 

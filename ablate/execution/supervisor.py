@@ -38,12 +38,12 @@ class Supervised(Engine):
         self.engine = engine
         self.environment = environment
         self._clock = stopwatch()
-        # The running trials.
-        self._began: dict[str, float] = {}
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Runs all `trials` until each is `Ended`; see `Engine.run`."""
         watched = {trial.id: _Watched(trial) for trial in trials}
+        # Those that are running, and since when.
+        self._began: dict[str, float] = {}
         while waiting := [one for one in watched.values() if one.again]:
             for one in waiting:
                 one.again = False

@@ -16,7 +16,7 @@ from typing import Any
 
 from ablate.base.text import masked
 
-PACKAGES = ("ablate", "torch", "numpy", "pandas", "scipy", "statsmodels", "mlflow", "optuna", "scikit-learn")
+PACKAGES = ("ablate", "torch", "numpy", "pandas", "scipy", "mlflow", "optuna", "scikit-learn")
 
 
 def command_line(words: Sequence[str]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.base.text import DEFAULT_RESULTS
-from ablate.core.facts import Evidence, no_rows
+from ablate.core.facts import Evidence, frame_of
 from ablate.core.feature import features
 from ablate.report.words import Table, say
 
@@ -45,7 +45,7 @@ class Material:
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables; without rows where there is none."""
-        return self.tables[name] if name in self.tables else no_rows(())
+        return self.tables[name] if name in self.tables else frame_of((), ())
 
     @property
     def facts(self) -> Facts:

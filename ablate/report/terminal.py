@@ -92,7 +92,7 @@ def summary(folder: StudyFolder, *, measured: bool = False) -> Summary:
     """Of the last report, or its tables of claims and measurements alone. Raises `AblateError` where there is none."""
     comparisons, facts = folder.comparisons(), folder.facts()
     names, judged = names_of(facts), [row for row in folder.claims() if text(row["verdict"])]
-    tables = [] if measured else [*verdict_tables(comparisons, names, facts.rate, facts.looks)]
+    tables = [] if measured else [*verdict_tables(comparisons, facts)]
     tables += [claim_table(judged, facts, level_of(comparisons))] if judged else []
     for feature in features():
         tables += feature.brief(folder.beside(f"{feature.name}.csv"), names)

@@ -5,11 +5,12 @@ Made of frames or of the rows of CSV files; imports neither pandas nor matplotli
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ablate.core.facts import Facts
+from ablate.core.facts import ALL_PAIRS, BASELINE, Facts
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
 from ablate.report.words import (
     NOTHING,
@@ -38,7 +39,25 @@ def names_of(facts: Facts) -> Names:
     """Of variants, and of the levels that a factorial compares."""
     levels = {f"{path}={level}": (path, level) for path, levels in facts.factors.items() for level in levels}
     named = {name: facts.labels.get(name) or level_name(*of) for name, of in levels.items()}
-    return named | short_names(facts)
+    named |= short_names(facts)
+    # Where not all are compared with one, a row is named by both.
+    every = itertools.permutations((v.name for v in facts.variants), 2) if facts.compare == ALL_PAIRS else ()
+    return named | {f"{a} vs {b}": f"{named[a]} vs {named[b]}" for a, b in every}
+
+
+def row_name(row: Row, names: Names) -> str:
+    """The variant of a row, and what it is compared with where `names` has both."""
+    pair = f"{row['variant']} vs {row.get('baseline')}"
+    return text(names.get(pair) or names.get(row["variant"], row["variant"]))
+
+
+def compared_with(facts: Facts) -> str:
+    """`the baseline`, or what a study compares its variants with in its place; nothing where it is all others."""
+    if facts.compare == ALL_PAIRS:
+        return ""
+    return (
+        "the baseline" if facts.compare == BASELINE else short_names(facts).get(facts.compare, facts.compare)
+    )
 
 
 def planned_rows(comparisons: Any) -> list[Row]:
@@ -46,13 +65,9 @@ def planned_rows(comparisons: Any) -> list[Row]:
     return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
 
 
-def verdict_tables(
-    comparisons: Any, names: Names, at: str = "", looks: Sequence[int] = ()
-) -> Iterator[Table]:
-    """The planned comparisons, a table a task; `at`: what they hold at that was not tuned, such as `lr 0.003`;
-    `looks`: as `Facts.looks`.
-    """
-    rows = planned_rows(comparisons)
+def verdict_tables(comparisons: Any, facts: Facts) -> Iterator[Table]:
+    """The planned comparisons, a table a task, with what they hold at that was not tuned."""
+    rows, names = planned_rows(comparisons), names_of(facts)
     several = len({row["task"] for row in rows}) > 1
     for task, metric in dict.fromkeys((row["task"], row["metric"]) for row in rows):
         mine = [row for row in rows if (row["task"], row["metric"]) == (task, metric)]
@@ -62,8 +77,9 @@ def verdict_tables(
             metric=text(metric),
             task=text(task) if several else "",
             seeds=seeds,
-            comparisons=family(rows, len(looks) or 1),
-            at=at,
+            comparisons=family(rows, len(facts.looks) or 1),
+            at=facts.rate,
+            against=compared_with(facts),
         )
         if unseen := {why for row in mine if (why := text(row.get("reason"))).startswith(UNSEEN)}:
             # What holds for every row is said once.
@@ -84,7 +100,7 @@ def family(rows: Sequence[Row], looks: int) -> int:
 
 def variant_column(names: Names) -> Column:
     """The variant of a row, by its name for readers."""
-    return Column("variant", "Variant", show=lambda row: text(names.get(row["variant"], row["variant"])))
+    return Column("variant", "Variant", show=lambda row: row_name(row, names))
 
 
 def mean_columns(*, spare: bool = False) -> list[Column]:

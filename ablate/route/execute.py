@@ -39,11 +39,13 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         return Outcome(folder.path)
 
     from ablate.execution.local_pool import Server
+    from ablate.tracking.tracker import Tracker
 
-    with closing(Server()) as server:
+    with closing(Server()) as server, closing(Tracker(folder, options.tracking_uri, warn)) as tracker:
+        # Beside this process, which has the study to check.
         if _is_wanting(document, folder, options):
-            # Beside this process, which has the study to check.
             server.prepare(1, "early")
+        tracker.prepare()
         from ablate.base.locks import exclusive
         from ablate.base.process import interruptible
         from ablate.execution.progress import Display
@@ -53,7 +55,6 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         from ablate.route.running import Run, Workers
         from ablate.route.trials import select
         from ablate.study.prepare import prepare
-        from ablate.tracking.tracker import Tracker
 
         experiment = prepare(document, confirm=options.confirm)
         refuse_another(experiment, options.results)
@@ -72,9 +73,8 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
                 at_most=bool(chooses or experiment.study.seeds.looks),
                 compute=experiment.describe(experiment.variants[0])[0].compute,
             )
-            tracker = Tracker(folder, options.tracking_uri, warn)
             try:
-                return follow(Run(experiment, folder, store, options, workers, display, tracker, say, warn))
+                return follow(Run(experiment, folder, store, options, workers, display, tracker))
             except KeyboardInterrupt as error:
                 cells = folder.trial_list.cells() if chooses else experiment.cells()
                 ids = {cell.id for cell in cells}
@@ -89,8 +89,10 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
 def _is_wanting(document: Document, folder: StudyFolder, options: Options) -> bool:
     """A guess whether the built-in workload has to train; where it is wrong, workers come later, or in vain."""
     from ablate.records.store import Store
+    from ablate.study.load import DEFAULT_WORKLOAD
 
-    if options.jobs == 0 or document.problems or document.data.get("workload", "sequence") != "sequence":
+    workload = document.data.get("workload", DEFAULT_WORKLOAD)
+    if options.jobs == 0 or document.problems or workload != DEFAULT_WORKLOAD:
         return False
     with suppress(AblateError):  # a list that cannot be read, and is replaced
         store, listed = Store(folder.results / "store"), folder.trial_list.cells()

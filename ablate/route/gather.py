@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from ablate.base.errors import listed
 from ablate.base.text import printable
-from ablate.core.facts import BASELINE, EXAMPLES, Evidence, Facts
+from ablate.core.facts import BASELINE, EXAMPLES, Evidence, Facts, frame_of
 from ablate.core.record import FILE, Curve, Record
 from ablate.core.trial import Cell, Level
 from ablate.execution.worker import KEY
 from ablate.study.patch import short_label
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def comparable(
@@ -77,9 +79,7 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
             if (values := record.arrays.get(f"test/{facts.column_of(name)}")) is not None:
                 # Cells may share a trial.
                 examples[record.id, name] = values
-    trials = pd.DataFrame(
-        rows, columns=None if rows else ["id", "variant", "task", "seed", "status", "reason"]
-    )
+    trials = frame_of(rows, None if rows else ["id", "variant", "task", "seed", "status", "reason"])
     ran = [cell for cell in cells if cell.id in records]
     for path in paths if ran else ():
         trials[path] = _typed([cell.levels.get(path) for cell in ran])
@@ -89,7 +89,7 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
         facts,
         trials,
         _frame(curves).drop_duplicates(["id", "step", "metric"], ignore_index=True),
-        pd.DataFrame([(*key, values) for key, values in examples.items()], columns=list(EXAMPLES)),
+        frame_of([(*key, values) for key, values in examples.items()], EXAMPLES),
     )
 
 
@@ -97,18 +97,20 @@ def _frame(curves: Sequence[tuple[str, str, Curve]]) -> pd.DataFrame:
     """Curves with the ids of their trials and their names as one frame: id, step, metric, value."""
     lengths = [len(curve.steps) for _, _, curve in curves]
     ids, names = (np.repeat(np.array([c[i] for c in curves], object), lengths) for i in (0, 1))
-    return pd.DataFrame(
+    return frame_of(
         {
-            "id": pd.Series(ids, dtype=str),
+            "id": ids,
             "step": np.concatenate([*(curve.steps for _, _, curve in curves), np.array([], np.int64)]),
-            "metric": pd.Series(names, dtype=str),
+            "metric": names,
             "value": np.concatenate([*(curve.values for _, _, curve in curves), np.array([])]),
         }
-    )
+    ).astype({"id": str, "metric": str})
 
 
 def _typed(levels: Sequence[Level]) -> pd.Series:
     """A column of numbers, of on and off, or of words; a whole number stays whole where some variant has none."""
+    import pandas as pd
+
     kinds = {type(level) for level in levels if level is not None}
     if kinds == {bool}:
         return pd.Series(levels, dtype="boolean" if None in levels else "bool")

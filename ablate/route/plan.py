@@ -105,7 +105,9 @@ def planned(
         len(left),
         {place: fmean(of) for place, of in took.items()},
         default_jobs() if options.jobs is None else max(1, options.jobs),
-        power(experiment, reported or _stored(experiment, cells, records, warn), detect),
+        power(
+            experiment, reported or (_stored(experiment, cells, records, warn) if records else None), detect
+        ),
         cautions(experiment),
         {feature.name: feature.plan(experiment, store) for feature in features()},
         settling(experiment, options),

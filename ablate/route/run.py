@@ -47,6 +47,8 @@ def follow(run: Run) -> Outcome:
         tracker.prepare()
         if run.display.done:
             run.say("Comparing, and writing the report …")
+            # Beside it; what is left for the end is the report.
+            tracker.tell("RUNNING")
         trials.save_evidence(run, records, measured)
         publish(run.folder, run.warn, lambda: print_verdicts(run.folder, run.display.console))
         print_places(run.folder, run.display.console, run.options.tracking_uri)

@@ -22,6 +22,7 @@ from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import command_line
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store, whereabouts
+from ablate.route.console import saying
 from ablate.route.options import Options, Outcome
 from ablate.study.document import base_of
 from ablate.study.experiment import Experiment
@@ -66,8 +67,16 @@ class Run:
     workers: Workers
     display: Display
     tracker: Tracker
-    say: Say
-    warn: Say
+
+    @property
+    def say(self) -> Say:
+        """Prints a line."""
+        return saying(self.display.console)
+
+    @property
+    def warn(self) -> Say:
+        """Prints a warning."""
+        return saying(self.display.console, "warning")
 
     @contextmanager
     def training(self) -> Iterator[None]:

@@ -17,7 +17,7 @@ from ablate.base.errors import Invalid, Problem, described, listed, nearest
 from ablate.base.plugins import raised_by_plugin
 from ablate.base.registry import StrictModel
 from ablate.core.derived import Offer
-from ablate.core.facts import Claim
+from ablate.core.facts import ALL_PAIRS, BASELINE, Claim
 from ablate.core.feature import derived, features, grammar
 from ablate.core.metric import Description, Metric
 from ablate.core.workload import Workload
@@ -128,6 +128,16 @@ def check_variants(draft: Draft, known: list[Problem]) -> None:
         for variant in group if len(document.problems) == before else ():
             found = [problem for config in variant.configs for problem in attempt(check, config)[1]]
             report_at([p for p in found if p not in known], variant.patches, variant.at, document)
+
+
+def check_compare(draft: Draft) -> None:
+    """Reports a `compare:` that names no variant, or that a design compares otherwise."""
+    asked, names = draft.study.compare, [v.name for v in draft.design.variants if not v.placebo]
+    if asked not in (known := [ALL_PAIRS, *names]):
+        draft.document.refuse(("compare",), "is not a variant", asked, listed(known), nearest(asked, known))
+    elif asked != BASELINE and draft.design.kind.crosses:
+        rule = f"does not go with {draft.study.design.name}, which compares levels with the baseline's"
+        draft.document.refuse(("compare",), rule, asked, BASELINE, "Claim what else is to be judged")
 
 
 def check_labels(draft: Draft) -> None:

@@ -210,6 +210,7 @@ def facts_of(
         features={feature.name: dict(of) for feature in features() if (of := feature.facts(experiment))},
         labels=dict(study.labels),
         searched=experiment.choice.by,
+        compare=study.compare,
         left_out=experiment.left_out,
         differs=list(experiment.differs),
         target=target_of(study, described[0][0].metrics) if timed else {},

@@ -22,6 +22,7 @@ from ablate.core.feature import features, grammar
 from ablate.core.names import GIVEN
 from ablate.study.checks import (
     Draft,
+    check_compare,
     check_labels,
     check_live,
     check_metric,
@@ -77,6 +78,7 @@ def prepare(
     # What is wrong with a variant itself is said once.
     if whole:
         check_labels(draft)
+        check_compare(draft)
         check_live(draft)
     read = {feature.name: feature.check(draft) for feature in features() if whole}
     document.raise_problems()

@@ -103,6 +103,8 @@ class StudyBase(StrictModel):
         dict[VariantName, Annotated[dict[str, Any], Field(min_length=1)]], Field(max_length=1_000)
     ] = {}
     "Variants named by hand: name → {path: value}."
+    compare: str = BASELINE
+    "What each variant is compared with: the baseline, another variant by its name, or all_pairs: with each other."
     labels: dict[str, Annotated[str, Field(min_length=1, max_length=60)]] = {}
     "Names for readers: variant, or path=level → the words that stand for it in tables and figures."
     placebo: OnOff = False

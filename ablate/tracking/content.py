@@ -23,6 +23,7 @@ import numpy as np
 from ablate.base.files import digest_of_data
 from ablate.base.text import printable
 from ablate.core.record import Record
+from ablate.core.short_names import short_name
 from ablate.core.trial import Cell
 from ablate.records.folder import StudyFolder
 from ablate.study.document import read_document
@@ -76,7 +77,7 @@ class Parent:
     tags: Mapping[str, str]
     metrics: Mapping[str, float]
     artifacts: Sequence[Path]  # files, and folders of files
-    view: str  # the columns of the table of runs, as the tag of a view says them
+    view: str  # the order and the columns of the table of runs, as the tag of a view says them
 
 
 def content_of(name: str, cell: Cell, record: Record) -> Content:
@@ -106,25 +107,27 @@ def parent_of(folder: StudyFolder) -> Parent:
     page = folder.markdown_file.read_text(encoding="utf-8").splitlines()[2:]
     # Planned comparisons only: exploratory ones are not among the verdicts of the study.
     verdicts = Counter(row["verdict"] for row in folder.comparisons() if row["exploratory"] != "True")
-    metrics = [facts.column]
-    metrics += [name for task in facts.tasks for name in (*task.metrics, *task.stability)]
-    shown = [clean_key(name) for name in dict.fromkeys([*metrics, "train_seconds", *SIZES])]
-    columns = ["params.`variant`", "params.`seed`", *(f"metrics.`{name}`" for name in shown)]
+    metrics = dict.fromkeys([facts.column, *(name for task in facts.tasks for name in task.metrics)])
+    columns = ["params.`seed`", *(f"metrics.`{clean_key(name)}`" for name in metrics)]
+    # By any other order than that of time MLflow shows all runs, and folds none below their parent.
+    view = {"selectedColumns": columns, "orderByKey": "params.`variant`", "orderByAsc": True}
     given = flattened({key: study[key] for key in ("design", "seeds") if key in study})
     return Parent(
         note=cut("\n".join(line for line in page if not line.startswith("![")), MAX_TAG),
         tags=cleaned(given | source_tags(facts.environment), MAX_TAG),
         metrics={f"{COUNT}{verdict}": float(count) for verdict, count in verdicts.items()},
         artifacts=folder.artifacts(),
-        view=json.dumps({"selectedColumns": columns}),
+        view=json.dumps(view),
     )
 
 
-def run_names(cells: Mapping[str, Cell]) -> dict[str, str]:
-    """Trial id → a name that sorts by task, where there are several, then variant, then seed."""
+def run_names(cells: Mapping[str, Cell], labels: Mapping[str, str]) -> dict[str, str]:
+    """Trial id → a name that sorts by task, where there are several, then variant, by its short name, then seed."""
     several = len({cell.task for cell in cells.values()}) > 1
     return {
-        trial: f"{f'{cell.task} · ' if several else ''}{cell.variant} · seed {cell.seed:02d}"[:MAX_KEY]
+        trial: f"{f'{cell.task} · ' if several else ''}{short_name(cell.variant, labels)} · seed {cell.seed:02d}"[
+            :MAX_KEY
+        ]
         for trial, cell in cells.items()
     }
 

@@ -32,6 +32,8 @@ SWITCHES = {
     "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "20",
+    # Seconds that a connection to a database is kept: it would not see that its file has been replaced.
+    "MLFLOW_SQLALCHEMYSTORE_POOL_RECYCLE": "1",
 }
 
 
@@ -81,11 +83,16 @@ def opened(
             from sqlalchemy import event
             from sqlalchemy.engine import Engine
 
-            # It can be made again from the records: no commit, of hundreds, waits for the disk.
-            event.listen(Engine, "connect", lambda to, _: to.execute("PRAGMA synchronous = OFF"))
+            if not event.contains(Engine, "connect", _not_synchronous):
+                event.listen(Engine, "connect", _not_synchronous)
         if uri.startswith(SQLITE):
             _prepare(Path(uri.removeprefix(SQLITE)), own=uri == own, checked=checked, warn=warn)
         yield client(tracking_uri=uri)
+
+
+def _not_synchronous(connection: Any, _: object) -> None:
+    """It can be made again from the records: no commit, of hundreds, waits for the disk."""
+    connection.execute("PRAGMA synchronous = OFF")
 
 
 def first_line(error: BaseException) -> str:

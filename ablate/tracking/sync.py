@@ -17,6 +17,7 @@ from ablate.base.files import digest_of_data, digest_of_file
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.trial_list import first_of_each
+from ablate.study.document import read_document
 from ablate.tracking.content import (
     COUNT,
     DIGEST_TAG,
@@ -67,7 +68,8 @@ def sync(client: Any, folder: StudyFolder, store: Store, status: Status = "FINIS
         if whole and recorded <= runs.trials.keys() <= cells.keys():
             return
     runs.begin(status, cells)
-    names, failures = run_names(cells), list[Exception]()
+    labels = read_document(folder.study_file).data.get("labels") or {}
+    names, failures = run_names(cells, labels), list[Exception]()
     for trial in sorted(recorded):
         try:
             if record := store.load(trial):

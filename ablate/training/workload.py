@@ -22,6 +22,7 @@ from ablate.core.speed import Operation
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Evaluation, Workload
 from ablate.models.build import build_model
+from ablate.models.contract import check_parts
 from ablate.models.flops import Flops, count
 from ablate.models.inspection import DEAD, LOGIT, measurable
 from ablate.models.section import ModelSection
@@ -47,6 +48,7 @@ class SequenceWorkload(Workload):
 
     def __init__(self) -> None:
         self._models: dict[str, _Model] = {}
+        self._sound: set[str] = set()
 
     def _read(self, config: Mapping[str, Any]) -> tuple[TrialConfig, Task, _Model]:
         """The sections, the task, and what is known of the model on it: many variants, and a search, ask for one model
@@ -93,6 +95,8 @@ class SequenceWorkload(Workload):
                     trial.training.optimizer.build(list(model.parameters()))
             if not at.problems:
                 check_memory(trial, signature, model)
+                with at("model"):
+                    check_parts(trial.model, signature, model, self._sound)
 
     def describe(self, config: Mapping[str, Any]) -> Description:
         """Metrics of the task, parameters by part, FLOPs of one example; None where they cannot be counted."""

@@ -39,7 +39,7 @@ def confirmed(made: Path) -> Path:
     done = ablate_here("run", "study.yaml", "--confirm", "--jobs", 0, cwd=made)
     assert done.returncode == 0, done.stderr
     said = " ".join(done.stdout.split())
-    assert "on seeds 3–5 what toy decided on seeds 0–2 (2 variants and 1 claim)" in said
+    assert "on seeds 3–5 what toy decided on seeds 0–2 (2 comparisons and 1 claim)" in said
     return made / "results"
 
 

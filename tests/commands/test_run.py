@@ -266,3 +266,28 @@ def test_a_workload_that_misbehaves_fails_its_trials(run, tmp_path, line, reason
     outcome, _ = run(toy_changed(tmp_path, "odd", edit))
     assert len(outcome.failed) == 9
     assert reason in outcome.failed[0]
+
+
+def test_all_pairs_or_a_chosen_reference_are_what_is_planned(run, tmp_path):
+    """Each pair has a row, a verdict and a share of the level; the reference takes the baseline's place."""
+
+    def rows(compare):
+        _, out = run(f"{three}compare: {compare}\n")
+        read = pd.read_csv(tmp_path / "results/toy/comparisons.csv", keep_default_na=False)
+        return read[read["verdict"] != ""], " ".join(out.split())
+
+    three = TOY_STUDY.replace("[0.2]", "[0.2, 0.4]").replace("  model.noise: [0.1, 0.3]\n", "placebo: on\n")
+    a, b = "model.effect=0.2", "model.effect=0.4"
+    found, out = rows("all_pairs")
+    pairs = list(zip(found["variant"], found["baseline"], strict=True))
+    assert pairs == [(a, "baseline"), (b, "baseline"), (b, a), ("placebo", "baseline")]
+    assert found["level"].round(6).eq(1 - 0.05 / 4).all()
+    assert "effect 0.4 vs effect 0.2" in out
+    found, out = rows(a)
+    pairs = list(zip(found["variant"], found["baseline"], strict=True))
+    assert pairs == [("baseline", a), (b, a), ("placebo", "baseline")]
+    assert "Each variant against effect 0.2" in out
+    with pytest.raises(StudyError, match="compare: is not a variant"):
+        run(f"{three}compare: effect\n")
+    with pytest.raises(StudyError, match="compare: does not go with factorial"):
+        run(f"{TOY_STUDY}design: factorial\ncompare: all_pairs\n")

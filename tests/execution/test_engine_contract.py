@@ -15,7 +15,8 @@ from harness import TOY, TOY_STUDY, content
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import CATALOGUE
-from ablate.core.events import Ended, Lost, Progress, Started
+from ablate.core.events import Ended, Idle, Lost, Progress, Started
+from ablate.core.trial import Trial
 from ablate.execution import forking
 from ablate.execution.child import Child, fresh
 from ablate.execution.in_process import InProcess
@@ -95,6 +96,18 @@ def test_an_error_of_the_listener_is_not_one_of_the_trial(make, trials):
     with pytest.raises(ConnectionError, match="does not answer"):
         run(make(), trials[:1], decide, heard)
     assert not [event for event in heard if isinstance(event, Ended)]
+
+
+def test_a_run_knows_nothing_of_the_trials_of_one_that_was_interrupted():
+    def engine_run(trials, hear):
+        hear(Started("first") if trials[0].id == "first" else Idle())
+        if trials[0].id == "first":
+            raise KeyboardInterrupt
+
+    engine = Supervised(SimpleNamespace(run=engine_run))
+    with pytest.raises(KeyboardInterrupt):
+        engine.run([Trial("first", {}, 0)], lambda event: False)
+    engine.run([Trial("second", {}, 0)], lambda event: False)
 
 
 # In processes of their own

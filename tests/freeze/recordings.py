@@ -151,9 +151,7 @@ def _judge() -> Iterator[str]:
 # Trial ids
 
 
-@recording(
-    "trial-ids", [path for path in STUDIES if path.stem in ("mixers", "quickstart", "stability")], False
-)
+@recording("trial-ids", [path for path in STUDIES if path.stem in ("quickstart", "stability")], False)
 @recording("trial-ids-all", STUDIES, True, slow=True)
 def _ids(studies: Iterable[Path], tried: bool) -> Iterator[str]:
     """Of each kind of trial the number of ids, their hash, and three with names of cells.

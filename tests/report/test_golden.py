@@ -27,7 +27,7 @@ from ablate.report.terminal import summary
 from ablate.route.publish import material
 
 GOLDEN = Path(__file__).parent / "golden"
-PUBLISHED = ["quickstart", "lookup", "stability", "speed-scoring", "sweep-digits"]
+PUBLISHED = ["quickstart", "stability", "speed-scoring", "sweep-digits"]
 RESULTS = Path(__file__).parents[2] / "results"
 SOLVING = {"accuracy": Metric("max", 0.001, floor=0.1, ceiling=1.0, solved=0.9)}
 

@@ -17,7 +17,7 @@ from ablate.base.errors import AblateError
 from ablate.features.export.paper import for_paper, latex, tabular
 from ablate.report.draw import style
 from ablate.report.section import Material, pictures, shown
-from ablate.report.verdicts import names_of, verdict_tables
+from ablate.report.verdicts import verdict_tables
 from ablate.report.words import Column, Table
 
 WIDTH = 3.25
@@ -63,7 +63,7 @@ def test_tables_and_every_figure_of_the_report(made):
 
 
 def test_tables_are_those_of_the_page(made, whole):
-    (table,) = verdict_tables(whole.comparisons, names_of(whole.facts))
+    (table,) = verdict_tables(whole.comparisons, whole.facts)
     head, *found = rows(content(made, "comparisons.tex"))
     shown = [column for column in table.columns if not column.below]
     assert [cell.strip() for cell in head] == [latex(column.heading) for column in shown]

@@ -12,7 +12,7 @@ from ablate.analysis.compare import compare
 from ablate.report import page as markdown
 from ablate.report import words as tables
 from ablate.report.sections.runs import against
-from ablate.report.verdicts import family, names_of, verdict_tables
+from ablate.report.verdicts import family, verdict_tables
 from ablate.report.words import Column, because
 
 
@@ -83,13 +83,15 @@ def test_a_line_of_markdown_is_literal(value, shown):
 def test_frame_and_csv_give_the_same_tables(evidence, folder):
     with (folder / "comparisons.csv").open(newline="") as file:
         read = list(csv.DictReader(file))
-    names = names_of(evidence.facts)
-    made = [[(t.rows, t.caption) for t in verdict_tables(rows, names)] for rows in (read, compare(evidence))]
+    made = [
+        [(t.rows, t.caption) for t in verdict_tables(rows, evidence.facts)]
+        for rows in (read, compare(evidence))
+    ]
     assert made[0] == made[1]
 
 
 def test_the_verdict_table_has_the_planned_comparisons_in_at_most_seven_columns(evidence):
-    (table,) = verdict_tables(compare(evidence), names_of(evidence.facts))
+    (table,) = verdict_tables(compare(evidence), evidence.facts)
     assert [row["title"] for row in table.rows] == [tables.text(v.name) for v in evidence.facts.variants[1:]]
     keys = ["variant", "verdict", "difference", "mean_variant", "mean_baseline", "mde", "reason"]
     assert [column.key for column in table.columns] == keys

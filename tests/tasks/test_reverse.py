@@ -9,7 +9,6 @@ from ablate.base.registry import CATALOGUE
 from ablate.components.masks import real_positions
 from ablate.core.trial import Trial
 from ablate.models.build import build_model
-from ablate.models.decode import greedy
 from ablate.models.section import ModelSection
 from ablate.tasks.reverse import END, FIRST_SYMBOL, PADDING, START, Reverse
 from ablate.tasks.task import Batch
@@ -125,11 +124,14 @@ def test_teacher_forced_exactness_is_that_of_greedy_decoding():
     batch = task.split(0, "test", "cpu")
     model.eval()
     forced = task.measure(model(**batch.model_inputs()), batch)["accuracy"]
-    prompt = torch.full((200, 1), START)
-    decoded = greedy(model, prompt, 6, source=batch.source, source_mask=batch.source_mask, end=END)
+    memory, state = model.encode(batch.source, batch.source_mask), None
+    decoded = torch.full((200, 1), START)
+    for place in range(6):
+        logits, state = model.step(decoded[:, place:], place, state, memory)
+        decoded = torch.cat([decoded, logits.argmax(-1, keepdim=True)], 1)
     right = [
         END in tokens and tokens[: tokens.index(END) + 1] == [token for token in target if token != PADDING]
-        for tokens, target in zip(decoded.tolist(), batch.targets.tolist(), strict=True)
+        for tokens, target in zip(decoded[:, 1:].tolist(), batch.targets.tolist(), strict=True)
     ]
     assert 0.1 < forced.mean() < 0.98
     assert forced.tolist() == right

@@ -28,10 +28,10 @@ def content(event: Finished, name: str = "run") -> Content:
 
 def test_names_sort_by_task_where_there_are_several_then_variant_then_seed():
     cells = [tracked(variant, seed).cell for variant in ("baseline", "model.norm=batch") for seed in (2, 11)]
-    names = run_names({cell.id: cell for cell in [*cells, tracked("baseline", 3, "copy").cell]})
+    names = run_names({cell.id: cell for cell in [*cells, tracked("baseline", 3, "copy").cell]}, {})
     assert [*names.values()][:-1] == sorted([*names.values()][:-1])
-    assert [*names.values()][-2:] == ["recall · model.norm=batch · seed 11", "copy · baseline · seed 03"]
-    assert run_names({"x": cells[0]}) == {"x": "baseline · seed 02"}
+    assert [*names.values()][-2:] == ["recall · batch norm · seed 11", "copy · baseline · seed 03"]
+    assert run_names({"x": cells[0]}, {}) == {"x": "baseline · seed 02"}
 
 
 def test_curves_have_a_group_of_their_own_and_final_metrics_stand_at_step_0():

@@ -63,7 +63,8 @@ def test_a_study_is_one_experiment_with_a_parent_and_a_nested_run_a_trial(result
     tags = dict(query(results, "SELECT key, value FROM experiment_tags"))
     view = json.loads(tags.pop("mlflow.sharedViewState.ablate"))
     assert tags == {"mlflow.experimentKind": "custom_model_development", "mlflow.note.content": description}
-    assert {"params.`variant`", "metrics.`accuracy`", "metrics.`parameters`"} <= set(view["selectedColumns"])
+    assert view["selectedColumns"] == ["params.`seed`", "metrics.`accuracy`"]
+    assert view["orderByKey"] == "params.`variant`"
 
 
 def test_writing_again_changes_nothing_and_a_database_that_is_gone_is_built_again_the_same(results):
@@ -92,7 +93,7 @@ def test_runs_follow_the_study(results):
     assert shown(results) == DONE
     before = told(results)
     for others, names in (
-        ([two], ["baseline · seed 00", "model.norm=batch · seed 00", "study"]),
+        ([two], ["baseline · seed 00", "batch norm · seed 00", "study"]),
         (
             [tracked("baseline", 0, task="copy")],
             ["copy · baseline · seed 00", "recall · baseline · seed 00", "study"],

@@ -22,7 +22,7 @@ from ablate.tracking.tracker import serve
 sys.exit(serve(Path(sys.argv[2]), int(sys.argv[3])))
 """
 RUNS = [tracked("baseline", 0), tracked("model.norm=batch", 0)]
-NAMES = ["baseline · seed 00", "model.norm=batch · seed 00", "study"]
+NAMES = ["baseline · seed 00", "batch norm · seed 00", "study"]
 
 
 @pytest.fixture

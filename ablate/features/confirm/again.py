@@ -7,6 +7,7 @@ a family of its own whose outcome was not used to choose it.
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 
 from ablate.analysis.judge import DECIDED
@@ -44,7 +45,7 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
     found = as_reported(experiment, source)
     facts = source.facts()
     decided = {
-        row["variant"]
+        (row["variant"], row["baseline"])
         for row in planned_rows(source.comparisons())
         if row["metric"] == facts.metric and row["verdict"] in DECIDED
     }
@@ -56,10 +57,10 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
         raise NothingDecided(
             f"Nothing to confirm: {source.path} has decided no comparison on {facts.metric} and no claim."
         )
-    names = {BASELINE, *decided, *(name for claim in claims for name in claim.variants)}
+    names = {BASELINE, *itertools.chain(*decided), *(name for claim in claims for name in claim.variants)}
     kept = [variant for variant in found.variants if variant.placebo or variant.name in names]
     seeds = unseen(experiment.study.seeds, facts.seeds, options.seeds, source)
-    what = joined([counted(len(of), noun) for noun, of in (("variant", decided), ("claim", claims)) if of])
+    what = joined([counted(len(of), noun) for noun, of in (("comparison", decided), ("claim", claims)) if of])
     return dataclasses.replace(
         found.judging(kept, found.design.paths, Choice("report")),
         study=experiment.study.model_copy(

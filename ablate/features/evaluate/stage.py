@@ -25,7 +25,7 @@ from ablate.base.files import replacing
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
 from ablate.base.text import at_results, typed
-from ablate.core.facts import BASELINE, Evidence, no_rows
+from ablate.core.facts import BASELINE, Evidence, frame_of
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.records.folder import StudyFolder
@@ -167,14 +167,14 @@ TEST = "test"  # The slice that is the test split of the study's own task.
 class Evaluated:
     """Numbers, one row each with `COLUMNS`, and maps of attention, with `MAP_COLUMNS`."""
 
-    rows: pd.DataFrame = field(default_factory=lambda: no_rows(COLUMNS))
-    maps: pd.DataFrame = field(default_factory=lambda: no_rows(MAP_COLUMNS))
+    rows: pd.DataFrame = field(default_factory=lambda: frame_of((), COLUMNS))
+    maps: pd.DataFrame = field(default_factory=lambda: frame_of((), MAP_COLUMNS))
     left_out: int = 0  # Trials whose evaluations are not those of the study.
 
     @classmethod
     def load(cls, folder: StudyFolder) -> Evaluated:
         """All that is in the folder; empty where nothing was evaluated. Raises `AblateError`."""
-        path, maps = folder.path / TABLE, no_rows(MAP_COLUMNS)
+        path, maps = folder.path / TABLE, frame_of((), MAP_COLUMNS)
         if not path.is_file():
             return cls()
         try:

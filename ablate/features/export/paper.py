@@ -83,10 +83,7 @@ def for_paper(
         files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(paragraph)}"
         files[f"{METHODS}.md"] = f"<!-- {mark} -->\n\n{as_markdown(paragraph)}"
         files["references.bib"] = f"{head}\n{papers}"
-    import seaborn  # half a second, for which only papers wait
-
-    with style.context(look := style.PAPER | {"figure.figsize": (width, width)}):
-        seaborn.set_theme(context="paper", style="ticks", color_codes=False, rc=look)
+    with style.context(style.PAPER | {"figure.figsize": (width, width)}):
         for name in (name for name in wanted if name in drawn):
             try:
                 made = style.saved(drawn[name].draw(), name, ("pdf", "svg"))
@@ -103,7 +100,7 @@ def for_paper(
 def _tables(material: Material) -> Iterator[tuple[str, Table]]:
     """Those of the summary, by name: `comparisons`, on the next task `comparisons-2`; of features; `claims`."""
     facts, names = material.facts, names_of(material.facts)
-    found = {"comparisons": [*verdict_tables(material.comparisons, names, facts.rate, facts.looks)]}
+    found = {"comparisons": [*verdict_tables(material.comparisons, facts)]}
     found |= {f.name: [*f.brief(rows_of(material.table(f.name)), names)] for f in features()}
     for name, tables in found.items():
         yield from ((f"{name}-{i}" if i > 1 else name, table) for i, table in enumerate(tables, 1))

@@ -9,9 +9,7 @@ import importlib.metadata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError, Problem, StudyError
 from ablate.base.text import masked
@@ -29,6 +27,9 @@ from ablate.route.running import Run
 from ablate.study.designs import Variant
 from ablate.study.experiment import Choice, Experiment, facts_of
 from ablate.study.schema import PLACEBO
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Roles of the trainings of a search, and of variants as the study gives them.
 TRIED, UNTUNED = "tried", "untuned"

@@ -13,16 +13,15 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, Differences, Floats, mean_interval
 from ablate.analysis.runs import Runs
 from ablate.core.derived import Derived, Offer
-from ablate.core.facts import BASELINE, Evidence, Facts, no_rows
+from ablate.core.facts import BASELINE, Evidence, Facts, frame_of
 from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
 from ablate.core.speed import CALLS, TimedCall
@@ -30,6 +29,9 @@ from ablate.features.speed.section import BUSY, LEAST, SpeedFacts
 from ablate.features.speed.section import COLUMNS as FRAME
 from ablate.features.speed.tables import MEMORY
 from ablate.report.words import say, text
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Metric → the call that it is measured of.
 CALL_OF: dict[str, TimedCall] = {**{f"{call}_seconds": call for call in CALLS}, MEMORY: "step"}
@@ -77,7 +79,7 @@ class Group:
 
     def ratios(self, variant: str) -> Differences:
         """Its log ratios; none where it was not timed."""
-        return log_ratios(self.logs.get(variant, pd.Series(dtype=float)).dropna().to_numpy(float))
+        return log_ratios(self.logs.reindex(columns=[variant])[variant].dropna().to_numpy(float))
 
     @cached_property
     def noise(self) -> float:
@@ -163,7 +165,7 @@ def speeds(evidence: Evidence) -> pd.DataFrame:
                 "metric": metric,
                 "n": d.n,
                 "value_variant": value,
-                "value_baseline": geometric_mean(found.values.get(BASELINE, pd.Series(dtype=float))),
+                "value_baseline": geometric_mean(found.values.reindex(columns=[BASELINE])[BASELINE]),
                 **{"ratio": math.exp(d.mean), "ci_low": low, "ci_high": high},
                 **{"slack": math.expm1(found.slack), "noise_floor": math.expm1(found.noise)},
                 "parameters": variant.parameters.get(task.name, NAN) if size is None else NAN,
@@ -173,7 +175,7 @@ def speeds(evidence: Evidence) -> pd.DataFrame:
                 row["examples_per_second"] = float(first["examples"]) / value
                 row |= {"flops": float(first["flops"]), "busy": float(timed["busy"].astype(float).mean())}
             rows.append(row)
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    return frame_of(rows, COLUMNS)
 
 
 def geometric_mean(values: pd.Series) -> float:
@@ -196,18 +198,18 @@ def scaling(evidence: Evidence) -> pd.DataFrame:
         for variant in evidence.facts.variants:
             # The sizes at which it was timed, and the processes that timed it at each of these.
             known = {size: found[variant.name] for size, found in columns.items() if variant.name in found}
-            values = pd.DataFrame(known).dropna(axis="columns", how="all").dropna()
+            values = frame_of(known).dropna(axis="columns", how="all").dropna()
             if min(values.shape) > 0 and values.shape[1] > 1:
                 slopes = np.polyfit(np.log([*values]), np.log(values.to_numpy()).T, 1)[0]
                 slope, bounds = mean_interval(slopes)
                 rows.append((variant.name, task.name, metric, slope, *bounds, len(slopes)))
-    return pd.DataFrame(rows, columns=list(SLOPES))
+    return frame_of(rows, SLOPES)
 
 
 def tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """Ratios to the baseline, and slopes over sizes."""
     if evidence.frame("speed", FRAME).empty:
-        return {"speed": no_rows(COLUMNS), "scaling": no_rows(SLOPES)}
+        return {"speed": frame_of((), COLUMNS), "scaling": frame_of((), SLOPES)}
     return {"speed": speeds(evidence), "scaling": scaling(evidence)}
 
 

@@ -20,13 +20,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data, write_text
 from ablate.base.locks import measuring
 from ablate.base.wording import counted, duration
-from ablate.core.facts import BASELINE
+from ablate.core.facts import BASELINE, frame_of
 from ablate.core.feature import Measured
 from ablate.features.speed.blocks import BUDGET
 from ablate.features.speed.measuring import Group, Request, measure_group, measured
@@ -87,7 +85,7 @@ class Timing:
     def measured(self) -> Measured:
         """A frame with `COLUMNS`, how it was measured, and its files where nothing is missing."""
         rows = [row for key, place in self.places.items() for row in self._rows(place, key)]
-        frame = pd.DataFrame(rows, columns=list(COLUMNS)).astype({"memory": float, "flops": float})
+        frame = frame_of(rows, COLUMNS).astype({"memory": float, "flops": float})
         facts = self.section.facts(self.experiment.workload.threads, machine())
         whole = self.processes == self.section.processes
         return Measured(
@@ -177,7 +175,7 @@ def measure(run: Run, missing: bool) -> Measured | None:
         return None
     timing = Timing(run.experiment, run.store, section)
     if asked is not None and missing:
-        run.tracker.rest()
+        run.tracker.close()
         try:
             timing.complete(run.say, fresh=run.options.fresh)
         except AblateError as error:

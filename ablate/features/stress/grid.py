@@ -12,10 +12,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
-import pandas as pd
 from pydantic import AfterValidator, Field
 
 from ablate.analysis.measures import Measure, few
@@ -25,7 +24,7 @@ from ablate.base.errors import NOT_GIVEN, nearest
 from ablate.base.text import printable
 from ablate.base.wording import brief
 from ablate.core.derived import Derived, Offer
-from ablate.core.facts import Evidence, Facts
+from ablate.core.facts import Evidence, Facts, frame_of
 from ablate.core.metric import HELD_OUT, Metric
 from ablate.core.reason import Reason
 from ablate.core.record import Record, lost_to_its_variant
@@ -38,6 +37,9 @@ from ablate.study.expand import report_at
 from ablate.study.experiment import Experiment
 from ablate.study.patch import apply_patches
 from ablate.study.sections import Number, one_path, refusal, rising
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 COLUMNS = ("id", "name", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
 """One row a trial of the grid: value is the float at the path; the losses are NaN where the run has none."""
@@ -99,7 +101,7 @@ def stress_frames(
         for cell in cells
         if cell.role == "stress" and (record := records.get(cell.id)) is not None
     ]
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    frame = frame_of(rows, COLUMNS)
     return {"stress": frame.astype({"test_loss": float, "initial_loss": float}) if rows else frame}
 
 
@@ -214,9 +216,7 @@ def rate_curves(evidence: Evidence) -> pd.DataFrame:
                 mean, ends = mean_interval(known)
                 rows.append((variant, task, rate, mean, *ends, len(known), int(np.isinf(reached).sum())))
     columns = ["variant", "task", "value", "loss", "low", "high", "n", "diverged"]
-    return pd.DataFrame(rows, columns=columns).sort_values(
-        ["task", "value"], kind="stable", ignore_index=True
-    )
+    return frame_of(rows, columns).sort_values(["task", "value"], kind="stable", ignore_index=True)
 
 
 def rates_of(facts: Facts) -> Sequence[float]:

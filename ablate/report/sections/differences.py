@@ -21,7 +21,7 @@ from ablate.report.draw.marks import Limits, plain, ticks, unit_label, views
 from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
 from ablate.report.draw.style import DOTTED, EXPLORATORY, LEVELS, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
-from ablate.report.verdicts import level_of, names_of, planned_rows
+from ablate.report.verdicts import compared_with, level_of, names_of, planned_rows, row_name
 from ablate.report.words import (
     difference,
     in_lines,
@@ -39,7 +39,7 @@ class Forest(Section):
     """A figure a task."""
 
     place = 50
-    title = "Differences from the baseline"
+    title = "Differences"
     open = True
 
     def blocks(self, material: Material) -> Iterator[Block]:
@@ -56,7 +56,8 @@ class Forest(Section):
             span = task.metrics[facts.metric].span if facts.metric in task.metrics else None
             closer, placebo = len(_views(data, facts.margin, span)) > 1, bool(data["placebo"].any())
             known = level if data["low"].notna().any() else ""
-            caption = say("figures.forest", facts.metric, known, facts.margin, placebo, closer, left)
+            of_what = facts.metric, compared_with(facts)
+            caption = say("figures.forest", *of_what, known, facts.margin, placebo, closer, left)
             options = facts.metric, facts.margin, span
             yield Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, draw_forest, options)
 
@@ -71,9 +72,9 @@ def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
     order = {entry.variant: i for i, entry in enumerate(entries(facts))}
     found = found.sort_values("variant", key=lambda names: names.map(order).fillna(-1), kind="stable")
     placebos = [variant.name for variant in facts.variants if variant.placebo]
-    ends = ["value", "low", "high"]
+    ends, names = ["value", "low", "high"], names_of(facts)
     return found.assign(
-        label=found["variant"].replace(names_of(facts)),
+        label=[row_name(row, names) for row in rows_of(found)],
         placebo=found["variant"].isin(placebos),
         verdict=found["verdict"].mask(found["exploratory"].astype(bool), EXPLORATORY),
         told=[difference(*row) for row in found[ends].to_numpy(float)],

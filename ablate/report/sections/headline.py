@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from ablate.analysis.learning import Learned, baseline_learned, convergence, noise
 from ablate.analysis.runs import Runs
 from ablate.base import wording
-from ablate.core.facts import BASELINE, Evidence, TaskFacts
+from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts
 from ablate.core.metric import Metric
+from ablate.core.short_names import level_name
 from ablate.report.section import Block, Folded, Items, Material, Section, Text, applying, failed
-from ablate.report.verdicts import names_of, planned_rows, shown_as
+from ablate.report.verdicts import compared_with, names_of, planned_rows, row_name, shown_as
 from ablate.report.words import Row, because, number, rows_of, say, text
 
 MATTERS = 0.25  # The share of the variance over seeds from which on a larger test set is worth a word.
@@ -57,9 +58,22 @@ def answers(material: Material) -> list[str]:
     for task in material.facts.tasks:
         if here := [row for row in rows if row["task"] == task.name]:
             found.append(of_task(here, task, material, not_learned.get(task.name, "")))
+    if found and (line := baseline_line(material.facts)):
+        found.append(line)
     for section in applying(material):
         found += section.answers(material) if section.applies(material) else []
     return found
+
+
+def baseline_line(facts: Facts) -> str:
+    """What everything is compared with: its levels, its size, and the settings that were tuned for it."""
+    names, first, task = names_of(facts), facts.variants[0], facts.tasks[0].name
+    levels = [names[f"{path}={of[0]}"] for path, of in facts.factors.items()]
+    # Settings differ between tasks, and a sentence has room for those of one.
+    tuned = first.tuned.get(task, {}) if len(facts.tasks) == 1 else {}
+    chosen, size = [level_name(*of) for of in tuned.items()], first.parameters.get(task)
+    known = levels or chosen or size
+    return say("answer.baseline", levels, size, chosen, facts.searched == "sweep") if known else ""
 
 
 def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learned: str = "") -> str:
@@ -72,7 +86,7 @@ def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learne
     groups: dict[str, list[str]] = {verdict: [] for verdict in (*DECIDED, "equivalent", "solved")}
     unclear: dict[str, list[str]] = {}
     for row in rows:
-        verdict, name = row["verdict"], names[row["variant"]]
+        verdict, name = row["verdict"], row_name(row, names)
         if verdict == "inconclusive":
             unclear.setdefault(because(text(row["reason"]), short=True), []).append(name)
         elif verdict == "equivalent":
@@ -98,6 +112,7 @@ def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learne
         solved=groups["solved"],
         baseline=next((row for row in rows if number(row["solved_variant"]) is not None), {}),
         margin=_amount(facts.margin or 0.0, known),
+        against=compared_with(facts),
         equivalent=groups["equivalent"],
         inconclusive=list(unclear.items()),
     )

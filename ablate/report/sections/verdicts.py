@@ -53,7 +53,7 @@ class Verdicts(Section):
         rows, margin = planned_rows(material.comparisons), material.facts.margin
         if not rows:
             return
-        yield from verdict_tables(rows, names_of(material.facts), material.facts.rate, material.facts.looks)
+        yield from verdict_tables(rows, material.facts)
         present = {row["verdict"] for row in rows}
         terms = [
             (verdict, say(f"verdicts.{verdict}", **{"margin": margin} if verdict == "equivalent" else {}))

@@ -75,6 +75,7 @@ def _module(file: str) -> ModuleType:
         "exact": wording.exact,
         "significant": wording.significant,
         "brief": wording.brief,
+        "compact": lambda amount: wording.compact(amount, 2),
         "rate": lambda share: wording.exact(round(share, 2)),
         "number": wording.number,
         "percent": wording.in_percent,
