@@ -29,11 +29,9 @@ FAILS = "fails when it is loaded"
 MAX_BYTES = 10_000_000  # Of a plugin.
 # Where modules are looked for, as this process began: a plugin may add to it, and is not run where all is up to date.
 _PATH = (*sys.path,)
-# Where modules lie that have a version: the standard library, and in any folder of these names.
-_STANDARD = os.path.realpath(os.path.dirname(os.__file__))
+# Where modules lie that have a version, or are known by what of them a trial uses.
+_VERSIONED = (os.path.dirname(os.__file__), str(Path(__file__).parents[1]))
 _INSTALLED = {"site-packages", "dist-packages"}
-# Of those that are known otherwise, wherever they lie: by what of them a trial uses, and by a version.
-_KNOWN = ("ablate", "torch")
 
 
 @dataclass(frozen=True)
@@ -65,18 +63,16 @@ _loaded: dict[str, Plugin] = {}
 _before: dict[str, set[str]] = {}
 
 
-def load_plugin(path: Path, expected: Plugin | None = None) -> Plugin:
-    """Runs the file, unless it has run already and not changed since.
+def load_plugin(path: Path, known_as: Plugin | None = None) -> Plugin:
+    """Runs the file, unless it has run already and not changed since; raises whatever it does.
 
-    Raises `AblateError` when it is not what is `expected`, and whatever the file raises.
+    `known_as`: as the driver has loaded it, whose trials tell whether its modules are still the same.
     """
     path = path.resolve()
     name = f"{PREFIX}{path.stem}"
-    known, files = _loaded.get(name), expected.files if expected else named_by(path)
-    came = known.files if known and known.path == str(path) and expected is None else {}
+    known, files = _loaded.get(name), known_as.files if known_as else named_by(path)
+    came = known.files if known and known.path == str(path) else {}
     plugin = _with_digest(path, {**came, **files})
-    if expected is not None and plugin.digest != expected.digest:
-        raise AblateError(f"{path} changed while the study ran; run the study again")
     # Another plugin may have brought a module of the same name.
     loaded = ((getattr(sys.modules.get(own), "__file__", file), file) for own, file in plugin.files.items())
     if known == plugin and all(os.path.realpath(one) == os.path.realpath(other) for one, other in loaded):
@@ -101,18 +97,15 @@ def load_plugin(path: Path, expected: Plugin | None = None) -> Plugin:
         sys.dont_write_bytecode = writes
         if beside:
             sys.path.remove(str(path.parent))
-    _loaded[name] = expected or _with_digest(path, files)
-    if expected is None:
-        _before[name] = before
+    _loaded[name], _before[name] = _with_digest(path, files), before
     return _loaded[name]
 
 
 def settle() -> None:
     """After the checks of a study: what its plugins have loaded otherwise, as by `importlib`, came with them too."""
     for name, before in _before.items():
-        came = {
-            module: file for module, file in users_modules().items() if module not in before | _files().keys()
-        }
+        known = before | files_of_plugins().keys()
+        came = {module: file for module, file in users_modules().items() if module not in known}
         _loaded[name] = _with_digest(Path(_loaded[name].path), {**_loaded[name].files, **came})
     _before.clear()
 
@@ -137,13 +130,13 @@ def plugin_fault(path: Path) -> Fault | None:
 
 def raised_by_plugin(error: BaseException) -> Fault | None:
     """The fault of the loaded plugin through whose code an error came; None where it came through none."""
-    text, where, line = described(error, *_files().values())
+    text, where, line = described(error, *files_of_plugins().values())
     return Fault(text, Path(where), line) if where else None
 
 
 def trace(error: BaseException) -> str:
     """The traceback of an error; of one that came through a plugin from there on."""
-    files, inner = {*_files().values()}, error.__traceback__
+    files, inner = {*files_of_plugins().values()}, error.__traceback__
     while inner is not None and inner.tb_frame.f_code.co_filename not in files:
         inner = inner.tb_next
     return "".join(traceback.format_exception(type(error), error, inner or error.__traceback__))
@@ -162,18 +155,17 @@ def load_plugins(paths: Iterable[Path]) -> None:
 
 def users_modules() -> dict[str, str]:
     """Module → file of the plugins, and of all that is loaded and a user's, or of a package that has parts."""
-    owners = {module.split(".")[0] for module in CATALOGUE.modules()}
-    files = {name: getattr(module, "__file__", None) or "" for name, module in sys.modules.items()}
-    loaded = {
-        m: file for m, file in files.items() if file and (is_users(m, file) or m.split(".")[0] in owners)
-    }
-    return {**_files(), **loaded}
+    parts = (CATALOGUE.get(slot, name) for slot in CATALOGUE.slots() for name in CATALOGUE.names(slot))
+    owners = {part.__module__.split(".")[0] for part in parts} - {"ablate"}
+    files = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
+    ours = {m: file for m, file in files.items() if file and (is_users(file) or m.split(".")[0] in owners)}
+    return {**files_of_plugins(), **ours}
 
 
-def came_with(modules: Collection[str]) -> dict[str, str]:
-    """Module → file of the plugins that have some of these modules."""
-    using = (plugin for plugin in _loaded.values() if not plugin.files.keys().isdisjoint(modules))
-    return {module: file for plugin in using for module, file in plugin.files.items()}
+def files_of_plugins(modules: Collection[str] = ()) -> dict[str, str]:
+    """Module → file of the loaded plugins with what came with them; of those alone that have one of these `modules`."""
+    having = (of.files for of in _loaded.values() if not modules or not of.files.keys().isdisjoint(modules))
+    return {module: file for files in having for module, file in files.items()}
 
 
 def named_by(path: Path, also: Iterable[str] = ()) -> dict[str, str]:
@@ -183,20 +175,19 @@ def named_by(path: Path, also: Iterable[str] = ()) -> dict[str, str]:
     """
     importlib.invalidate_caches()
     files, places = {f"{PREFIX}{path.stem}": str(path)}, {"": [str(path.parent), *_PATH]}
-    pending = [*also, *_named(content(str(path)), "")]
+    pending = [*also, *_named(_content(str(path)), "")]
     for name in pending:
         steps = [*accumulate(name.split("."), "{}.{}".format)]
         for outer, module in zip(["", *steps], steps, strict=False):
-            if module in places:
-                continue
-            spec = PathFinder.find_spec(module.rpartition(".")[2], places[outer])
-            file = str(spec.origin) if spec and spec.has_location else ""
-            ours = spec is not None and (not file or is_users(module, file))
-            places[module] = [*(spec.submodule_search_locations or ())] if spec and ours else []
-            if file and ours:
-                files[module] = file
-                if file.startswith(f"{path.parent}{os.sep}"):
-                    pending += _named(content(file), module if places[module] else outer)
+            if module not in places:
+                spec = PathFinder.find_spec(module.rpartition(".")[2], places[outer])
+                file = str(spec.origin) if spec and spec.has_location else ""
+                inside = spec.submodule_search_locations if spec and (not file or is_users(file)) else None
+                places[module] = [*(inside or ())]
+                if file and is_users(file):
+                    files[module] = file
+                    beside = file.startswith(f"{path.parent}{os.sep}")
+                    pending += _named(_content(file), module if inside else outer) if beside else []
     return files
 
 
@@ -226,33 +217,22 @@ def _named(source: bytes, package: str) -> list[str]:
     return []
 
 
-def is_users(module: str, file: str) -> bool:
-    """Whether the file of a module is the user's own, which has no version."""
-    return module.split(".")[0] not in _KNOWN and not _is_installed(os.path.dirname(file))
-
-
-@functools.cache
-def _is_installed(folder: str) -> bool:
-    real = os.path.realpath(folder)
-    return real.startswith(_STANDARD) or not _INSTALLED.isdisjoint(real.split(os.sep))
-
-
-def _files() -> dict[str, str]:
-    """Module → file of all loaded plugins."""
-    return {module: file for plugin in _loaded.values() for module, file in plugin.files.items()}
+def is_users(file: str) -> bool:
+    """Whether a module is a user's own, without a version; some libraries make modules whose file is none."""
+    return (
+        os.path.isabs(file) and not file.startswith(_VERSIONED) and _INSTALLED.isdisjoint(file.split(os.sep))
+    )
 
 
 def _with_digest(path: Path, files: Mapping[str, str]) -> Plugin:
     """The plugin with the digest of its files as they are now."""
-    of_each = (f"{module} {digest_of(content(file))}\n".encode() for module, file in sorted(files.items()))
+    of_each = (f"{module} {digest_of(_content(file))}\n".encode() for module, file in sorted(files.items()))
     return Plugin(str(path), files, digest_of(*of_each))
 
 
-def content(file: str) -> bytes:
-    """Of a file; nothing where it cannot be read."""
-    with suppress(OSError, ValueError):
-        return Path(file).read_bytes()
-    return b""
+def _content(file: str) -> bytes:
+    """Nothing where it cannot be read."""
+    return Path(file).read_bytes() if os.access(file, os.R_OK) else b""
 
 
 def _forget(modules: Collection[str]) -> None:

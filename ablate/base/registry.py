@@ -148,11 +148,6 @@ class Catalogue:
                 importlib.import_module(f"{package}.{info.name}")
             self._loaded.add(package)
 
-    def modules(self) -> set[str]:
-        """Those outside of `ablate` that have registered parts."""
-        found = {part.__module__ for parts in self._parts.values() for part in parts.values()}
-        return {module for module in found if not module.startswith("ablate.")}
-
     def forget(self, modules: Collection[str]) -> None:
         """Removes the parts that `modules` have registered."""
         for slot, parts in self._parts.items():

@@ -48,8 +48,8 @@ class TrialList:
     def note_report(
         self, digest: str, trials: Iterable[str], files: Mapping[str, str], facts: Mapping[str, Any]
     ) -> None:
-        """Keeps the sources of the report: their digest, the trials that it covers, and the files beside the study, with
-        the module that each is; and its facts.
+        """Keeps the sources of the report: their digest, the trials that it covers, and the files beside the study,
+        each with its module; and its facts.
         """
         report = {"digest": digest, "trials": sorted(set(trials)), "files": dict(files), "facts": facts}
         self._write(self._known()[0], report)

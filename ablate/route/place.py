@@ -173,13 +173,12 @@ def _digest(
     data = document.data if _changed(document) else document.written or document.data
     # In the order in which it is written, which is that of the report; seeds are the same however they are given.
     study = json.dumps({**data, "seeds": str(_seeds(data))})
-    # Where modules are now: another may have come before one that was loaded.
-    base = base_of(document.path, data.get("folder"))
-    places = [named_by(base / name, filter(None, files.values())) for name in data.get("plugins", ())]
-    named = [{module: os.path.relpath(file, at) for module, file in of.items()} for of in places]
     content = [digest_of_file(str(at / file)) for file in files]
-    asked = {name: value for name, value in options.of_report.items() if name not in ("sets", "seeds")}
-    return digest_of_data([study, named, content, asked, here(), _package(), records, stamps])
+    # Where modules are now: another may have come before one that was loaded.
+    base, modules = base_of(document.path, data.get("folder")), [*filter(None, files.values())]
+    places = [named_by(base / name, modules) for name in data.get("plugins", ())]
+    named = [{module: os.path.relpath(file, at) for module, file in of.items()} for of in places]
+    return digest_of_data([study, named, content, options.of_report, here(), _package(), records, stamps])
 
 
 @functools.cache

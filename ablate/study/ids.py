@@ -27,7 +27,7 @@ from pydantic import BaseModel
 from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_file
-from ablate.base.plugins import PREFIX, came_with, imported, is_users
+from ablate.base.plugins import PREFIX, files_of_plugins, imported, is_users
 from ablate.base.registry import PartConfig
 from ablate.core.trial import identified
 from ablate.core.workload import Workload
@@ -120,7 +120,9 @@ def source_digest(roots: Iterable[Any], owners: Iterable[type] = ()) -> str:
     modules = {module: _module(module) for module in {module for module, _ in found}}
     # By name and text alone: neither moving a definition nor importing it by way of another module changes it.
     texts = [f"{name}:{text}\n" for module, name in found if (text := modules[module].defined(name)[0])]
-    texts += (digest_of_file(f) for module, f in came_with(modules).items() if not module.startswith(PREFIX))
+    texts += (
+        digest_of_file(f) for module, f in files_of_plugins(modules).items() if not module.startswith(PREFIX)
+    )
     return hashlib.blake2b("".join(sorted(texts)).encode(), digest_size=16).hexdigest()
 
 
@@ -136,7 +138,7 @@ def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol
     @functools.cache
     def followed(module: str) -> _Module | None:
         ours, file = module.split(".")[0] in packages or module in named, _file(module)
-        return _module(module) if ours or (file and is_users(module, str(file))) else None
+        return _module(module) if ours or (file and is_users(str(file))) else None
 
     seen: set[Symbol] = set()
     while todo:
