@@ -51,9 +51,9 @@ def command(study: Path, detect: float | None, as_json: bool, **options: Any) ->
         if not as_json:
             show_plan(found, console)
     if as_json:
-        from ablate.route.as_json import plan_object, written
+        from ablate.route.as_json import written
 
-        click.echo(written(plan_object(found)))
+        click.echo(written(found.as_data()))
 
 
 def show_plan(plan: Planned, console: Console) -> None:
