@@ -52,9 +52,9 @@ def command(study: Path, detect: float | None, parts: bool, as_json: bool, **opt
         if not as_json:
             show_plan(found, console, by_part=parts)
     if as_json:
-        from ablate.route.as_json import plan_object, written
+        from ablate.route.as_json import written
 
-        click.echo(written(plan_object(found)))
+        click.echo(written(found.as_data()))
 
 
 def show_plan(plan: Planned, console: Console, *, by_part: bool = False) -> None:

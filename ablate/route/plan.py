@@ -10,7 +10,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -73,6 +73,40 @@ class Planned:
         """Expected seconds of these; None where no training has been timed."""
         most = self.at_most
         return fmean(self.seconds.values()) * most / max(1, min(self.jobs, most)) if self.seconds else None
+
+    def as_data(self) -> dict[str, Any]:
+        """What it says, as plain data."""
+        experiment, variants = self.experiment, []
+        for variant in experiment.variants:
+            for task, described in zip(experiment.tasks, experiment.describe(variant), strict=True):
+                cached = self.cached.get((variant.name, task), 0)
+                variants.append(
+                    {
+                        "variant": variant.name,
+                        "task": task,
+                        "placebo": variant.placebo,
+                        "parameters": described.parameters,
+                        "flops": described.flops,
+                        "training_flops": described.training_flops,
+                        "examples": described.examples,
+                        "forwarded": described.forwarded,
+                        "trials": experiment.study.seeds.count,
+                        "cached": cached,
+                        "seconds_each": self.seconds.get((variant.name, task)),
+                    }
+                )
+        return {
+            "study": experiment.study.name,
+            "variants": variants,
+            "to_train": self.to_train,
+            "at_most": self.at_most,
+            "expected_seconds": self.expected if self.at_most else 0.0,
+            "workers": self.jobs,
+            **{name: data for name, (_, data) in self.features.items() if name == "speed"},
+            "power": asdict(self.power),
+            "cautions": list(self.cautions),
+            "exit_code": 0,
+        }
 
 
 def study_of(path: Path, options: Options) -> Experiment:
