@@ -12,6 +12,8 @@ lies there is a user's, and stays.
 
 from __future__ import annotations
 
+import heapq
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -22,9 +24,11 @@ from ablate.base.files import digest_of, digest_of_data, set_aside, write_files
 from ablate.base.text import at_results, typed
 from ablate.core.record import Record
 from ablate.core.trial import Checkpoint, Trial
+from ablate.records.environment import machine
 
 # The endings of the files of one trial, the record first.
 SUFFIXES = (".json", ".npz", ".safetensors", ".state")
+NEWEST = 50  # Records by which the time of another training is told.
 ANY_ID = "[0-9a-f]" * 16  # The pattern of the id of a trial.
 _DIGEST_LENGTH = len(digest_of())
 
@@ -153,6 +157,21 @@ class Store:
         if record.status not in ("failed", "pruned"):
             # The next attempt at a failed or pruned trial resumes from its state.
             paths[3].unlink(missing_ok=True)
+
+    def usual_seconds(self, compute: int | None) -> float | None:
+        """How long a training of so many FLOPs takes here, by that of the newest records which is nearest in FLOPs.
+
+        None where no record of this machine tells.
+        """
+        newest = heapq.nlargest(NEWEST, self.trials.glob(f"{ANY_ID}.json"), key=os.path.getmtime)
+        took: dict[int, float] = {}
+        for record in filter(None, (self.load(path.stem) for path in newest) if compute else ()):
+            if record.environment.get("machine") == machine() and (
+                known := record.environment.get("compute")
+            ):
+                took.setdefault(known, record.seconds)
+        nearest = min(took, key=lambda known: abs(math.log(known / (compute or 1))), default=None)
+        return took[nearest] * (compute or 0) / nearest if nearest else None
 
     def stamp(self, trial_ids: Iterable[str]) -> str:
         """Changes when any of the records does; raises `OSError` when one is missing. Reads no file."""

@@ -49,7 +49,7 @@ class Planned:
     cached: Mapping[Place, int]
     # Trials that are not, of the variants as the study gives them.
     to_train: int
-    # Of one training at each place where some have run.
+    # Of one training at each place where some have run; where none has, of what took as many FLOPs here.
     seconds: Mapping[Place, float]
     # Workers that a run has.
     jobs: int
@@ -132,13 +132,16 @@ def planned(
     left = {i for i, c in every.items() if not store.is_finished(records.get(i), c.trial.checkpoint)}
     took: dict[Place, list[float]] = {}
     for cell in cells:
-        if cell.id in records and (seconds := records[cell.id].metrics.get("train_seconds")):
+        if cell.id in records and (seconds := records[cell.id].seconds):
             took.setdefault((cell.variant, cell.task), []).append(seconds)
+    compute = experiment.describe(experiment.variants[0])[0].compute
+    told = None if took else store.usual_seconds(compute)
+    usual = {(cell.variant, cell.task): [told] for cell in cells if told}
     return Planned(
         experiment,
         Counter((cell.variant, cell.task) for cell in cells if cell.id not in left),
         len(left),
-        {place: fmean(of) for place, of in took.items()},
+        {place: fmean(of) for place, of in (took or usual).items()},
         default_jobs() if options.jobs is None else max(1, options.jobs),
         power(
             experiment, facts, reported or (_stored(facts, cells, records, warn) if records else None), detect

@@ -24,8 +24,8 @@ from ablate.records.environment import command_line
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store, whereabouts
 from ablate.route.options import Options, Outcome
+from ablate.study.document import base_of
 from ablate.study.experiment import Experiment
-from ablate.study.schema import base_of
 from ablate.tracking.tracker import Tracker
 
 Say = Callable[[str], None]
