@@ -20,6 +20,7 @@ from ablate.components.sizes import Part
 class Activation(Part):
     """Base of all activations."""
 
+    pointwise = True
     gated: ClassVar[bool] = False
     "Whether it takes a value and a gate."
     function: Callable[[Tensor], Tensor]

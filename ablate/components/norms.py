@@ -31,6 +31,8 @@ class Norm(Part):
 class NoNorm(Norm):
     """x."""
 
+    pointwise = True
+
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D), unchanged."""
         return x_btd
@@ -39,6 +41,7 @@ class NoNorm(Norm):
 class Affine(Norm):
     """Base of the norms that multiply each feature by a weight and, unless `shifts` is False, add a bias."""
 
+    pointwise = True
     shifts: ClassVar[bool] = True
     bias: Any
 

@@ -51,6 +51,7 @@ class Position(Part):
 class NoPosition(Position):
     """x: attention without a mask then ignores order."""
 
+    pointwise = True
     reads_order = False
 
 
@@ -61,6 +62,7 @@ class SinCos(Position):
     Vaswani et al. 2017, section 3.5. Defined for any length, also beyond the longest that was trained on.
     """
 
+    pointwise = True
     encoding: Tensor
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
@@ -101,6 +103,7 @@ class Learned(Position):
     It cannot extrapolate: positions beyond max_len have no row, so that a longer sequence is an error.
     """
 
+    pointwise = True
     any_length = False
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:

@@ -66,6 +66,8 @@ class Part(nn.Module):
 
     begins_unlike: ClassVar[str] = ""
     """Why its initial output is not, within a factor of two, of the scale of its slot's default part, as a clause."""
+    pointwise: ClassVar[bool] = False
+    "Whether, in evaluation mode, it changes each position by itself, keeps the shape, and multiplies no matrices."
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()

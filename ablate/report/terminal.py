@@ -62,7 +62,9 @@ def print_table(table: Table, console: Console) -> None:
     """
     columns = [column for column in table.columns if not column.below]
     shown = _laid_out(table, columns)
-    if Measurement.get(console, console.options.update(max_width=9999), shown).maximum > console.width:
+    if any(column.spare for column in columns) and (
+        Measurement.get(console, console.options.update(max_width=9999), shown).maximum > console.width
+    ):
         shown = _laid_out(table, [column for column in columns if not column.spare])
     console.print()
     if table.caption:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablate.base.errors import AblateError
+from ablate.base.text import saying
 from ablate.base.wording import joined
-from ablate.route.console import saying
 from ablate.route.options import Options, Outcome
 
 if TYPE_CHECKING:
@@ -68,10 +68,12 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
                 say(explained(folder, differs))
             experiment = experiment.reporting(folder.name, differs)
             workers = Workers(experiment, options.jobs, server)
+            compute = experiment.describe(experiment.variants[0])[0].compute
             display = Display(
                 *(console, experiment.study.name, experiment.metric, workers.jobs),
                 at_most=bool(chooses or experiment.study.seeds.looks),
-                compute=experiment.describe(experiment.variants[0])[0].compute,
+                compute=compute,
+                usual=store.usual_seconds(compute),
             )
             try:
                 return follow(Run(experiment, folder, store, options, workers, display, tracker))

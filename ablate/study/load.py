@@ -18,9 +18,9 @@ from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
 from ablate.base.registry import CATALOGUE, Slot
 from ablate.core import names
 from ablate.core.workload import Workload
-from ablate.study.document import Document, PathKey
+from ablate.study.document import Document, PathKey, base_of
 from ablate.study.patch import did_you_mean, elsewhere, meanings, part_hint
-from ablate.study.schema import StudyBase, base_of, study_model
+from ablate.study.schema import StudyBase, study_model
 
 # Keys that the resolved studies of older reports have, and that mean nothing where they are empty.
 GONE = (("metric", "also"), ("metric", "aggregate"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -136,11 +135,6 @@ class StudyBase(StrictModel):
             return [base]
         tasks = data["tasks"] or [data["task"]]
         return [{"task": task} | base for task in tasks]
-
-
-def base_of(path: Path, folder: object) -> Path:
-    """The folder to which paths are relative in a study at `path` whose `folder` is this, without links."""
-    return (path.parent / folder if isinstance(folder, str) else path.parent).resolve()
 
 
 def study_model(workload: Workload) -> type[StudyBase]:

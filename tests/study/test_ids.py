@@ -167,16 +167,13 @@ def test_an_edit_that_no_plain_name_leads_to(reread, case):
     assert any("mine" in name for name in changed) == (case != "main")
 
 
-@pytest.mark.parametrize(("name", "reaches"), [("K", "activation=mine"), ("*", "activation=")])
-def test_a_module_beside_a_plugin_belongs_to_it(tmp_path, reread, name, reaches):
-    """All of it to each part of the plugin, where a star may bring anything."""
+def test_a_module_beside_a_plugin_belongs_to_all_of_its_parts(tmp_path, reread):
     (tmp_path / "beside_mine.py").write_text("K = 5\n")
-    source = PLUGIN.replace("import torch\n", f"import torch\nfrom beside_mine import {name}\n")
-    source = source.replace("return helper(x)", "return x * K")
-    before = reread(source)
+    source = PLUGIN.replace("import torch\n", "import torch\nfrom beside_mine import K\n")
+    before = reread(source.replace("return helper(x)", "return x * K"))
     (tmp_path / "beside_mine.py").write_text("K = 6\n")
-    after = reread(source)
-    assert [at for at in before if before[at] != after[at]] == [at for at in before if reaches in at]
+    after = reread(source.replace("return helper(x)", "return x * K"))
+    assert [at for at in before if before[at] == after[at]] == ["baseline seed 0"]
 
 
 def test_moving_a_module_changes_no_id(tmp_path, reread):
