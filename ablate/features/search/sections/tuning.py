@@ -6,6 +6,7 @@ Before that, what the sections of searches share: objectives, settings and value
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
@@ -163,6 +164,7 @@ class Tuning(OfSearch, Section):
         return found
 
 
+@lru_cache(maxsize=1)
 def spent(material: Material) -> pd.DataFrame:
     """See `budgets.budgets`; variants by their names for readers."""
     searched, facts = table(material), material.facts
