@@ -83,7 +83,7 @@ def _text(words: str, style: str = "") -> Text:
 
 @dataclass(frozen=True)
 class Summary:
-    """The first screen of a report: the answer with the noise floor; verdicts, claims and what features measured."""
+    """The first screen of a report: the answer with the noise; verdicts, claims and what features measured."""
 
     question: str
     answer: list[str]
