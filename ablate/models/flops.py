@@ -112,7 +112,10 @@ def flops_of(model: Model, signature: Signature) -> Flops:
             logits = model(**inputs)
         forward = counter.total
         logits.sum().backward()
-    return Flops(forward, counter.total, calls)
+    found = Flops(forward, counter.total, calls)
+    # A part that cannot say what it computes beside has no known cost.
+    found.beside(model)
+    return found
 
 
 @contextmanager
