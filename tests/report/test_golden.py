@@ -256,9 +256,9 @@ def test_a_report_reads_well(path):
 
 
 def test_mlflow_and_the_terminal_show_the_first_screen(folder):
-    found = summary(StudyFolder.at(folder))
+    shown = StudyFolder.at(folder)
     page = (folder / "report.md").read_text(encoding="utf-8")
-    assert [line for line in found.answer if markdown_line(line) not in page] == []
-    for table in found.tables:
+    assert [line for line in shown.answer() if markdown_line(line) not in page] == []
+    for table in summary(shown):
         assert len(table.columns) <= 7
         assert table.caption.split(";")[0] in page

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from ablate.core.facts import Evidence
+from ablate.core.facts import Evidence, frame_of
 from ablate.core.metric import sign, undominated
 from ablate.report.words import say
 from ablate.search import quiet
@@ -242,13 +242,11 @@ def with_values(settings: pd.DataFrame, objectives: list[Objective]) -> pd.DataF
 
 def tabulated(facts: SearchFacts, searches: list[list[dict[str, Any]]]) -> SearchTable:
     """One table of the rows of several searches; `chosen` is empty."""
-    import pandas as pd
-
     rows = [
         {"chosen": "", "diverged": 0, "values": [], "front": False, **row} for of in searches for row in of
     ]
     names = [*COLUMNS, *(p.path for p in facts.parameters), *(o.name for o in facts.objectives)]
-    frame = pd.DataFrame(rows, columns=list(dict.fromkeys(names)))
+    frame = frame_of(rows, [*dict.fromkeys(names)])
     signs = [sign(objective) for objective in facts.objectives]
     for _, mine in with_values(frame, facts.objectives).groupby(["variant", "task"], sort=False):
         points = mine[[o.name for o in facts.objectives]].to_numpy(float) * signs

@@ -6,6 +6,7 @@ Before that, what the sections of searches share: objectives, settings and value
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
@@ -170,6 +171,7 @@ class Tuning(OfSearch, Section):
         return found
 
 
+@lru_cache(maxsize=1)
 def spent(material: Material) -> pd.DataFrame:
     """See `budgets.budgets`; variants by their names for readers."""
     searched, facts = table(material), material.facts
@@ -177,6 +179,7 @@ def spent(material: Material) -> pd.DataFrame:
     return found.assign(variant=found["variant"].map(short_names(facts)))
 
 
+@lru_cache(maxsize=1)
 def moved(material: Material) -> pd.DataFrame:
     """See `budgets.changes`; variants by their names for readers."""
     found = budgets.changes(material.evidence, material.evidence.frame("untuned", ()))
