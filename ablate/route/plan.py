@@ -132,8 +132,8 @@ def planned(
     left = {i for i, c in every.items() if not store.is_finished(records.get(i), c.trial.checkpoint)}
     took: dict[Place, list[float]] = {}
     for cell in cells:
-        if cell.id in records and (seconds := records[cell.id].seconds):
-            took.setdefault((cell.variant, cell.task), []).append(seconds)
+        if (record := records.get(cell.id)) and record.started_at:
+            took.setdefault((cell.variant, cell.task), []).append(record.seconds)
     compute = experiment.describe(experiment.variants[0])[0].compute
     told = None if took else store.usual_seconds(compute)
     usual = {(cell.variant, cell.task): [told] for cell in cells if told}
