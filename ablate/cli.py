@@ -18,7 +18,7 @@ import click
 from ablate.base.errors import AblateError
 from ablate.base.files import MISNAMED
 from ablate.base.process import forgive, hush_at_exit, rarely_collect
-from ablate.route.console import safe
+from ablate.base.text import safe
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)

@@ -152,6 +152,13 @@ def create_part(slot: str, target: Path) -> list[Path]:
     return write({path: rendered(template, **values) for path, template in own.items()})
 
 
+def create_workload(target: Path) -> list[Path]:
+    """Writes a workload with the name and in the folder of `target`, and a study of it. Raises `AblateError`."""
+    file = _file(target, "workload", "--workload")
+    own = {file: "workload.py.j2", file.with_suffix(".yaml"): "own_workload.yaml.j2"}
+    return write({path: rendered(template, **_names(file, "workload")) for path, template in own.items()})
+
+
 def create_task(target: Path, data: Path | None) -> list[Path]:
     """Writes a task with the name and in the folder of `target`, and a study of it. Raises `AblateError`.
 
