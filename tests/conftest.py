@@ -48,7 +48,7 @@ def _forget_parts() -> Iterator[None]:
     yield
     for name, plugin in list(plugins._loaded.items()):
         if loaded.get(name) != plugin:
-            plugins._forget(name, set())
+            plugins._forget({name, *plugin.files})
     for slot, found in CATALOGUE._parts.items():
         for name, part in list(found.items()):
             if not part.__module__.startswith("ablate.") and parts.get(slot, {}).get(name) is not part:

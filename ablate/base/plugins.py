@@ -1,18 +1,23 @@
-"""Users' own files of parts, tasks and workloads, with the modules beside them.
+"""Users' own files of parts, tasks and workloads, with the modules that come with them.
 
-A file that has changed is loaded again, and its former parts are forgotten: the registry always agrees with the
-file, also in a notebook that runs a study twice.
+A module is a user's where it is neither installed nor of the standard library; what is installed as `editable` lies
+elsewhere. A file that has changed is loaded again, and its former parts are forgotten: the registry always agrees with
+the files, also in a notebook that runs a study twice.
 """
 
 from __future__ import annotations
 
 import ast
+import functools
 import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.machinery import PathFinder
+from itertools import accumulate
 from pathlib import Path
 
 from ablate.base.errors import AblateError, Problem, described
@@ -21,7 +26,12 @@ from ablate.base.registry import CATALOGUE
 
 PREFIX = "ablate_plugin_"
 FAILS = "fails when it is loaded"
-MAX_BYTES = 10_000_000  # Of a plugin, and of each module beside it.
+MAX_BYTES = 10_000_000  # Of a plugin.
+# Where modules are looked for, as this process began: a plugin may add to it, and is not run where all is up to date.
+_PATH = (*sys.path,)
+# Where modules lie that have a version, or are known by what of them a trial uses.
+_VERSIONED = (os.path.dirname(os.__file__), str(Path(__file__).parents[1]))
+_INSTALLED = {"site-packages", "dist-packages"}
 
 
 @dataclass(frozen=True)
@@ -29,7 +39,8 @@ class Plugin:
     """A plugin file as it was loaded."""
 
     path: str
-    digest: str  # Of the file and of the modules beside it that it imports.
+    files: Mapping[str, str]  # Module → file: its own, and those of the user's modules that came with it.
+    digest: str  # Of these files.
 
 
 @dataclass(frozen=True)
@@ -37,7 +48,7 @@ class Fault:
     """An error of a plugin."""
 
     error: str
-    file: Path  # The plugin, or a module beside it.
+    file: Path  # The plugin, or a module that came with it.
     line: int | None = None
 
     def __str__(self) -> str:
@@ -47,36 +58,32 @@ class Fault:
         return f"{self.error} ({file}:{self.line})" if self.line else f"{self.error} ({file})"
 
 
-# Module name → what was loaded, and the names of the modules beside it.
-_loaded: dict[str, tuple[Plugin, set[str]]] = {}
+# Module name → what was loaded; and the modules that were there before it, until its study is checked.
+_loaded: dict[str, Plugin] = {}
+_before: dict[str, set[str]] = {}
 
 
-def load_plugin(path: Path, expected: str | None = None) -> Plugin:
-    """Runs the file, unless it has run already and not changed since.
+def load_plugin(path: Path, known_as: Plugin | None = None) -> Plugin:
+    """Runs the file, unless it has run already and not changed since; raises whatever it does.
 
-    Raises `AblateError` when its digest is not `expected`, and whatever the file raises.
+    `known_as`: as the driver has loaded it, whose trials tell whether its modules are still the same.
     """
     path = path.resolve()
     name = f"{PREFIX}{path.stem}"
-    beside = dict(_beside(path))
-    files = ((file.name, file.read_bytes()) for file in sorted({path, *beside.values()}))
-    contents = (f"{file} {len(content)}\n".encode() + content for file, content in files)
-    plugin = Plugin(str(path), digest_of(*contents))
-    if expected is not None and plugin.digest != expected:
-        raise AblateError(f"{path} changed while the study ran; run the study again")
-    # Another plugin may have a module of the same name beside it.
-    found = {
-        module: getattr(sys.modules[module], "__file__", None) for module in beside if module in sys.modules
-    }
-    in_place = all(file == str(beside[module]) for module, file in found.items())
-    if name in _loaded and _loaded[name][0] == plugin and in_place:
+    known, files = _loaded.get(name), known_as.files if known_as else named_by(path)
+    came = known.files if known and known.path == str(path) else {}
+    plugin = _with_digest(path, {**came, **files})
+    # Another plugin may have brought a module of the same name.
+    loaded = ((getattr(sys.modules.get(own), "__file__", file), file) for own, file in plugin.files.items())
+    if known == plugin and all(os.path.realpath(one) == os.path.realpath(other) for one, other in loaded):
         return plugin
-    _forget(name, set(beside))
+    _forget({name, *files, *(known.files if known else ())})
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise AblateError(f"{path}: a plugin must be a Python file; allowed: a path that ends in .py")
-    module = importlib.util.module_from_spec(spec)
+    before, module = {*sys.modules}, importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    beside = any(file.startswith(f"{path.parent}{os.sep}") for own, file in files.items() if own != name)
     if beside:
         sys.path.insert(0, str(path.parent))
     # Bytecode stands for a time and a size: after an edit in the same second it would be that of the old text.
@@ -84,14 +91,23 @@ def load_plugin(path: Path, expected: str | None = None) -> Plugin:
     try:
         spec.loader.exec_module(module)
     except BaseException:
-        _forget(name, set(beside))
+        _forget({name, *files})
         raise
     finally:
         sys.dont_write_bytecode = writes
         if beside:
             sys.path.remove(str(path.parent))
-    _loaded[name] = (plugin, set(beside))
-    return plugin
+    _loaded[name], _before[name] = _with_digest(path, files), before
+    return _loaded[name]
+
+
+def settle() -> None:
+    """After the checks of a study: what its plugins have loaded otherwise, as by `importlib`, came with them too."""
+    for name, before in _before.items():
+        known = before | files_of_plugins().keys()
+        came = {module: file for module, file in users_modules().items() if module not in known}
+        _loaded[name] = _with_digest(Path(_loaded[name].path), {**_loaded[name].files, **came})
+    _before.clear()
 
 
 def plugin_fault(path: Path) -> Fault | None:
@@ -102,7 +118,7 @@ def plugin_fault(path: Path) -> Fault | None:
     try:
         load_plugin(file)
     except (Exception, SystemExit) as error:
-        text, where, line = described(error, str(file), *map(str, dict(_beside(file)).values()))
+        text, where, line = described(error, *named_by(file).values())
         return Fault(text, Path(where or file), line)
     finally:
         os.chdir(here)
@@ -114,13 +130,13 @@ def plugin_fault(path: Path) -> Fault | None:
 
 def raised_by_plugin(error: BaseException) -> Fault | None:
     """The fault of the loaded plugin through whose code an error came; None where it came through none."""
-    text, where, line = described(error, *map(str, plugin_files()))
+    text, where, line = described(error, *files_of_plugins().values())
     return Fault(text, Path(where), line) if where else None
 
 
 def trace(error: BaseException) -> str:
     """The traceback of an error; of one that came through a plugin from there on."""
-    files, inner = set(map(str, plugin_files())), error.__traceback__
+    files, inner = {*files_of_plugins().values()}, error.__traceback__
     while inner is not None and inner.tb_frame.f_code.co_filename not in files:
         inner = inner.tb_next
     return "".join(traceback.format_exception(type(error), error, inner or error.__traceback__))
@@ -137,39 +153,90 @@ def load_plugins(paths: Iterable[Path]) -> None:
             raise AblateError(str(Problem(f"{FAILS}: {fault}", hint="Correct the plugin", source=str(path))))
 
 
-def is_of_plugin(module: str) -> bool:
-    """Whether a module is a plugin, or is beside one and imported by it."""
-    return module.startswith(PREFIX) or any(module in beside for _, beside in _loaded.values())
+def users_modules() -> dict[str, str]:
+    """Module → file of the plugins, and of all that is loaded and a user's, or of a package that has parts."""
+    parts = (CATALOGUE.get(slot, name) for slot in CATALOGUE.slots() for name in CATALOGUE.names(slot))
+    owners = {part.__module__.split(".")[0] for part in parts} - {"ablate"}
+    files = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
+    ours = {m: file for m, file in files.items() if file and (is_users(file) or m.split(".")[0] in owners)}
+    return {**files_of_plugins(), **ours}
 
 
-def plugin_files() -> list[Path]:
-    """Every file that the loaded plugins consist of."""
-    paths = [Path(plugin.path) for plugin, _ in _loaded.values()]
-    return sorted({file for path in paths for file in (path, *dict(_beside(path)).values())})
+def files_of_plugins(modules: Collection[str] = ()) -> dict[str, str]:
+    """Module → file of the loaded plugins with what came with them; of those alone that have one of these `modules`."""
+    having = (of.files for of in _loaded.values() if not modules or not of.files.keys().isdisjoint(modules))
+    return {module: file for files in having for module, file in files.items()}
 
 
-def _forget(name: str, beside: set[str]) -> None:
-    known = _loaded.pop(name, None)
-    modules = {name} | beside | (known[1] if known else set())
+def named_by(path: Path, also: Iterable[str] = ()) -> dict[str, str]:
+    """Module → file of a plugin, and of a user's modules that it or one beside it names, and of those that are `also`.
+
+    Nothing is imported. What lies beside the plugin comes first, as when it is loaded.
+    """
+    importlib.invalidate_caches()
+    files, places = {f"{PREFIX}{path.stem}": str(path)}, {"": [str(path.parent), *_PATH]}
+    pending = [*also, *_named(_content(str(path)), "")]
+    for name in pending:
+        steps = [*accumulate(name.split("."), "{}.{}".format)]
+        for outer, module in zip(["", *steps], steps, strict=False):
+            if module not in places:
+                spec = PathFinder.find_spec(module.rpartition(".")[2], places[outer])
+                file = str(spec.origin) if spec and spec.has_location else ""
+                inside = spec.submodule_search_locations if spec and (not file or is_users(file)) else None
+                places[module] = [*(inside or ())]
+                if file and is_users(file):
+                    files[module] = file
+                    beside = file.startswith(f"{path.parent}{os.sep}")
+                    pending += _named(_content(file), module if inside else outer) if beside else []
+    return files
+
+
+def imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[tuple[str, tuple[str, str]]]:
+    """Each name that an import in a module of `package` defines, with the module and the name there, or none."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield (alias.asname or alias.name.split(".")[0]), (alias.name, "")
+        return
+    base = node.module or ""
+    if node.level:
+        # Outside of any package, what it stands for cannot be imported.
+        with suppress(ImportError):
+            base = importlib.util.resolve_name("." * node.level + base, package)
+    for alias in node.names:
+        yield (alias.asname or alias.name), (base, "" if alias.name == "*" else alias.name)
+
+
+@functools.lru_cache(maxsize=1000)
+def _named(source: bytes, package: str) -> list[str]:
+    """What the imports of a source may mean, those in its functions too: dotted names."""
+    with suppress(SyntaxError, ValueError):
+        nodes = (
+            node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.Import, ast.ImportFrom))
+        )
+        return [".".join(filter(None, symbol)) for node in nodes for _, symbol in imported(node, package)]
+    return []
+
+
+def is_users(file: str) -> bool:
+    """Whether a module is a user's own, without a version; some libraries make modules whose file is none."""
+    return (
+        os.path.isabs(file) and not file.startswith(_VERSIONED) and _INSTALLED.isdisjoint(file.split(os.sep))
+    )
+
+
+def _with_digest(path: Path, files: Mapping[str, str]) -> Plugin:
+    """The plugin with the digest of its files as they are now."""
+    of_each = (f"{module} {digest_of(_content(file))}\n".encode() for module, file in sorted(files.items()))
+    return Plugin(str(path), files, digest_of(*of_each))
+
+
+def _content(file: str) -> bytes:
+    """Nothing where it cannot be read."""
+    return Path(file).read_bytes() if os.access(file, os.R_OK) else b""
+
+
+def _forget(modules: Collection[str]) -> None:
     CATALOGUE.forget(modules)
     for module in modules:
-        sys.modules.pop(module, None)
-
-
-def _beside(path: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Path]]:
-    """The modules in the plugin's folder that it imports, one from another."""
-    seen = {path} if seen is None else seen
-    try:
-        tree = ast.parse(path.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return
-    for node in ast.walk(tree):
-        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names = [node.module]
-        for name in names:
-            file = path.parent / f"{name.split('.')[0]}.py"
-            if file not in seen and not unreadable(file, MAX_BYTES):
-                seen.add(file)
-                yield file.stem, file
-                yield from _beside(file, seen)
+        for known in (_loaded, _before, sys.modules):
+            known.pop(module, None)

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ablate.route.console import AS_JSON, STUDY, asked, printing, saying
+from ablate.base.text import saying
+from ablate.route.console import AS_JSON, STUDY, asked, printing
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -30,9 +31,10 @@ WIDTH = 100
     metavar="X",
     help="Say how many seeds detect a difference of X in the metric.",
 )
+@click.option("--parts", is_flag=True, help="Show the parameters of each part, too.")
 @asked("jobs", "results")
 @AS_JSON
-def command(study: Path, detect: float | None, as_json: bool, **options: Any) -> None:
+def command(study: Path, detect: float | None, parts: bool, as_json: bool, **options: Any) -> None:
     """Show a study's variants and trials, and what it can detect.
 
     STUDY is a study file. The command shows the parameters, FLOPs, and cached and missing trials of each variant,
@@ -49,32 +51,32 @@ def command(study: Path, detect: float | None, as_json: bool, **options: Any) ->
     with printing(as_json) as console:
         found = planned(study_of(study, settings), settings, saying(console), detect)
         if not as_json:
-            show_plan(found, console)
+            show_plan(found, console, by_part=parts)
     if as_json:
-        from ablate.route.as_json import plan_object, written
+        from ablate.route.as_json import written
 
-        click.echo(written(plan_object(found)))
+        click.echo(written(found.as_data()))
 
 
-def show_plan(plan: Planned, console: Console) -> None:
+def show_plan(plan: Planned, console: Console, *, by_part: bool = False) -> None:
     """Prints sizes and trials of each variant and task, searches, what the seeds can detect, and what limits them."""
     from ablate.report.terminal import print_table
     from ablate.report.words import Table
 
-    for part in parts(plan, min(console.width, WIDTH)):
+    for part in said(plan, min(console.width, WIDTH), by_part):
         if isinstance(part, Table):
             print_table(part, console)
         else:
             saying(console)(part)
 
 
-def parts(plan: Planned, width: int) -> Iterator[str | Table]:
+def said(plan: Planned, width: int, by_part: bool) -> Iterator[str | Table]:
     """What a plan says, in lines and tables; the items of its lists in lines of at most `width`."""
     from ablate.report.prospects import power_parts
     from ablate.report.words import Table, say
 
     experiment, total = plan.experiment, plan.at_most
-    yield from _variants(plan)
+    yield from _variants(plan, by_part)
     for sentences, _ in plan.features.values():
         yield from (f"\n{part}" if isinstance(part, str) else part for part in sentences)
     most = bool(plan.chooses or experiment.study.seeds.looks)
@@ -83,7 +85,7 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
     of_baseline = experiment.describe(experiment.variants[0])[0]
     if total and of_baseline.examples and of_baseline.forwarded:
         yield say("plan.evaluation", of_baseline.examples, of_baseline.forwarded)
-    power = [*power_parts(plan.power)]
+    power = [*power_parts(plan.power, experiment.study.labels)]
     for title, items in ((say("plan.power"), power), (say("plan.cautions"), plan.cautions)):
         yield from [f"\n{title}"] if items else ()
         for item in items:
@@ -94,17 +96,20 @@ def parts(plan: Planned, width: int) -> Iterator[str | Table]:
                 yield "  - " + textwrap.indent(text, "    ").lstrip()
 
 
-def _variants(plan: Planned) -> Iterator[Table]:
-    """Sizes and trials, and parameters by part; a row for each variant and task."""
+def _variants(plan: Planned, parts: bool) -> Iterator[Table]:
+    """Sizes and trials, and with `parts` parameters by part; a row for each variant and task."""
+    from ablate.core.short_names import short_name
     from ablate.report.words import count, say
 
-    experiment = plan.experiment
+    experiment, labels = plan.experiment, plan.experiment.study.labels
     described = {variant.name: experiment.describe(variant) for variant in experiment.variants}
     longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described.values(), strict=True))
     sizes, by_part = [], []
     for variant, of_variant in described.items():
         for task, found in zip(experiment.tasks, of_variant, strict=True):
-            name = {"variant": variant} | ({"task": task} if len(experiment.tasks) > 1 else {})
+            name = {"variant": short_name(variant, labels)} | (
+                {"task": task} if len(experiment.tasks) > 1 else {}
+            )
             ready = plan.cached.get((variant, task), 0)
             size = {
                 "parameters": found.parameters,
@@ -119,7 +124,7 @@ def _variants(plan: Planned) -> Iterator[Table]:
                 name | {key.replace("_", " "): count(n) for key, n in found.parameters_by_part.items()}
             )
     yield _table(say("plan.title", experiment.study.name, len(experiment.variants)), sizes)
-    if any(found.parameters_by_part for of_variant in described.values() for found in of_variant):
+    if parts:
         yield _table(say("plan.by_part"), by_part)
 
 

@@ -109,4 +109,4 @@ def size_of(description: Description | None) -> dict[str, int | None]:
     """The size of a model, as records keep it."""
     if description is None:
         return {}
-    return {name: getattr(description, name) for name in ("parameters", "flops", "training_flops")}
+    return {name: getattr(description, name) for name in ("parameters", "flops", "training_flops", "compute")}

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from ablate.core.trial import identified
@@ -90,6 +91,14 @@ class Record:
     def files(self) -> dict[str, str]:
         """The files of data that were read: path → digest."""
         return {name.removeprefix(FILE): d for name, d in self.data.items() if name.startswith(FILE)}
+
+    @property
+    def seconds(self) -> float:
+        """From its start to its end; 0 where these are not known."""
+        if not (self.started_at and self.finished_at):
+            return 0.0
+        start, end = map(datetime.fromisoformat, (self.started_at, self.finished_at))
+        return (end - start).total_seconds()
 
     @property
     def faulty(self) -> bool:

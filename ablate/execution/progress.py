@@ -27,7 +27,7 @@ class Display:
     """A listener that counts trials known, trained, running and failed, and says how long the rest will take.
 
     `metric` is the one that judges trials; `at_most`: the study may train fewer than it plans; `compute`: FLOPs of one
-    training of the baseline.
+    training of the baseline, and `usual` the seconds that such a training took here before.
     """
 
     console: Console
@@ -36,6 +36,7 @@ class Display:
     jobs: int
     at_most: bool = False
     compute: int | None = None
+    usual: float | None = None
     total: int = 0
     done: int = 0
     failed: int = 0
@@ -62,7 +63,7 @@ class Display:
         if isinstance(event, Asked):
             self._asked(event)
         elif isinstance(event, Found):
-            self._known[event.record.id] = event.record.metrics.get("train_seconds") or 0.0
+            self._known[event.record.id] = event.record.seconds
         elif isinstance(event, Started):
             self._running.setdefault(event.trial_id, time.monotonic())
         elif isinstance(event, Finished) and event.record.id not in self._trained:
@@ -133,5 +134,6 @@ class Display:
         rest = self.total - self.done
         # Before the first is finished, by those in the store.
         took = [self.seconds / self.done] if self.done else [*filter(None, self._known.values())]
-        seconds = fmean(took or [0.0]) * rest / max(1, min(self.jobs, rest))
+        took = took or [self.usual or 0.0]
+        seconds = fmean(took) * rest / max(1, min(self.jobs, rest))
         return f"{before}about {wording.duration(seconds)} left" if seconds >= 1 else ""

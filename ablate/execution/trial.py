@@ -38,7 +38,7 @@ class WorkloadRef:
     def load(self) -> Workload:
         """Returns the workload, with its parts registered; the plugins must be those that the driver has loaded."""
         for plugin in self.plugins:
-            load_plugin(Path(plugin.path), plugin.digest)
+            load_plugin(Path(plugin.path), plugin)
         if self.name not in CATALOGUE.names("workload"):
             CATALOGUE.load_builtin()
         workload: Workload = CATALOGUE.get("workload", self.name)()

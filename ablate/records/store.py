@@ -12,6 +12,8 @@ lies there is a user's, and stays.
 
 from __future__ import annotations
 
+import heapq
+import math
 import os
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -22,9 +24,11 @@ from ablate.base.files import digest_of, digest_of_data, set_aside, write_files
 from ablate.base.text import at_results, typed
 from ablate.core.record import Record
 from ablate.core.trial import Checkpoint, Trial
+from ablate.records.environment import machine
 
 # The endings of the files of one trial, the record first.
 SUFFIXES = (".json", ".npz", ".safetensors", ".state")
+NEWEST = 50  # Records by which the time of another training is told.
 ANY_ID = "[0-9a-f]" * 16  # The pattern of the id of a trial.
 _DIGEST_LENGTH = len(digest_of())
 
@@ -46,11 +50,12 @@ class Store:
         self.warn = warn
 
     def read(
-        self, path: Path, decode: Callable[[bytes], Content], then: str = "", beside: Sequence[Path] = ()
+        self, path: Path, decode: Callable[[bytes], Content], then: str = "", beside: Sequence[str] = ()
     ) -> Content | None:
         """What `decode` makes of a file; None where there is none, or where `decode` raises an error.
 
-        Such a file is set aside with those `beside` it, with a warning that ends in `then`. Raises `StoreError`.
+        Such a file is set aside with those of its name that end `beside` it, with a warning that ends in `then`. Raises
+        `StoreError`.
         """
         try:
             content = _content(path)
@@ -62,7 +67,7 @@ class Store:
             fault = f"corrupt ({str(error) or type(error).__name__})"
         if not self.read_only:
             try:
-                name = set_aside(path.with_suffix(""), [path, *beside])
+                name = set_aside(path.with_suffix(""), [path, *map(path.with_suffix, beside)])
             except OSError as error:
                 raise StoreError(
                     f"{path}: is {fault} and cannot be set aside: {error.strerror}; choose another --results"
@@ -73,13 +78,13 @@ class Store:
 
     def load(self, trial: Trial | str) -> Record | None:
         """The record of a trial, or of an id; None when there is none that can be read, or it is another's."""
-        from ablate.records.record_file import decoded  # With numpy, of which a stamp has no need.
-
         trial_id = trial if isinstance(trial, str) else trial.id
-        path, arrays, weights, _ = [self.trials / f"{trial_id}{suffix}" for suffix in SUFFIXES]
+        path = self.trials / f"{trial_id}.json"
 
         def decode(content: bytes) -> Record:
-            record = decoded(content, _content(arrays))
+            from ablate.records.record_file import decoded  # With numpy, of which a stamp has no need.
+
+            record = decoded(content, _content(path.with_suffix(".npz")))
             if record.id != trial_id:
                 raise ValueError(f"holds the record of {record.id}")
             if isinstance(trial, Trial) and not record.is_of(trial):
@@ -87,7 +92,7 @@ class Store:
             return record
 
         then = ", the trial will be trained again where a study needs it"
-        return self.read(path, decode, then, [arrays, weights])
+        return self.read(path, decode, then, SUFFIXES[1:3])
 
     def is_finished(
         self, record: Record | None, checkpoint: Checkpoint = "none", *, pruned: bool = False
@@ -152,6 +157,21 @@ class Store:
         if record.status not in ("failed", "pruned"):
             # The next attempt at a failed or pruned trial resumes from its state.
             paths[3].unlink(missing_ok=True)
+
+    def usual_seconds(self, compute: int | None) -> float | None:
+        """How long a training of so many FLOPs takes here, by that of the newest records which is nearest in FLOPs.
+
+        None where no record of this machine tells.
+        """
+        newest = heapq.nlargest(NEWEST, self.trials.glob(f"{ANY_ID}.json"), key=os.path.getmtime)
+        took: dict[int, float] = {}
+        for record in filter(None, (self.load(path.stem) for path in newest) if compute else ()):
+            if record.environment.get("machine") == machine() and (
+                known := record.environment.get("compute")
+            ):
+                took.setdefault(known, record.seconds)
+        nearest = min(took, key=lambda known: abs(math.log(known / (compute or 1))), default=None)
+        return took[nearest] * (compute or 0) / nearest if nearest else None
 
     def stamp(self, trial_ids: Iterable[str]) -> str:
         """Changes when any of the records does; raises `OSError` when one is missing. Reads no file."""

@@ -7,7 +7,7 @@ since a run that was interrupted has left trials. It lies beside the store, so t
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -46,12 +46,12 @@ class TrialList:
         self._write(first_of_each(cells), self._known()[1])
 
     def note_report(
-        self, digest: str, trials: Iterable[str], files: Sequence[str], facts: Mapping[str, Any]
+        self, digest: str, trials: Iterable[str], files: Mapping[str, str], facts: Mapping[str, Any]
     ) -> None:
-        """Keeps the sources of the report: their digest, and the trials and files beside the study that it covers; and
-        its facts.
+        """Keeps the sources of the report: their digest, the trials that it covers, and the files beside the study,
+        each with its module; and its facts.
         """
-        report = {"digest": digest, "trials": sorted(set(trials)), "files": list(files), "facts": facts}
+        report = {"digest": digest, "trials": sorted(set(trials)), "files": dict(files), "facts": facts}
         self._write(self._known()[0], report)
 
     def _known(self) -> tuple[dict[str, Cell], dict[str, Any]]:

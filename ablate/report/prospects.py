@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from statistics import median
 
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.prospects import Outlook, Power
 from ablate.base import wording
+from ablate.core.short_names import short_name
 from ablate.report.words import NOTHING, Column, Table, because, say, tabulated
 
 
-def power_parts(power: Power) -> Iterator[str | Table]:
-    """Sentences and tables on what a study can detect."""
+def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table]:
+    """Sentences and tables on what a study with these `labels` can detect."""
     if not power.comparisons:
         if power.asked is not None:
             yield say("plan.nothing")
@@ -21,7 +22,8 @@ def power_parts(power: Power) -> Iterator[str | Table]:
     yield say("plan.level", power.comparisons, power.looks, power.level)
     for outlook in power.tasks:
         what = say("plan.place", outlook.metric, outlook.task if len(power.tasks) > 1 else "")
-        sizes = [(one.detectable, one.variant) for one in outlook.prospects if one.detectable is not None]
+        known = [one for one in outlook.prospects if one.detectable is not None]
+        sizes = [(one.detectable or 0.0, short_name(one.variant, labels)) for one in known]
         worst, name = max(sizes, default=(0.0, ""))
         needed = [one.seeds for one in outlook.prospects if one.seeds is not None] or [outlook.seeds or 0]
         finite = [seeds for seeds in needed if math.isfinite(seeds)]
@@ -39,16 +41,16 @@ def power_parts(power: Power) -> Iterator[str | Table]:
             limit=MAX_SEEDS,
         )
         if outlook.prospects and power.source:
-            yield prospect_table(outlook, power, what)
+            yield prospect_table(outlook, power, what, labels)
     if power.seeds > 1 and not power.source and not all(outlook.by_rate for outlook in power.tasks):
         yield say("plan.spread")
 
 
-def prospect_table(outlook: Outlook, power: Power, what: str) -> Table:
+def prospect_table(outlook: Outlook, power: Power, what: str, labels: Mapping[str, str]) -> Table:
     """One row a comparison."""
     asked = wording.exact(power.asked) if power.asked else ""
     columns = [
-        Column("variant", "variant"),
+        Column("variant", "variant", show=lambda row: short_name(row["variant"], labels)),
         Column("pairs", "pairs", True),
         Column("spread", "spread", True, show=lambda row: _size(row["spread"])),
         Column("detectable", "detects", True, show=lambda row: _size(row["detectable"])),

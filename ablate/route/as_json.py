@@ -6,18 +6,14 @@ answers at once.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ablate.core.facts import Facts
 from ablate.records.folder import SCALING, SPEED, STABILITY, StudyFolder
 from ablate.route.options import Outcome
-
-if TYPE_CHECKING:
-    from ablate.route.plan import Planned
 
 # Columns whose values are words, whatever they look like.
 TEXT = {
@@ -85,42 +81,6 @@ def _lost(folder: StudyFolder, facts: Facts) -> Outcome:
     failed = [f"{cell.name}: {row['reason']}" for cell, row in rows if row["status"] == "failed"]
     ended = sum(row["status"] != "pruned" for _, row in rows)
     return Outcome(folder.path, failed, 0, max(0, facts.planned - ended))
-
-
-def plan_object(plan: Planned) -> dict[str, Any]:
-    """What a plan says."""
-    experiment = plan.experiment
-    variants = []
-    for variant in experiment.variants:
-        for task, described in zip(experiment.tasks, experiment.describe(variant), strict=True):
-            cached = plan.cached.get((variant.name, task), 0)
-            variants.append(
-                {
-                    "variant": variant.name,
-                    "task": task,
-                    "placebo": variant.placebo,
-                    "parameters": described.parameters,
-                    "flops": described.flops,
-                    "training_flops": described.training_flops,
-                    "examples": described.examples,
-                    "forwarded": described.forwarded,
-                    "trials": experiment.study.seeds.count,
-                    "cached": cached,
-                    "seconds_each": plan.seconds.get((variant.name, task)),
-                }
-            )
-    return {
-        "study": experiment.study.name,
-        "variants": variants,
-        "to_train": plan.to_train,
-        "at_most": plan.at_most,
-        "expected_seconds": plan.expected if plan.at_most else 0.0,
-        "workers": plan.jobs,
-        **{name: data for name, (_, data) in plan.features.items() if name == "speed"},
-        "power": dataclasses.asdict(plan.power),
-        "cautions": list(plan.cautions),
-        "exit_code": 0,
-    }
 
 
 def _plain(value: Any) -> Any:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablate.base.errors import AblateError
+from ablate.base.text import saying
 from ablate.base.wording import joined
-from ablate.route.console import saying
 from ablate.route.options import Options, Outcome
 
 if TYPE_CHECKING:
@@ -39,11 +39,13 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         return Outcome(folder.path)
 
     from ablate.execution.local_pool import Server
+    from ablate.tracking.tracker import Tracker
 
-    with closing(Server()) as server:
+    with closing(Server()) as server, closing(Tracker(folder, options.tracking_uri, warn)) as tracker:
+        # Beside this process, which has the study to check.
         if _is_wanting(document, folder, options):
-            # Beside this process, which has the study to check.
             server.prepare(1, "early")
+        tracker.prepare()
         from ablate.base.locks import exclusive
         from ablate.base.process import interruptible
         from ablate.execution.progress import Display
@@ -53,7 +55,6 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         from ablate.route.running import Run, Workers
         from ablate.route.trials import select
         from ablate.study.prepare import prepare
-        from ablate.tracking.tracker import Tracker
 
         experiment = prepare(document, confirm=options.confirm)
         refuse_another(experiment, options.results)
@@ -67,12 +68,13 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
                 say(explained(folder, differs))
             experiment = experiment.reporting(folder.name, differs)
             workers = Workers(experiment, options.jobs, server)
+            compute = experiment.describe(experiment.variants[0])[0].compute
             display = Display(
                 *(console, experiment.study.name, experiment.metric, workers.jobs),
                 at_most=bool(chooses or experiment.study.seeds.looks),
-                compute=experiment.describe(experiment.variants[0])[0].compute,
+                compute=compute,
+                usual=store.usual_seconds(compute),
             )
-            tracker = Tracker(folder, options.tracking_uri, warn)
             try:
                 return follow(Run(experiment, folder, store, options, workers, display, tracker))
             except KeyboardInterrupt as error:

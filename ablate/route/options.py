@@ -34,11 +34,21 @@ class SeedsType(click.ParamType):
         return tuple(map(int, numbers)) if "," in value else int(value)
 
 
-def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:
-    """Of a field of `Options`: its click option `flag`, its help, and whether it changes the report.
+class FolderType(click.Path):
+    """A folder, by a name that is not empty: that would be the current one."""
 
-    Then it is in the name of the report's folder, and in the digest by which a report is known to be up to date. The
-    commands have the options in the order of the fields.
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """The path; refuses an empty name."""
+        if value == "":
+            self.fail("must name a folder; given ''; allowed: any folder, '.' for the current one")
+        return super().convert(value, parameter, context)
+
+
+def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:
+    """Of a field of `Options`: its click option `flag`, its help, and whether it changes the report of a document.
+
+    Then it is in the name of the report's folder, and in the digest by which a report is known to be up to date, as is
+    what the document has from `--set` and `--seeds`. The commands have the options in the order of the fields.
     """
     return {"flag": flag, "report": report, "click": {"help": text} | settings}
 
@@ -61,7 +71,6 @@ class Options:
         metadata=option(
             "--seeds",
             "Number of seeds, or each of them, as in 0,3,7 (default: the study's).",
-            report=True,
             type=SeedsType(),
             metavar="N",
         ),
@@ -71,7 +80,6 @@ class Options:
         metadata=option(
             "--set",
             "Override a value of the study, for instance training.lr=0.01; may be repeated.",
-            report=True,
             multiple=True,
             metavar="PATH=VALUE",
         ),
@@ -104,7 +112,7 @@ class Options:
         metadata=option(
             "--results",
             "Results folder.",
-            type=click.Path(path_type=Path, file_okay=False),
+            type=FolderType(path_type=Path, file_okay=False),
             default=DEFAULT_RESULTS,
             show_default=True,
         ),
@@ -142,13 +150,13 @@ class Options:
         return [
             f"{name}={value}"
             for name, given in self.of_report.items()
-            if name not in ("seeds", "sets", "confirm", "sweep")
+            if name not in ("confirm", "sweep")
             for value in (sorted({*given}) if isinstance(given, (list, tuple)) else {given} - {None})
         ]
 
     @property
     def of_report(self) -> dict[str, Any]:
-        """Those that change the report."""
+        """Those that change the report of a document."""
         return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["report"]}
 
 

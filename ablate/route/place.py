@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import AblateError, Problem, StudyError
 from ablate.base.files import digest_of_data, digest_of_file
-from ablate.base.plugins import plugin_files
+from ablate.base.plugins import named_by, users_modules
 from ablate.base.text import masked
 from ablate.base.wording import joined
 from ablate.core import names
@@ -24,7 +24,7 @@ from ablate.records.environment import here, versions
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.route.options import Options
-from ablate.study.document import Document, PathKey, read_document
+from ablate.study.document import Document, PathKey, base_of, read_document
 from ablate.study.patch import short_label
 from ablate.study.sections import Seeds
 
@@ -52,7 +52,7 @@ def _changed(document: Document) -> list[str]:
     for path, value in sorted(document.given.items(), key=lambda item: (item[0] == ("seeds",), item[0])):
         read = _seeds if path[0] == "seeds" else lambda data, path=path: _reached(data, path)
         # Another name is another study.
-        if path[-1] != "name" and read(document.written) != read(document.data):
+        if path != ("name",) and read(document.written) != read(document.data):
             changed.append(f"{'.'.join(map(str, path))}={_word(path, value)}")
     return changed
 
@@ -132,7 +132,7 @@ def up_to_date(folder: StudyFolder, document: Document, options: Options) -> boo
         return False
     try:
         report = folder.trial_list.report()
-        if report["digest"] != _digest(document, options, folder, report["trials"], report["files"]):
+        if report["digest"] != _digest(document, options, folder, report["trials"], dict(report["files"])):
             return False
         # What is printed is made of them, and the file that has them too takes a library to read.
         folder.known = report["facts"]
@@ -146,10 +146,11 @@ def remember(run: Run, trials: Sequence[str], data: Iterable[str]) -> None:
 
     A warning where that cannot be noted.
     """
-    named, document = [*map(str, plugin_files()), *sorted(set(data))], run.experiment.document
+    document, modules = run.experiment.document, {file: module for module, file in users_modules().items()}
     try:
         # Relative to the study: a copy of the folder has files of its own.
-        files = [os.path.relpath(file, document.path.parent) for file in named]
+        at = document.path.parent
+        files = {os.path.relpath(file, at): modules.get(file, "") for file in sorted({*modules, *data})}
         digest = _digest(document, run.options, run.folder, trials, files)
         run.folder.trial_list.note_report(digest, trials, files, asdict(run.folder.facts()))
     except (AblateError, OSError, ValueError) as error:
@@ -159,18 +160,25 @@ def remember(run: Run, trials: Sequence[str], data: Iterable[str]) -> None:
 
 
 def _digest(
-    document: Document, options: Options, folder: StudyFolder, trials: Sequence[str], files: Sequence[str]
+    document: Document, options: Options, folder: StudyFolder, trials: Sequence[str], files: Mapping[str, str]
 ) -> str:
-    """Of the study, the options, the package, plugins and data (`files`), the records and the files of the report.
+    """Of the study, the options, the package, the user's modules and data (`files`), the records and the report.
 
     Raises `AblateError` or `OSError` when one is missing.
     """
-    records = Store(folder.results / "store").stamp(trials)
+    at, records = document.path.parent, Store(folder.results / "store").stamp(trials)
     # What is confirmed depends on the report of the study.
     reports = dict.fromkeys([folder.name, names.confirmed(folder.name) or folder.name])
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
-    content = [document.digest, *(digest_of_file(str(document.path.parent / file)) for file in files)]
-    return digest_of_data([options.of_report, here(), _package(), records, stamps, content])
+    data = document.data if _changed(document) else document.written or document.data
+    # In the order in which it is written, which is that of the report; seeds are the same however they are given.
+    study = json.dumps({**data, "seeds": str(_seeds(data))})
+    content = [digest_of_file(str(at / file)) for file in files]
+    # Where modules are now: another may have come before one that was loaded.
+    base, modules = base_of(document.path, data.get("folder")), [*filter(None, files.values())]
+    places = [named_by(base / name, modules) for name in data.get("plugins", ())]
+    named = [{module: os.path.relpath(file, at) for module, file in of.items()} for of in places]
+    return digest_of_data([study, named, content, options.of_report, here(), _package(), records, stamps])
 
 
 @functools.cache

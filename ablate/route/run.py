@@ -38,8 +38,7 @@ def follow(run: Run) -> Outcome:
                 for feature in chooses:
                     run = replace(run, experiment=feature.settle(run))
                 run = replace(run, experiment=run.experiment.settling())
-                trials = Trials(run.experiment, claims)
-                run.folder.trial_list.add(trials.cells)
+                trials = Trials(run.experiment, claims, run.folder.trial_list.add)
                 records = run.drive(trials, trials.wanted(run.options), fresh=run.options.fresh)
         except Unfinished as unfinished:
             return unfinished.outcome
@@ -47,6 +46,8 @@ def follow(run: Run) -> Outcome:
         tracker.prepare()
         if run.display.done:
             run.say("Comparing, and writing the report …")
+            # Beside it; what is left for the end is the report.
+            tracker.tell("RUNNING")
         trials.save_evidence(run, records, measured)
         publish(run.folder, run.warn, lambda: print_verdicts(run.folder, run.display.console))
         print_places(run.folder, run.display.console, run.options.tracking_uri)

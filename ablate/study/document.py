@@ -22,7 +22,7 @@ from ruamel.yaml.error import YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
-from ablate.base.files import digest_of, unreadable
+from ablate.base.files import unreadable
 from ablate.base.text import masked, masked_inside
 from ablate.study.patch import document_keys, is_empty, set_in_document
 from ablate.study.sections import Asked, asked_for
@@ -64,8 +64,6 @@ class Document:
     # Nodes that came from elsewhere: the option of the command line that set them.
     origins: dict[PathKey, str] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
-    # Of its text.
-    digest: str = ""
 
     @property
     def path(self) -> Path:
@@ -143,6 +141,11 @@ class Document:
         self.given[keys], self.origins[keys] = value, option
 
 
+def base_of(path: Path, folder: object) -> Path:
+    """The folder to which paths are relative in a study at `path` whose `folder` is this, without links."""
+    return (path.parent / folder if isinstance(folder, str) else path.parent).resolve()
+
+
 def read_document(path: Path) -> Document:
     """Reads a study file; raises `StudyError` when it is no mapping of plain data, or larger than any study."""
     source = str(path)
@@ -159,7 +162,7 @@ def read_document(path: Path) -> Document:
     except StudyError as error:
         found = (replace(p, source=source, given=masked_inside(p.given)) for p in error.problems)
         raise StudyError(found) from None
-    return Document(source, read.data, read.lines, digest=digest_of(text.encode()))
+    return Document(source, read.data, read.lines)
 
 
 def parse_set(text: str) -> tuple[str, Any]:

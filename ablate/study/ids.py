@@ -3,7 +3,8 @@
 That source is found statically. Starting from some functions and classes, the definitions that they name are followed
 and hashed as syntax trees without docstrings: a comment or a new part beside an old one changes nothing, an edit of
 something that a trial uses changes its id. They are followed through the modules of `ablate`, the plugins and the
-packages in which parts and workloads are registered; other installed packages are known by their version alone.
+packages in which parts and workloads are registered. Other modules of the user that came with one of these count whole,
+since nobody can tell what of them is used; installed packages are known by their version.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from pydantic import BaseModel
 from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_file
-from ablate.base.plugins import is_of_plugin
+from ablate.base.plugins import PREFIX, files_of_plugins, imported, is_users
 from ablate.base.registry import PartConfig
 from ablate.core.trial import identified
 from ablate.core.workload import Workload
@@ -114,12 +115,15 @@ def declared_files(owners: Iterable[type]) -> Iterator[tuple[str, str]]:
 
 
 def source_digest(roots: Iterable[Any], owners: Iterable[type] = ()) -> str:
-    """A hash of `definitions(roots, owners)`."""
+    """A hash of `definitions(roots, owners)`, and of the modules that came with them."""
     found = definitions(roots, owners)
     modules = {module: _module(module) for module in {module for module, _ in found}}
     # By name and text alone: neither moving a definition nor importing it by way of another module changes it.
-    texts = sorted(f"{name}:{text}\n" for module, name in found if (text := modules[module].defined(name)[0]))
-    return hashlib.blake2b("".join(texts).encode(), digest_size=16).hexdigest()
+    texts = [f"{name}:{text}\n" for module, name in found if (text := modules[module].defined(name)[0])]
+    texts += (
+        digest_of_file(f) for module, f in files_of_plugins(modules).items() if not module.startswith(PREFIX)
+    )
+    return hashlib.blake2b("".join(sorted(texts)).encode(), digest_size=16).hexdigest()
 
 
 def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol]:
@@ -133,8 +137,8 @@ def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol
 
     @functools.cache
     def followed(module: str) -> _Module | None:
-        ours = module.split(".")[0] in packages or module in named or is_of_plugin(module)
-        return _module(module) if ours else None
+        ours, file = module.split(".")[0] in packages or module in named, _file(module)
+        return _module(module) if ours or (file and is_users(str(file))) else None
 
     seen: set[Symbol] = set()
     while todo:
@@ -197,7 +201,7 @@ class _Module:
             self.effects += filter(self._is_collected, group)
 
     def _import(self, statement: ast.Import | ast.ImportFrom) -> None:
-        for name, symbol in _imported(statement, self.package):
+        for name, symbol in imported(statement, self.package):
             self.imports[name].append(symbol)
 
     def _is_collected(self, statement: ast.stmt) -> bool:
@@ -240,7 +244,7 @@ class _Statement:
         if not isinstance(node, ast.AST):
             return repr(node)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            found = [*_imported(node, self.package)]
+            found = [*imported(node, self.package)]
             self.imported += (symbol for _, symbol in found)
             return f"Import({','.join(text for name, symbol in found for text in _renamed(name, [symbol]))})"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
@@ -263,18 +267,6 @@ def _file(module: str) -> Path | None:
         return None
     path = found.origin if isinstance(found, ModuleSpec) else getattr(found, "__file__", None)
     return Path(path) if path else None
-
-
-def _imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[tuple[str, Symbol]]:
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield (alias.asname or alias.name.split(".")[0]), (alias.name, "")
-        return
-    base = node.module or ""
-    if node.level:
-        base = importlib.util.resolve_name("." * node.level + base, package)
-    for alias in node.names:
-        yield (alias.asname or alias.name), (base, "" if alias.name == "*" else alias.name)
 
 
 def _renamed(name: str, symbols: Iterable[Symbol]) -> list[str]:

@@ -18,9 +18,9 @@ from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
 from ablate.base.registry import CATALOGUE, Slot
 from ablate.core import names
 from ablate.core.workload import Workload
-from ablate.study.document import Document, PathKey
+from ablate.study.document import Document, PathKey, base_of
 from ablate.study.patch import did_you_mean, elsewhere, meanings, part_hint
-from ablate.study.schema import StudyBase, base_of, study_model
+from ablate.study.schema import StudyBase, study_model
 
 # Keys that the resolved studies of older reports have, and that mean nothing where they are empty.
 GONE = (("metric", "also"), ("metric", "aggregate"))
@@ -152,6 +152,8 @@ def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
         return Problem(f"must have {length} entries", path, given)
     message = details["msg"].replace("Input should", "must").replace("should", "must")
     rule, allowed = _RULES.get(kind, (message, ""))
+    if rule == _RULES["model_type"][0]:
+        allowed = listed(key[-1] for key in keys if key[:-1] == path)
     return Problem(rule, path, given if path and kind != "missing" else NOT_GIVEN, allowed)
 
 

@@ -17,6 +17,7 @@ from ruamel.yaml import YAML
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Problem, StudyError
+from ablate.base.plugins import settle
 from ablate.core.feature import features, grammar
 from ablate.core.names import GIVEN
 from ablate.study.checks import (
@@ -32,13 +33,13 @@ from ablate.study.checks import (
     parse_claims,
     resolved,
 )
-from ablate.study.document import Document, read_document
+from ablate.study.document import Document, base_of, read_document
 from ablate.study.expand import expand
 from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
 from ablate.study.load import load
 from ablate.study.patch import apply_patches, key_of, level_labels
-from ablate.study.schema import base_of, config_model
+from ablate.study.schema import config_model
 from ablate.study.sections import Asked
 
 
@@ -81,6 +82,7 @@ def prepare(
         check_live(draft)
     read = {feature.name: feature.check(draft) for feature in features() if whole}
     document.raise_problems()
+    settle()
     return Experiment(
         path=path,
         document=document,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -40,8 +39,10 @@ def _study_name(name: str) -> str:
 
 def _variant_name(name: str) -> str:
     forbidden = any(c in "/\\=," or c.isspace() or not c.isprintable() for c in name)
-    if not 0 < len(name) <= 80 or forbidden or name in (BASELINE, PLACEBO, ".", ".."):
-        allowed = f"1 to 80 characters, no space, '/', '\\', '=' or ',', and not {BASELINE} or {PLACEBO}"
+    # Programs take a cell of a table for a formula where it begins so.
+    if not 0 < len(name) <= 80 or forbidden or name in (BASELINE, PLACEBO, ".", "..") or name[0] in "@+-":
+        allowed = "1 to 80 characters, no space, '/', '\\', '=' or ',', the first none of '@', '+' and '-', "
+        allowed += f"and not {BASELINE} or {PLACEBO}"
         raise refusal("is not a name for a variant", allowed)
     return name
 
@@ -136,11 +137,6 @@ class StudyBase(StrictModel):
             return [base]
         tasks = data["tasks"] or [data["task"]]
         return [{"task": task} | base for task in tasks]
-
-
-def base_of(path: Path, folder: object) -> Path:
-    """The folder to which paths are relative in a study at `path` whose `folder` is this, without links."""
-    return (path.parent / folder if isinstance(folder, str) else path.parent).resolve()
 
 
 def study_model(workload: Workload) -> type[StudyBase]:

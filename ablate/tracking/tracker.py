@@ -1,7 +1,7 @@
-"""MLflow kept up to date with a study by processes of their own, one at a time: training waits for none of them.
+"""MLflow kept up to date with a study by a process of its own, which training does not wait for.
 
-All that they write is in the store and the study's folder already: what one of them misses, the next one writes. Where
-`ABLATE_TRACKING` is `off` in the environment, there are none, and `ablate ui`, which
+All that it writes is in the store and the study's folder already: what it misses, the next one writes. Where
+`ABLATE_TRACKING` is `off` in the environment, there is none, and `ablate ui`, which
 shows MLflow on loopback, writes all.
 """
 
@@ -29,7 +29,9 @@ from ablate.tracking.content import VIEW, VIEW_TAG
 from ablate.tracking.database import (
     ARTIFACTS,
     DATABASE,
+    SQLITE,
     SWITCHES,
+    check_uri,
     database_uri,
     first_line,
     import_client,
@@ -37,7 +39,7 @@ from ablate.tracking.database import (
 )
 from ablate.tracking.sync import Status, sync
 
-# Seconds between two processes while a study trains; that MLflow may take in the end; and after an interruption.
+# Seconds between two updates while a study trains; that MLflow may take in the end; and after an interruption.
 EVERY, LIMIT, INTERRUPTED = 60.0, 30.0, 10.0
 
 
@@ -48,17 +50,17 @@ class Tracker:
     """
 
     def __init__(self, folder: StudyFolder, uri: str | None, warn: Callable[[str], None]) -> None:
+        check_uri(uri or SQLITE)
         self.folder, self.uri, self.warn = folder, uri, warn
         self._is_off = os.environ.get("ABLATE_TRACKING") == "off"
         self._child: Child | None = None
-        self._has_work = False
         self._due = time.monotonic() + EVERY
         self._is_behind = False
 
     def __enter__(self) -> Tracker:
-        """Where the store has no database yet, has it made while trials train, by the process that ends the run."""
-        if not (self._is_off or self.uri or (self.folder.results / "store" / DATABASE).exists()):
-            self._ready("polite").send((self.folder, None, None))
+        """Has the store's database made, where there is none, while trials train."""
+        if self.uri is None:
+            self.tell(None)
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -67,22 +69,28 @@ class Tracker:
             if self._is_behind:
                 self._write("KILLED", INTERRUPTED)
         finally:
-            self.rest()
+            self.close()
 
     def __call__(self, event: Event) -> None:
-        """Where a trial has a record, starts a process if it is time and none is under way."""
-        if self._is_off or not isinstance(event, Found | Finished):
-            return
-        self._is_behind = True
-        is_free = not self._has_work or self._child is None or self._child.connection.poll()
-        if is_free and time.monotonic() >= self._due:
-            self._due = time.monotonic() + EVERY
-            self._told("RUNNING", "polite")
+        """Where a trial has a record, has MLflow brought up to date if it is time."""
+        if isinstance(event, Found | Finished):
+            self._is_behind = not self._is_off
+            if time.monotonic() >= self._due:
+                self._due = time.monotonic() + EVERY
+                self.tell("RUNNING")
 
     def prepare(self) -> None:
-        """Starts the last process, unless one is ready, so that it imports MLflow while the report is written."""
-        if not self._is_off:
-            self._ready()
+        """Starts the process, unless it runs, so that it imports MLflow while there is other work."""
+        # It says nothing before the end: what can be read is that it is gone, and the next one writes what it missed.
+        if not self._is_off and (self._child is None or self._child.connection.poll()):
+            self.close()
+            self._child = Child(partial(fresh, __name__))
+
+    def tell(self, status: Status | None) -> None:
+        """Has MLflow show the study so, as far as it is; without a status, only sees to it that there is a database."""
+        self.prepare()
+        if self._child is not None:
+            self._child.send((self.folder, self.uri, status))
 
     def finish(self) -> bool:
         """Brings MLflow up to date with the report; returns whether it is.
@@ -90,7 +98,7 @@ class Tracker:
         A tracker that is down, locked, full or silent is a warning, not an error.
         """
         self._is_behind = False
-        fault = "" if self._is_off else self._write("FINISHED", LIMIT)
+        fault = self._write("FINISHED", LIMIT)
         if fault:
             root = self.folder.results / "store"
             where = self.uri or f"the database in {root}"
@@ -102,8 +110,10 @@ class Tracker:
         return not fault
 
     def _write(self, status: Status, seconds: float) -> str:
-        """Waits so many seconds for a process that writes all; why MLflow is not up to date then, or nothing."""
-        child = self._told(status)
+        """Waits so many seconds for all to be written; why MLflow is not up to date then, or nothing."""
+        self.tell(status)
+        if (child := self._child) is None:
+            return ""
         try:
             if not child.connection.poll(seconds):
                 return "there was no time left"
@@ -111,57 +121,39 @@ class Tracker:
         except (EOFError, OSError):
             return f"its process {child.fate()}"
         finally:
-            self.rest()
+            self.close()
         for warning in warnings:
             self.warn(warning)
         return str(fault)
 
-    def _ready(self, *manner: str) -> Child:
-        """The process that waits for work, or a new one: what one at work misses, the new one writes."""
-        # It says nothing before its work is done: what can be read is its end.
-        if self._child is None or self._has_work or self._child.connection.poll():
-            self.rest()
-            self._child, self._has_work = Child(partial(fresh, __name__, arguments=manner)), False
-        return self._child
-
-    def _told(self, status: Status, *manner: str) -> Child:
-        """A process that now does its work."""
-        child, self._has_work = self._ready(*manner), True
-        child.send((self.folder, self.uri, status))
-        return child
-
-    def rest(self) -> None:
-        """Ends the process that is under way."""
+    def close(self) -> None:
+        """Ends the process, whatever it does."""
         if self._child is not None:
             self._child.end()
             self._child = None
 
 
 def main() -> None:
-    """In such a process: waits for what to bring up to date, does it, and says what went wrong.
-
-    Without a status, it only sees to it that there is a database, and waits again.
-    """
-    driver, status = parent(), None
-    if "polite" in sys.argv[3:]:
-        os.nice(5)  # It may be the one that ends the run, on a machine with other work.
+    """In such a process: brings MLflow up to date as it is told, and says what went wrong in the end."""
+    driver = parent()
+    os.nice(5)  # It may be the one that ends the run, on a machine with other work.
     import_client()
-    while status is None:
-        try:
+    with suppress(EOFError, OSError):  # a driver that is gone
+        while True:
             folder, uri, status = driver.recv()
-        except (EOFError, OSError):  # a driver that is gone
-            return
-        fault, warnings = "", list[str]()
-        # The driver alone writes to the store.
-        store, ends = Store(folder.results / "store", read_only=True), status not in (None, "RUNNING")
-        try:
-            with opened(store.root, uri, LIMIT if ends else 0, warnings.append, checked=ends) as client:
-                if status is not None:
-                    sync(client, folder, store, status)
-        except Exception as error:
-            fault = first_line(error)
-    with suppress(OSError):
-        driver.send((fault, warnings))
+            if driver.poll():
+                continue  # What it is told next says more.
+            fault, warnings, ends = "", list[str](), status in ("KILLED", "FINISHED")
+            # The driver alone writes to the store.
+            store = Store(folder.results / "store", read_only=True)
+            try:
+                with opened(store.root, uri, LIMIT if ends else 0, warnings.append, checked=ends) as client:
+                    if status is not None:
+                        sync(client, folder, store, status)
+            except Exception as error:
+                fault = first_line(error)
+            if ends:
+                driver.send((fault, warnings))
 
 
 HOST = "127.0.0.1"

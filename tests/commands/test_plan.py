@@ -12,9 +12,11 @@ from made_evidence import ACCURACY, study
 from ablate.analysis.prospects import Power, Prospect
 from ablate.base.wording import duration
 from ablate.cli import main
-from ablate.commands.plan import parts
+from ablate.commands.plan import said
 from ablate.core.record import Record
+from ablate.core.short_names import short_name
 from ablate.execution.local_pool import default_jobs
+from ablate.records.environment import machine
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report.words import Table
@@ -45,6 +47,7 @@ OF_ONE = 4.62482
 """What three seeds detect of a spread of 1 at .025, see tests/analysis/test_prospects.py."""
 RECALL = "name: r\ntask: recall\nmodel: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\n"
 RECALL += "factors: {model.mixer.score: [additive]}\nseeds: 8\n"
+FIVE_MINUTES = {"started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:05:00Z"}
 Plan = Callable[..., Planned]
 
 
@@ -67,11 +70,11 @@ def plan(write: Callable[..., Path], tmp_path: Path) -> Plan:
 
 
 def lines(found: Planned) -> list[str]:
-    return [part for part in parts(found, 80) if isinstance(part, str)]
+    return [part for part in said(found, 80, False) if isinstance(part, str)]
 
 
 def tables(found: Planned) -> list[Table]:
-    return [part for part in parts(found, 80) if isinstance(part, Table)]
+    return [part for part in said(found, 80, True) if isinstance(part, Table)]
 
 
 def numbers(table: Table, *names: str) -> dict[str, list[float]]:
@@ -91,8 +94,8 @@ def test_parameters_by_part_and_flops_of_each_variant(plan, tmp_path):
         assert described.flops is not None
         assert described.training_flops == 3 * described.flops or "additive" in variant.name
         row = [described.parameters, described.flops, described.training_flops, 0, 2]
-        assert numbers(sizes)[variant.name] == row
-        assert sum(numbers(by_part)[variant.name]) == described.parameters
+        assert numbers(sizes)[short_name(variant.name, {})] == row
+        assert sum(numbers(by_part)[short_name(variant.name, {})]) == described.parameters
     assert found.to_train == found.at_most == 6
     assert not (tmp_path / "results").exists()
 
@@ -103,13 +106,16 @@ def test_sizes_are_told_without_torchs_compiler_and_without_frames_where_nothing
     ablate_without(absent, "plan", path, cwd=path.parent)
 
 
-def test_each_shape_is_counted_once_and_each_set_of_sources_hashed_once(write, monkeypatch):
+def test_variants_are_built_once_shapes_counted_once_and_sets_of_sources_hashed_once(write, monkeypatch):
     calls = []
-    for module, name in ((workload, "count"), (ids, "source_digest")):
+    for module, name in ((workload, "build_model"), (workload, "count"), (ids, "source_digest")):
         known = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *of, f=known: (calls.append(f.__name__), f(*of))[1])
+        monkeypatch.setattr(
+            module, name, lambda *of, f=known, **how: (calls.append(f.__name__), f(*of, **how))[1]
+        )
     plan_here(write(STUDY.replace("seeds:", "  training.lr: [0.1, 0.2]\nplacebo: on\nseeds:")))
-    assert Counter(calls) == {"count": 3, "source_digest": 3}
+    # Three models, and the baseline's again for those that train it otherwise; two with the same products.
+    assert Counter(calls) == {"build_model": 4, "count": 2, "source_digest": 3}
 
 
 def test_what_is_matched_stands_beside_the_sizes(plan):
@@ -118,21 +124,30 @@ def test_what_is_matched_stands_beside_the_sizes(plan):
     rows = facts_of(found.experiment).features["match"]["rows"]
     assert [row["variant"] for row in rows] == [row["variant"] for row in matched.rows]
     for given, row in zip(rows, matched.rows, strict=True):
-        assert numbers(sizes, "parameters")[given["variant"]] == [given["achieved"]]
+        assert numbers(sizes, "parameters")[short_name(given["variant"], {})] == [given["achieved"]]
         assert float(row["value"]) == given["value"]
         residual = float(row["residual"].replace("−", "-").removesuffix(" %"))
         assert residual == round(100 * given["residual"], 2)
 
 
 def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(plan, write, tmp_path):
-    store = Store(tmp_path / "results/store")
-    for cell in prepare(write(STUDY)).cells()[:4]:
-        store.save(Record.of(cell.trial, metrics={"train_seconds": 300.0}))
+    store, experiment = Store(tmp_path / "results/store"), prepare(write(STUDY))
+    compute = experiment.describe(experiment.variants[0])[0].compute
+    for cell in experiment.cells()[:4]:
+        store.save(
+            Record.of(cell.trial, **FIVE_MINUTES, environment={"machine": machine(), "compute": compute})
+        )
     found = plan(STUDY)
     assert found.expected == 600 / min(2, default_jobs())
     assert any(f"2 trials to train: about {duration(found.expected)}" in line for line in lines(found))
     cached = numbers(tables(found)[0], "cached", "to train")
-    assert (cached["baseline"], cached["model.position=none"]) == ([2, 0], [1, 1])
+    assert (cached["baseline"], cached["no positions"]) == ([2, 0], [1, 1])
+    # A study that has none of them, of twice the computation, by what these took here.
+    other = plan(STUDY, None, "name=other", "training.steps=2000")
+    assert other.expected == pytest.approx(6 * 600 / min(6, default_jobs()))
+    assert plan(STUDY, None, "name=other", "seeds=[7]").expected == pytest.approx(
+        3 * 300 / min(3, default_jobs())
+    )
 
 
 def test_the_budget_of_a_search(plan):
@@ -142,9 +157,12 @@ def test_the_budget_of_a_search(plan):
         "6 settings by tpe" in line and "at most 12 trials" in line for line in lines(plan(STUDY + search))
     )
     tune = "tune: {over: {training.lr: {float: [1e-4, 1e-2], log: true}}, trials: 3}\n"
-    # The search, and the 6 trials of the study twice: untuned and tuned.
-    assert plan(STUDY + tune).at_most == 18 + 12
-    assert plan(STUDY + tune.replace("trials: 3", "trials: 3, untuned: off")).at_most == 18 + 6
+    # The search, and the 6 trials of the study, each at the chosen setting and at most at both others.
+    planned = plan(STUDY + tune)
+    assert planned.at_most == 27 + 6 * 3
+    assert any("4 trainings" in line and "12 at most in all" in line for line in lines(planned))
+    # Each seed tunes for itself, so that what is judged is among what was tried.
+    assert plan(STUDY + tune.replace("trials: 3", "trials: 3, each_seed: on")).at_most == 18 + 6
 
 
 # What it can detect
@@ -158,7 +176,7 @@ def stored(write: Callable[..., Path], tmp_path: Path) -> Callable[..., None]:
         store, cells = Store(tmp_path / "results/store"), prepare(write(TOY)).cells()
         StudyFolder(tmp_path / "results", "toy").trial_list.add(cells)
         for cell in cells:
-            metrics = {"accuracy": values[cell.variant][cell.seed], "train_seconds": 60.0}
+            metrics = {"accuracy": values[cell.variant][cell.seed]}
             store.save(Record.of(cell.trial, metrics=metrics))
 
     return stored

@@ -85,6 +85,11 @@ def test_the_same_run_again_trains_nothing_and_writes_nothing(run, ran, tmp_path
     _, printed = run(TOY_STUDY)
     assert "Nothing to train" in printed
     assert "effect 0.2" in printed
+    # The study is the same, however the options say it.
+    same = {"seeds": 3}, {"seeds": (1, 0, 2)}, {"sets": ["task.name=coin", "seeds=[2, 1, 0]", "workload=toy"]}
+    assert ["Nothing to train" in run(f"# {options}\n{TOY_STUDY}", **options)[1] for options in same] == [
+        True
+    ] * 3
     assert times() == before
     # What a run says that had something to do, the next one repeats: here where further seeds begin.
     _, more = run(TOY_STUDY.replace("seeds: 3", "seeds: 4"))

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from drivers import wait_for
 from engines import ENGINES, TOY_REF, alive, children, run, steps, toy_trials
-from harness import TOY, TOY_STUDY, content
+from harness import TOY, TOY_STUDY, content, toy_changed
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import CATALOGUE
@@ -202,13 +202,14 @@ def test_a_stopped_trial_is_lost(trials):
 
 
 def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_workers(tmp_path):
-    plugin = tmp_path / "changing.py"
-    plugin.write_text(TOY.read_text().replace('"toy"', '"changing"'))
+    study, plugin = tmp_path / "study.yaml", tmp_path / "changing.py"
+    study.write_text(toy_changed(tmp_path, "changing"))
+    trials = [cell.trial for cell in prepare(study).cells()]
     reference = WorkloadRef("changing", (load_plugin(plugin),))
-    trials = toy_trials(tmp_path)
-    plugin.write_text(plugin.read_text() + "\nMORE = 1\n")
-    (record,) = run(LocalPool(reference, 1), trials[:1])
-    assert record.status == "failed"
+    for edit, status in (("\nMORE = 1\n", "completed"), ("\nWorkload.threads = 2\n", "failed")):
+        plugin.write_text(plugin.read_text() + edit)
+        (record,) = run(LocalPool(reference, 1), trials[:1])
+        assert record.status == status
     assert "changed while the study ran" in record.error
 
 

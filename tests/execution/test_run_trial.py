@@ -85,7 +85,9 @@ def lines(total, failing=None):
 def test_the_first_line_says_what_a_training_computes_and_how_long_those_in_the_store_took():
     console = Console(file=io.StringIO(), width=200)
     trial = Trial("0" * 16, {}, 0)
-    record = Record.of(trial, "completed", metrics={"train_seconds": 60.0})
+    record = Record.of(
+        trial, "completed", started_at="2026-01-01T00:00:00Z", finished_at="2026-01-01T00:01:00Z"
+    )
     with Display(console, "toy", "accuracy", jobs=2, compute=9_876_000_000) as display:
         display(Found(Cell("baseline", "", 0, trial, "baseline seed 0", {}), record))
         display(Asked(4))

@@ -114,6 +114,8 @@ def test_every_seed_is_a_point_and_every_pair_a_line(drawn, evidence):
 def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(drawn, evidence):
     axes = {ax.get_legend().get_title().get_text(): ax for ax in drawn["train-loss"].axes}
     assert len(axes) == 8
+    assert sum(ax.xaxis.get_visible() for ax in axes.values()) == 2, "ticks are drawn once a column"
+    assert sum(ax.yaxis.get_visible() for ax in axes.values()) == 4, "and once a row"
     assert all(ax.get_ylim()[1] < 10 for ax in axes.values())
     crosses = {title: sum(line.get_marker() == "X" for line in ax.lines) for title, ax in axes.items()}
     assert crosses.pop("lr") == 1

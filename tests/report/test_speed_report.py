@@ -1,6 +1,5 @@
 """Speed in words, tables and figures."""
 
-import numpy as np
 import pytest
 from made_speed import speed_frame, timed
 from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
@@ -9,11 +8,10 @@ from ablate.base import wording
 from ablate.core.metric import Metric
 from ablate.features.export.paper import for_paper as export
 from ablate.features.speed import tables as timing
-from ablate.features.speed.sections.speed import Scaling, Speed, by_size, ratios
+from ablate.features.speed.sections.speed import Scaling, Speed, by_size
 from ablate.report.draw import style
 from ablate.report.section import Picture, Table, unfolded
 from ablate.report.sections import differences as cost
-from ablate.report.verdicts import names_of
 from ablate.report.words import rows_of
 
 
@@ -44,32 +42,12 @@ def test_what_lies_beyond_noise_and_two_percent(made):
     assert not timing.beyond(own[1] | {"slack": float("nan")})
 
 
-def test_each_task_has_its_own_sentence_table_and_figure():
+def test_each_task_has_its_own_sentence_and_table():
     tasks = {name: {"accuracy": Metric("max")} for name in ("recall", "copy")}
     of = material(timed(*(speed_frame(logs(), task=name) for name in tasks), tasks=tasks))
     assert [said.split(":")[0] for said in Speed().answers(of)] == ["recall", "copy"]
     brief = list(timing.brief_tables(rows_of(of.table("speed")), {}))
     assert [f" on {task} " in table.caption for task, table in zip(tasks, brief, strict=True)] == [True, True]
-    names = [block.name for block in Speed().blocks(of) if isinstance(block, Picture)]
-    assert names == ["speed-ratios-1-recall", "speed-ratios-2-copy"]
-
-
-def test_the_figure_has_every_ratio_and_no_filled_mark_but_the_baseline(made):
-    own = [row for row in rows_of(made.table("speed")) if row["own"] and row["metric"] == timing.STEP]
-    data = ratios(names_of(made.facts), own)
-    assert list(data["verdict"]) == ["baseline", *["exploratory"] * 3]
-    assert data[["value", "low", "high"]].to_numpy() == pytest.approx(
-        np.array([[row["ratio"], row["ci_low"], row["ci_high"]] for row in own])
-    )
-    picture = next(block for block in Speed().blocks(made) if isinstance(block, Picture))
-    with style.context():
-        (ax,) = picture.draw().axes
-    assert ax.get_xscale() == "log"
-    low, high = ax.get_xlim()
-    assert low < data["low"].min() < data["high"].max() < high
-    assert [tick.get_text() for tick in ax.get_xticklabels()] == [
-        f"×{wording.exact(at)}" for at in ax.get_xticks()
-    ]
 
 
 def test_the_slopes_and_the_lines_of_the_figure(made):
@@ -119,6 +97,6 @@ def test_accuracy_against_time_and_memory():
 
 
 def test_what_is_exported_has_names_of_its_own(made):
-    found = export(made, 3.25, ["speed", "speed-ratios"], pytest.fail)
-    assert list(found) == ["speed.tex", *(f"speed-ratios.{end}" for end in ("pdf", "svg", "tex"))]
+    found = export(made, 3.25, ["speed", "scaling"], pytest.fail)
+    assert list(found) == ["speed.tex", *(f"scaling.{end}" for end in ("pdf", "svg", "tex"))]
     assert "tabular" in str(found["speed.tex"])

@@ -45,6 +45,7 @@ def at(path, results=Path("results"), **options):
         ({"sweep": True, "fresh": True, "jobs": 0}, "toy", []),
         ({"seeds": (2, 0, 1), "sets": ["factors.model.effect=[0.2]", "name=toy"]}, "toy", []),
         ({"sets": ["name=other"]}, "other", []),
+        ({"sets": ["task.name=die"]}, "toy@task.name=die", ["task.name=die"]),
         ({"seeds": 2}, "toy@seeds=2", ["seeds=2"]),
         ({"seeds": (7, 0, 3)}, "toy@seeds=0+3+7", ["seeds=0+3+7"]),
         ({"seeds": (2,)}, "toy@seeds=2-3a9bf8", ["seeds=[2]"]),

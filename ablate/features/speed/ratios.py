@@ -79,7 +79,8 @@ class Group:
 
     def ratios(self, variant: str) -> Differences:
         """Its log ratios; none where it was not timed."""
-        return log_ratios(self.logs.reindex(columns=[variant])[variant].dropna().to_numpy(float))
+        known = self.logs[variant].dropna().to_numpy(float) if variant in self.logs else np.array([])
+        return log_ratios(known)
 
     @cached_property
     def noise(self) -> float:
@@ -148,10 +149,10 @@ def speeds(evidence: Evidence) -> pd.DataFrame:
     asked = (SpeedFacts.of(evidence.facts) or SpeedFacts()).processes
     for task, metric, size in itertools.product(evidence.facts.tasks, CALL_OF, [None, *sizes(evidence)]):
         found = group(evidence, task.name, metric, size)
+        base = geometric_mean(found.values[BASELINE]) if BASELINE in found.values else NAN
+        mine = dict([*found.rows[found.rows["own"].astype(bool) == (size is None)].groupby("variant")])
         for variant in evidence.facts.variants:
-            timed = found.rows[found.rows["variant"] == variant.name]
-            timed = timed[timed["own"].astype(bool) == (size is None)]
-            if timed.empty or variant.name not in found.values:
+            if (timed := mine.get(variant.name)) is None or variant.name not in found.values:
                 continue
             d, first = found.ratios(variant.name), timed.iloc[0]
             low, high = map(math.exp, d.interval())
@@ -165,7 +166,7 @@ def speeds(evidence: Evidence) -> pd.DataFrame:
                 "metric": metric,
                 "n": d.n,
                 "value_variant": value,
-                "value_baseline": geometric_mean(found.values.reindex(columns=[BASELINE])[BASELINE]),
+                "value_baseline": base,
                 **{"ratio": math.exp(d.mean), "ci_low": low, "ci_high": high},
                 **{"slack": math.expm1(found.slack), "noise_floor": math.expm1(found.noise)},
                 "parameters": variant.parameters.get(task.name, NAN) if size is None else NAN,
@@ -193,8 +194,8 @@ def scaling(evidence: Evidence) -> pd.DataFrame:
     2 is time that grows with the square of the size. Empty where variants were timed at one size.
     """
     rows = []
-    for task, metric in itertools.product(evidence.facts.tasks, CALL_OF):
-        columns = {size: group(evidence, task.name, metric, size).values for size in sizes(evidence)}
+    for task, metric in itertools.product(evidence.facts.tasks, CALL_OF if (over := sizes(evidence)) else ()):
+        columns = {size: group(evidence, task.name, metric, size).values for size in over}
         for variant in evidence.facts.variants:
             # The sizes at which it was timed, and the processes that timed it at each of these.
             known = {size: found[variant.name] for size, found in columns.items() if variant.name in found}

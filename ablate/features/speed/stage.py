@@ -175,7 +175,7 @@ def measure(run: Run, missing: bool) -> Measured | None:
         return None
     timing = Timing(run.experiment, run.store, section)
     if asked is not None and missing:
-        run.tracker.rest()
+        run.tracker.close()
         try:
             timing.complete(run.say, fresh=run.options.fresh)
         except AblateError as error:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from ablate.base.wording import exact
 from ablate.core.metric import Metric
 from ablate.report.draw import style
-from ablate.report.draw.style import DOTTED, MARKS, SMALL, colour
+from ablate.report.draw.style import DOTTED, SMALL, colour
 from ablate.report.words import in_lines, say
 
 if TYPE_CHECKING:
@@ -28,14 +28,6 @@ DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # Ticks within each powe
 def plain(value: float, _: float) -> str:
     """A tick as the text writes numbers: .05."""
     return exact(round(value, 12))
-
-
-def verdicts(ax: Axes, data: pd.DataFrame, x: str, y: str) -> None:
-    """A point a row, whose shape and colour are those of its `verdict`, over its interval from `low` to `high`."""
-    for verdict, rows in data.groupby("verdict", sort=False):
-        mark, shade = MARKS[verdict].marker, colour(MARKS[verdict].colour)
-        ax.hlines(rows[y], rows["low"], rows["high"], color=shade, lw=1.6)
-        ax.scatter(rows[x], rows[y], s=30, marker=mark, fc=shade, ec="white", lw=0.6, zorder=4)
 
 
 def references(ax: Axes, known: Metric, along: str) -> None:
@@ -141,49 +133,6 @@ def axes(
         ax.set_title(words, size=style.SMALL, weight="normal", pad=12)
     found[0].set_yticks(range(len(labels)), labels)
     figure.supxlabel(measured, size=style.SMALL)
-    return figure, found
-
-
-def forest(
-    data: pd.DataFrame,
-    views: Sequence[Limits],
-    measured: str,
-    *,
-    zero: float = 0.0,
-    band: tuple[Limits, str] | None = None,
-    dotted: tuple[Sequence[float], str] = ((), ""),
-) -> tuple[Figure, list[Axes]]:
-    """A row a variant: its value with its interval, over a named band and named dotted lines.
-
-    `data` has variant, label, verdict, value, low, high, and told: what is written beside a row.
-    """
-    heights, labels = placed(data)
-    data = data.assign(y=data["variant"].map(heights))
-    figure, found = axes(labels, views, measured)
-    soft = colour("soft")
-    for ax, limits in zip(found, views, strict=True):
-        if band is not None:
-            ax.axvspan(*band[0], color=colour("band"), lw=0, zorder=0)
-        ax.axvline(zero, color=colour("ink"), lw=0.8, zorder=1)
-        for edge in dotted[0]:
-            ax.axvline(edge, color=soft, lw=0.9, ls=DOTTED, zorder=1)
-        verdicts(ax, data, "value", "y")
-        ax.set(xlim=limits)
-    # A narrow figure, in a column of a paper, leaves them to the table.
-    if style.width() >= style.WIDTH:
-        write_right(found[-1], dict(zip(data["y"], data["told"], strict=True)), colour("ink"))
-    look: dict[str, Any] = {"ls": "", "mec": "white", "mew": 0.6}
-    handles: list[Any] = [
-        style.handle(name, marker=mark.marker, color=colour(mark.colour), **look)
-        for name, mark in MARKS.items()
-        if name in set(data["verdict"])
-    ]
-    handles += [style.handle("interval", color=soft, lw=1.6)]
-    handles += (
-        [style.handle(band[1], color=colour("band"), lw=7, solid_capstyle="butt")] if band is not None else []
-    )
-    handles += [style.handle(dotted[1], color=soft, lw=0.9, ls=DOTTED)] if dotted[1] else []
-    style.legend(figure, handles)
     return figure, found
 
 

@@ -11,8 +11,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ablate.core.facts import BASELINE
-
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
@@ -71,7 +69,7 @@ VERDICTS = {
 # The mark of every comparison outside the families that the study planned, whatever it shows.
 EXPLORATORY = "exploratory"
 # Of every row of a figure.
-MARKS = VERDICTS | {BASELINE: Mark("P", "ink", "✚"), EXPLORATORY: Mark("d", "soft", "◌")}
+MARKS = VERDICTS | {EXPLORATORY: Mark("d", "soft", "◌")}
 
 
 def colour(name: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,7 +19,7 @@ from ablate.core.metric import Metric, undominated
 from ablate.report.draw import marks, style
 from ablate.report.draw.marks import Limits, plain, ticks, unit_label, views
 from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
-from ablate.report.draw.style import DOTTED, EXPLORATORY, LEVELS, colour
+from ablate.report.draw.style import DOTTED, EXPLORATORY, LEVELS, MARKS, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.verdicts import compared_with, level_of, names_of, planned_rows, row_name
 from ablate.report.words import (
@@ -87,11 +87,40 @@ def draw_forest(data: pd.DataFrame, metric: str, margin: float | None, span: flo
     `data` is what `forest` returns, `span` the largest difference that the metric can show. Where a few differences
     dwarf the rest, a second axis looks closer.
     """
-    band = ((-margin, margin), f"margin ±{wording.exact(margin)}") if margin else None
-    placebo = data.loc[data["placebo"], ["low", "high"]].to_numpy(float).ravel()
-    dotted = (placebo, "placebo") if len(placebo) and not np.isnan(placebo).any() else ((), "")
-    measured = f"difference in {metric}, right is better"
-    return marks.forest(data, _views(data, margin, span), measured, band=band, dotted=dotted)[0]
+    heights, labels = marks.placed(data)
+    data, shown = data.assign(y=data["variant"].map(heights)), _views(data, margin, span)
+    figure, found = marks.axes(labels, shown, f"difference in {metric}, right is better")
+    soft, placebo = (
+        colour("soft"),
+        data.loc[data["placebo"], ["low", "high"]].dropna().to_numpy(float).ravel(),
+    )
+    for ax, limits in zip(found, shown, strict=True):
+        if margin:
+            ax.axvspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
+        ax.axvline(0.0, color=colour("ink"), lw=0.8, zorder=1)
+        for edge in placebo:
+            ax.axvline(edge, color=soft, lw=0.9, ls=DOTTED, zorder=1)
+        for verdict, rows in data.groupby("verdict", sort=False):
+            mark, shade = MARKS[verdict].marker, colour(MARKS[verdict].colour)
+            ax.hlines(rows["y"], rows["low"], rows["high"], color=shade, lw=1.6)
+            ax.scatter(rows["value"], rows["y"], s=30, marker=mark, fc=shade, ec="white", lw=0.6, zorder=4)
+        ax.set(xlim=limits)
+    # A narrow figure, in a column of a paper, leaves them to the table.
+    if style.width() >= style.WIDTH:
+        marks.write_right(found[-1], dict(zip(data["y"], data["told"], strict=True)), colour("ink"))
+    look: dict[str, Any] = {"ls": "", "mec": "white", "mew": 0.6}
+    handles: list[Any] = [
+        style.handle(name, marker=mark.marker, color=colour(mark.colour), **look)
+        for name, mark in MARKS.items()
+        if name in set(data["verdict"])
+    ]
+    handles += [style.handle("interval", color=soft, lw=1.6)]
+    if margin:
+        name = f"margin ±{wording.exact(margin)}"
+        handles += [style.handle(name, color=colour("band"), lw=7, solid_capstyle="butt")]
+    handles += [style.handle("placebo", color=soft, lw=0.9, ls=DOTTED)] if len(placebo) else []
+    style.legend(figure, handles)
+    return figure
 
 
 def _views(data: pd.DataFrame, margin: float | None, span: float | None) -> list[Limits]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ablate.base import wording
 from ablate.core.facts import BASELINE, Facts
 from ablate.features.speed.ratios import size_name
 from ablate.features.speed.section import SpeedFacts
@@ -30,9 +29,8 @@ from ablate.features.speed.tables import (
     with_interval,
 )
 from ablate.report.draw import style
-from ablate.report.draw.marks import forest, padded, ticks, unit_label
+from ablate.report.draw.marks import ticks, unit_label
 from ablate.report.draw.panels import MAX_CURVES, entries, lines, looks
-from ablate.report.draw.style import EXPLORATORY
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
 from ablate.report.verdicts import Names, names_of, variant_column
 from ablate.report.words import NOTHING, Column, Row, Table, fixed, rows_of, say, tabulated
@@ -40,11 +38,9 @@ from ablate.report.words import NOTHING, Column, Row, Table, fixed, rows_of, say
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COPIES = "baseline, second copy"
-
 
 class Speed(Section):
-    """A figure and a table of the call that matters most, at the study's own size; the others are folded."""
+    """A table of the call that matters most, at the study's own size; the others are folded."""
 
     place = 260
     title = "Speed"
@@ -71,18 +67,6 @@ class Speed(Section):
     def blocks(self, material: Material) -> Iterator[Block]:
         rows, names = own(rows_of(material.table("speed"))), names_of(material.facts)
         first = call_shown(rows)
-        for task, end, of in by_task(material.facts):
-            timed = only(rows, first, task.name)
-            if len(timed) > 1:
-                yield Picture(
-                    f"speed-ratios{end}",
-                    f"Time over the baseline’s{of}",
-                    say("speed.ratio_caption", MEASURES[first]),
-                    say("speed.ratio_alt", of),
-                    ratios(names, timed),
-                    ratio_figure,
-                    [first],
-                )
         yield from brief_tables(rows, names)
         yield Text(f"{floor_words(rows)} {say('speed.guide')}".strip(), aside=True)
         others = dict.fromkeys(
@@ -90,36 +74,6 @@ class Speed(Section):
         )
         if found := [speed_table(rows, names, call, task) for task, call in others]:
             yield Folded(say("speed.more"), found)
-
-
-def ratios(names: Names, rows: Sequence[Row]) -> pd.DataFrame:
-    """Of rows of one call and task, the baseline's second copy first.
-
-    Columns: variant, label, verdict (its mark), value, low, high, slack (as a ratio), told.
-    """
-    frame = pd.DataFrame(rows).rename(columns={"ratio": "value", "ci_low": "low", "ci_high": "high"})
-    copy = frame["variant"] == frame["baseline"]
-    return frame[["variant", "value", "low", "high"]].assign(
-        label=frame["variant"].map(names).mask(copy, COPIES),
-        verdict=np.where(copy, BASELINE, EXPLORATORY),
-        slack=1 + frame["slack"].astype(float),
-        told=[ratio(row) for row in rows],
-    )
-
-
-def ratio_figure(data: pd.DataFrame, call: str) -> Figure:
-    """A row a variant on a log axis; `data` is of `ratios`."""
-    slack = float(data["slack"].max())
-    ends = np.log([*data["low"].fillna(data["value"]), *data["high"].fillna(data["value"]), slack, 1 / slack])
-    low, high = np.exp(padded(float(np.nanmin(ends)), float(np.nanmax(ends))))
-    band = ((1 / slack, slack), "noise") if np.isfinite(slack) else None
-    measured = f"time of {MEASURES[call]} over the {BASELINE}’s, log scale, left is faster"
-    result, (ax,) = forest(data, [(low, high)], measured, zero=1.0, band=band)
-    ax.set(xscale="log", xlim=(low, high))
-    at = max((ticks(low, high, log=log, most=5) for log in (True, False)), key=len)
-    ax.set_xticks(at, [f"×{wording.exact(round(tick, 6))}" for tick in at])
-    ax.xaxis.minorticks_off()
-    return result
 
 
 class Scaling(Section):

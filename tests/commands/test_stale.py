@@ -1,0 +1,80 @@
+"""A report goes stale with all code that made it, wherever that lies and however it was loaded."""
+
+import pandas as pd
+import pytest
+from harness import ablate, toy_changed
+
+PROJECT = {
+    "pack/__init__.py": "from .inner import HALF\n",
+    "pack/inner.py": "HALF = 0.5\n",
+    "spaces/deep/tenth.py": "from pack import HALF\nTENTH = HALF / 5\n",
+    "site/ways/__init__.py": "",
+    "site/ways/slow.py": "HUNDREDTH = 0.01\n",
+}
+CODE = """import importlib
+from spaces.deep.tenth import TENTH
+try:
+    from more import MORE
+except ImportError:
+    MORE = 0
+
+def way(name):
+    return importlib.import_module(f"ways.{name}").HUNDREDTH
+
+"""
+EDITS = {
+    "pack/inner.py": "HALF = 0.6\n",  # in a package beside the plugin
+    "spaces/deep/tenth.py": "from pack import HALF\nTENTH = HALF / 6\n",  # in a folder that is no package
+    "site/ways/slow.py": "HUNDREDTH = 0.02\n",  # by importlib, while the study is checked
+    "more.py": "MORE = 1\n",  # which was not there
+    "spaces/deep/tenth/__init__.py": "TENTH = 0.3\n",  # comes before the module of that name
+}
+
+
+@pytest.fixture
+def changed(tmp_path, monkeypatch):
+    """Writes files and runs the study of the folder; the mean accuracy, or None where nothing was done."""
+
+    def changed(files):
+        for name, text in files.items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        done = ablate("run", "study.yaml", "--jobs", 2, cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        table = pd.read_parquet(tmp_path / "results/toy/trials.parquet")
+        assert set(table.status) == {"completed"}
+        return None if "Nothing to train" in done.stdout else round(table.accuracy.mean(), 6)
+
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path / 'site'}:{tmp_path / 'site-packages'}")
+    monkeypatch.setenv("ABLATE_TRACKING", "off")
+    return changed
+
+
+def test_an_edit_of_any_module_that_came_with_a_plugin(tmp_path, changed):
+    check = '        if config["model"]["width"] == 13'
+    own = ("0.8 + model", 'TENTH + MORE + way("slow") + model'), ('"""A workload', f'{CODE}"""A workload')
+    study = toy_changed(tmp_path, "own", *own, (check, f'        way("slow")\n{check}'))
+    first = changed({**PROJECT, "study.yaml": study})
+    found = [(changed({name: text}) - first, changed({})) for name, text in EDITS.items()]
+    assert found == [(pytest.approx(more), None) for more in (0.02, 0, 0.01, 1.01, 1.21)]
+    (tmp_path / "more.py").unlink()
+    assert changed({}) - first == pytest.approx(0.21)
+
+
+def test_an_edit_of_an_installed_plugin(tmp_path, changed):
+    study = toy_changed(
+        tmp_path,
+        "own",
+        ("0.8 + model", "CONSTANT + model"),
+        ("import sys\n", "import sys\nfrom .scales import CONSTANT\n"),
+    )
+    entry = "site-packages/entered.dist-info"
+    files = {
+        "study.yaml": study.replace("plugins: [own.py]\n", ""),
+        "site-packages/entered/__init__.py": (tmp_path / "own.py").read_text(),
+        "site-packages/entered/scales.py": "CONSTANT = 0.8\n",
+        f"{entry}/METADATA": "Metadata-Version: 2.1\nName: entered\nVersion: 1\n",
+        f"{entry}/entry_points.txt": "[ablate.plugins]\nentered = entered\n",
+    }
+    first = changed(files)
+    assert changed({"site-packages/entered/scales.py": "CONSTANT = 0.9\n"}) - first == pytest.approx(0.1)
