@@ -22,6 +22,8 @@ class Norm(Part):
     One that reads, in training, the other examples of the batch, or later positions, says so: `reads_batch = True`.
     """
 
+    neutral = True
+
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `real_bt` is False at padding, None where there is none."""
         raise NotImplementedError
@@ -31,8 +33,6 @@ class Norm(Part):
 class NoNorm(Norm):
     """x."""
 
-    pointwise = True
-
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D), unchanged."""
         return x_btd
@@ -41,7 +41,6 @@ class NoNorm(Norm):
 class Affine(Norm):
     """Base of the norms that multiply each feature by a weight and, unless `shifts` is False, add a bias."""
 
-    pointwise = True
     shifts: ClassVar[bool] = True
     bias: Any
 

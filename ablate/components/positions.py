@@ -16,6 +16,7 @@ from ablate.components.sizes import Part, Sizes
 class Position(Part):
     """Base of all positions, one to a sequence; each hook does nothing until a subclass overrides it."""
 
+    neutral = True
     any_length: ClassVar[bool] = True
     "Whether it is defined beyond max_len."
     reads_order: ClassVar[bool] = True
@@ -51,7 +52,6 @@ class Position(Part):
 class NoPosition(Position):
     """x: attention without a mask then ignores order."""
 
-    pointwise = True
     reads_order = False
 
 
@@ -62,7 +62,6 @@ class SinCos(Position):
     Vaswani et al. 2017, section 3.5. Defined for any length, also beyond the longest that was trained on.
     """
 
-    pointwise = True
     encoding: Tensor
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
@@ -103,7 +102,6 @@ class Learned(Position):
     It cannot extrapolate: positions beyond max_len have no row, so that a longer sequence is an error.
     """
 
-    pointwise = True
     any_length = False
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:

@@ -13,7 +13,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
-from ablate.base.registry import PartConfig, StrictModel
+from ablate.base.registry import StrictModel
 from ablate.components.positions import Position
 from ablate.components.sizes import Part, parts_in, together
 from ablate.core.signature import Signature
@@ -68,23 +68,17 @@ class _Counter(TorchDispatchMode):
 
 
 def skeleton(section: ModelSection, model: Model) -> str:
-    """Equal for models on one task that differ in pointwise parts and dropout alone.
-
-    The same matrices are multiplied in them, and their outputs see the same positions. Only parts of this package are
-    taken at their word.
-    """
-    plain = {p for part in model.modules() if _is_pointwise(type(part)) for p in part.parameters()}
-    return repr((_without_pointwise(section), [p.shape for p in model.parameters() if p not in plain]))
+    """Equal for models on one task that differ in neutral parts and dropout alone; see `Part.neutral`."""
+    ignored = {p for part in model.modules() if getattr(part, "neutral", False) for p in part.parameters()}
+    return repr((_without_neutral(section), [p.shape for p in model.parameters() if p not in ignored]))
 
 
-def _without_pointwise(config: Any) -> Any:
-    if isinstance(config, Dropouts) or (isinstance(config, PartConfig) and _is_pointwise(config.part)):
+def _without_neutral(config: Any) -> Any:
+    part: Any = getattr(config, "part", None)
+    own = getattr(part, "neutral", False) and part.__module__.startswith("ablate.")
+    if own or isinstance(config, Dropouts):
         return None
-    return [_without_pointwise(x) for _, x in config] if isinstance(config, StrictModel) else config
-
-
-def _is_pointwise(part: type) -> bool:
-    return issubclass(part, Part) and part.pointwise and part.__module__.startswith("ablate.")
+    return [_without_neutral(x) for _, x in config] if isinstance(config, StrictModel) else config
 
 
 def count(section: ModelSection, signature: Signature, parameters: int) -> Flops:

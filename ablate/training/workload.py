@@ -102,8 +102,8 @@ class SequenceWorkload(Workload):
             with at("model"):
                 model = self._built(trial.model, signature)
                 with at("training", "optimizer"):
-                    # One of each shape.
-                    trial.training.optimizer.build(list({p.shape: p for p in model.parameters()}.values()))
+                    # One of each number of dimensions.
+                    trial.training.optimizer.build(list({p.ndim: p for p in model.parameters()}.values()))
             if not at.problems:
                 check_memory(trial, signature, model)
                 with at("model"):

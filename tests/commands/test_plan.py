@@ -157,9 +157,12 @@ def test_the_budget_of_a_search(plan):
         "6 settings by tpe" in line and "at most 12 trials" in line for line in lines(plan(STUDY + search))
     )
     tune = "tune: {over: {training.lr: {float: [1e-4, 1e-2], log: true}}, trials: 3}\n"
-    # The search, and the 6 trials of the study twice: untuned and tuned.
-    assert plan(STUDY + tune).at_most == 18 + 12
-    assert plan(STUDY + tune.replace("trials: 3", "trials: 3, untuned: off")).at_most == 18 + 6
+    # The search, and the 6 trials of the study, each at the chosen setting and at most at both others.
+    planned = plan(STUDY + tune)
+    assert planned.at_most == 27 + 6 * 3
+    assert any("4 trainings" in line and "12 at most in all" in line for line in lines(planned))
+    # Each seed tunes for itself, so that what is judged is among what was tried.
+    assert plan(STUDY + tune.replace("trials: 3", "trials: 3, each_seed: on")).at_most == 18 + 6
 
 
 # What it can detect

@@ -184,11 +184,10 @@ def test_models_of_one_skeleton_cost_the_same_and_a_plugins_part_is_not_taken_at
 
     for slot, name in FREE:
         kind(slot, name)
-    # Gated activations are narrower; rope, alibi and relative act inside attention.
-    assert len(known) == 1 + 1 + 3
+    assert len(known) == 2, "gated activations have a narrower layer"
     monkeypatch.setattr(CATALOGUE.get("activation", "gelu"), "__module__", "plugin")
     kind("activation", "gelu")
-    assert len(known) == 6
+    assert len(known) == 3
 
 
 @pytest.mark.parametrize(("readout", "readouts"), [("last", 1), ("mean", 1), ("all", T)])

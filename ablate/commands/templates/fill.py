@@ -52,16 +52,17 @@ LABELS = ("label", "class", "category", "target", "y")
 
 def create(target: Path, task: str) -> Path:
     """Writes a study with the name and in the folder of `target`, and returns its path. Raises `AblateError`."""
-    path = target if target.suffix in (".yaml", ".yml") else target.with_name(f"{target.name}.yaml")
+    name = target.name.removesuffix(".yaml").removesuffix(".yml")
     try:
-        TypeAdapter(StudyName).validate_python(path.stem)
+        TypeAdapter(StudyName).validate_python(name)
     except ValidationError:
         allowed = "letters, digits, '.', '_' and '-', the first a letter or digit, at most 100; not `store`"
-        raise _refused("is not a valid study name", path.stem, allowed, source="NAME") from None
+        raise _refused("is not a valid study name", name, allowed, source="NAME") from None
+    path = target if name != target.name else target.with_name(f"{name}.yaml")
     if task not in (tasks := CATALOGUE.names("task")):
         hint = nearest(task, tasks) or f"To write a task of your own: ablate new --task {task}"
         raise _refused("is not a task", task, listed(tasks), hint, "--task")
-    return write({path: study_text(path.stem, task, (path.parent / SCHEMA).is_file())})[0]
+    return write({path: study_text(name, task, (path.parent / SCHEMA).is_file())})[0]
 
 
 def study_text(name: str, task: str, schema_is_there: bool) -> str:
@@ -247,6 +248,9 @@ def _columns(data: Path, text: str) -> dict[str, str]:
     if len(columns) < 2 or len(lines) < 2:
         rule = "must have a header with a column of texts and one of labels, and a row for each text"
         raise _refused(rule, str(data), source="--from")
+    if len({*columns}) < len(columns):
+        rule, allowed = "must have a header that names each column once", "a name of its own for each column"
+        raise _refused(rule, listed(columns), allowed, source="--from")
     label = next((name for name in columns if name.lower() in LABELS), columns[-1])
     rows = [*islice(table, 100)]
     others = [name for name in columns if name != label]
