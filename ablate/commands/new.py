@@ -52,6 +52,5 @@ def command(name: Path | None, task: str | None, slot: str | None, data: Path | 
         written = create_task(Path(task), data)
     else:
         raise click.UsageError("Give NAME, or --part SLOT NAME, or --task NAME [--from FILE].")
-    study, files = written[-1], joined([*map(str, written)])
-    says = "which read your data" if data else "which work as they are"
-    click.echo(f"Wrote {files}, {says}.\nNext: {typed('plan' if data else 'run', study)}")
+    says, then = ("which read your data", "plan") if data else ("which work as they are", "run")
+    click.echo(f"Wrote {joined([*map(str, written)])}, {says}.\nNext: {typed(then, written[-1])}")

@@ -135,8 +135,7 @@ class StudyFolder(EvidenceFolder):
     def variants(self) -> Mapping[str, Any] | None:
         """The variants as they were judged, with their configs; None where no report has kept them."""
         path = self.path / _VARIANTS
-        found: Mapping[str, Any] | None = json.loads(path.read_text("utf-8")) if path.is_file() else None
-        return found
+        return json.loads(path.read_text("utf-8")) if path.is_file() else None
 
     def statuses(self) -> list[str]:
         """The status of every trial of the last report. Raises `AblateError`."""

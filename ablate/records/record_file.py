@@ -90,8 +90,7 @@ def _plain(record: Record) -> dict[str, Any]:
         name: None if value is None or not math.isfinite(value) else value
         for name, value in record.metrics.items()
     }
-    found: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
-    return found
+    return json.loads(json.dumps(data, allow_nan=False))
 
 
 def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

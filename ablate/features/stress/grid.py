@@ -225,8 +225,7 @@ def rates_of(facts: Facts) -> Sequence[float]:
 
 
 def _grid(side: Side) -> Grid:
-    found: Grid = side.runs.memo("stress", grids)[side.variant, side.task.name]
-    return found
+    return side.runs.memo("stress", grids)[side.variant, side.task.name]
 
 
 def _by_seed(side: Side, without: int | None = None) -> Floats:

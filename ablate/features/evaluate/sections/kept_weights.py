@@ -37,8 +37,7 @@ class KeptWeights(Section):
 
 def evaluated(material: Material) -> Evaluated:
     """What was evaluated; nothing where it was not."""
-    found: Evaluated = material.kept.get("evaluate") or Evaluated()
-    return found
+    return material.kept.get("evaluate") or Evaluated()
 
 
 def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
