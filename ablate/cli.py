@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ import click
 from ablate.base.errors import AblateError
 from ablate.base.files import MISNAMED
 from ablate.base.process import forgive, hush_at_exit, rarely_collect
-from ablate.route.console import safe
+from ablate.base.text import safe
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
@@ -58,12 +58,18 @@ class Group(click.Group):
         forgive()
         return super().main(*args, **kwargs)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parses the command line; `--help` prints."""
+        with _read():
+            return super().make_context(*args, **kwargs)
+
     def invoke(self, ctx: click.Context) -> None:
         """Runs the command and exits."""
         as_json, fault, problems = "--json" in ctx.args, "", list[str]()
         try:
-            code = super().invoke(ctx) or 0
-            print(end="", flush=True)  # nothing where standard output is closed
+            with _read():
+                code = super().invoke(ctx) or 0
+                print(end="", flush=True)  # nothing where standard output is closed
         except AblateError as error:
             fault, problems, code = str(error), [*map(str, getattr(error, "problems", []))], error.exit_code
         except KeyboardInterrupt as error:
@@ -73,8 +79,6 @@ class Group(click.Group):
                 else "no trial was running"
             )
             fault, code = f"Interrupted; {kept}.", 130
-        except BrokenPipeError:
-            code = 141
         except click.ClickException as error:
             if as_json:
                 _print_object(error.format_message(), [], error.exit_code)
@@ -86,6 +90,18 @@ class Group(click.Group):
         if as_json and fault:
             _print_object(fault, problems, code)
         ctx.exit(code)
+
+
+@contextmanager
+def _read() -> Iterator[None]:
+    """Inside, output that nobody reads any more ends the program as the signal for that would."""
+    try:
+        yield
+    except (BrokenPipeError, SystemExit) as end:
+        # With 1, as rich would.
+        if isinstance(end, BrokenPipeError) or isinstance(end.__context__, BrokenPipeError):
+            raise click.exceptions.Exit(141) from None
+        raise
 
 
 def _explained(error: Exception) -> tuple[str, int]:

@@ -140,8 +140,8 @@ def run_here(study: Path, *, width: int = 300, **options: object) -> tuple[Any, 
 
 def plan_here(study: Path, *, width: int = 300, detect: float | None = None, **options: object) -> str:
     """What `ablate plan` prints of a study whose results are in `results` beside it."""
+    from ablate.base.text import saying
     from ablate.commands.plan import show_plan
-    from ablate.route.console import saying
     from ablate.route.options import Options
     from ablate.route.plan import planned, study_of
 
@@ -153,8 +153,8 @@ def plan_here(study: Path, *, width: int = 300, detect: float | None = None, **o
 
 def report_here(folder: Path, results: Path | None = None) -> str:
     """Makes the report of a results folder again; what was printed."""
+    from ablate.base.text import saying
     from ablate.records.folder import report_folder
-    from ablate.route.console import saying
     from ablate.route.publish import print_results, publish
 
     console = _console()

@@ -1,7 +1,7 @@
 """Tables of searches that were never run."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,7 @@ def searched(
                 | {"chosen": "", "front": False, "seeds": trained, "diverged": int(status == "diverged")}
                 | {"spread": 0.01, "pruned_at": 50 if status == "pruned" else None, "parameters": 100}
                 | {"flops": 200, "train_seconds": 1.5 * trained, "ids": [f"{number}"] * trained}
-                | {"values": [value] * trained}
+                | {"values": [value] * trained, "ties": []}
                 | {parameter.path: given.get(parameter.path) for parameter in parameters}
                 | {objective.name: value}
             )
@@ -80,7 +80,6 @@ def by_learning_rate(best, count=12, *, tasks=("recall",), sampler="random"):
     return searched(values, lrs=dict.fromkeys(best, lrs.tolist()), sampler=sampler)
 
 
-def after_search(table: SearchTable, judged: Evidence, untuned: Evidence | None = None) -> Evidence:
-    """The evidence of a study whose settings were searched for, with the trials of variants as they were given."""
-    known = judged.having("search", table.trials, asdict(table.facts))
-    return known if untuned is None else replace(known, frames={**known.frames, "untuned": untuned.trials})
+def after_search(table: SearchTable, judged: Evidence) -> Evidence:
+    """The evidence of a study whose settings were searched for."""
+    return judged.having("search", table.trials, asdict(table.facts))

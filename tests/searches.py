@@ -88,7 +88,7 @@ def _row(number: int, rng: np.random.Generator, trouble: bool) -> dict[str, obje
         | {"chosen": "", "front": False, "seeds": 1 if status == "pruned" else len(values)}
         | {"diverged": int(status == "diverged"), "spread": float(spread), "train_seconds": 3.0}
         | {"pruned_at": 200.0 if status == "pruned" else np.nan, "parameters": size, "flops": 2 * size}
-        | {"ids": [f"{number}-{i}" for i in range(len(values))], "values": values}
+        | {"ids": [f"{number}-{i}" for i in range(len(values))], "values": values, "ties": []}
         | {"training.lr": lr, "model.mixer": mixer, "model.mixer.num_heads": heads, "model.d_model": width}
         | {"model.dropout.residual": float(rng.integers(0, 9)) * 0.05}
         | {"model.feedforward.activation": str(rng.choice(SPACE[4].choices))}

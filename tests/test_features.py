@@ -24,7 +24,7 @@ USES = {
     "speed": f"{STUDY}speed: {{calls: [step], processes: 5}}\n",
     "stress": f"name: toy\nworkload: rated\nplugins: [{PLUGIN}]\nfactors: {{model.limit: [0.05]}}\nseeds: 2\n"
     "stress: {training.lr: [1e-1, 1e-3, 1e-2]}\n",
-    "search": f"{STUDY}tune: {{over: {{model.width: {{int: [30, 40]}}}}, trials: 2, seeds: 1}}\n",
+    "search": f"{STUDY}tune: {{over: {{model.width: {{int: [30, 40]}}}}, trials: 2, seeds: 3}}\n",
     "match": f"{STUDY}match: {{parameters: baseline, by: model.width}}\n",
     "path": f"{STUDY.partition('factors')[0]}design: {{name: path, to: both}}\nseeds: 2\n"
     "variants: {both: {model.effect: 0.2, model.noise: 0.3}}\n",

@@ -14,13 +14,14 @@ from typing import cast
 
 import pandas as pd
 
+from ablate.analysis.agreeing import NEGATIVE, Estimated, Groups, chosen
 from ablate.analysis.compare import compared
 from ablate.analysis.contrast import unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Look, at_looks, level, looks, measures_of, planned
 from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
 from ablate.analysis.measures import Measure
-from ablate.analysis.paired import NAN, Differences
+from ablate.analysis.paired import NAN
 from ablate.analysis.runs import Runs
 from ablate.core.facts import INTERACTION, Claim, Evidence
 from ablate.core.reason import Reason
@@ -37,7 +38,7 @@ class OnTask:
     """What the evidence on one task says of a claim at one look."""
 
     task: str
-    estimate: Differences | Rate
+    estimate: Estimated
     judged: Judged
 
 
@@ -78,7 +79,9 @@ class Followed:
             if self.measured:
                 numbers = [math.expm1(number) for number in numbers]
             elif (
-                whole.outcome == "supported" and claim.kind in LIKENESS and not isinstance(on.estimate, Rate)
+                whole.outcome == "supported"
+                and claim.kind in LIKENESS
+                and not isinstance(chosen(on.estimate), Rate)
             ):
                 reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
             task, found = on.task, (whole.outcome, *numbers, on.estimate.n, str(reason or ""))
@@ -132,3 +135,20 @@ def unsettled(evidence: Evidence) -> set[Place]:
             found |= {(name, on.task) for name in claim.variants for on in followed.tasks}
     always = [v.name for index, v in enumerate(facts.variants) if not index or v.placebo]
     return found | {(name, task) for _, task in found for name in always}
+
+
+def resting(evidence: Evidence) -> set[Place]:
+    """Variants, on their tasks, on whose settings that decides which is decided at the chosen ones."""
+    runs = Runs(evidence)
+    every: list[tuple[str, Groups, tuple[bool, bool]]] = [
+        (p.task.name, (p.a, p.b), compared(runs, p).decision.rests) for p in planned(runs.facts)
+    ]
+    for claim in runs.facts.claims:
+        every += [(on.task, claim.sides, on.judged.rests) for on in follow(runs, claim).tasks]
+    return {
+        (name, task)
+        for task, groups, (above, below) in every
+        for place, group in enumerate(groups)
+        for name in group
+        if (above if place in NEGATIVE else below)
+    }

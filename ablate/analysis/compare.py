@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.agreeing import Estimated, chosen
 from ablate.analysis.contrast import Contrast, unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Look, Pair, at_looks, level, p_sequential, pairs
@@ -36,7 +37,7 @@ def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
     - `p` is two-sided, of no difference; over looks p_seq. `mde`: what is detected with 80 % power at that level; in
       seeds that one side alone solves where these decide, infinite where the metric can show no such difference.
     - `verdict` and `reason` (`core.reason`): of planned comparisons alone; others are `exploratory`.
-    - `settings`: of the variant, where they were tuned for it.
+    - `settings`: of the variant, where they were tuned for it; and of both sides the others for which it must hold.
     - `solved_*`: runs that solved an all-or-nothing task, `only_*` seeds that one side alone solved; NaN elsewhere.
     - `look`: where seeds were added until it was settled, the one whose seeds the numbers are of.
     """
@@ -75,9 +76,11 @@ class Compared:
         return self.runs.facts.margin if self.metric == self.runs.facts.metric else None
 
     @cached_property
-    def estimate(self) -> Differences | Rate:
+    def estimate(self) -> Estimated:
         """Of what is described, the plain mean."""
-        return self.contrast.estimate(self.margin) if self.judged else self.contrast.differences
+        if not self.judged:
+            return self.contrast.differences
+        return Measure(self.metric, "mean", self.pair.task).estimate(self.runs, (self.pair.a, self.pair.b))
 
     @cached_property
     def decision(self) -> Row:
@@ -98,7 +101,9 @@ class Compared:
         last = level(self.runs, Look(len(planned), len(planned), planned[-1])) if self.judged else self.alpha
         found = self.estimate.mde(last, planned[-1] if facts.looks and self.judged else None)
         return (
-            np.inf if isinstance(self.estimate, Differences) and span is not None and found > span else found
+            np.inf
+            if isinstance(chosen(self.estimate), Differences) and span is not None and found > span
+            else found
         )
 
     @property
@@ -108,7 +113,7 @@ class Compared:
         if self.decision.verdict == "equivalent" and not c.by_rate:
             untested = {} if c.metric.span is not None else {"untested": 1.0}
             return Reason("unseen", {"failures": unseen(c.n), **untested})
-        if why is None or why.code != "open" or not isinstance(self.estimate, Differences):
+        if why is None or why.code != "open" or not isinstance(chosen(self.estimate), Differences):
             return why
         seeds, on_all = (seeds_needed(of, self.alpha, self.margin) for of in (d, replace(d, examples=None)))
         if np.isinf(seeds) and np.isfinite(on_all):
@@ -122,11 +127,12 @@ class Compared:
         low, high = self.estimate.interval(self.alpha) or (NAN, NAN)
         p = self.decision.p
         counts: tuple[float, ...] = (NAN,) * 4
-        if isinstance(self.estimate, Rate) and c.solved is not None:
-            counts = (*(int(side.sum()) for side in c.solved), *self.estimate.only)
+        if isinstance(rate := chosen(self.estimate), Rate) and c.solved is not None:
+            counts = (*(int(side.sum()) for side in c.solved), *rate.only)
         if self.judged and not np.isnan([*self.before, p]).all():
             p = p_sequential([*self.before, p], self.look.count)
-        chosen = next((v.tuned.get(task.name, {}) for v in facts.variants if v.name == self.pair.name), {})
+        tuned = next((v.tuned.get(task.name, {}) for v in facts.variants if v.name == self.pair.name), {})
+        rivals = [name for of in (*self.pair.a, *self.pair.b) for name in self.runs.rivals(of, task)]
         return (
             *(self.pair.name, self.pair.against, task.name, self.metric, c.n),
             *(mean_of(c.a.mean(axis=0)), mean_of(c.b.mean(axis=0)), c.differences.mean, low, high),
@@ -134,7 +140,16 @@ class Compared:
             self.decision.verdict if self.judged else "",
             str(self.reason or "") if self.judged else "",
             not self.judged,
-            "; ".join(f"{path}={label}" for path, label in chosen.items()),
+            "; ".join(
+                [
+                    *(f"{path}={label}" for path, label in tuned.items()),
+                    *(
+                        f"also {name}"
+                        for name in rivals
+                        if self.judged and self.runs.of(name, task).ended.any()
+                    ),
+                ]
+            ),
             *(*counts, self.look.number),
         )
 

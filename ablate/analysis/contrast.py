@@ -104,7 +104,7 @@ class Contrast:
         a, b = self.solved
         alike, only = a == b, (int((a & ~b).sum()), int((b & ~a).sum()))
         same = self.differences.on(alike) if len(alike) == self.n else Differences.between([], [])
-        return Rate(only, len(alike), span, self.differences, same, blocks, (), self.counted)
+        return Rate(only, len(alike), span, self.differences, same, blocks, self.counted)
 
     def blocks(self, margin: float = 0.0) -> Iterator[Block]:
         """All that hold, in their order."""

@@ -19,7 +19,7 @@ from scipy import special
 
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.power import ALPHA, POWER, smallest
-from ablate.core.reason import Block, Estimate, Reason
+from ablate.core.reason import Block
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,6 @@ class Rate:
     differences: Differences  # On all seeds.
     same: Differences  # On the seeds that both or neither solved.
     blocks: Sequence[Block] = ()
-    also: Sequence[tuple[Reason, Estimate]] = ()
     # Whether a run is worth 0 or 1, so that seeds that both or neither solved differ by nothing.
     counted: bool = False
 

@@ -20,6 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from ablate.analysis.agreeing import Agreeing
 from ablate.core.reason import Estimate, Reason
 
 Kind = Literal["beats", "matches", "does_not_lose"]
@@ -37,6 +38,8 @@ class Judged:
     refuted: float
     alpha: float
     why: Reason | None = None  # Why it is open, or was never to be decided.
+    # Whether what the main estimate would decide rests on lying above a value, and below: on other settings.
+    rests: tuple[bool, bool] = (False, False)
 
     @property
     def outcome(self) -> Outcome:
@@ -53,8 +56,7 @@ class Judged:
 
 def judge(estimate: Estimate, kind: Kind, x: float = 0.0, alpha: float = ALPHA, slack: float = 0.0) -> Judged:
     """Whether what is claimed of the estimate is supported or refuted; `slack` as of speed."""
-    every = [_p_values(one, kind, x, slack) for one in (estimate, *(other for _, other in estimate.also))]
-    supported, refuted = map(max, zip(*every, strict=True))
+    supported, refuted = _p_values(estimate, kind, x, slack)
     blocks = estimate.blocks
     why = blocks[0].reason if blocks else Reason("open")
     if any(block.wholly for block in blocks):
@@ -63,10 +65,20 @@ def judge(estimate: Estimate, kind: Kind, x: float = 0.0, alpha: float = ALPHA, 
         supported = supported if kind == "beats" else 1.0
     elif kind != "beats" and (x < slack or (kind == "matches" and x <= slack)):
         why = Reason("slack", {"slack": slack})
-    elif estimate.also and min(every[0]) <= alpha:
+    if not isinstance(estimate, Agreeing):
+        return Judged(supported, refuted, alpha, why)
+    alone = judge(estimate.main, kind, x, alpha, slack).outcome
+    decided, alike = alone != "inconclusive", kind == "matches" and alone == "supported"
+    up = estimate.mean > 0 if kind == "matches" else alone == "supported"
+    rests = decided and (up or alike), decided and (not up or alike)
+    sides = [n for n, needed in enumerate(rests) if needed]
+    if min(supported, refuted) > alpha:
         # That which is furthest from deciding it.
-        why = max(zip(every[1:], estimate.also, strict=True), key=lambda other: min(other[0]))[1][0]
-    return Judged(supported, refuted, alpha, why)
+        others = [other for n in sides for other in (estimate.low, estimate.high)[n]]
+        why = max(others, key=lambda other: min(_p_values(other[1], kind, x, slack)), default=(why,))[0]
+    elif lacking := [reason for n in sides if (reason := estimate.lacking[n])]:
+        supported, refuted, why = 1.0, 1.0, lacking[0]
+    return Judged(supported, refuted, alpha, why, rests)
 
 
 def _p_values(estimate: Estimate, kind: Kind, x: float, slack: float) -> tuple[float, float]:
@@ -108,24 +120,28 @@ class Row:
     verdict: Verdict
     p: float  # Of no difference, two-sided.
     reason: Reason | None
+    rests: tuple[bool, bool] = (False, False)  # As of `Judged`.
 
 
 def row(estimate: Estimate, margin: float | None, alpha: float = ALPHA) -> Row:
     """The verdict of a planned comparison."""
     beats = judge(estimate, "beats", alpha=alpha)
-    p = p_of(estimate)
-    if margin is not None and judge(estimate, "matches", margin, alpha).outcome == "supported":
-        return Row("equivalent", p, None)
+    p, rests, why = p_of(estimate), beats.rests, beats.reason
+    if margin is not None:
+        likeness = judge(estimate, "matches", margin, alpha)
+        if likeness.outcome == "supported":
+            return Row("equivalent", p, None)
+        why = likeness.reason if any(likeness.rests) and not any(rests) else why
+        rests = (rests[0] or likeness.rests[0], rests[1] or likeness.rests[1])
     words: dict[Outcome, Verdict] = {
         "supported": "better",
         "refuted": "worse",
         "inconclusive": "inconclusive",
     }
-    return Row(words[beats.outcome], p, beats.reason)
+    return Row(words[beats.outcome], p, why, rests)
 
 
 def p_of(estimate: Estimate) -> float:
     """Two-sided p of no difference, whatever blocks it; NaN without two pairs."""
-    every = [estimate, *(other for _, other in estimate.also)]
-    p = 2 * min(max(one.above(0.0) for one in every), max(one.below(0.0) for one in every))
+    p = 2 * min(estimate.above(0.0), estimate.below(0.0))
     return min(1.0, p) if estimate.n > 1 else math.nan

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ablate.analysis.agreeing import Estimated, Groups, Plain, over_settings
 from ablate.analysis.contrast import Contrast, overlap, smallest_difference
-from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import Differences, Floats
 from ablate.analysis.runs import NOT_RUN, Runs, Side
 from ablate.core.derived import Derived, Kind, Offer
@@ -47,23 +47,27 @@ class Measure:
             return Side(runs, variant, alone)
         return _DerivedSide(runs, variant, alone, own.obstacle(seen), own.by_seed(seen))
 
-    def estimate(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Differences | Rate:
+    def estimate(self, runs: Runs, groups: Groups) -> Estimated:
         """Of A and B, or of the four groups of an interaction, as `Claim.sides` has them; the mean over variants."""
+        if self.derived is not None and self.derived.estimate is not None:
+            found: Estimated = self.derived.estimate(self, runs, groups)
+            return found
+        return over_settings(runs, self.task, groups, partial(self._at, runs))
+
+    def _at(self, runs: Runs, groups: Groups) -> Plain:
+        """With each name at its own setting."""
         margin = runs.facts.margin if self.name == runs.facts.metric else None
         if self.kind == "spread":
             return self._spread(runs, groups)
-        if self.derived is not None and self.derived.estimate is not None:
-            found: Differences | Rate = self.derived.estimate(self, runs, groups)
-            return found
         return self.contrast(runs, groups).estimate(margin)
 
-    def contrast(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Contrast:
+    def contrast(self, runs: Runs, groups: Groups) -> Contrast:
         """The pairs; with what the metric says against them."""
         a, b, *less = [[self.side(runs, name) for name in names] for names in groups]
         plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
         return Contrast.between(plus, minus, self.name, counted=self.kind == "rate")
 
-    def _spread(self, runs: Runs, groups: Sequence[Sequence[str]]) -> Differences:
+    def _spread(self, runs: Runs, groups: Groups) -> Differences:
         """The mean over seeds of how much nearer A is to its median than B to its own (Brown and Forsythe 1974)."""
         sides = [[runs.of(name, self.task) for name in names] for names in groups[:2]]
         c = Contrast.between(sides[:1], sides[1:], runs.facts.metric)

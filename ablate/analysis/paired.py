@@ -33,7 +33,7 @@ from ablate.analysis.power import (
     t_interval,
     t_p_above,
 )
-from ablate.core.reason import Block, Estimate, Interval, Reason
+from ablate.core.reason import Block, Interval
 
 NAN = math.nan
 Floats = NDArray[np.float64]
@@ -122,7 +122,6 @@ class Differences:
     examples: NDArray[np.floating] | None = None
     overlap: float = 0.0  # n_test/n_train, where every seed draws both from one pool.
     blocks: Sequence[Block] = ()
-    also: Sequence[tuple[Reason, Estimate]] = ()
 
     @classmethod
     def between(
@@ -189,9 +188,8 @@ class Differences:
         return math.sqrt(self.sd**2 * (1 + n * self.overlap) + n * by_example)
 
     def interval(self, alpha: float = ALPHA) -> Interval:
-        """The two-sided t interval of the mean at level 1 − `alpha`; it contains those of all that must agree."""
+        """The two-sided t interval of the mean at level 1 − `alpha`."""
         bounds = [t_interval(self.mean, error.se, error.df, alpha) for error in self.errors]
-        bounds += [found for _, one in self.also if (found := one.interval(alpha)) is not None]
         return min(low for low, _ in bounds), max(high for _, high in bounds)
 
     def above(self, x: float) -> float:
@@ -206,8 +204,7 @@ class Differences:
         """The difference that is found with 80 % power, two-sided at `alpha`, by these seeds, or by `n` others."""
         if self.n < 2:
             return NAN
-        found = [detectable(error.df, alpha) * error.se for error in self.errors_at(n or self.n)]
-        return max(found + [one.mde(alpha, n) for _, one in self.also])
+        return max(detectable(error.df, alpha) * error.se for error in self.errors_at(n or self.n))
 
 
 def mean_of(values: Floats) -> float:

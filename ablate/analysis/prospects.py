@@ -115,15 +115,13 @@ def outlook(
     found = next((known for known in tasks if known.name == task.name and name in known.metrics), None)
     if evidence and found:
         runs, measured = Runs(evidence), task.metrics[name]
-        base = [[runs.of(BASELINE, found)]]
-        prospects = [
-            _prospect(
-                variant,
-                replace(Contrast.between([[runs.of(variant, found)]], base, name), metric=measured),
-                terms,
-            )
-            for variant in variants
-        ]
+        bases = [runs.of(at, found) for at in (BASELINE, *runs.rivals(BASELINE, found))]
+        prospects = []
+        for variant in variants:
+            every = [Contrast.between([[runs.of(variant, found)]], [[base]], name) for base in bases]
+            # By the setting of the baseline at which differences vary most.
+            c = max(every, key=lambda c: c.differences.sd if c.n > 1 else -1.0)
+            prospects.append(_prospect(variant, replace(c, metric=measured), terms))
     return Outlook(task.name, name, margin, False, detectable_effect(n, alpha) if n > 1 else None, prospects)
 
 

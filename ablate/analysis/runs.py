@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ablate.analysis.paired import Flags, Floats
 from ablate.base.errors import AblateError
-from ablate.core.facts import Evidence, TaskFacts
+from ablate.core.facts import RIVALS, Evidence, TaskFacts
 from ablate.core.metric import sign
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
@@ -60,6 +60,10 @@ class Runs:
     def __init__(self, evidence: Evidence) -> None:
         self.facts = evidence.facts
         self.seeds = list(self.facts.seeds)
+        if len(rivals := evidence.frame(RIVALS, ())):
+            import pandas as pd  # Of which a plan has no need.
+
+            evidence = replace(evidence, trials=pd.concat([evidence.trials, rivals], ignore_index=True))
         trials = evidence.trials
         twice = trials.duplicated(["variant", "task", "seed"])
         if twice.any():
@@ -113,6 +117,11 @@ class Runs:
     def of(self, variant: str, task: TaskFacts) -> Side:
         """The runs of one variant on one task."""
         return Side(self, variant, task)
+
+    def rivals(self, variant: str, task: TaskFacts) -> list[str]:
+        """The names of a variant at the other settings for which verdicts must hold."""
+        known = {v.name: v.rivals for v in self.facts.variants}
+        return known.get(variant, {}).get(task.name, [])
 
     def sides(self) -> list[Side]:
         """The runs of each variant on each task, in the order of the study."""

@@ -5,8 +5,12 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 DEFAULT_RESULTS = Path("results")
 
@@ -57,6 +61,21 @@ def masked_inside(value: Any) -> Any:
     if isinstance(value, list):
         return [masked_inside(item) for item in value]
     return masked(value) if isinstance(value, str) else value
+
+
+def safe(message: str) -> str:
+    """A message without passwords, and without characters that control a terminal."""
+    return printable(masked(message))
+
+
+def saying(console: Console, kind: str = "") -> Callable[[str], None]:
+    """A function that prints lines as they are or, with a `kind`, as warnings."""
+
+    def say(message: str) -> None:
+        text, style = (f"{kind}: {message}", "yellow") if kind else (message, None)
+        console.print(safe(text), style=style, markup=False, highlight=False, soft_wrap=True)
+
+    return say
 
 
 def typed(*arguments: str | Path) -> str:

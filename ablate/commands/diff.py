@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from ablate.route.console import RESULTS, safe, saying
+from ablate.base.text import safe, saying
+from ablate.route.console import RESULTS
 
 
 @click.command("diff")

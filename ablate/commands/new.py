@@ -26,31 +26,45 @@ from ablate.commands.templates import PARTS
     help=f"Write a part of your own for this slot: {', '.join(PARTS)}.",
 )
 @click.option(
+    "--workload",
+    type=click.Path(path_type=Path),
+    metavar="NAME",
+    help="Write training code of your own to fill in.",
+)
+@click.option(
     "--from",
     "data",
     type=click.Path(path_type=Path),
     metavar="FILE",
     help="Data of the new task: a CSV file with a header, or a text file (default: a sample, which is written too).",
 )
-def command(name: Path | None, task: str | None, slot: str | None, data: Path | None) -> None:
+def command(
+    name: Path | None, task: str | None, slot: str | None, workload: Path | None, data: Path | None
+) -> None:
     """Write a commented file to start from.
 
-    `ablate new NAME` writes a study, `ablate new --part SLOT NAME` a part of your own, and `ablate new --task NAME` a
-    task of your own, the last two with a study that uses it. You can run every file without changes.
+    `ablate new NAME` writes a study, `ablate new --part SLOT NAME` a part of your own, `ablate new --task NAME` a task
+    of your own, and `ablate new --workload NAME` training code of your own, the last three with a study that uses it.
+    You can run every file without changes.
     """
     from ablate.base.registry import CATALOGUE
-    from ablate.commands.templates.fill import create, create_part, create_task
+    from ablate.commands.templates.fill import create, create_part, create_task, create_workload
 
     CATALOGUE.load_builtin()
-    if slot is None and name is not None and data is None:
-        path = create(name, task or "digits")
-        click.echo(f"Wrote {path}. Edit it to ask your question, then run: ablate plan {path}")
-        return
-    if slot is not None and name is not None and task is None and data is None:
-        written = create_part(slot, name)
-    elif slot is None and name is None and task is not None:
-        written = create_task(Path(task), data)
-    else:
-        raise click.UsageError("Give NAME, or --part SLOT NAME, or --task NAME [--from FILE].")
+    match name, slot, task, workload, data:
+        case Path(), None, _, None, None:
+            path = create(name, task or "digits")
+            click.echo(f"Wrote {path}. Edit it to ask your question, then run: ablate plan {path}")
+            return
+        case Path(), str(), None, None, None:
+            written = create_part(slot, name)
+        case None, None, str(), None, _:
+            written = create_task(Path(task), data)
+        case None, None, None, Path(), None:
+            written = create_workload(workload)
+        case _:
+            raise click.UsageError(
+                "Give NAME, --part SLOT NAME, --task NAME [--from FILE], or --workload NAME."
+            )
     says, then = ("which read your data", "plan") if data else ("which work as they are", "run")
     click.echo(f"Wrote {joined([*map(str, written)])}, {says}.\nNext: {typed(then, written[-1])}")

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ablate.route.console import AS_JSON, STUDY, asked, printing, saying
+from ablate.base.text import saying
+from ablate.route.console import AS_JSON, STUDY, asked, printing
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from ablate.route.console import AS_JSON, GATE, REPORTED, RESULTS, STRICT, ended, printing, saying
+from ablate.base.text import saying
+from ablate.route.console import AS_JSON, GATE, REPORTED, RESULTS, STRICT, ended, printing
 
 
 @click.command("report")

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.text import at_results
-from ablate.route.console import RESULTS, safe, warn
+from ablate.base.text import at_results, safe
+from ablate.route.console import RESULTS, warn
 
 if TYPE_CHECKING:
     from ablate.core.record import Record

@@ -20,6 +20,7 @@ from ablate.components.sizes import Part
 class Activation(Part):
     """Base of all activations."""
 
+    neutral = True
     gated: ClassVar[bool] = False
     "Whether it takes a value and a gate."
     function: Callable[[Tensor], Tensor]

@@ -22,6 +22,8 @@ class Norm(Part):
     One that reads, in training, the other examples of the batch, or later positions, says so: `reads_batch = True`.
     """
 
+    neutral = True
+
     def forward(self, x_btd: Tensor, real_bt: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `real_bt` is False at padding, None where there is none."""
         raise NotImplementedError

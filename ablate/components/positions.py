@@ -16,6 +16,7 @@ from ablate.components.sizes import Part, Sizes
 class Position(Part):
     """Base of all positions, one to a sequence; each hook does nothing until a subclass overrides it."""
 
+    neutral = True
     any_length: ClassVar[bool] = True
     "Whether it is defined beyond max_len."
     reads_order: ClassVar[bool] = True

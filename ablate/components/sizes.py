@@ -66,6 +66,9 @@ class Part(nn.Module):
 
     begins_unlike: ClassVar[str] = ""
     """Why its initial output is not, within a factor of two, of the scale of its slot's default part, as a clause."""
+    neutral: ClassVar[bool] = False
+    """Whether another part in its place leaves the matrix products of a model, and what its outputs depend on in
+    evaluation mode, as they are. Only parts of this package are taken at their word."""
 
     def __init__(self, config: PartConfig, sizes: Sizes) -> None:
         super().__init__()

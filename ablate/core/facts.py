@@ -90,6 +90,8 @@ class VariantFacts:
     examples: dict[str, int | None] = field(default_factory=dict)
     # Task → path → label of the value that a search has chosen; empty where nothing is tuned.
     tuned: dict[str, dict[str, str]] = field(default_factory=dict)
+    # Task → the names under which `RIVALS` has it at other settings, for which verdicts must hold too.
+    rivals: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -166,6 +168,7 @@ def _adapter() -> TypeAdapter[Facts]:
 
 
 EXAMPLES = ("id", "metric", "values")
+RIVALS = "rivals"  # The frame of the trials of variants at other settings, as `Evidence.trials`.
 
 
 def frame_of(rows: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:

@@ -46,6 +46,8 @@ class Feature:
     "Features whose methods are called before its own, where they are there."
     by_path: ClassVar[Sequence[str]] = ()
     "Its keys, and dotted places below them, that hold paths of a study: each path is one key, whatever its dots."
+    repeats: ClassVar[str] = ""
+    "The way of choosing variants that a confirmation repeats; else it takes those that were chosen."
     decides: ClassVar[bool] = True
     "Whether a study with other sections of its is another study."
 
@@ -106,6 +108,12 @@ class Feature:
 
     def companions(self, experiment: Any, cells: Sequence[Cell]) -> Iterable[Cell]:
         """The trainings that accompany judged cells, each with a role of its own."""
+        return ()
+
+    def more(
+        self, experiment: Any, cells: Sequence[Cell], evidence: Callable[[], Evidence]
+    ) -> Iterable[Cell]:
+        """The trainings for which verdicts ask once judged `cells`, of all looks so far, are in; it is asked again."""
         return ()
 
     def frames(

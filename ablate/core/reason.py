@@ -55,10 +55,6 @@ class Estimate(Protocol):
     def blocks(self) -> Sequence[Block]:
         """All that hold, the first of which is the reason."""
 
-    @property
-    def also(self) -> Sequence[tuple[Reason, Estimate]]:
-        """Other estimates of the same, all of which must agree with it before anything is decided."""
-
     def above(self, x: float) -> float:
         """The one-sided p against a value of at most `x`: small where it lies above."""
 

@@ -88,7 +88,7 @@ def merged(old: Any, new: Any) -> Any:
 
 # What a variant has at a path: a number, a word, on or off as a bool, nothing; a part by its label.
 Level = str | int | float | bool | None
-JUDGED = "judged"
+JUDGED, RIVAL = "judged", "rival"
 
 
 @dataclass(frozen=True)
@@ -102,10 +102,12 @@ class Cell:
     name: str = ""  # The name that users see: variant, task where there are several, seed.
     # Path that some variant changes → what this one has there; searched path → the label of its value.
     levels: Mapping[str, Level] = field(default_factory=dict)
-    # What it is trained for: `judged` where verdicts rest on it, else as the feature that asks for it says.
+    # What it is trained for: `judged` where verdicts rest on it; `rival` where they must hold at another setting of its
+    # variant too; else as the feature that asks for it says.
     role: str = JUDGED
     # What its record says of the size of the model: `parameters`, `flops`, `training_flops`.
     size: Callable[[], Mapping[str, int | None]] = field(default=dict, repr=False, compare=False)
+    setting: str = ""  # Of a rival: its variant at the setting that verdicts must hold for too.
 
     @property
     def judged(self) -> bool:

@@ -6,9 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.streams import stream_seed, torch_stream
@@ -35,7 +37,7 @@ def build_model(
     Raises `Invalid` with all size rules that fail, with paths from the section.
     """
     device = torch.device(device)
-    with torch.device("meta"):
+    with torch.device("meta"), _Unfilled():
         model = Model(section, signature, seed, stream)
     if device.type == "meta":
         return model
@@ -44,6 +46,15 @@ def build_model(
     model.to(device)
     model.start_step(0)
     return model
+
+
+class _Unfilled(TorchFunctionMode):
+    """Torch's modules begin without the values that they would draw."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if getattr(func, "__module__", "") == nn.init.__name__:
+            return kwargs["tensor"]
+        return func(*args, **(kwargs or {}))
 
 
 @torch.no_grad()

@@ -48,7 +48,7 @@ def check_parts(section: ModelSection, signature: Signature, model: nn.Module, s
 
     `sound` are the models that are known to break none, and takes in this one.
     """
-    parts: set[Any] = {type(part) for part in model.modules() if hasattr(part, "slot")}
+    parts: set[Any] = {part for part in map(type, model.modules()) if hasattr(part, "slot")}
     own = [
         part for part in sorted(parts, key=attrgetter("name")) if part.__module__.split(".")[0] != "ablate"
     ]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -14,13 +13,14 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry
 
+from ablate.base.registry import StrictModel
 from ablate.components.positions import Position
-from ablate.components.sizes import Part, parts_in
+from ablate.components.sizes import Part, parts_in, together
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
 from ablate.models.memory import Memory
 from ablate.models.model import Model
-from ablate.models.section import ModelSection
+from ablate.models.section import Dropouts, ModelSection
 
 # Parameters times positions, of which initial values cost as many as `VALUES`, above which a pass takes longer than on
 # the meta device, which only tells shapes, and whose first operation imports torch's compiler for a second.
@@ -41,8 +41,13 @@ class Flops:
     forward: int
     # Of a forward and a backward pass.
     training: int
-    # What the parts declare beside the products of a forward pass, by function; see `Part.beside`.
-    beside: Mapping[str, int]
+    # Of the forward pass, the calls of parts outside of other parts: path, and how many positions read how many.
+    calls: Sequence[tuple[str, int, int]]
+
+    def beside(self, model: nn.Module) -> dict[str, int]:
+        """What the parts of a model of this skeleton declare beside those products, by function; see `Part.beside`."""
+        calls: Any = ((model.get_submodule(path), *of) for path, *of in self.calls)
+        return dict(sorted(together(part.beside(*of) for part, *of in calls).items()))
 
 
 class _Counter(TorchDispatchMode):
@@ -60,6 +65,22 @@ class _Counter(TorchDispatchMode):
         if formula := flop_registry.get(func.overloadpacket):
             self.total += formula(*args, **(kwargs or {}), out_val=out)
         return out
+
+
+def skeleton(section: ModelSection, model: Model) -> str:
+    """Equal for models on one task that differ in neutral parts and dropout alone; see `Part.neutral`."""
+    ignored = {
+        p for part in model.modules() if getattr(type(part), "neutral", False) for p in part.parameters()
+    }
+    return repr((_without_neutral(section), [p.shape for p in model.parameters() if p not in ignored]))
+
+
+def _without_neutral(config: Any) -> Any:
+    part: Any = getattr(config, "part", None)
+    own = getattr(part, "neutral", False) and part.__module__.startswith("ablate.")
+    if own or isinstance(config, Dropouts):
+        return None
+    return [_without_neutral(x) for _, x in config] if isinstance(config, StrictModel) else config
 
 
 def count(section: ModelSection, signature: Signature, parameters: int) -> Flops:
@@ -83,30 +104,35 @@ def flops_of(model: Model, signature: Signature) -> Flops:
         stack.callback(setattr, mkldnn, "enabled", mkldnn.enabled)
         mkldnn.enabled = False
         counter = stack.enter_context(_Counter())
-        with declared(model) as beside:
+        with heard(model) as calls:
             logits = model(**inputs)
         forward = counter.total
         logits.sum().backward()
-    return Flops(forward, counter.total, dict(sorted(beside.items())))
+    found = Flops(forward, counter.total, calls)
+    # A part that cannot say what it computes beside has no known cost.
+    found.beside(model)
+    return found
 
 
 @contextmanager
-def declared(model: nn.Module) -> Iterator[Counter[str]]:
-    """The sum of what parts declare beside matrix products, of those called while the context is open."""
-    found: Counter[str] = Counter()
+def heard(model: nn.Module) -> Iterator[list[tuple[str, int, int]]]:
+    """The calls of parts while the context is open; see `Flops.calls`."""
+    paths = {module: path for path, module in model.named_modules()}
+    calls: list[tuple[str, int, int]] = []
 
-    def declare(part: Part, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def hear(part: Part, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         given = [*args, *kwargs.values()]
         queries = next((x.shape[:-1].numel() for x in given if isinstance(x, torch.Tensor)), 0)
         keys = next((x.encoded_bsd.shape[1] for x in given if isinstance(x, Memory)), queries)
         # A position acts inside every mixer that it is given to.
-        for each in (part, *(x for x in given if isinstance(x, Position))):
-            found.update(each.beside(queries, keys))
+        calls.extend(
+            (paths[x], queries, keys) for x in (part, *given) if x is part or isinstance(x, Position)
+        )
 
     with ExitStack() as hooks:
         for part in set(parts_in(model)):
-            hooks.enter_context(part.register_forward_pre_hook(declare, with_kwargs=True))
-        yield found
+            hooks.enter_context(part.register_forward_pre_hook(hear, with_kwargs=True))
+        yield calls
 
 
 def _example(signature: Signature, device: torch.device) -> torch.Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
@@ -66,15 +66,15 @@ class Model(nn.Module):
             self.source_dropout = sizes.dropout_at("embedding") if reads_source else nn.Identity()
             self.output = nn.Linear(d_model, signature.num_outputs)
             self._embed_as(at, section, signature)
+            self._sites = {
+                path: module
+                for path, module in self.named_modules()
+                if isinstance(module, Dropout) and module.rate > 0
+            }
             if not at.problems:
-                _check_dropout(at, section, self)
+                _check_dropout(at, section, self._sites.values())
         # Weights of unit variance, as an embedding's are unless they are scaled, would make logits of scale √D.
         self.output_scale = d_model**-0.5 if tied and not scaled else 1.0
-        self._sites = {
-            path: module
-            for path, module in self.named_modules()
-            if isinstance(module, Dropout) and module.rate > 0
-        }
 
     def _embed_as(self, at: Gather, section: ModelSection, signature: Signature) -> None:
         """Ties the output layer, and makes the embedding of segments."""
@@ -220,11 +220,11 @@ def _check_position(section: ModelSection) -> None:
     raise Invalid("", rule, section.position.name, ", ".join(able))
 
 
-def _check_dropout(at: Gather, section: ModelSection, model: nn.Module) -> None:
+def _check_dropout(at: Gather, section: ModelSection, sites: Iterable[Dropout]) -> None:
     """Refuses a rate for a placement that the model does not have."""
-    sites = {module.placement for module in model.modules() if isinstance(module, Dropout)}
+    placements = {site.placement for site in sites}
     for placement, rate in section.dropout.model_dump().items():
-        unused = rate and placement not in sites
+        unused = rate and placement not in placements
         at.refuse(unused, f"dropout.{placement}", "has no place in this model", rate, "0")
 
 

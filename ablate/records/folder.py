@@ -202,14 +202,15 @@ def report_folder(path: Path, results: Path) -> StudyFolder:
 
     Raises `AblateError` where there is none, and `StudyError` for an invalid file.
     """
-    if (folder := StudyFolder.at(path)).has_report:
-        return folder
     name = path.name
     if path.is_file():
         from ablate.study.document import read_document  # which a name does not need
 
         name = str(read_document(path).data.get("name", path.stem))
-    folder = StudyFolder(results, name)
+    folder, here = StudyFolder(results, name), StudyFolder.at(path)
+    # A name alone means that of a study, even where a folder of that name lies here.
+    if here.has_report and not (folder.has_report and path == Path(name)):
+        return here
     if not folder.has_report and not folder.path.is_dir() and not path.exists():
         names = [each.name for each in StudyFolder.all(results)]
         rule = f"is neither a study file nor the name of a study under {results}"

@@ -50,11 +50,12 @@ class Store:
         self.warn = warn
 
     def read(
-        self, path: Path, decode: Callable[[bytes], Content], then: str = "", beside: Sequence[Path] = ()
+        self, path: Path, decode: Callable[[bytes], Content], then: str = "", beside: Sequence[str] = ()
     ) -> Content | None:
         """What `decode` makes of a file; None where there is none, or where `decode` raises an error.
 
-        Such a file is set aside with those `beside` it, with a warning that ends in `then`. Raises `StoreError`.
+        Such a file is set aside with those of its name that end `beside` it, with a warning that ends in `then`. Raises
+        `StoreError`.
         """
         try:
             content = _content(path)
@@ -66,7 +67,7 @@ class Store:
             fault = f"corrupt ({str(error) or type(error).__name__})"
         if not self.read_only:
             try:
-                name = set_aside(path.with_suffix(""), [path, *beside])
+                name = set_aside(path.with_suffix(""), [path, *map(path.with_suffix, beside)])
             except OSError as error:
                 raise StoreError(
                     f"{path}: is {fault} and cannot be set aside: {error.strerror}; choose another --results"
@@ -77,13 +78,13 @@ class Store:
 
     def load(self, trial: Trial | str) -> Record | None:
         """The record of a trial, or of an id; None when there is none that can be read, or it is another's."""
-        from ablate.records.record_file import decoded  # With numpy, of which a stamp has no need.
-
         trial_id = trial if isinstance(trial, str) else trial.id
-        path, arrays, weights, _ = [self.trials / f"{trial_id}{suffix}" for suffix in SUFFIXES]
+        path = self.trials / f"{trial_id}.json"
 
         def decode(content: bytes) -> Record:
-            record = decoded(content, _content(arrays))
+            from ablate.records.record_file import decoded  # With numpy, of which a stamp has no need.
+
+            record = decoded(content, _content(path.with_suffix(".npz")))
             if record.id != trial_id:
                 raise ValueError(f"holds the record of {record.id}")
             if isinstance(trial, Trial) and not record.is_of(trial):
@@ -91,7 +92,7 @@ class Store:
             return record
 
         then = ", the trial will be trained again where a study needs it"
-        return self.read(path, decode, then, [arrays, weights])
+        return self.read(path, decode, then, SUFFIXES[1:3])
 
     def is_finished(
         self, record: Record | None, checkpoint: Checkpoint = "none", *, pruned: bool = False

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from ablate.base.text import printable
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Shown, Text, failed, pictures, shown, unfolded
-from ablate.report.words import Table, text
+from ablate.report.words import Table, templates, text
 
 FIGURES = "figures"  # The folder of the figures, beside the page.
 
@@ -58,10 +58,9 @@ def figures(material: Material) -> dict[str, Figure]:
 
 def written(name: str, material: Material, sections: list[Shown], inline: Mapping[str, Markup | Text]) -> str:
     """The text of `report.html` or `report.md`; `inline`: the figures by their names."""
-    environment = Environment(
-        loader=PackageLoader("ablate.report"),
+    environment = templates(
+        Path(__file__).parent / "templates",
         autoescape=name.endswith(".html"),
-        undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ablate.core.facts import Facts, TaskFacts
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Material:
     """Everything that a report is made from; nothing here was written for a report.
 

@@ -6,7 +6,6 @@ Read from the files of a report without pandas and torch, so that a run that fin
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rich.console import Console
@@ -36,13 +35,24 @@ def print_verdicts(folder: StudyFolder, console: Console, *, measured: bool = Fa
 
     Raises `AblateError` when the folder holds no comparisons.
     """
-    found = summary(folder, measured=measured)
-    if found.answer:
+    tables = summary(folder, measured=measured)
+    if answer := [] if measured else folder.answer():
         console.print()
-    for line in found.answer:
+    for line in answer:
         console.print(_text(line, "bold"))
-    for table in found.tables:
+    for table in tables:
         print_table(table, console)
+
+
+def summary(folder: StudyFolder, *, measured: bool = False) -> list[Table]:
+    """The tables of the last report, or those of claims and measurements alone; see `print_verdicts`."""
+    comparisons, facts = folder.comparisons(), folder.facts()
+    names, judged = names_of(facts), [row for row in folder.claims() if text(row["verdict"])]
+    tables = [] if measured else [*verdict_tables(comparisons, facts)]
+    tables += [claim_table(judged, facts, level_of(comparisons))] if judged else []
+    for feature in features():
+        tables += feature.brief(folder.beside(f"{feature.name}.csv"), names)
+    return tables
 
 
 def print_table(table: Table, console: Console) -> None:
@@ -52,7 +62,9 @@ def print_table(table: Table, console: Console) -> None:
     """
     columns = [column for column in table.columns if not column.below]
     shown = _laid_out(table, columns)
-    if Measurement.get(console, console.options.update(max_width=9999), shown).maximum > console.width:
+    if any(column.spare for column in columns) and (
+        Measurement.get(console, console.options.update(max_width=9999), shown).maximum > console.width
+    ):
         shown = _laid_out(table, [column for column in columns if not column.spare])
     console.print()
     if table.caption:
@@ -77,23 +89,3 @@ def _laid_out(table: Table, columns: Sequence[Column]) -> RichTable:
 
 def _text(words: str, style: str = "") -> Text:
     return Text(printable(words), style=style)
-
-
-@dataclass(frozen=True)
-class Summary:
-    """The first screen of a report: the answer with the noise floor; verdicts, claims and what features measured."""
-
-    question: str
-    answer: list[str]
-    tables: list[Table]
-
-
-def summary(folder: StudyFolder, *, measured: bool = False) -> Summary:
-    """Of the last report, or its tables of claims and measurements alone. Raises `AblateError` where there is none."""
-    comparisons, facts = folder.comparisons(), folder.facts()
-    names, judged = names_of(facts), [row for row in folder.claims() if text(row["verdict"])]
-    tables = [] if measured else [*verdict_tables(comparisons, facts)]
-    tables += [claim_table(judged, facts, level_of(comparisons))] if judged else []
-    for feature in features():
-        tables += feature.brief(folder.beside(f"{feature.name}.csv"), names)
-    return Summary(facts.question, [] if measured else folder.answer(), tables)

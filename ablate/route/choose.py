@@ -49,6 +49,7 @@ def as_judged(experiment: Experiment) -> Mapping[str, Any]:
             "at": list(variant.at),
             "placebo": variant.placebo,
             "tuned": dict(variant.tuned),
+            "by_seed": {task: list(configs) for task, configs in variant.by_seed.items() if configs},
         }
         for variant in experiment.variants
     ]
@@ -90,8 +91,13 @@ def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
             rule = f"was written by an earlier version, and does not keep the variants that its {by} chose"
             raise AblateError(f"{folder.path}: {rule}; run the study again")
         return experiment
+    resolve = experiment.resolve
     variants = [
-        Variant(**{**of, "at": tuple(of["at"]), "configs": [experiment.resolve(c) for c in of["configs"]]})
+        Variant(
+            **of
+            | {"at": tuple(of["at"]), "configs": [*map(resolve, of["configs"])]}
+            | {"by_seed": {task: [*map(resolve, each)] for task, each in of.get("by_seed", {}).items()}}
+        )
         for of in judged["variants"]
     ]
     return experiment.judging(variants, judged["paths"], Choice(judged["by"]))

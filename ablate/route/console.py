@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ablate.base.text import masked, printable
+from ablate.base.text import safe
 from ablate.route.options import Options, Outcome
 
 if TYPE_CHECKING:
@@ -60,11 +60,6 @@ def warn(message: str) -> None:
     click.secho(f"warning: {safe(message)}", fg="yellow", err=True)
 
 
-def safe(message: str) -> str:
-    """A message without passwords, and without characters that control a terminal."""
-    return printable(masked(message))
-
-
 @contextmanager
 def printing(as_json: bool) -> Iterator[Console]:
     """The console of a command: standard output, or standard error where that is for JSON alone.
@@ -100,13 +95,3 @@ def ended(
 
         click.echo(written(report_object(folder, outcome, code)))
     return code
-
-
-def saying(console: Console, kind: str = "") -> Callable[[str], None]:
-    """A function that prints lines as they are or, with a `kind`, as warnings."""
-
-    def say(message: str) -> None:
-        text, style = (f"{kind}: {message}", "yellow") if kind else (message, None)
-        console.print(safe(text), style=style, markup=False, highlight=False, soft_wrap=True)
-
-    return say

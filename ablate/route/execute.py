@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ablate.base.errors import AblateError
+from ablate.base.text import saying
 from ablate.base.wording import joined
-from ablate.route.console import saying
 from ablate.route.options import Options, Outcome
 
 if TYPE_CHECKING:

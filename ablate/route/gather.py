@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ablate.base.errors import listed
 from ablate.base.text import printable
-from ablate.core.facts import BASELINE, EXAMPLES, Evidence, Facts, frame_of
+from ablate.core.facts import BASELINE, EXAMPLES, RIVALS, Evidence, Facts, frame_of
 from ablate.core.record import FILE, Curve, Record
 from ablate.core.trial import Cell, Level
 from ablate.execution.worker import KEY
@@ -53,7 +53,9 @@ def comparable(
 
 
 def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
-    """The evidence of a study from its records by trial id; cells that have not run are absent."""
+    """The evidence of a study from its records by trial id; cells that have not run are absent, those of other settings
+    in a frame of their own.
+    """
     rows: list[dict[str, Any]] = []
     curves: list[tuple[str, str, Curve]] = []
     examples: dict[tuple[str, str], NDArray[np.float32]] = {}
@@ -64,7 +66,7 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
         if record is None:
             continue
         rows.append(
-            {"id": record.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
+            {"id": record.id, "variant": cell.setting or cell.variant, "task": cell.task, "seed": cell.seed}
             | {path: cell.levels.get(path) for path in paths}
             | {"status": record.status, "reason": printable(record.reason)}
             | {
@@ -85,11 +87,13 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
         trials[path] = _typed([cell.levels.get(path) for cell in ran])
     measured = [facts.column, *(name for task in facts.tasks for name in task.metrics)]
     trials = trials.reindex(columns=[*dict.fromkeys([*trials, *measured])])
+    others = np.array([bool(cell.setting) for cell in ran], bool)
     return Evidence(
         facts,
-        trials,
+        trials[~others].reset_index(drop=True),
         _frame(curves).drop_duplicates(["id", "step", "metric"], ignore_index=True),
         frame_of([(*key, values) for key, values in examples.items()], EXAMPLES),
+        {RIVALS: trials[others].reset_index(drop=True)} if others.any() else {},
     )
 
 

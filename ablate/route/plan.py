@@ -21,7 +21,7 @@ from ablate.analysis.prospects import Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import exact
 from ablate.core import names
-from ablate.core.facts import BASELINE, Evidence
+from ablate.core.facts import BASELINE, Evidence, Facts
 from ablate.core.feature import Feature, features
 from ablate.core.record import Record
 from ablate.core.trial import Cell
@@ -123,7 +123,8 @@ def planned(
     that the metric can show on no task.
     """
     # First, so that a folder of results that cannot be is refused as such.
-    reported = _reported(experiment, options.results)
+    facts = facts_of(experiment)
+    reported = _reported(facts, options.results)
     store = Store(options.results / "store", warn, read_only=True)
     cells = experiment.cells()
     every = first_of_each([*cells, *experiment.companions(cells)])
@@ -131,8 +132,8 @@ def planned(
     left = {i for i, c in every.items() if not store.is_finished(records.get(i), c.trial.checkpoint)}
     took: dict[Place, list[float]] = {}
     for cell in cells:
-        if cell.id in records and (seconds := records[cell.id].seconds):
-            took.setdefault((cell.variant, cell.task), []).append(seconds)
+        if (record := records.get(cell.id)) and record.started_at:
+            took.setdefault((cell.variant, cell.task), []).append(record.seconds)
     compute = experiment.describe(experiment.variants[0])[0].compute
     told = None if took else store.usual_seconds(compute)
     usual = {(cell.variant, cell.task): [told] for cell in cells if told}
@@ -143,7 +144,7 @@ def planned(
         {place: fmean(of) for place, of in (took or usual).items()},
         default_jobs() if options.jobs is None else max(1, options.jobs),
         power(
-            experiment, reported or (_stored(experiment, cells, records, warn) if records else None), detect
+            experiment, facts, reported or (_stored(facts, cells, records, warn) if records else None), detect
         ),
         cautions(experiment),
         {feature.name: feature.plan(experiment, store) for feature in features()},
@@ -151,9 +152,11 @@ def planned(
     )
 
 
-def power(experiment: Experiment, known: tuple[Evidence, str] | None, detect: float | None = None) -> Power:
+def power(
+    experiment: Experiment, facts: Facts, known: tuple[Evidence, str] | None, detect: float | None = None
+) -> Power:
     """What the seeds of the study can detect, by the evidence of known pairs and where it comes from."""
-    facts, metric, seeds = facts_of(experiment), experiment.metric, experiment.study.seeds
+    metric, seeds = facts.metric, experiment.study.seeds
     tasks = [task for task in facts.tasks if metric in task.metrics]
     spans = [task.metrics[metric].span or math.inf for task in tasks]
     if detect is not None and not detect <= (most := max(spans, default=math.inf)):
@@ -169,18 +172,18 @@ def power(experiment: Experiment, known: tuple[Evidence, str] | None, detect: fl
 
 
 def _stored(
-    experiment: Experiment, cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
+    facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
 ) -> tuple[Evidence, str] | None:
     """The evidence of the study's trials as it gives them, with pairs, and where it comes from in words."""
     ran = [cell for cell in cells if cell.id in records]
-    facts = replace(facts_of(experiment), seeds=list(dict.fromkeys(cell.seed for cell in ran)))
+    facts = replace(facts, seeds=list(dict.fromkeys(cell.seed for cell in ran)))
     evidence = gather(facts, ran, comparable(ran, records, warn))
     return (evidence, "trials in the store") if _has_pairs(evidence) else None
 
 
-def _reported(experiment: Experiment, results: Path) -> tuple[Evidence, str] | None:
+def _reported(facts: Facts, results: Path) -> tuple[Evidence, str] | None:
     """The same of the last report of the study, or of the one that it repeats or differs from."""
-    facts, name = facts_of(experiment), experiment.study.name
+    name = facts.study
     for each in filter(None, dict.fromkeys([name, names.written(name), names.confirmed(name)])):
         folder = StudyFolder(results, each)
         with suppress(AblateError):

@@ -38,8 +38,7 @@ def follow(run: Run) -> Outcome:
                 for feature in chooses:
                     run = replace(run, experiment=feature.settle(run))
                 run = replace(run, experiment=run.experiment.settling())
-                trials = Trials(run.experiment, claims)
-                run.folder.trial_list.add(trials.cells)
+                trials = Trials(run.experiment, claims, run.folder.trial_list.add)
                 records = run.drive(trials, trials.wanted(run.options), fresh=run.options.fresh)
         except Unfinished as unfinished:
             return unfinished.outcome

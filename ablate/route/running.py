@@ -10,6 +10,7 @@ from itertools import islice
 
 from ablate.base.locks import training
 from ablate.base.plugins import load_plugin
+from ablate.base.text import saying
 from ablate.core.events import Event, Plan
 from ablate.core.record import Record
 from ablate.core.trial import Cell
@@ -22,7 +23,6 @@ from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import command_line
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store, whereabouts
-from ablate.route.console import saying
 from ablate.route.options import Options, Outcome
 from ablate.study.document import base_of
 from ablate.study.experiment import Experiment

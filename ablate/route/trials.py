@@ -6,6 +6,7 @@ decision: the same command takes the same looks again, from the store, and goes 
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
@@ -31,9 +32,14 @@ from ablate.study.sections import in_words
 class Trials(Plan):
     """The plan of a study's trials; a fixed number of seeds is a single look. See `core.events.Plan`."""
 
-    def __init__(self, experiment: Experiment, claims: Sequence[Claim] = ()) -> None:
-        """With the variants that are judged, and dated claims."""
-        self.experiment, self.claims = experiment, claims
+    def __init__(
+        self,
+        experiment: Experiment,
+        claims: Sequence[Claim] = (),
+        enlist: Callable[[Sequence[Cell]], None] = lambda cells: None,
+    ) -> None:
+        """With the variants that are judged, and dated claims; `enlist` hears of cells before they are trained."""
+        self.experiment, self.claims, self.enlist = experiment, claims, enlist
         judged, seeds = experiment.cells(), experiment.study.seeds
         # By role: `judged`, those that features add, and those that chose the variants.
         self.cells = [*judged, *experiment.companions(judged), *experiment.choice.cells]
@@ -43,18 +49,33 @@ class Trials(Plan):
         # The number of seeds that each variant was asked for on each task.
         self._until: dict[Place, int] = {}
         self._open = {_place(cell) for cell in self.cells if cell.seed in self._number}
+        enlist(self.cells)
 
     def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        """The cells of the next look where the last has left something open; none where nothing is, or none is left."""
+        """What features ask for after the last look; then the cells of the next where it has left something open; none
+        where nothing is, or none is left.
+        """
         before = {id(cell) for cell in self.used} if self._taken else set()
-        if self._taken == len(self._looks):
-            self._open = set()
-        elif self._taken:
+
+        @functools.cache
+        def evidence() -> Evidence:
             facts = self.facts()
             # What seeds do not settle cannot keep them coming.
             facts = replace(facts, claims=[claim for claim in facts.claims if not is_measured(claim)])
-            found = comparable(self.used, records, lambda text: None)
-            self._open &= unsettled(self.evidence(facts, found))
+            return self.evidence(facts, comparable(self.used, records, lambda text: None))
+
+        judged, known = [cell for cell in self.used if cell.judged], {cell.name for cell in self.cells}
+        more = [
+            c for f in features() for c in f.more(self.experiment, judged, evidence) if c.name not in known
+        ]
+        if more:
+            self.enlist(more)
+            self.cells += more
+            return more
+        if self._taken == len(self._looks):
+            self._open = set()
+        elif self._taken:
+            self._open &= unsettled(evidence())
         if not self._open:
             return []
         self._until |= dict.fromkeys(self._open, self._looks[self._taken])
@@ -95,7 +116,8 @@ class Trials(Plan):
         others = [cell for cell in used if not cell.judged]
         kept = [feature.frames(self.experiment, others, records) for feature in features()]
         frames = {name: frame for of_one in kept for name, frame in of_one.items()}
-        return replace(gather(facts, [cell for cell in used if cell.judged], records), frames=frames)
+        found = gather(facts, [cell for cell in used if cell.judged or cell.setting], records)
+        return replace(found, frames={**found.frames, **frames})
 
     def save_evidence(
         self, run: Run, records: Mapping[str, Record], measured: Mapping[str, Measured]

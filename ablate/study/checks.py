@@ -116,17 +116,18 @@ def describe_baseline(
 
 
 def check_variants(draft: Draft, known: list[Problem]) -> None:
-    """Builds every distinct variant; in a large factorial each level and an even sample of the rest.
+    """Builds and describes every distinct variant; in a large factorial each level and an even sample of the rest.
 
     Problems of the baseline, which are `known`, are not repeated.
     """
-    document, check = draft.document, draft.workload.check
+    document, check, describe = draft.document, draft.workload.check, draft.workload.describe
     alone = [v for v in draft.design.variants if v.at != ("factors",)]
     crossed = [v for v in draft.design.variants if v.at == ("factors",)]
     before = len(document.problems)
     for group in (alone, crossed[:: max(1, -(-len(crossed) // MAX_CHECKED))]):
         for variant in group if len(document.problems) == before else ():
-            found = [problem for config in variant.configs for problem in attempt(check, config)[1]]
+            # One after the other, so that a model is built once for both.
+            found = [p for of in variant.configs for p in attempt(check, of)[1] or attempt(describe, of)[1]]
             report_at([p for p in found if p not in known], variant.patches, variant.at, document)
 
 
@@ -146,13 +147,14 @@ def check_labels(draft: Draft) -> None:
     levels = [f"{path}={level}" for path in design.paths for level in design.labels[path].values() if level]
     found = [name for feature in features() for name in feature.names(study)]
     known = list(dict.fromkeys([*(variant.name for variant in design.variants), *found, *levels]))
-    first: dict[str, str] = {}
+    first = dict(zip(known, known, strict=True))
     for name, label in study.labels.items():
         if name not in known:
             rule, allowed = "is neither a variant nor a level", listed(known)
             refuse(("labels", name), rule, name, allowed, nearest(name, known))
         elif first.setdefault(label, name) != name:
-            refuse(("labels", name), f"is also the label of {first[label]}", label, "a label of its own")
+            rule = f"is also the {'name' if label in known else 'label'} of {first[label]}"
+            refuse(("labels", name), rule, label, "a label of its own")
 
 
 def check_live(draft: Draft) -> None:

@@ -66,8 +66,10 @@ class Variant:
     placebo: bool = False
     # Task → path → label of the value that a search has chosen.
     tuned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    # Its configs before a search has chosen; None where none has.
-    given: list[Config] | None = None
+    # Task → name → config: itself at the settings that tuning cannot tell from the chosen one.
+    rivals: Mapping[str, Mapping[str, Config]] = field(default_factory=dict)
+    # Task → its config on each seed of the study, where every seed has chosen its own.
+    by_seed: Mapping[str, Sequence[Config]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

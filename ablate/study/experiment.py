@@ -83,7 +83,7 @@ class Experiment:
         places = [
             (
                 *(variant.name, task, f"{variant.name}{self.on(task)}", self.levels(variant, index)),
-                self._trials(config, PLACEBO if variant.placebo else ""),
+                self._of(variant, task, config),
                 partial(self.size, variant, index),
             )
             for variant in self.variants
@@ -110,6 +110,12 @@ class Experiment:
     def trial(self, config: Config, seed: int, stream: str = "") -> Trial:
         """The trial that trains a resolved config under one seed."""
         return self._trials(config, stream)(seed)
+
+    def _of(self, variant: Variant, task: str, config: Config) -> Callable[[int], Trial]:
+        stream = PLACEBO if variant.placebo else ""
+        own = dict(zip(self.study.seeds.values, variant.by_seed.get(task, ()), strict=False))
+        every = self._trials(config, stream)
+        return lambda seed: self.trial(own[seed], seed, stream) if seed in own else every(seed)
 
     def _trials(self, config: Config, stream: str) -> Callable[[int], Trial]:
         # How a trial is kept changes nothing of its result, so that none of it is in the id.
@@ -248,4 +254,5 @@ def _variant(experiment: Experiment, variant: Variant) -> VariantFacts:
         beside={task: dict(d.beside) for task, d in described.items()},
         examples={task: d.examples for task, d in described.items()},
         tuned={task: dict(chosen) for task, chosen in variant.tuned.items()},
+        rivals={task: [*of] for task, of in variant.rivals.items() if of},
     )

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Set
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
@@ -23,8 +23,9 @@ from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Evaluation, Workload
 from ablate.models.build import build_model
 from ablate.models.contract import check_parts
-from ablate.models.flops import Flops, count
+from ablate.models.flops import Flops, count, skeleton
 from ablate.models.inspection import DEAD, LOGIT, measurable
+from ablate.models.model import Model
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
 from ablate.training.history import WINDOW
@@ -48,18 +49,27 @@ class SequenceWorkload(Workload):
 
     def __init__(self) -> None:
         self._models: dict[str, _Model] = {}
+        self._skeletons: dict[str, _Skeleton] = {}
+        # The last, since what is checked is then described.
+        self._last: tuple[ModelSection, Signature, Model] | None = None
         self._sound: set[str] = set()
 
-    def _read(self, config: Mapping[str, Any]) -> tuple[TrialConfig, Task, _Model]:
-        """The sections, the task, and what is known of the model on it: many variants, and a search, ask for one model
-        again and again.
-        """
-        trial = _within_limits(config)
-        task: Task = trial.task.build()
-        key = json.dumps([config["task"], config["model"]], sort_keys=True)
+    def _built(self, section: ModelSection, signature: Signature) -> Model:
+        """On the meta device. Raises `Invalid` with paths from the section."""
+        if self._last is None or self._last[:2] != (section, signature):
+            self._last = section, signature, build_model(section, signature, device="meta")
+        return self._last[2]
+
+    def _known(self, trial: TrialConfig, task: Task) -> _Model:
+        """Many variants, and a search, ask for one model again and again."""
+        key = repr((trial.task, trial.model))
         if key not in self._models:
-            self._models[key] = _Model(trial.model, task)
-        return trial, task, self._models[key]
+            model = self._built(trial.model, task.signature)
+            parameters, shared = model.parameters_by_part(), f"{trial.task!r} {skeleton(trial.model, model)}"
+            found = self._skeletons.setdefault(shared, _Skeleton(trial.model, task, sum(parameters.values())))
+            beside = found.flops.beside(model) if found.flops else {}
+            self._models[key] = _Model(parameters, measurable(model), beside, found)
+        return self._models[key]
 
     def load_parts(self) -> None:
         """Registers every part of the package, and those of installed plugins."""
@@ -90,9 +100,10 @@ class SequenceWorkload(Workload):
                 rule = f"must be one that task {trial.task.name} supports"
                 at.refuse(topology not in able, "model.topology", rule, topology, ", ".join(able))
             with at("model"):
-                model = build_model(trial.model, signature, device="meta")
+                model = self._built(trial.model, signature)
                 with at("training", "optimizer"):
-                    trial.training.optimizer.build(list(model.parameters()))
+                    # One of each number of dimensions.
+                    trial.training.optimizer.build(list({p.ndim: p for p in model.parameters()}.values()))
             if not at.problems:
                 check_memory(trial, signature, model)
                 with at("model"):
@@ -100,38 +111,39 @@ class SequenceWorkload(Workload):
 
     def describe(self, config: Mapping[str, Any]) -> Description:
         """Metrics of the task, parameters by part, FLOPs of one example; None where they cannot be counted."""
-        trial, task, model = self._read(config)
-        training, flops = trial.training, model.flops
+        trial, task = _read(config)
+        known, training = self._known(trial, task), trial.training
+        flops = known.skeleton.flops
         return Description(
             task.metrics,
-            model.parameters_by_part,
+            known.parameters_by_part,
             flops.forward if flops else None,
             training_flops=flops.training if flops else None,
-            beside=flops.beside if flops else {},
+            beside=known.beside,
             examples=training.steps * training.batch_size,
             reports=training.reports,
             validation=training.validation_size(task),
             forwarded=training.forwarded(task),
             outcome=task.outcome,
             sampling=task.sampling,
-            stability=_stability(trial, task, model.measured),
+            stability=_stability(trial, task, known.measured),
         )
 
     def parameters(self, config: Mapping[str, Any]) -> int:
         """Trainable parameters alone, without counting FLOPs."""
-        return sum(self._read(config)[2].parameters_by_part.values())
+        trial, task = _read(config)
+        return sum(self._built(trial.model, task.signature).parameters_by_part().values())
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
         """Inputs that the output cannot see, test examples seen in training, and the best without an ability."""
-        trial, task, model = self._read(config)
+        trial, task = _read(config)
         draws = trial.training.steps * trial.training.batch_size
-        return [*model.unreached, *_of_task(task, draws)]
+        return [*self._known(trial, task).skeleton.unreached, *_of_task(task, draws)]
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
         """Of task and model, without `training:`."""
-        trial = _within_limits(config)
         with isolated("cpu", stream_seed(0, "global")):
-            task: Task = trial.task.build()
+            trial, task = _read(config)
             with Gather() as at, at("model"):
                 digest = fingerprint(trial.model, task)
         return digest
@@ -168,22 +180,32 @@ class SequenceWorkload(Workload):
         return evaluate_kept(trial, weights, task, self.threads)
 
 
+@dataclass(frozen=True)
 class _Model:
-    """What is known of a model on a task, whatever its training.
+    """What is known of a model on a task, whatever its training."""
+
+    parameters_by_part: Mapping[str, int]
+    measured: Set[str]
+    beside: Mapping[str, int]
+    skeleton: _Skeleton
+
+
+@dataclass(frozen=True)
+class _Skeleton:
+    """What is known of all models of one skeleton on a task.
 
     A plugin may not stand to be looked into, in float64 or on made-up values; it can train all the same.
     """
 
-    def __init__(self, section: ModelSection, task: Task) -> None:
-        self.section, self.task = section, task
-        built = build_model(section, task.signature, device="meta")
-        self.parameters_by_part, self.measured = built.parameters_by_part(), measurable(built)
+    section: ModelSection
+    task: Task
+    parameters: int
 
     @cached_property
     def flops(self) -> Flops | None:
         """None where they cannot be counted."""
         with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
-            return count(self.section, self.task.signature, sum(self.parameters_by_part.values()))
+            return count(self.section, self.task.signature, self.parameters)
         return None
 
     @cached_property
@@ -192,6 +214,12 @@ class _Model:
         with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
             return unreached(self.section, self.task)
         return []
+
+
+def _read(config: Mapping[str, Any]) -> tuple[TrialConfig, Task]:
+    """The sections of a trial, and its task."""
+    trial = _within_limits(config)
+    return trial, trial.task.build()
 
 
 def _within_limits(config: Mapping[str, Any]) -> TrialConfig:

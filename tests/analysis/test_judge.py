@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from made_evidence import ACCURACY, CLINIC_A, CLINIC_B, RATES, claim, crossed, study
 
+from ablate.analysis.agreeing import Agreeing
 from ablate.analysis.claims import judge_claims, unsettled
 from ablate.analysis.compare import compare
 from ablate.analysis.family import Look, family_size, level, looks, pairs, row_of
@@ -18,9 +19,9 @@ from ablate.core.reason import Block, Reason
 RISE = np.array([0.50, 0.52, 0.51, 0.53, 0.50, 0.52, 0.51, 0.53])
 
 
-def mean(values, floor=1e-3, blocks=(), also=()):
+def mean(values, floor=1e-3, blocks=()):
     """An estimate of the mean of differences."""
-    return Differences(np.asarray(values, float), floor, blocks=blocks, also=also)
+    return Differences(np.asarray(values, float), floor, blocks=blocks)
 
 
 def code(text):
@@ -108,7 +109,7 @@ def test_a_block_keeps_all_or_likeness_from_support(wholly, kind, supported):
 def test_all_that_estimate_the_same_must_agree():
     values = [0.1, 0.11, 0.1, 0.09]
     other = (Reason("rate", {"rate": 0.003}), mean([-0.1, 0.1, 0.0, 0.05]))
-    one = mean(values, also=[other])
+    one = Agreeing(mean(values), [other], [other])
     assert judge(mean(values), "beats").outcome == "supported"
     found = judge(one, "beats")
     assert found.outcome == "inconclusive"

@@ -2,13 +2,11 @@ import dataclasses
 import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
 from made_evidence import study
 from made_searches import LR, by_learning_rate, searched
-from scipy import stats
 
-from ablate.features.search.budgets import budget_curves, budgets, changes, edge
+from ablate.features.search.budgets import budget_curves, budgets, edge
 from ablate.features.search.table import Objective, Parameter
 
 NOISE = np.array([0.0, 0.012, -0.006, 0.004, -0.01, 0.003])
@@ -19,10 +17,6 @@ TWO = {"baseline": [0.6, 0.8, 0.7], "a": [0.5, 0.9, 0.4], "b": [0.5, 0.9, 0.4]}
 def spent(search, tuned=None):
     facts = (tuned or study(FINE)).facts
     return budgets(search, facts, budget_curves(search)).set_index("variant")
-
-
-def changed(tuned, untuned):
-    return changes(tuned, untuned.trials)
 
 
 def curve(found, variant, column="best"):
@@ -124,53 +118,6 @@ def test_a_path_that_is_not_searched_everywhere():
 
 def test_without_a_margin_nothing_says_whether_a_rise_matters():
     assert not spent(searched({name: [0.1, 0.5, 0.9] for name in FINE}))["rising"].any()
-
-
-# What tuning changed
-
-
-def test_how_far_a_difference_moved_is_paired_over_the_seeds_of_both():
-    rng = np.random.default_rng(5)
-    after = {name: 0.9 + 0.01 * rng.normal(size=6) for name in ("baseline", "a")}
-    before = {name: 0.8 + 0.01 * rng.normal(size=4) for name in ("baseline", "a")}
-    tuned, untuned = study(after), study(before)
-    row = changed(tuned, untuned).iloc[0]
-    given, chosen = before["a"] - before["baseline"], (after["a"] - after["baseline"])[:4]
-    for side, of in {"untuned": given, "tuned": chosen, "shift": chosen - given}.items():
-        low, high = stats.t.interval(0.95, 3, of.mean(), stats.sem(of))
-        assert tuple(row[[side, f"{side}_low", f"{side}_high"]]) == pytest.approx((of.mean(), low, high))
-
-
-def test_where_less_is_better_a_rise_of_the_difference_is_a_gain():
-    kinds = {
-        "metrics": {
-            "loss": dataclasses.replace(study(FINE).facts.tasks[0].metrics["accuracy"], direction="min")
-        }
-    }
-    after = study({"baseline": [0.5, 0.6, 0.7], "a": [0.3, 0.35, 0.5]}, metric="loss", **kinds)
-    before = study({"baseline": [0.5, 0.6, 0.7], "a": [0.5, 0.6, 0.7]}, metric="loss", **kinds)
-    assert changed(after, before)["shift"].iloc[0] == pytest.approx(0.65 / 3)
-
-
-def test_placebos_and_other_metrics_are_left_out():
-    kinds = {
-        "accuracy": study(FINE).facts.tasks[0].metrics["accuracy"],
-        "loss": dataclasses.replace(study(FINE).facts.tasks[0].metrics["accuracy"], direction="min"),
-    }
-    values = {**FINE, "placebo": FINE["a"]}
-    tuned = study(values, placebos=["placebo"], metrics=kinds, others={"loss": values})
-    assert list(changed(tuned, tuned)["variant"]) == ["a", "b"]
-
-
-def test_untuned_variants_that_are_missing_or_unfinished():
-    assert changes(study(FINE), pd.DataFrame()).empty
-    nothing = study({"baseline": [np.nan] * 2, "a": [np.nan] * 2})
-    assert changed(study(FINE), nothing).empty
-    only_a = study({"baseline": 0.9 + NOISE, "a": 0.8 + NOISE})
-    assert list(changed(study(FINE), only_a)["variant"]) == ["a"]
-    one_seed = study({"baseline": [0.9], "a": [0.8]})
-    row = changed(study(FINE), one_seed).iloc[0]
-    assert np.isnan(row["shift_low"])
 
 
 @pytest.mark.parametrize(

@@ -26,11 +26,10 @@ variants:
 tune:
   over: {training.lr: {float: [1e-5, 1e-1], log: true}}
   trials: 3
-  seeds: 1
   untuned: off
 """
 )
-SWEPT = TUNED.replace("tune:", "search:").replace("  untuned: off\n", "")
+SWEPT = TUNED.replace("tune:", "search:").replace("  untuned: off\n", "  seeds: 1\n")
 
 
 @pytest.fixture(scope="module")
@@ -145,12 +144,21 @@ def test_seeds_that_would_tune_are_refused(run):
         run(late, confirm=True)
 
 
-@pytest.mark.parametrize(
-    ("text", "sweep", "names"), [(TUNED, False, ["baseline", "wide"]), (SWEPT, True, ["baseline", "winner"])]
-)
-def test_the_settings_that_were_chosen_are_used_and_not_sought_again(run, text, sweep, names):
-    first = load(run(text, sweep=sweep)[0].folder)
-    outcome, _ = run(text, confirm=True)
+def test_what_was_tuned_is_tuned_again_on_other_tuning_seeds(run):
+    first = load(run(TUNED)[0].folder)
+    outcome, _ = run(TUNED, confirm=True)
+    again = load(outcome.folder)
+    assert outcome.trained == 2 * 3 * 3 + 2 * 3
+    assert not {*first.searched.ids.explode()} & {*again.searched.ids.explode()}
+    assert "tuned again" in again.evidence.facts.cautions[0]
+    assert run(TUNED, confirm=True)[0].trained == 0
+    assert run(outcome.folder / "study.yaml", results=outcome.folder.parent)[0].trained == 0
+
+
+def test_the_settings_that_a_sweep_chose_are_used_and_not_sought_again(run):
+    names = ["baseline", "winner"]
+    first = load(run(SWEPT, sweep=True)[0].folder)
+    outcome, _ = run(SWEPT, confirm=True)
     again = load(outcome.folder)
     assert outcome.trained == len(names) * 3
     assert [v.name for v in again.evidence.facts.variants] == names

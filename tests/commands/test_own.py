@@ -21,6 +21,7 @@ from ablate.commands.templates.fill import create_part, create_task
 from ablate.study.prepare import prepare
 
 TESTS = Path(__file__).parents[1]
+FEW = ["training.steps=3", "training.warmup_steps=0"]
 SLOW = pytest.mark.slow
 REVIEWS = "\n".join(f"{i % 3};{'very ' * (i % 5)}good film {i};{i}" for i in range(60))
 PROSE = " ".join(f"{i} and {i * i % 97};" for i in range(1000))
@@ -104,20 +105,19 @@ def test_a_task_from_a_text_of_ones_own(tmp_path):
     assert torch.equal(batch.inputs[1:, 0], batch.targets[:-1, -1])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    ("call", "variant"),
+    ("call", "variant", "shorter"),
     [
-        (["--task", "mine"], "model.mixer=lstm"),
-        pytest.param(["--part", "norm", "mine"], "model.norm=mine", marks=SLOW),
+        (["--workload", "mine"], "settings.momentum=0.9", ["settings.steps=3"]),
+        pytest.param(["--task", "mine"], "model.mixer=lstm", FEW, marks=SLOW),
+        pytest.param(["--part", "norm", "mine"], "model.norm=mine", FEW, marks=SLOW),
     ],
 )
-def test_what_it_writes_is_compared_by_one_more_command(call, variant, tmp_path, monkeypatch):
+def test_what_it_writes_is_compared_by_one_more_command(call, variant, shorter, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with_database(tmp_path / "results/store")
     done = CliRunner().invoke(main, ["new", *call])
     assert done.output.endswith("which work as they are.\nNext: ablate run mine.yaml\n")
-    shorter = ["training.steps=3", "training.warmup_steps=0"]
     results = run("mine.yaml", seeds=2, sets=shorter, jobs=0)
     assert variant in set(results.comparisons.variant)
     assert "failed" not in set(results.trials.status)
@@ -160,6 +160,7 @@ def test_no_file_is_replaced_and_none_is_written_beside_one(taken, tmp_path):
             "--from: must have a header with a column of texts and one of labels, and a row",
         ),
         ("data.csv", b"text\na\n", "--from: must have a header with a column of texts and one of labels"),
+        ("data.csv", b"text,label,text\na,x,b\n", "--from: must have a header that names each column once"),
         ("few.csv", b"text,label\na,x\nb,y\n", "task.data: must have 50 different texts or more; given 2"),
         ("one.csv", b"text,label\na,x\nb,x\n", "task.label: must have two different values or more; given"),
         ("short.txt", b"a b", "task.data: is too short for its windows; given 3; allowed: at least 100"),

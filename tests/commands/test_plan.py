@@ -106,13 +106,16 @@ def test_sizes_are_told_without_torchs_compiler_and_without_frames_where_nothing
     ablate_without(absent, "plan", path, cwd=path.parent)
 
 
-def test_each_shape_is_counted_once_and_each_set_of_sources_hashed_once(write, monkeypatch):
+def test_variants_are_built_once_shapes_counted_once_and_sets_of_sources_hashed_once(write, monkeypatch):
     calls = []
-    for module, name in ((workload, "count"), (ids, "source_digest")):
+    for module, name in ((workload, "build_model"), (workload, "count"), (ids, "source_digest")):
         known = getattr(module, name)
-        monkeypatch.setattr(module, name, lambda *of, f=known: (calls.append(f.__name__), f(*of))[1])
+        monkeypatch.setattr(
+            module, name, lambda *of, f=known, **how: (calls.append(f.__name__), f(*of, **how))[1]
+        )
     plan_here(write(STUDY.replace("seeds:", "  training.lr: [0.1, 0.2]\nplacebo: on\nseeds:")))
-    assert Counter(calls) == {"count": 3, "source_digest": 3}
+    # Three models, and the baseline's again for those that train it otherwise; two with the same products.
+    assert Counter(calls) == {"build_model": 4, "count": 2, "source_digest": 3}
 
 
 def test_what_is_matched_stands_beside_the_sizes(plan):
@@ -154,9 +157,12 @@ def test_the_budget_of_a_search(plan):
         "6 settings by tpe" in line and "at most 12 trials" in line for line in lines(plan(STUDY + search))
     )
     tune = "tune: {over: {training.lr: {float: [1e-4, 1e-2], log: true}}, trials: 3}\n"
-    # The search, and the 6 trials of the study twice: untuned and tuned.
-    assert plan(STUDY + tune).at_most == 18 + 12
-    assert plan(STUDY + tune.replace("trials: 3", "trials: 3, untuned: off")).at_most == 18 + 6
+    # The search, and the 6 trials of the study, each at the chosen setting and at most at both others.
+    planned = plan(STUDY + tune)
+    assert planned.at_most == 27 + 6 * 3
+    assert any("4 trainings" in line and "12 at most in all" in line for line in lines(planned))
+    # Each seed tunes for itself, so that what is judged is among what was tried.
+    assert plan(STUDY + tune.replace("trials: 3", "trials: 3, each_seed: on")).at_most == 18 + 6
 
 
 # What it can detect

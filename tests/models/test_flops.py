@@ -10,7 +10,7 @@ from small import section_with
 from ablate.base.registry import CATALOGUE
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
-from ablate.models.flops import flops_of
+from ablate.models.flops import flops_of, skeleton
 from ablate.models.section import ModelSection
 
 CATALOGUE.load_builtin()
@@ -168,6 +168,26 @@ def test_norms_positions_and_activations_are_no_products(slot, name):
     hidden = 85 if getattr(CATALOGUE.get(slot, name), "gated", False) else None
     gated = times(3, product(T, D, hidden)) if hidden else None
     assert (found.forward, found.training) == model(*ATTENTION, feedforward=gated)
+
+
+def test_models_of_one_skeleton_cost_the_same_and_a_plugins_part_is_not_taken_at_its_word(monkeypatch):
+    signature, known = Signature(T, V, vocab_size=24), {}
+
+    def kind(slot, name):
+        section = section_with(
+            slot, name, d_model=D, num_layers=LAYERS, dropout={"residual": len(known) / 10}
+        )
+        model = build_model(section, signature, device="meta")
+        found = flops_of(model, signature)
+        first = known.setdefault(skeleton(section, model), found)
+        assert (first, first.beside(model)) == (found, found.beside(model))
+
+    for slot, name in FREE:
+        kind(slot, name)
+    assert len(known) == 2, "gated activations have a narrower layer"
+    monkeypatch.setattr(CATALOGUE.get("activation", "gelu"), "__module__", "plugin")
+    kind("activation", "gelu")
+    assert len(known) == 3
 
 
 @pytest.mark.parametrize(("readout", "readouts"), [("last", 1), ("mean", 1), ("all", T)])

@@ -15,7 +15,7 @@ from ablate.components.sizes import Part, Sizes
 from ablate.components.weightings import Weighting
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
-from ablate.models.flops import declared, flops_of
+from ablate.models.flops import Flops, flops_of, heard
 from ablate.models.reference import places
 from ablate.models.section import ModelSection
 
@@ -64,10 +64,11 @@ def compare(section: ModelSection, signature: Signature) -> dict[str, int]:
     inputs = {"inputs": torch.zeros(1, signature.seq_len, dtype=torch.long)}
     if signature.source is not None:
         inputs["source"] = torch.zeros(1, signature.source.seq_len, dtype=torch.long)
-    with declared(model) as beside, Counting("square" if score == "gaussian" else "norm") as counting:
+    with heard(model) as calls, Counting("square" if score == "gaussian" else "norm") as counting:
         model(**inputs)
-    assert dict(beside) == dict(found + counting.found)
-    return dict(beside)
+    beside = Flops(0, 0, calls).beside(model)
+    assert beside == dict(found + counting.found)
+    return beside
 
 
 def count_inside_attention(position, found) -> None:
@@ -128,8 +129,8 @@ def test_cross_attention_asks_and_reads_sequences_of_two_lengths(position, score
     section = ModelSection.model_validate(model)
     signature = Signature(T, 3, vocab_size=7, readout="all", source=Signature(S, 0, vocab_size=7))
     found = compare(section, signature)
-    counted = flops_of(build_model(section, signature, device="meta"), signature)
-    assert counted.beside == found
+    counted = flops_of(model := build_model(section, signature, device="meta"), signature)
+    assert counted.beside(model) == found
     assert counted == flops_of(build_model(section, signature), signature)
     assert found["exp"] == 3 * 4 * S * S + 2 * 4 * T * T + 2 * 2 * T * S
     assert found.get("tanh", 0) == (2 * 2 * T * S * 8 if score == "additive" else 0)
@@ -138,9 +139,9 @@ def test_cross_attention_asks_and_reads_sequences_of_two_lengths(position, score
 def test_a_block_that_is_called_twice_counts_twice():
     """As that of a plugin's topology may be."""
     model = build_model(section_with("feedforward", "mlp", d_model=D), SIGNATURE, device="meta")
-    once = flops_of(model, SIGNATURE).beside
+    once = flops_of(model, SIGNATURE).beside(model)
     model.stack.blocks.append(model.stack.blocks[0])
-    twice = flops_of(model, SIGNATURE).beside
+    twice = flops_of(model, SIGNATURE).beside(model)
     assert twice["relu"] == 2 * once["relu"] == 2 * 4 * D * T
     assert twice["norm"] == 2 * once["norm"] - D * T
 

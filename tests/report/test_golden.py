@@ -121,7 +121,7 @@ def stressed():
 
 
 def tuned():
-    return after_search(by_learning_rate(BEST), norms(), norms(batch=-0.05, num_seeds=4))
+    return after_search(by_learning_rate(BEST), norms())
 
 
 def tuned_unevenly():
@@ -131,7 +131,7 @@ def tuned_unevenly():
     statuses = {(name, number): status for name, number, status in [*ends, (RMS, 2, "failed")]}
     lrs = {"baseline": [2e-3, 0.0912, 1e-3, 3e-3], BATCH: [1e-3] * 6, RMS: [1e-3] * 3}
     found = searched(values, statuses=statuses, lrs=lrs, pruner="median")
-    return after_search(found, norms(placebo=False), norms(placebo=False))
+    return after_search(found, norms(placebo=False))
 
 
 def swept():
@@ -256,9 +256,9 @@ def test_a_report_reads_well(path):
 
 
 def test_mlflow_and_the_terminal_show_the_first_screen(folder):
-    found = summary(StudyFolder.at(folder))
+    shown = StudyFolder.at(folder)
     page = (folder / "report.md").read_text(encoding="utf-8")
-    assert [line for line in found.answer if markdown_line(line) not in page] == []
-    for table in found.tables:
+    assert [line for line in shown.answer() if markdown_line(line) not in page] == []
+    for table in summary(shown):
         assert len(table.columns) <= 7
         assert table.caption.split(";")[0] in page

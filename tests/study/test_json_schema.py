@@ -14,6 +14,7 @@ from ablate.commands.guide import text_of
 from ablate.commands.templates.fill import create_part, create_task, study_text
 from ablate.study.document import read_document
 from ablate.study.json_schema import study_schema
+from ablate.study.load import load
 from ablate.study.prepare import prepare, resolved_text
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +45,7 @@ def test_resolved_studies_are_valid(validator, name, tmp_path):
     (tmp_path / "study.yaml").write_text(resolved_text(prepare(ROOT / f"studies/{name}.yaml"), tmp_path))
     assert not problems(validator, read_document(tmp_path / "study.yaml").data)
     # What an older version resolved is read as well.
-    prepare(ROOT / f"results/{name}/study.yaml")
+    load(read_document(ROOT / f"results/{name}/study.yaml"))
 
 
 def test_the_guides_and_a_new_study_are_valid(validator, tmp_path):

@@ -20,7 +20,7 @@ def test_what_is_not_given_takes_its_default(write):
     search, tune = spec(study), spec(study, "tune")
     assert search.facts.trials == tune.facts.trials == DEFAULT_TRIALS
     assert (search.section.sampler.name, tune.section.sampler.name) == ("tpe", "random")
-    assert (len(search.facts.seeds), len(tune.facts.seeds)) == (3, 2)
+    assert (len(search.facts.seeds), len(tune.facts.seeds)) == (3, 3)
     for found in (search, tune):
         (objective,) = found.facts.objectives
         assert (objective.name, objective.direction, objective.floor) == ("score", "max", -9.0)

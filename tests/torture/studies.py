@@ -38,7 +38,6 @@ variants: {{wide: {{model.kind: wide, model.effect: 0.05}}}}
 tune:
   over: {{training.lr: {{float: [1e-3, 1e-1], log: true}}}}
   trials: 3
-  seeds: 1
 seeds: 2
 """
 SWEEP = f"""\
@@ -72,7 +71,7 @@ model: {d_model: 8, num_layers: 1, mixer: {name: attention, num_heads: 2, score:
 training: {steps: 40, batch_size: 8, lr: 3e-3, schedule: cosine, warmup_steps: 4}
 metric: {name: accuracy, margin: 0.05, at: last}
 factors: {model.mixer: [lstm, {name: attention, num_heads: 4}], model.feedforward.activation: [gelu]}
-tune: {over: {training.lr: {choice: [1e-3, 1e-2]}}, sampler: grid, seeds: 1}
+tune: {over: {training.lr: {choice: [1e-3, 1e-2]}}, sampler: grid, seeds: 3}
 match: {parameters: baseline, by: model.feedforward.expansion, within: 0.5}
 seeds: 2
 placebo: on

@@ -9,7 +9,7 @@ from pathlib import Path
 import pandas as pd
 
 TABLES = (
-    *("trials.parquet", "curves.parquet", "examples.parquet", "untuned.parquet"),
+    *("trials.parquet", "curves.parquet", "examples.parquet", "rivals.parquet"),
     *("search.parquet", "comparisons.csv", "claims.csv"),
 )
 FREE = ("_seconds", "_per_second", "_memory")

@@ -52,16 +52,13 @@ LABELS = ("label", "class", "category", "target", "y")
 
 def create(target: Path, task: str) -> Path:
     """Writes a study with the name and in the folder of `target`, and returns its path. Raises `AblateError`."""
-    path = target if target.suffix in (".yaml", ".yml") else target.with_name(f"{target.name}.yaml")
+    name = target.name.removesuffix(".yaml").removesuffix(".yml")
     try:
-        TypeAdapter(StudyName).validate_python(path.stem)
+        TypeAdapter(StudyName).validate_python(name)
     except ValidationError:
-        raise _refused(
-            "is not a valid study name",
-            path.stem,
-            "letters, digits, '.', '_' and '-', the first a letter or digit, at most 100; not `store`",
-            source="NAME",
-        ) from None
+        allowed = "letters, digits, '.', '_' and '-', the first a letter or digit, at most 100; not `store`"
+        raise _refused("is not a valid study name", name, allowed, source="NAME") from None
+    path = target if name != target.name else target.with_name(f"{name}.yaml")
     if task not in (tasks := CATALOGUE.names("task")):
         raise _refused(
             "is not a task",
@@ -70,7 +67,7 @@ def create(target: Path, task: str) -> Path:
             nearest(task, tasks) or f"To write a task of your own: ablate new --task {task}",
             "--task",
         )
-    return write({path: study_text(path.stem, task, (path.parent / SCHEMA).is_file())})[0]
+    return write({path: study_text(name, task, (path.parent / SCHEMA).is_file())})[0]
 
 
 def study_text(name: str, task: str, schema_is_there: bool) -> str:
@@ -156,12 +153,13 @@ def create_part(slot: str, target: Path) -> list[Path]:
         "default": places()[slot].default,
         "parameter": PARTS[slot],
     }
-    return write(
-        {
-            part: rendered(f"{slot}.py.j2", **values),
-            part.with_suffix(".yaml"): rendered("own_part.yaml.j2", **values),
-        }
-    )
+    return write(_with_study(part, f"{slot}.py.j2", "part", values))
+
+
+def create_workload(target: Path) -> list[Path]:
+    """Writes a workload with the name and in the folder of `target`, and a study of it. Raises `AblateError`."""
+    file = _file(target, "workload", "--workload")
+    return write(_with_study(file, "workload.py.j2", "workload", _names(file, "workload")))
 
 
 def create_task(target: Path, data: Path | None) -> list[Path]:
@@ -180,13 +178,13 @@ def create_task(target: Path, data: Path | None) -> list[Path]:
         "settings": {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items()},
     }
     template = "task_table.py.j2" if is_table else "task_text.py.j2"
-    return write(
-        {
-            **sample,
-            task: rendered(template, **values),
-            task.with_suffix(".yaml"): rendered("own_task.yaml.j2", **values),
-        }
-    )
+    return write(sample | _with_study(task, template, "task", values))
+
+
+def _with_study(file: Path, template: str, kind: str, values: Mapping[str, Any]) -> dict[Path, str]:
+    """A file of one's own, and beside it a study that uses it."""
+    study = rendered(f"own_{kind}.yaml.j2", **values)
+    return {file: rendered(template, **values), file.with_suffix(".yaml"): study}
 
 
 def _file(target: Path, slot: str, source: str) -> Path:
@@ -263,11 +261,11 @@ def _columns(data: Path, text: str) -> dict[str, str]:
     table = csv.DictReader(lines, delimiter=max(",;\t|", key=lines[0].count), restval="")
     columns = table.fieldnames or []
     if len(columns) < 2 or len(lines) < 2:
-        raise _refused(
-            "must have a header with a column of texts and one of labels, and a row for each text",
-            str(data),
-            source="--from",
-        )
+        rule = "must have a header with a column of texts and one of labels, and a row for each text"
+        raise _refused(rule, str(data), source="--from")
+    if len({*columns}) < len(columns):
+        rule, allowed = "must have a header that names each column once", "a name of its own for each column"
+        raise _refused(rule, listed(columns), allowed, source="--from")
     label = next((name for name in columns if name.lower() in LABELS), columns[-1])
     rows = [*islice(table, 100)]
     others = [name for name in columns if name != label]

@@ -1,7 +1,7 @@
 """What a study found, again on seeds that it has not seen: a study of its own, in `results/<study>@confirm/`.
 
-Its variants are those that were decided, its claims those that were, its settings those that were chosen, so that it is
-a family of its own whose outcome was not used to choose it.
+Its variants are those that were decided, its claims those that were, its settings those that were chosen, or tuned
+again where tuning chose them, so that it is a family of its own whose outcome was not used to choose it.
 """
 
 from __future__ import annotations
@@ -42,8 +42,10 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
     source = StudyFolder(options.results, name)
     if not source.has_trials:
         raise AblateError(f"{source.path}: has no report that could be confirmed; run {source.name} first")
-    found = as_reported(experiment, source)
-    facts = source.facts()
+    found, facts = as_reported(experiment, source), source.facts()
+    # What was tuned is tuned again, on other seeds.
+    repeats = [feature for feature in features() if facts.searched and facts.searched == feature.repeats]
+    found = experiment if repeats else found
     decided = {
         (row["variant"], row["baseline"])
         for row in planned_rows(source.comparisons())
@@ -62,7 +64,7 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
     seeds = unseen(experiment.study.seeds, facts.seeds, options.seeds, source)
     what = joined([counted(len(of), noun) for noun, of in (("comparison", decided), ("claim", claims)) if of])
     return dataclasses.replace(
-        found.judging(kept, found.design.paths, Choice("report")),
+        found.judging(kept, found.design.paths, Choice() if repeats else Choice("report")),
         study=experiment.study.model_copy(
             update={
                 "seeds": seeds,
@@ -72,7 +74,7 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
                 **{
                     key: type(experiment.study).model_fields[key].default
                     for feature in features()
-                    if "confirm" not in feature.after
+                    if "confirm" not in feature.after and feature not in repeats
                     for key in feature.grammar()
                     if not {claim.metric for claim in claims} & feature.metrics().keys()
                 },
@@ -111,7 +113,8 @@ def _remarks(
     found: Experiment, source: StudyFolder, what: str, used: Sequence[int], seeds: Sequence[int]
 ) -> Iterator[str]:
     """What the report of a confirmation says of it."""
-    settings = ", with the settings that it chose" if found.choice.by else ""
+    chosen, searched = ", with the settings that it chose", source.facts().searched
+    settings = chosen if found.choice.by else ", tuned again" if searched else ""
     yield (
         f"repeats on seeds {in_words(seeds)} what {source.name} decided on seeds {in_words(used)} ({what}){settings}, "
         "as a family of its own"

@@ -17,7 +17,7 @@ class SearchFeature(
     settle="stage:settle",
     at_most="stage:at_most",
     begun="stage:begun",
-    companions="stage:untuned",
+    more="stage:more",
     frames="stage:frames",
     facts="stage:facts",
     plan="stage:plan",
@@ -26,6 +26,7 @@ class SearchFeature(
 ):
     """A sweep searches from the baseline, and tuning for every variant; what they choose is judged on other seeds."""
 
+    repeats: ClassVar[str] = "tuning"
     by_path: ClassVar[Sequence[str]] = ("search.over", "tune.over")
 
     def varies(self, study: Any) -> Mapping[str, Sequence[str]]:

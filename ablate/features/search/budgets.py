@@ -1,4 +1,4 @@
-"""Tuning with equal budgets as frames: what each variant was given, whether it sufficed, what it changed."""
+"""Tuning with equal budgets as frames: what each variant was given, and whether it sufficed."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from ablate.analysis.contrast import overlap
-from ablate.analysis.paired import NAN, Differences, Floats
-from ablate.analysis.runs import Runs
-from ablate.core.facts import Evidence, Facts
+from ablate.analysis.paired import NAN, Floats
+from ablate.core.facts import Facts
 from ablate.core.metric import sign
 from ablate.features.search.table import Parameter, SearchTable, with_values
 
@@ -25,8 +23,6 @@ BUDGET_COLUMNS = (
     *("variant", "task", "settings", "seeds", "trainings", "diverged", "pruned", "failed", "invalid"),
     *("seconds", "best", "rising", "edges"),
 )
-SIDES = ("untuned", "tuned", "shift")
-CHANGE_COLUMNS = ("variant", "task", *(f"{side}{end}" for side in SIDES for end in ("", "_low", "_high")))
 
 
 def budget_curves(searched: SearchTable) -> pd.DataFrame:
@@ -114,35 +110,6 @@ def edge(parameter: Parameter, value: object) -> str:
         low, high, place = map(math.log, (low, high, place))
     near = 0.0 if parameter.kind == "choice" else EDGE * (high - low)
     return "lower" if place <= low + near else "upper" if place >= high - near else ""
-
-
-def changes(evidence: Evidence, untuned: pd.DataFrame) -> pd.DataFrame:
-    """One row per variant and task with runs of its own as the study gives it; `untuned` are their trials.
-
-    Columns are `CHANGE_COLUMNS`: the mean oriented difference from the baseline in the primary metric over the seeds
-    that both have, as given and tuned, and by how much it moved, each with its 95 % t interval.
-    """
-    facts, found = evidence.facts, list[dict[str, object]]()
-    if untuned.empty:
-        return pd.DataFrame(columns=list(CHANGE_COLUMNS))
-    sides = Runs(Evidence(facts, untuned, evidence.curves[:0])), Runs(evidence)
-    for task in facts.tasks:
-        metric, (base, *others) = task.metrics[facts.metric], facts.variants
-        for variant in (v.name for v in others if not v.placebo):
-            scores = [
-                [runs.of(name, task).scored(facts.metric) for name in (variant, base.name)] for runs in sides
-            ]
-            both = sign(metric) * np.column_stack([a - b for a, b in scores])
-            before, after = both[~np.isnan(both).any(axis=1)].T
-            row: dict[str, object] = {"variant": variant, "task": task.name}
-            nothing = np.zeros_like(before)
-            for side, of in zip(SIDES, ((before, nothing), (after, nothing), (after, before)), strict=True):
-                differences = Differences.between(*of, metric.resolution, overlap=overlap(task))
-                row[side] = differences.mean
-                row[f"{side}_low"], row[f"{side}_high"] = differences.interval()
-            found.append(row)
-    table = pd.DataFrame(found, columns=list(CHANGE_COLUMNS))
-    return table[table["shift"].notna()]
 
 
 def expected_best(values: ArrayLike) -> tuple[Floats, Floats]:

@@ -17,7 +17,7 @@ from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
 from ablate.core.events import Progress
 from ablate.core.metric import Description
-from ablate.core.record import Record
+from ablate.core.record import Record, on_validation
 from ablate.core.trial import Cell
 from ablate.features.search.space import Point
 from ablate.features.search.spec import LOST, SearchSpec, intermediate, seed_value, summarised
@@ -215,6 +215,8 @@ class Search:
             row |= {self._metric: setting.shown[setting.pruned_at], "pruned_at": at}
             reason = f"pruned after {self._reads.removesuffix('s')} {at}"
             return "PRUNED", None, row | {"status": "pruned", "reason": reason}
+        if self.spec.tie:
+            row["ties"] = [on_validation(record, self.spec.tie, self.spec.at)[0] for record in records]
         row |= more | dict(zip((o.name for o in self.spec.facts.objectives), values, strict=True))
         reasons = [record.reason for record in records if record.status in LOST]
         why = f"{len(reasons)} of {len(records)} seeds {reasons[0]}" if reasons else ""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
+    AfterValidator,
     BeforeValidator,
     Field,
     FiniteFloat,
@@ -23,6 +24,7 @@ from ablate.study.sections import refusal
 
 Conditions = str | list[str]
 SEEDS = Annotated[int, Field(ge=1, le=1_000)]
+LEAST_SEEDS = 3  # That tune.
 ONE_KIND = "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
 # Inside `Values`, `float` and `int` are its fields.
 _Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
@@ -73,6 +75,14 @@ def _no_storage(value: Any) -> None:
         )
 
 
+def _off(value: bool) -> bool:
+    if value:
+        raise refusal(
+            "is judged by no verdict; a study without `tune` trains the variants as they are given", "off"
+        )
+    return value
+
+
 _BRIEFLY = PlainSerializer(lambda values: values.model_dump(exclude_defaults=True))
 
 
@@ -98,6 +108,7 @@ class SearchSection(_Budget):
     """Validation metrics, each in its own direction; or, less being better, parameters, flops (of a forward pass on one
     example), compute (FLOPs of the whole training), divergence_rate (share of the seeds) or seed_spread (standard
     deviation over them); not given: the study's metric."""
+    each_seed: ClassVar[bool] = False
     sampler: Annotated[Any, Slot("sampler")] = TPE.name
     "How the next setting is chosen."
     seeds: SEEDS = 3
@@ -110,13 +121,15 @@ class SearchSection(_Budget):
 class TuneSection(_Budget):
     """The search for every variant before it is judged: the same budget, on seeds that judge nothing."""
 
-    untuned: OnOff = True
-    "Trains the variants as the study gives them too, so that the report shows what tuning changed."
-
+    untuned: SkipJsonSchema[Annotated[OnOff, AfterValidator(_off), Field(exclude=True)]] = False
     sampler: Annotated[Any, Slot("sampler")] = Random.name
     "How the next setting is chosen; random tries the same settings for every variant."
-    seeds: SEEDS = 2
-    "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
+    each_seed: OnOff = False
+    """Chooses for each seed of the study, on its own validation data, instead of on tuning seeds for all: every setting
+    is trained on every seed, and none is judged beside the chosen one."""
+    seeds: SEEDS = LEAST_SEEDS
+    """Tuning seeds of each setting, never those of a verdict; studies of one baseline share them. Which setting few
+    seeds choose is luck, so that settings near the chosen one are judged with it."""
 
 
 GRAMMAR: dict[str, tuple[Any, Any]] = {

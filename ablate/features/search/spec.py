@@ -12,20 +12,26 @@ import numpy as np
 
 from ablate.base.errors import Gather, listed, nearest
 from ablate.base.registry import PartConfig
+from ablate.base.streams import stream_seed
 from ablate.core.metric import Description, sign
+from ablate.core.names import CONFIRM, confirmed
 from ablate.core.record import Record, on_validation
-from ablate.features.search.section import names
+from ablate.core.trial import identified
+from ablate.features.search.section import LEAST_SEEDS, names
 from ablate.features.search.space import Space, SpaceReader
-from ablate.features.search.table import Objective, SearchFacts
+from ablate.features.search.table import RIVALS, Objective, SearchFacts
 from ablate.search.pruners import check_pruner
 from ablate.search.samplers import check_sampler
 from ablate.study.checks import Draft
+from ablate.study.designs import Config
 from ablate.study.document import PathKey
+from ablate.study.patch import key_of
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 COSTS = ("parameters", "flops", "compute")
 STABILITY = ("divergence_rate", "seed_spread")
 DEFAULT_TRIALS = 20
+SEED_STARTS = 900_000  # Seeds at which tuning may begin.
 
 
 @dataclass(frozen=True)
@@ -38,6 +44,11 @@ class SearchSpec:
     section: Any  # `SearchSection` or `TuneSection`.
     # `last`, or `best_validation`: the evaluation that counts.
     at: str
+    # The tuning seeds on each task.
+    seeds: Sequence[Sequence[int]]
+    # The metric, less being better, that decides between settings alike in the objective; empty: none.
+    tie: str = ""
+    rivals: int = 0  # The most that a setting that was tuned can have.
 
 
 def _label(part: PartConfig) -> str:
@@ -102,18 +113,39 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
             section.winners,
             f"1 to {trials}",
         )
+    if kind == "tune" and section.seeds < LEAST_SEEDS and not section.each_seed:
+        document.refuse(
+            ("tune", "seeds"),
+            "are too few: which setting they choose is luck",
+            section.seeds,
+            f"{LEAST_SEEDS} or more",
+            "Or give `each_seed: on`, which chooses for each judged seed on validation data of its own",
+        )
     if space is None or len(document.problems) > before:
         return None
+    starts = [
+        _first_seed(draft, config) if kind == "tune" else TUNING_SEEDS_FROM for config in variants[0].configs
+    ]
+    seeds = [list(range(start, start + section.seeds)) for start in starts]
     facts = SearchFacts(
         parameters=list(space.parameters),
         objectives=objectives,
         sampler=_label(section.sampler),
         pruner=_label(section.pruner),
         trials=trials,
-        seeds=list(range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + section.seeds)),
+        seeds=seeds[0],
         batch=section.batch,
     )
-    return SearchSpec(space, facts, section, draft.study.metric.at)
+    losses = (n for n, m in description.metrics.items() if m.direction == "min" and n != objectives[0].name)
+    rivals = 0 if kind == "search" or section.each_seed else min(RIVALS, trials - 1)
+    return SearchSpec(space, facts, section, draft.study.metric.at, seeds, next(losses, ""), rivals)
+
+
+def _first_seed(draft: Draft, baseline: Config) -> int:
+    """By the baseline and its task alone, so that studies of one baseline share them; a confirmation has others."""
+    known = key_of(identified(baseline, draft.workload.irrelevant(), {}))
+    again = CONFIRM if confirmed(draft.study.name) else ""
+    return TUNING_SEEDS_FROM + stream_seed(0, "tune", known, again) % SEED_STARTS
 
 
 def _check_conflicts(draft: Draft, kind: str) -> None:

@@ -6,7 +6,7 @@ Also the searches as studies of Optuna's, for its own dashboard: `ablate export 
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -16,23 +16,21 @@ from ablate.base.text import masked
 from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
-from ablate.core.trial import Cell
+from ablate.core.trial import RIVAL, Cell
 from ablate.features.search.search import Search, SearchPlan
 from ablate.features.search.space import Point
 from ablate.features.search.spec import SearchSpec
 from ablate.features.search.table import NAME, SearchTable, table_of, tabulated, winner_names
 from ablate.report.words import say
-from ablate.route.gather import gather
 from ablate.route.running import Run
 from ablate.study.designs import Variant
-from ablate.study.experiment import Choice, Experiment, facts_of
-from ablate.study.schema import PLACEBO
+from ablate.study.experiment import Choice, Experiment
 
 if TYPE_CHECKING:
     import pandas as pd
 
-# Roles of the trainings of a search, and of variants as the study gives them.
-TRIED, UNTUNED = "tried", "untuned"
+# The role of the trainings of a search.
+TRIED = "tried"
 
 
 def settles(experiment: Experiment, options: Any = None) -> bool:
@@ -55,9 +53,11 @@ def settles(experiment: Experiment, options: Any = None) -> bool:
 def settle(run: Run) -> Experiment:
     """The study with the best settings as its variants; searches until the budget is used."""
     experiment, sweeps = run.experiment, run.options.sweep
-    spec: SearchSpec = experiment.read[NAME]["search" if sweeps else "tune"]
+    spec = _spec(experiment, "search" if sweeps else "tune")
     names = {BASELINE, *(run.options.only or (variant.name for variant in experiment.variants))}
-    searched = [v for v in experiment.variants[: 1 if sweeps else None] if v.name in names]
+    kept = [variant for variant in experiment.variants if variant.name in names]
+    # A placebo has the settings of the baseline.
+    searched = kept[:1] if sweeps else [variant for variant in kept if not variant.placebo]
     every = [
         _search(experiment, spec, variant, index, "" if sweeps else f"{variant.name} · ")
         for variant in searched
@@ -65,8 +65,8 @@ def settle(run: Run) -> Experiment:
     ]
     plan = SearchPlan(every, run.folder.trial_list.add)
     _compare_versions(run, spec, plan.left)
-    judged = 1 + spec.section.winners + experiment.study.placebo if sweeps else len(searched)
-    records = run.drive(plan, later=_judging(experiment, judged))
+    judged = 1 + spec.section.winners + experiment.study.placebo if sweeps else len(kept)
+    records = run.drive(plan, later=_judging(experiment, judged, spec.rivals))
     cells = list(plan.cells.values())
     if not all(search.complete for search in every):
         raise run.unfinished("search", cells, records)
@@ -75,12 +75,21 @@ def settle(run: Run) -> Experiment:
         objectives = [replace(o, source="own") if o.source == "validation" else o for o in objectives]
     facts = replace(spec.facts, objectives=objectives, versions=_versions())
     choice = Choice("sweep" if sweeps else "tuning", cells, tabulated(facts, [s.rows for s in every]))
-    return _swept(run, spec, choice) if sweeps else _tuned(run, spec, choice, searched)
+    return _swept(run, spec, choice) if sweeps else _tuned(run, spec, choice, kept)
+
+
+def _spec(experiment: Experiment, kind: str) -> SearchSpec:
+    """As it was read; where each seed chooses for itself, with the seeds of the study to tune on."""
+    spec: SearchSpec = experiment.read[NAME][kind]
+    if not spec.section.each_seed:
+        return spec
+    seeds = [*experiment.study.seeds.values]
+    return replace(spec, facts=replace(spec.facts, seeds=seeds), seeds=[seeds] * len(experiment.tasks))
 
 
 def _search(experiment: Experiment, spec: SearchSpec, variant: Variant, index: int, prefix: str) -> Search:
     """The search of a variant on one task; the names of its settings begin with `prefix`."""
-    task, stream = experiment.tasks[index], PLACEBO if variant.placebo else ""
+    task = experiment.tasks[index]
 
     def prepare(number: int, point: Point) -> tuple[list[Cell], Description]:
         setting = experiment.patched(variant.configs[index], spec.space.patches(point), index)
@@ -92,16 +101,16 @@ def _search(experiment: Experiment, spec: SearchSpec, variant: Variant, index: i
                 task,
                 seed,
                 # Only the trials of the comparison are evaluated.
-                replace(experiment.trial(setting, seed, stream), checkpoint="none"),
+                replace(experiment.trial(setting, seed), checkpoint="none"),
                 f"{name}{experiment.on(task)} seed {seed}",
                 levels,
                 TRIED,
                 partial(size_of, known),
             )
-            for seed in spec.facts.seeds
+            for seed in spec.seeds[index]
         ], known
 
-    return Search(spec, prepare, variant.name, task, stream)
+    return Search(spec, prepare, variant.name, task)
 
 
 def _versions() -> dict[str, str]:
@@ -121,23 +130,22 @@ def _compare_versions(run: Run, spec: SearchSpec, most: int) -> None:
         run.say(say("search.versions", changed, [f"{n} {version}" for n, version in now.items()], most))
 
 
-def _judging(experiment: Experiment, variants: int) -> int:
-    """The most trainings that judge so many variants."""
+def _judging(experiment: Experiment, variants: int, rivals: int = 0) -> int:
+    """The most trainings that judge so many variants, each with so many rivals."""
     beside = experiment.companions(experiment.cells(experiment.study.seeds.values[:1])[:1])
-    each = 1 + len(beside) + _trains_untuned(experiment)
+    each = 1 + len(beside) + rivals
     return experiment.study.seeds.count * len(experiment.tasks) * variants * each
-
-
-def _trains_untuned(experiment: Experiment) -> bool:
-    section = experiment.study.section("tune")
-    return section is not None and section.untuned
 
 
 def at_most(experiment: Experiment, left: int) -> int:
     """The trainings of the searches, those that judge, and those of the variants as the study gives them."""
-    spec, variants = experiment.read[NAME]["tune"], len(experiment.variants)
-    tried = variants * len(experiment.tasks) * spec.facts.trials * len(spec.facts.seeds)
-    return tried + _judging(experiment, variants)
+    spec, variants = _spec(experiment, "tune"), len(experiment.variants)
+    tried = _searches(experiment) * spec.facts.trials * len(spec.facts.seeds)
+    return tried + _judging(experiment, variants, spec.rivals)
+
+
+def _searches(experiment: Experiment) -> int:
+    return sum(not variant.placebo for variant in experiment.variants) * len(experiment.tasks)
 
 
 def begun(run: Run) -> bool:
@@ -170,45 +178,72 @@ def _swept(run: Run, spec: SearchSpec, choice: Choice) -> Experiment:
     return experiment.judging(variants, paths, choice)
 
 
-def _tuned(run: Run, spec: SearchSpec, choice: Choice, searched: Sequence[Variant]) -> Experiment:
-    """Every variant that was searched for with its best settings; where none has a value, as it was given."""
-    experiment, table = run.experiment, choice.found
-    variants = []
-    for variant in searched:
-        configs, labels = list(variant.configs), {}
+def _tuned(run: Run, spec: SearchSpec, choice: Choice, kept: Sequence[Variant]) -> Experiment:
+    """Every variant with its best settings, a placebo with the baseline's; where none has a value, as it was given."""
+    experiment, table, variants = run.experiment, choice.found, list[Variant]()
+    near = {task: {} if spec.section.each_seed else table.rivals(task) for task in experiment.tasks}
+    for variant in kept:
+        owner = BASELINE if variant.placebo else variant.name
+        configs, labels, rivals, by_seed = list(variant.configs), {}, {}, {}
         for index, task in enumerate(experiment.tasks):
-            if not (places := table.best(variant.name, task)):
+            if not (places := table.best(owner, task)):
                 run.warn(say("search.no_setting", f"{variant.name}{experiment.on(task)}"))
                 continue
-            table.trials.loc[places, "chosen"] = variant.name
-            point = table.point(places[0])
-            configs[index] = experiment.patched(configs[index], spec.space.patches(point), index)
-            labels[task] = spec.space.labels(point)
-        variants.append(replace(variant, configs=configs, tuned=labels, given=variant.configs))
+            if spec.section.each_seed:
+                places = [table.best(owner, task, 1, seed)[0] for seed in range(len(spec.facts.seeds))]
+            table.trials.loc[places, "chosen"] = owner
+            known = {
+                place: (
+                    spec.space.labels(point := table.point(place)),
+                    experiment.patched(variant.configs[index], spec.space.patches(point), index),
+                )
+                for place in (*places, *near[task].get(owner, ()))
+            }
+            configs[index] = known[max(places, key=places.count)][1]
+            by_seed[task] = [known[place][1] for place in places] if spec.section.each_seed else []
+            of_all = [known[place][0] for place in places]
+            labels[task] = {
+                path: " or ".join(dict.fromkeys(of[path] for of in of_all if path in of))
+                for path in of_all[0]
+            }
+            rivals[task] = {
+                f"{variant.name} at {', '.join(f'{path}={label}' for path, label in of.items())}": config
+                for of, config in (known[place] for place in near[task].get(owner, ()))
+            }
+        variants.append(replace(variant, configs=configs, tuned=labels, rivals=rivals, by_seed=by_seed))
     found = experiment.judging(variants, experiment.design.paths, choice)
-    return replace(found, left_out=[v.name for v in experiment.variants if v not in searched])
+    return replace(found, left_out=[v.name for v in experiment.variants if v not in kept])
 
 
-def untuned(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Cell]:
-    """The trainings of tuned variants as the study gives them."""
-    known = {variant.name: variant.given for variant in experiment.variants if variant.given is not None}
-    for cell in cells if known and _trains_untuned(experiment) else ():
-        if (given := known.get(cell.variant)) is not None:
-            trial = experiment.trial(given[experiment.tasks.index(cell.task)], cell.seed, cell.trial.stream)
-            name = f"{cell.variant} {UNTUNED}{cell.name.removeprefix(cell.variant)}"
-            yield replace(cell, trial=trial, name=name, role=UNTUNED)
+def more(experiment: Experiment, cells: Sequence[Cell], evidence: Callable[[], Evidence]) -> Iterator[Cell]:
+    """The runs of `cells` at the rivals of their setting: the baseline's, and those on which a decision rests."""
+    from ablate.analysis.claims import resting  # Of which a plan has no need.
+
+    known = {variant.name: variant.rivals for variant in experiment.variants}
+    resting_on = resting(evidence()) if cells and any(known.values()) else ()
+    for cell in cells:
+        rivals = known[cell.variant].get(cell.task, {})
+        for name, config in (
+            rivals.items() if cell.variant == BASELINE or (cell.variant, cell.task) in resting_on else ()
+        ):
+            # Only the trials of the comparison are evaluated.
+            trial = replace(experiment.trial(config, cell.seed, cell.trial.stream), checkpoint="none")
+            yield replace(
+                cell,
+                trial=trial,
+                name=f"{name}{cell.name.removeprefix(cell.variant)}",
+                role=RIVAL,
+                size=partial(experiment.size, Variant(f"{name}{experiment.on(cell.task)}", [config]), 0),
+                setting=name,
+            )
 
 
 def frames(
     experiment: Experiment, cells: Sequence[Cell], records: Mapping[str, Record]
 ) -> Mapping[str, pd.DataFrame]:
-    """The settings that were tried, and the trials of the untuned variants."""
-    found = {}
-    if isinstance(experiment.choice.found, SearchTable):
-        found[NAME] = experiment.choice.found.trials
-    if given := [cell for cell in cells if cell.role == UNTUNED]:
-        found[UNTUNED] = gather(facts_of(experiment), given, records).trials
-    return found
+    """The settings that were tried."""
+    table = experiment.choice.found
+    return {NAME: table.trials} if isinstance(table, SearchTable) else {}
 
 
 def facts(experiment: Experiment) -> Mapping[str, Any]:
@@ -220,9 +255,10 @@ def facts(experiment: Experiment) -> Mapping[str, Any]:
 def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
     """The spaces and the budgets."""
     sentences = []
-    for kind, spec in experiment.read[NAME].items():
+    for kind in experiment.read[NAME]:
+        spec = _spec(experiment, kind)
         tunes, known = kind == "tune", spec.facts
-        searches = len(experiment.variants) * len(experiment.tasks) if tunes else 1
+        searches = _searches(experiment) if tunes else 1
         sentences.append(
             say(
                 "plan.search",
@@ -230,16 +266,18 @@ def plan(experiment: Experiment, store: Any) -> tuple[list[str], None]:
                 settings=known.trials,
                 sampler=known.sampler,
                 pruner="" if known.pruner == "none" else known.pruner,
-                variants=len(experiment.variants) if tunes else 0,
+                variants=searches // len(experiment.tasks) if tunes else 0,
                 objectives=[say("plan.objective", o.name, o.direction) for o in known.objectives],
                 seeds=len(known.seeds),
                 trials=searches * known.trials * len(known.seeds),
-                then=say("plan.chosen", spec.section.untuned)
-                if tunes
-                else say("plan.winners", winner_names(spec.section.winners)),
+                then=say("plan.chosen") if tunes else say("plan.winners", winner_names(spec.section.winners)),
             )
         )
         sentences += [say("plan.range", parameter) for parameter in known.parameters]
+        if tunes and spec.rivals:
+            places = experiment.study.seeds.count * len(experiment.tasks)
+            most = [places * count * spec.rivals for count in (1, len(experiment.variants))]
+            sentences.append(say("plan.rivals", spec.rivals, *most))
     return sentences, None
 
 

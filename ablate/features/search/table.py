@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
-from ablate.core.facts import Evidence
+from ablate.core.facts import Evidence, frame_of
 from ablate.core.metric import sign, undominated
 from ablate.report.words import say
 from ablate.search import quiet
@@ -38,10 +38,12 @@ WINNER = "winner"
 # pruned_at      the step, or the number of seeds trained, at which it was pruned
 # ids            of the records, in order of the seeds
 # values         of the first objective, in the same order, NaN where a seed has none
+# ties           the same of the loss that decides between settings alike in the objective
 COLUMNS = (
     *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
-    *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values"),
+    *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values", "ties"),
 )
+RIVALS = 3  # At most, of one setting.
 # Statuses of settings that have a value.
 OUTCOMES = ("completed", "diverged")
 # Significant digits to which a float is used, so that the value reported is the value trained.
@@ -50,6 +52,7 @@ DIGITS = 4
 MAX_POINTS = 100_000
 # Significant digits that any float can have.
 EXACT = 12
+ROUNDING = 1e-12
 TYPES: dict[str, type] = {"int": int, "float": float, "choice": str}
 
 
@@ -179,8 +182,10 @@ class SearchTable:
         row = self.trials.loc[place]
         return {p.path: TYPES[p.kind](row[p.path]) for p in self.facts.parameters if not pd.isna(row[p.path])}
 
-    def best(self, variant: str, task: str, count: int = 1) -> list[int]:
-        """The places of the best `count` settings of one search, by the first objective.
+    def best(self, variant: str, task: str, count: int = 1, seed: int | None = None) -> list[int]:
+        """The places of the best `count` settings of one search, by the first objective; the lower loss breaks a tie.
+
+        `seed`: the place of the one tuning seed by which they are chosen.
 
         With several objectives they are all on the front, so that each is better than the one before in another
         objective. They may be fewer. A setting that diverged on every seed has the value of guessing, and is not among
@@ -188,12 +193,41 @@ class SearchTable:
         """
         objectives, mine = self.facts.objectives, with_values(self.of(variant, task), self.facts.objectives)
         mine = mine[mine["diverged"] < mine["seeds"]]
-        ascending = [objective.direction == "min" for objective in objectives]
-        order = mine.sort_values([o.name for o in objectives], ascending=ascending, kind="stable")
+        seeds = slice(None) if seed is None else slice(seed, seed + 1)
+        if seed is not None:
+            mine = mine.assign(**{objectives[0].name: mine["values"].str[seed]})
+        # Tables of earlier versions have none.
+        ties = mine["ties"].map(lambda by_seed: sum(by_seed[seeds])) if "ties" in mine else 0.0
+        mine = mine.assign(ties=ties)
+        ascending = [*(objective.direction == "min" for objective in objectives), True]
+        order = mine.sort_values([*(o.name for o in objectives), "ties"], ascending=ascending, kind="stable")
         if len(objectives) > 1:
             order = order[order["front"].astype(bool)]
         distinct = order[~order[self.paths].astype(str).duplicated()]
         return [int(place) for place in distinct.index[:count]]
+
+    def rivals(self, task: str) -> dict[str, list[int]]:
+        """Variant → the places of the settings that k seeds cannot tell from its best: at most three, best first.
+
+        Those within 2·s·√(2/k) of it in the mean over seeds, of which no training diverged. s² is the sum of squared
+        residuals, without the means of setting and seed within each variant, over Σ (k − 1)(L − 1), of L settings.
+        """
+        import numpy as np
+
+        means, diverged = self.trials[self.facts.objectives[0].name], self.trials["diverged"] > 0
+        searched = self.trials.loc[self.trials["task"] == task, "variant"].unique()
+        every = {variant: self.best(variant, task, len(self.trials)) for variant in searched}
+        squares, freedom, k = 0.0, 0, len(self.facts.seeds)
+        for places in every.values():
+            if steady := [place for place in places if not diverged[place]]:
+                values = np.array([*self.trials["values"][steady]], float)
+                rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
+                squares, freedom = squares + float((rest**2).sum()), freedom + (len(rest) - 1) * (k - 1)
+        near = 2 * math.sqrt(2 * squares / (k * max(freedom, 1))) + ROUNDING
+        return {
+            variant: [p for p in others if not diverged[p] and abs(means[best] - means[p]) <= near][:RIVALS]
+            for variant, (best, *others) in ((name, places) for name, places in every.items() if places)
+        }
 
     @quiet()
     def rebuilt(self, variant: str, task: str, storage: str | None = None, name: str = "") -> Study:
@@ -242,13 +276,13 @@ def with_values(settings: pd.DataFrame, objectives: list[Objective]) -> pd.DataF
 
 def tabulated(facts: SearchFacts, searches: list[list[dict[str, Any]]]) -> SearchTable:
     """One table of the rows of several searches; `chosen` is empty."""
-    import pandas as pd
-
     rows = [
-        {"chosen": "", "diverged": 0, "values": [], "front": False, **row} for of in searches for row in of
+        {"chosen": "", "diverged": 0, "values": [], "ties": [], "front": False, **row}
+        for of in searches
+        for row in of
     ]
     names = [*COLUMNS, *(p.path for p in facts.parameters), *(o.name for o in facts.objectives)]
-    frame = pd.DataFrame(rows, columns=list(dict.fromkeys(names)))
+    frame = frame_of(rows, [*dict.fromkeys(names)])
     signs = [sign(objective) for objective in facts.objectives]
     for _, mine in with_values(frame, facts.objectives).groupby(["variant", "task"], sort=False):
         points = mine[[o.name for o in facts.objectives]].to_numpy(float) * signs

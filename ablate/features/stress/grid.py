@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from ablate.analysis.agreeing import Agreeing
 from ablate.analysis.measures import Measure, few
 from ablate.analysis.paired import Differences, Flags, Floats, mean_interval
 from ablate.analysis.runs import Runs, Side
@@ -74,10 +75,10 @@ def stressed(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Cell]:
 
     A placebo has none: its learning rate is the baseline's.
     """
-    resolved: dict[tuple[str, str, float], Config] = {}
+    resolved: dict[tuple[int, float], Config] = {}
     for path, levels in experiment.study.section("stress").items():
         for cell, level in itertools.product((cell for cell in cells if not cell.trial.stream), levels):
-            key = cell.variant, cell.task, level
+            key = id(cell.trial.config), level
             if key not in resolved:
                 resolved[key] = experiment.resolve(apply_patches(cell.trial.config, {path: level}))
             trial = experiment.trial(resolved[key], cell.seed)
@@ -253,7 +254,7 @@ def _lacks(offer: Offer) -> str:
     )
 
 
-def _estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> Differences:
+def _estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> Agreeing:
     """The paired mean, with those on the grids that lack one rate, which must agree."""
 
     def on(without: int | None) -> Differences:
@@ -263,7 +264,7 @@ def _estimate(measure: Measure, runs: Runs, groups: Sequence[Sequence[str]]) -> 
 
     rates, whole = rates_of(runs.facts), on(None)
     also = [(Reason("rate", {"rate": rate}), on(i)) for i, rate in enumerate(rates) if len(rates) > 1]
-    return replace(whole, blocks=few(whole.blocks, "rates", len(rates), LEAST_RATES), also=also)
+    return Agreeing(replace(whole, blocks=few(whole.blocks, "rates", len(rates), LEAST_RATES)), also, also)
 
 
 SENSITIVITY = {

@@ -148,11 +148,6 @@ def multiples(
         first.set(xlim=(0, None))
     for ax in grid[len(panels) :]:
         ax.remove()
-    for i, ax in enumerate(grid[: len(panels)]):
-        # Ticks, half of the time that it takes to draw a panel, at the left and below the last of each column alone.
-        ax.yaxis.set_visible(i % across == 0)
-        ax.xaxis.set_visible(i >= len(panels) - across)
-        ax.xaxis.set_tick_params(labelbottom=True)
     figure.supxlabel(labels[0], size=style.SMALL)
     figure.supylabel(labels[1], size=style.SMALL)
     _place(figure, list(grid[: len(panels)]), across, above, tall)
@@ -169,6 +164,10 @@ def _place(figure: Figure, grid: Sequence[Axes], across: int, above: Sequence[fl
     for i, ax in enumerate(grid):
         row, column = divmod(i, across)
         bottom = high - sum(above[: row + 1]) - row * (tall + GAP) - tall - 0.04
+        # Ticks take longest to draw: at the left, and below the last of each column.
+        ax.yaxis.set_visible(column == 0)
+        ax.xaxis.set_visible(i >= len(grid) - across)
+        ax.xaxis.set_tick_params(labelbottom=True)
         ax.set_position(((left + column * (size + GAP)) / wide, bottom / high, size / wide, tall / high))
 
 

@@ -1,4 +1,4 @@
-"""The answer to a study's question, the noise floor in a line, and, folded, what the verdicts rest on.
+"""The answer to a study's question, the noise in a line, and, folded, what the verdicts rest on.
 
 The answer is in the past tense: what was found on these seeds, at these settings. Other seeds may find otherwise.
 """

@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ablate.base import wording
 from ablate.core.reason import Reason
 from ablate.core.short_names import with_name
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 MAX_NAMES = 8  # The most variants that a sentence names; the table has all.
 
@@ -57,8 +60,8 @@ def some(words: Iterable[str], most: int = MAX_NAMES) -> str:
     return wording.joined([*every[:most], *rest])
 
 
-@cache
-def _module(file: str) -> ModuleType:
+def templates(folder: Path, **options: Any) -> Environment:
+    """The templates of a folder, which are compiled once and for all."""
     from jinja2 import Environment, FileSystemBytecodeCache, FileSystemLoader, StrictUndefined
 
     class Cache(FileSystemBytecodeCache):
@@ -66,10 +69,15 @@ def _module(file: str) -> ModuleType:
             with suppress(OSError):  # where nothing can be written, as Python itself does
                 super().dump_bytecode(bucket)
 
-    here = Path(__file__).parent
     # Beside what Python has compiled: to compile them takes an eighth of a second.
-    cache = Cache(str(here / "__pycache__"))
-    environment = Environment(loader=FileSystemLoader(here), undefined=StrictUndefined, bytecode_cache=cache)
+    cache = Cache(str(Path(__file__).parent / "__pycache__"))
+    loader = FileSystemLoader(folder)
+    return Environment(loader=loader, undefined=StrictUndefined, bytecode_cache=cache, **options)
+
+
+@cache
+def _module(file: str) -> ModuleType:
+    environment = templates(Path(__file__).parent)
     environment.filters |= {
         "counted": lambda count, noun, ending="s": f"{count} {noun}{ending if count != 1 else ''}",
         "exact": wording.exact,

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from ablate.route.console import REPORTED, RESULTS, saying
+from ablate.base.text import saying
+from ablate.route.console import REPORTED, RESULTS
 
 
 @click.command("eval")

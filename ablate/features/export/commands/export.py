@@ -7,8 +7,9 @@ from pathlib import Path
 import click
 
 from ablate.base.errors import AblateError, listed
+from ablate.base.text import safe
 from ablate.base.wording import counted
-from ablate.route.console import REPORTED, RESULTS, safe, warn
+from ablate.route.console import REPORTED, RESULTS, warn
 
 
 @click.command("export")

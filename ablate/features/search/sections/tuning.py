@@ -1,4 +1,4 @@
-"""What each variant of a tuned study was given, the setting that was chosen, what it changed, whether it sufficed.
+"""What each variant of a tuned study was given, the setting that was chosen, and whether that sufficed.
 
 Before that, what the sections of searches share: objectives, settings and values in words, and the space.
 """
@@ -6,6 +6,7 @@ Before that, what the sections of searches share: objectives, settings and value
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
@@ -25,7 +26,6 @@ from ablate.report.words import (
     Row,
     Table,
     count,
-    difference,
     fixed,
     is_true,
     number,
@@ -104,21 +104,18 @@ LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid
 
 
 class Tuning(OfSearch, Section):
-    """Tables of the budgets, of the space and of what tuning changed, and a figure for each task."""
+    """Tables of the budgets and of the space, and a figure for each task."""
 
     kind = "tuning"
     place = 400
     title = "How the variants were tuned"
-    inside = "the budget, the space and the chosen setting of each variant, and what tuning changed"
+    inside = "the budget, the space and the chosen setting of each variant"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = table(material)
         yield budget_table(searched, spent(material))
         yield Text(say("search.budget_guide"), aside=True)
         yield space_table(searched)
-        if len(changed := moved(material)):
-            yield change_table(changed, material.facts.metric)
-            yield Text(say("search.moved"), aside=True)
         facts, target = material.facts, searched.facts.objectives[0]
         label, curves = named(target), budgets.budget_curves(searched)
         for task, end, of in by_task(facts):
@@ -164,23 +161,15 @@ class Tuning(OfSearch, Section):
             for path, side in row["edges"].items():
                 edges.setdefault((path, side), []).append(f"{name} ({value(row[path])})")
         found += [say("search.edge", path, side, names) for (path, side), names in edges.items()]
-        if len(changed := moved(material)):
-            apart = changed[(changed["shift_low"] > 0) | (changed["shift_high"] < 0)]
-            found.append(say("search.changed", len(apart), len(changed), places(apart, changed)))
         return found
 
 
+@lru_cache(maxsize=1)
 def spent(material: Material) -> pd.DataFrame:
     """See `budgets.budgets`; variants by their names for readers."""
     searched, facts = table(material), material.facts
     found = budgets.budgets(searched, facts, budgets.budget_curves(searched))
     return found.assign(variant=found["variant"].map(short_names(facts)))
-
-
-def moved(material: Material) -> pd.DataFrame:
-    """See `budgets.changes`; variants by their names for readers."""
-    found = budgets.changes(material.evidence, material.evidence.frame("untuned", ()))
-    return found.assign(variant=found["variant"].map(short_names(material.facts)))
 
 
 def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
@@ -212,21 +201,6 @@ def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
         for row in rows_of(given)
     ]
     return tabulated(columns, rows, say("search.budgets", named(target)), FILE)
-
-
-def change_table(changed: pd.DataFrame, metric: str) -> Table:
-    """`changed` is `budgets.changes`."""
-    headings = ("As given [95 %]", "Tuned [95 %]", "Moved by [95 %]")
-    columns = [
-        Column("variant", "Variant"),
-        Column("task", "Task", varying=True),
-        *(Column(side, heading, True) for side, heading in zip(budgets.SIDES, headings, strict=True)),
-    ]
-    rows = [
-        row | {s: difference(row[s], row[f"{s}_low"], row[f"{s}_high"]) for s in budgets.SIDES}
-        for row in rows_of(changed)
-    ]
-    return tabulated(columns, rows, say("search.changes", metric), "untuned.parquet")
 
 
 def draw_budget(

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from ablate.route.console import AS_JSON, REPORTED, asked, ended, printing, saying
+from ablate.base.text import saying
+from ablate.route.console import AS_JSON, REPORTED, asked, ended, printing
 
 
 @click.command("bench")
