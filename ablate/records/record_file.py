@@ -40,8 +40,7 @@ def encoded(record: Record) -> tuple[bytes, bytes]:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     content = buffer.getvalue()
-    data = {"format": FORMAT} | _plain(record)
-    data["arrays_digest"] = digest_of(content)
+    data = {"format": FORMAT, **_plain(record), "arrays_digest": digest_of(content)}
     whole = data | {"digest": digest_of_data(data)}
     return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode(), content
 

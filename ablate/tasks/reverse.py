@@ -61,8 +61,12 @@ class Reverse(Generated):
     def __init__(self, config: Config) -> None:
         self.config = config
         if config.min_len > config.max_len:
-            rule = f"must not exceed max_len = {config.max_len}"
-            raise Invalid("min_len", rule, config.min_len, f"1 to {config.max_len}")
+            raise Invalid(
+                "min_len",
+                f"must not exceed max_len = {config.max_len}",
+                config.min_len,
+                f"1 to {config.max_len}",
+            )
         self.num_symbols = config.vocab_size - FIRST_SYMBOL
         self.lengths = range(config.min_len, config.max_len + 1)
         padded = len(self.lengths) > 1

@@ -110,8 +110,8 @@ def draw_curves(
         for (variant, _), run in broken[broken["variant"].isin(of)].groupby(["variant", "seed"]):
             shade, end = of[variant].colour, run.iloc[-1]
             ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
-            at = end["step"], np.clip(end["value"], *limits)
-            ax.plot(*at, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)
+            last = np.clip(end["value"], *limits)
+            ax.plot(end["step"], last, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)
         if known:
             references(ax, known, "y")
 

@@ -236,8 +236,11 @@ def tradeoff(evidence: Evidence, task: str, tables: Mapping[str, pd.DataFrame]) 
     """
     facts, names = evidence.facts, names_of(evidence.facts)
     measured = [row for f in features() if f.costs() and f.name in tables for row in rows_of(tables[f.name])]
-    own = [row for row in measured if is_true(row["own"]) and row["task"] == task]
-    known = {(row["variant"], row["metric"]): row["value_variant"] for row in own}
+    known = {
+        (row["variant"], row["metric"]): row["value_variant"]
+        for row in measured
+        if is_true(row["own"]) and row["task"] == task
+    }
     known |= {(v.name, "parameters"): v.parameters[task] for v in facts.variants if task in v.parameters}
     placebos = [variant.name for variant in facts.variants if variant.placebo]
     rows = []

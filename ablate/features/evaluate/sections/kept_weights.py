@@ -112,7 +112,7 @@ def heads(maps: pd.DataFrame) -> pd.DataFrame:
 
     Padding, which is NaN, is cut away.
     """
-    rows = [
+    return pd.DataFrame(
         {
             "variant": layer.variant,
             "task": layer.task,
@@ -126,8 +126,7 @@ def heads(maps: pd.DataFrame) -> pd.DataFrame:
         }
         for layer in maps.itertuples()
         for head, weights in enumerate(layer.weights[0], 1)
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 def draw_attention(data: pd.DataFrame, top: float) -> Figure:
