@@ -21,6 +21,7 @@ from ablate.base.process import forgive, hush_at_exit, rarely_collect
 from ablate.base.text import safe
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+CLOSED = 141  # The exit code of a program whose output nobody reads any more.
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
 
 
@@ -58,6 +59,13 @@ class Group(click.Group):
         forgive()
         return super().main(*args, **kwargs)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Parses the command line; `--help` prints."""
+        try:
+            return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            raise click.exceptions.Exit(CLOSED) from None
+
     def invoke(self, ctx: click.Context) -> None:
         """Runs the command and exits."""
         as_json, fault, problems = "--json" in ctx.args, "", list[str]()
@@ -73,8 +81,11 @@ class Group(click.Group):
                 else "no trial was running"
             )
             fault, code = f"Interrupted; {kept}.", 130
-        except BrokenPipeError:
-            code = 141
+        except (BrokenPipeError, SystemExit) as error:
+            # Rich ends the program with 1 then.
+            if not any(isinstance(of, BrokenPipeError) for of in (error, error.__context__)):
+                raise
+            code = CLOSED
         except click.ClickException as error:
             if as_json:
                 _print_object(error.format_message(), [], error.exit_code)

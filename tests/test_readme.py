@@ -16,7 +16,8 @@ from ablate.study.prepare import prepare
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
-TEXT = README + "".join(path.read_text() for path in sorted(PAGES.glob("*.md")))
+GUIDE = "".join(path.read_text() for path in sorted(PAGES.glob("*.md")))
+TEXT = README + GUIDE
 
 
 def blocks(language: str, text: str = TEXT) -> list[str]:
@@ -63,9 +64,17 @@ def test_its_targets_exist_and_leave_what_is_published():
     assert f"the report goes to {folder}/" in README
 
 
+def test_its_study_is_the_quickstart(tmp_path):
+    (study,) = blocks("yaml", README)
+    (tmp_path / "study.yaml").write_text(study)
+    shown, published = (prepare(path) for path in (tmp_path / "study.yaml", ROOT / "studies/quickstart.yaml"))
+    assert {cell.id for cell in shown.cells()} == {cell.id for cell in published.cells()}
+    assert shown.study.section("tune") == published.study.section("tune")
+
+
 @pytest.mark.parametrize("key", ["claims", "tune", "speed"])
 def test_its_studies_and_sections_are_valid(tmp_path, key):
-    (text,) = [block for block in blocks("yaml") if f"{key}:" in block]
+    (text,) = [block for block in blocks("yaml", GUIDE) if f"{key}:" in block]
     if key != "claims":
         text = f"name: s\ntask: recall\nmodel: {{position: sincos}}\nfactors: {{model.norm: [batch]}}\n{text}"
     (tmp_path / "study.yaml").write_text(text)

@@ -66,8 +66,9 @@ def described(rubbish: Rubbish) -> str:
         owner = f"any study ({listed(rubbish.studies)})" if rubbish.studies else "any study"
         used = size(bytes_of(path for files in rubbish.trials.values() for path in files))
         lines = [f"{len(rubbish.trials)} of {rubbish.num_trials} trials do not belong to {owner}: {used}"]
-    others = (("corrupt", rubbish.aside), ("incomplete", rubbish.unfinished))
     lines += [
-        f"{counted(len(paths), f'{kind} file')}: {size(bytes_of(paths))}" for kind, paths in others if paths
+        f"{counted(len(paths), f'{kind} file')}: {size(bytes_of(paths))}"
+        for kind, paths in (("corrupt", rubbish.aside), ("incomplete", rubbish.unfinished))
+        if paths
     ]
     return "\n".join(lines)

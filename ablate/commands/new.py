@@ -66,6 +66,5 @@ def command(
             raise click.UsageError(
                 "Give NAME, --part SLOT NAME, --task NAME [--from FILE], or --workload NAME."
             )
-    study, files = written[-1], joined([*map(str, written)])
-    says = "which read your data" if data else "which work as they are"
-    click.echo(f"Wrote {files}, {says}.\nNext: {typed('plan' if data else 'run', study)}")
+    says, then = ("which read your data", "plan") if data else ("which work as they are", "run")
+    click.echo(f"Wrote {joined([*map(str, written)])}, {says}.\nNext: {typed(then, written[-1])}")

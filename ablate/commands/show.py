@@ -43,11 +43,10 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
     where = [(folder, cell) for folder in folders for cell in folder.find(trial)]
     record = store.load(trial)
     if record is None:
-        file = store.trials / f"{trial}.json"
         raise AblateError(
-            f"{file}: is not there or cannot be read: trained elsewhere, or removed; run its study again"
+            f"{store.trials / trial}.json: is not there or cannot be read: trained elsewhere, or removed; run its "
+            "study again"
         )
-    weights = store.trials / f"{record.id}.safetensors"
     facts = {
         "id": record.id,
         "status": record.status,
@@ -56,15 +55,15 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         "started": record.started_at,
         "finished": record.finished_at,
         "attempts": record.attempts,
-        "weights": f"{weights} ({' and '.join(record.kept)})" if record.kept else "",
+        "weights": f"{store.trials / trial}.safetensors ({' and '.join(record.kept)})" if record.kept else "",
     }
-    names = [
-        f"{folder.name}: {cell.variant}{cell.task and f' on {cell.task}'}, seed {cell.seed}"
-        for folder, cell in where
-    ]
     sections = {
         "trial": _yaml({name: value for name, value in facts.items() if value != ""}),
-        "studies": "\n".join(names) or "No study refers to this trial.",
+        "studies": "\n".join(
+            f"{folder.name}: {cell.variant}{cell.task and f' on {cell.task}'}, seed {cell.seed}"
+            for folder, cell in where
+        )
+        or "No study refers to this trial.",
         "metrics": _yaml(record.metrics),
         "config": _yaml(record.config),
         "environment": _yaml(record.environment),

@@ -68,8 +68,7 @@ class MLP(FeedForward):
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
         """See `Part.beside`."""
-        found: Mapping[str, int] = self.activation.beside(queries * self.up.out_features, 0)
-        return found
+        return self.activation.beside(queries * self.up.out_features, 0)
 
 
 def hidden_width(expansion: float, d_model: int, gated: bool, bias: bool) -> int:

@@ -51,8 +51,12 @@ class LinearAttention(Mixer):
         super().__init__(config, sizes)
         d_model, heads = sizes.d_model, config.num_heads
         if d_model % heads and (config.d_k is None or config.d_v is None):
-            rule = f"must divide d_model = {d_model} unless d_k and d_v are both given"
-            raise Invalid("num_heads", rule, heads, divisors(d_model))
+            raise Invalid(
+                "num_heads",
+                f"must divide d_model = {d_model} unless d_k and d_v are both given",
+                heads,
+                divisors(d_model),
+            )
         self.num_heads = heads
         d_k, d_v = config.d_k or d_model // heads, config.d_v or d_model // heads
         self.query = nn.Linear(d_model, heads * d_k, bias=config.bias)

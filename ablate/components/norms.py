@@ -132,8 +132,16 @@ class BatchNorm(Affine):
             if real_bt is None:
                 real_bt = torch.ones(positions, dtype=torch.bool, device=x_btd.device)
             return self._over_real(x_btd, real_bt.expand(positions))
-        running, affine = (self.running_mean, self.running_var), (self.weight, self.bias)
-        y_nd = F.batch_norm(x_btd.flatten(0, 1), *running, *affine, self.training, self.momentum, self.eps)
+        y_nd = F.batch_norm(
+            x_btd.flatten(0, 1),
+            self.running_mean,
+            self.running_var,
+            self.weight,
+            self.bias,
+            self.training,
+            self.momentum,
+            self.eps,
+        )
         return y_nd.view_as(x_btd)
 
     def _over_real(self, x_btd: Tensor, real_bt: Tensor) -> Tensor:

@@ -75,8 +75,7 @@ class SinCos(Position):
     def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
         """(B, T, D) → (B, T, D), for any T."""
         end, width = start + x_btd.shape[1], x_btd.shape[2]
-        known = end <= self.encoding.shape[0]
-        encoding = self.encoding if known else sinusoids(end, width).to(x_btd)
+        encoding = self.encoding if end <= len(self.encoding) else sinusoids(end, width).to(x_btd)
         return x_btd + encoding[start:end]
 
 

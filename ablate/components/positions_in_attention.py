@@ -46,9 +46,13 @@ class Rotary(Position):
                 "alibi, relative, or a mixer of an even d_k = d_model / num_heads",
             )
         if sizes.d_q not in (0, sizes.d_k):
-            widths = f"d_q = {sizes.d_q} and d_k = {sizes.d_k}"
-            rule = f"rotates queries and keys alike and needs one width; the mixer has {widths}"
-            raise Invalid("", rule, "rope", "alibi, relative, or a mixer of one width")
+            raise Invalid(
+                "",
+                "rotates queries and keys alike and needs one width; the mixer has "
+                f"d_q = {sizes.d_q} and d_k = {sizes.d_k}",
+                "rope",
+                "alibi, relative, or a mixer of one width",
+            )
         self.base = config.base
         self.register_buffer("table", torch.empty(2, sizes.max_len, sizes.d_k // 2), persistent=False)
 
@@ -141,8 +145,12 @@ class Relative(Position):
         longest = max(1, sizes.max_len - 1)
         self.max_distance = config.max_distance or longest
         if self.max_distance > longest:
-            rule = f"must not exceed the longest distance in training, max_len − 1 = {longest}"
-            raise Invalid("max_distance", rule, config.max_distance, f"1 to {longest}")
+            raise Invalid(
+                "max_distance",
+                f"must not exceed the longest distance in training, max_len − 1 = {longest}",
+                config.max_distance,
+                f"1 to {longest}",
+            )
         self.lowest = 0 if sizes.causal else -self.max_distance
         self.std = sizes.d_model**-0.5
         self.bias_by_distance = nn.Parameter(

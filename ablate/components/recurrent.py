@@ -11,7 +11,6 @@ from typing import ClassVar
 import torch
 from pydantic import PositiveInt
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from ablate.base.registry import PartConfig, register
 from ablate.components.initial import Draw, fan_in_uniform
@@ -66,11 +65,6 @@ class Recurrent(Mixer):
         self.backwards = None if sizes.causal else RecurrentCell(type(self), sizes.d_model, width)
         self.output = nn.Identity() if hidden == sizes.d_model else nn.Linear(hidden, sizes.d_model)
 
-    @staticmethod
-    def next(x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """One step, from the linear maps of x and of the last output, each (B, G·h)."""
-        raise NotImplementedError
-
     def forward(self, x_btd: Tensor, position: Position, mask: Tensor | None = None) -> Tensor:
         """(B, T, D) → (B, T, D); `mask` is padding alone, (B, 1, 1, T)."""
         real_bt = self.real_positions(x_btd, mask)
@@ -93,8 +87,7 @@ class Recurrent(Mixer):
 class RecurrentCell(nn.Module):
     """One direction of the recurrent mixer `kind`; the parameters are those of `torch.nn.LSTM` and its kin, in order.
 
-    Sequences go through torch's fused kernels, except under `torch.func` (`vmap`, `grad`, …), which these
-    kernels do not support: there the steps are taken one by one, with the same result.
+    Sequences go through torch's fused kernels, which `torch.func` (`vmap`, `grad`, …) does not support.
     """
 
     def __init__(self, kind: type[Recurrent], d_in: int, hidden: int) -> None:
@@ -119,12 +112,6 @@ class RecurrentCell(nn.Module):
         if state is None:
             zeros = x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1])
             state = (zeros,) * self.kind.num_states
-        if torch._C._are_functorch_transforms_active():
-            outputs = []
-            for x_bg in F.linear(x_btd, self.weight_ih, self.bias_ih).unbind(1):
-                state = self.kind.next(x_bg, F.linear(state[0], self.weight_hh, self.bias_hh), state)
-                outputs.append(state[0])
-            return torch.stack(outputs, 1), state
         weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
         first = [part_bh.unsqueeze(0) for part_bh in state]
         # Biases, one layer, no dropout, whether gradients may follow, one direction, batch first.
@@ -158,11 +145,6 @@ class RNN(Recurrent):
     evaluates = {"tanh": 1}
     kernel = staticmethod(torch.rnn_tanh)
 
-    @staticmethod
-    def next(x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """See `Recurrent.next`."""
-        return ((x_bg + h_bg).tanh(),)
-
 
 @register("mixer", "lstm")
 class LSTM(Recurrent):
@@ -179,13 +161,6 @@ class LSTM(Recurrent):
     num_states = 2
     kernel = staticmethod(torch.lstm)
 
-    @staticmethod
-    def next(x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """See `Recurrent.next`; the gates are in the order i, f, g, o."""
-        i, f, g, o = (x_bg + h_bg).chunk(4, -1)
-        c = f.sigmoid() * state[1] + i.sigmoid() * g.tanh()
-        return o.sigmoid() * c.tanh(), c
-
 
 @register("mixer", "gru")
 class GRU(Recurrent):
@@ -199,12 +174,3 @@ class GRU(Recurrent):
     gates = 3
     evaluates = {"sigmoid": 2, "tanh": 1}
     kernel = staticmethod(torch.gru)
-
-    @staticmethod
-    def next(x_bg: Tensor, h_bg: Tensor, state: State) -> State:
-        """See `Recurrent.next`; the gates are in the order r, z, n."""
-        x_r, x_z, x_n = x_bg.chunk(3, -1)
-        h_r, h_z, h_n = h_bg.chunk(3, -1)
-        z = (x_z + h_z).sigmoid()
-        n = (x_n + (x_r + h_r).sigmoid() * h_n).tanh()
-        return ((1 - z) * n + z * state[0],)

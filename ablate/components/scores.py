@@ -222,8 +222,7 @@ class Additive(Score):
     def logits(self, q: Tensor, k: Tensor) -> Tensor:
         """The score of every query with every key, (B, H, T_q, T_k)."""
         query, key, weight = (matrix.transpose(-2, -1) for matrix in (self.query, self.key, self.weight))
-        logits: Tensor = _AdditiveLogits.apply(query @ q.transpose(-2, -1), key @ k.transpose(-2, -1), weight)
-        return logits
+        return _AdditiveLogits.apply(query @ q.transpose(-2, -1), key @ k.transpose(-2, -1), weight)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
         """See `Part.beside`."""

@@ -56,8 +56,9 @@ class LowRank(Value):
         if sizes.splits > 1:
             raise Invalid("", "reads all of x, which `split: before` does not allow", "low_rank", "full")
         if config.rank > sizes.d_model:
-            rule = f"must not exceed d_model = {sizes.d_model}"
-            raise Invalid("rank", rule, config.rank, f"1 to {sizes.d_model}")
+            raise Invalid(
+                "rank", f"must not exceed d_model = {sizes.d_model}", config.rank, f"1 to {sizes.d_model}"
+            )
         self.down = nn.Linear(sizes.d_model, config.rank, bias=False)
         self.up = nn.Linear(config.rank, sizes.num_heads * sizes.d_v, bias=False)
 

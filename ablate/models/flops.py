@@ -69,7 +69,9 @@ class _Counter(TorchDispatchMode):
 
 def skeleton(section: ModelSection, model: Model) -> str:
     """Equal for models on one task that differ in neutral parts and dropout alone; see `Part.neutral`."""
-    ignored = {p for part in model.modules() if getattr(part, "neutral", False) for p in part.parameters()}
+    ignored = {
+        p for part in model.modules() if getattr(type(part), "neutral", False) for p in part.parameters()
+    }
     return repr((_without_neutral(section), [p.shape for p in model.parameters() if p not in ignored]))
 
 

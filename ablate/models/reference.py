@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,11 +44,11 @@ def places() -> dict[str, Place]:
     return found
 
 
-def settings_for(config: type[PartConfig]) -> dict[str, Any]:
-    """A value for each parameter that has no default, the first candidate that its type accepts."""
+def settings_for(config: type[PartConfig], files: Sequence[str] = ()) -> dict[str, Any]:
+    """A value for each parameter that has no default, the first candidate that its type accepts, or of `files`."""
     settings: dict[str, Any] = {}
     for name in (name for name, field in config.model_fields.items() if field.is_required()):
-        for settings[name] in CANDIDATES:
+        for settings[name] in (*CANDIDATES, *files):
             try:
                 config.model_validate(settings)
                 break

@@ -82,8 +82,9 @@ def remove(rubbish: Rubbish) -> int:
         # But for those that have changed meanwhile.
         remove_leftovers(rubbish.results)
     except OSError as error:
-        hint = "run `ablate clean` as a user who may write there"
-        raise StoreError(f"{error.filename}: cannot be removed: {error.strerror}; {hint}") from error
+        raise StoreError(
+            f"{error.filename}: cannot be removed: {error.strerror}; run `ablate clean` as a user who may write there"
+        ) from error
     return before - bytes_of(rubbish.files)
 
 

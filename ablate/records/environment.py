@@ -53,8 +53,9 @@ def here(driver: Path = Path("/proc/driver/nvidia/gpus")) -> dict[str, Any]:
     GPUs are the models that the driver lists, and which of them are visible; torch would take one over to say so.
     """
     files = sorted(driver.glob("*/information"))
-    lines = [line for file in files for line in file.read_text(encoding="utf-8").splitlines()]
-    gpus = [line.partition(":")[2].strip() for line in lines if line.startswith("Model:")]
+    gpus = re.findall(
+        r"(?m)^Model:\s*(.*?)\s*$", "\n".join(file.read_text(encoding="utf-8") for file in files)
+    )
     gpus += filter(None, [os.environ.get("CUDA_VISIBLE_DEVICES")])
     own = {name: versions()[name] for name in ("python", "torch") if name in versions()}
     return {"machine": machine(), "node": platform.node(), "gpus": gpus, "versions": own}

@@ -128,15 +128,13 @@ class StudyFolder(EvidenceFolder):
     def stamps(self) -> list[tuple[str, int, int]]:
         """Name, size and time of every file of a report; raises `OSError` when one that each has is missing."""
         others = filter(Path.exists, (*self.path.glob("[!.]*.*"), self.path / _FIGURES))
-        paths = sorted({*(self.path / name for name in _REPORTED), *others})
-        states = [(path, path.stat()) for path in paths]
+        states = [(p, p.stat()) for p in sorted({*(self.path / name for name in _REPORTED), *others})]
         return [(str(path.relative_to(self.path)), s.st_size, s.st_mtime_ns) for path, s in states]
 
     def variants(self) -> Mapping[str, Any] | None:
         """The variants as they were judged, with their configs; None where no report has kept them."""
         path = self.path / _VARIANTS
-        found: Mapping[str, Any] | None = json.loads(path.read_text("utf-8")) if path.is_file() else None
-        return found
+        return json.loads(path.read_text("utf-8")) if path.is_file() else None
 
     def statuses(self) -> list[str]:
         """The status of every trial of the last report. Raises `AblateError`."""
@@ -203,18 +201,23 @@ def report_folder(path: Path, results: Path) -> StudyFolder:
 
     Raises `AblateError` where there is none, and `StudyError` for an invalid file.
     """
-    if (folder := StudyFolder.at(path)).has_report:
-        return folder
     name = path.name
     if path.is_file():
         from ablate.study.document import read_document  # which a name does not need
 
         name = str(read_document(path).data.get("name", path.stem))
-    folder = StudyFolder(results, name)
+    folder, here = StudyFolder(results, name), StudyFolder.at(path)
+    # A name alone means that of a study, even where a folder of that name lies here.
+    if here.has_report and not (folder.has_report and path == Path(name)):
+        return here
     if not folder.has_report and not folder.path.is_dir() and not path.exists():
         names = [each.name for each in StudyFolder.all(results)]
-        rule = f"is neither a study file nor the name of a study under {results}"
         hint = nearest(path.name, [*names, *sorted(file.name for file in path.parent.glob("*.yaml"))])
-        problem = Problem(rule, allowed=listed(names), hint=hint or "Run the study first", source=str(path))
+        problem = Problem(
+            f"is neither a study file nor the name of a study under {results}",
+            allowed=listed(names),
+            hint=hint or "Run the study first",
+            source=str(path),
+        )
         raise AblateError(str(problem))
     return folder

@@ -40,8 +40,7 @@ def encoded(record: Record) -> tuple[bytes, bytes]:
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     content = buffer.getvalue()
-    data = {"format": FORMAT} | _plain(record)
-    data["arrays_digest"] = digest_of(content)
+    data = {"format": FORMAT, **_plain(record), "arrays_digest": digest_of(content)}
     whole = data | {"digest": digest_of_data(data)}
     return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode(), content
 
@@ -90,8 +89,7 @@ def _plain(record: Record) -> dict[str, Any]:
         name: None if value is None or not math.isfinite(value) else value
         for name, value in record.metrics.items()
     }
-    found: dict[str, Any] = json.loads(json.dumps(data, allow_nan=False))
-    return found
+    return json.loads(json.dumps(data, allow_nan=False))
 
 
 def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -129,8 +129,9 @@ class Store:
                 raise ValueError("it is not what was saved for this trial")
             return state
 
-        then = ", the trial starts again from its first step"
-        return self.read(self.trials / f"{trial_id}.state", decode, then)
+        return self.read(
+            self.trials / f"{trial_id}.state", decode, ", the trial starts again from its first step"
+        )
 
     def save_state(self, trial_id: str, state: bytes) -> None:
         """Keeps the state of a running trial until its record is saved. Raises `StoreError`."""

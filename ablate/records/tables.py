@@ -186,8 +186,11 @@ class EvidenceFolder:
 
     def _beside(self) -> dict[str, Path]:
         """Name → the file of a feature's frame."""
-        paths = sorted(self.path.glob("[!.]*.parquet"))
-        return {path.stem: path for path in paths if path.name not in (TRIALS, CURVES, EXAMPLES)}
+        return {
+            path.stem: path
+            for path in sorted(self.path.glob("[!.]*.parquet"))
+            if path.name not in (TRIALS, CURVES, EXAMPLES)
+        }
 
 
 def _cell(row: Mapping[str, Any], paths: set[str], role: str, *, several: bool) -> Cell:

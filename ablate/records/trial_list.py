@@ -72,9 +72,9 @@ class TrialList:
         except FileNotFoundError:
             return {}, {}
         except (OSError, ValueError, KeyError, TypeError) as error:
-            hint = f"run {self.path.stem} again, which replaces it"
             raise AblateError(
-                f"{self.path}: cannot be read ({type(error).__name__}: {error}); {hint}"
+                f"{self.path}: cannot be read ({type(error).__name__}: {error}); run {self.path.stem} again, which "
+                "replaces it"
             ) from None
 
     def _write(self, cells: Mapping[str, Cell], report: Mapping[str, Any]) -> None:

@@ -34,6 +34,16 @@ class SeedsType(click.ParamType):
         return tuple(map(int, numbers)) if "," in value else int(value)
 
 
+class FolderType(click.Path):
+    """A folder, by a name that is not empty: that would be the current one."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """The path; refuses an empty name."""
+        if value == "":
+            self.fail("must name a folder; given ''; allowed: any folder, '.' for the current one")
+        return super().convert(value, parameter, context)
+
+
 def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:
     """Of a field of `Options`: its click option `flag`, its help, and whether it changes the report of a document.
 
@@ -102,7 +112,7 @@ class Options:
         metadata=option(
             "--results",
             "Results folder.",
-            type=click.Path(path_type=Path, file_okay=False),
+            type=FolderType(path_type=Path, file_okay=False),
             default=DEFAULT_RESULTS,
             show_default=True,
         ),

@@ -147,13 +147,14 @@ def check_labels(draft: Draft) -> None:
     levels = [f"{path}={level}" for path in design.paths for level in design.labels[path].values() if level]
     found = [name for feature in features() for name in feature.names(study)]
     known = list(dict.fromkeys([*(variant.name for variant in design.variants), *found, *levels]))
-    first: dict[str, str] = {}
+    first = dict(zip(known, known, strict=True))
     for name, label in study.labels.items():
         if name not in known:
             rule, allowed = "is neither a variant nor a level", listed(known)
             refuse(("labels", name), rule, name, allowed, nearest(name, known))
         elif first.setdefault(label, name) != name:
-            refuse(("labels", name), f"is also the label of {first[label]}", label, "a label of its own")
+            what = "name" if label in known else "label"
+            refuse(("labels", name), f"is also the {what} of {first[label]}", label, "a label of its own")
 
 
 def check_live(draft: Draft) -> None:

@@ -34,6 +34,9 @@ GRAMMAR = (
     "`A beats B on METRIC by more at PATH=y than at PATH=x`, where A and B are variants or path=level"
 )
 VERBS = ("beats", "matches", "lose")
+_NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
+# What a claim may lack.
+_WORDS = ("X", "to", "by", "within", "within X", "on METRIC", "on METRIC within X", "than at PATH=x")
 _COMPARED = r"(?P<a>.+?) {} (?P<b>.+?) on (?P<metric>\S+)"
 _PATTERNS = {
     kind: re.compile(_COMPARED.format(verb) + rest)
@@ -65,7 +68,7 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
     matches = [(kind, m) for kind, pattern in _PATTERNS.items() if (m := pattern.fullmatch(text))]
     if not matches:
         hints = (nearest(word, VERBS) for word in text.split() if word not in (*VERBS, "on", "within", "by"))
-        raise Invalid("", "is not a claim", text, GRAMMAR, next(filter(None, hints), ""))
+        raise Invalid("", "is not a claim", text, GRAMMAR, _lacking(text) or next(filter(None, hints), ""))
     kind, match = matches[0]
     metric, by = match["metric"], 0.0
     sides: list[list[str]] = []
@@ -91,6 +94,17 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
     return Claim(text, kind, metric, a, b, by, a_less=a_less, b_less=b_less)
 
 
+def _lacking(text: str) -> str:
+    """`Add: within X`, where that makes a claim of a text; or nothing."""
+    words = text.split()
+    added = [more for more in _WORDS if not more.startswith("on") or "on" not in words]
+    tried = ((more, [*words[:i], more, *words[i:]]) for more in added for i in range(1, len(words) + 1))
+    found = (
+        more for more, all_words in tried if any(p.fullmatch(" ".join(all_words)) for p in _PATTERNS.values())
+    )
+    return next((f"Add: {more}" for more in found), "")
+
+
 def check_margin(margin: float, metric: str, metrics: Mapping[str, Metric], given: Any) -> None:
     """Raises `Invalid` for a margin that not even guessing and the best value differ by."""
     span = metrics[metric].span if metric in metrics else None
@@ -101,10 +115,7 @@ def check_margin(margin: float, metric: str, metrics: Mapping[str, Metric], give
 
 
 def _margin(given: str, text: str, positive: bool) -> float:
-    try:
-        value = float(given)
-    except ValueError:
-        value = math.nan
+    value = float(given) if _NUMBER.fullmatch(given) else math.nan
     if not 0 <= value < math.inf or (positive and value == 0):
         rule = f"has a margin that is no {'positive' if positive else 'finite'} number: {given!r}"
         raise Invalid("", rule, text, f"for instance `{'within' if positive else 'by'} 0.02`")

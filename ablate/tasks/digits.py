@@ -20,7 +20,7 @@ from pydantic import PositiveInt
 from ablate.base.errors import AblateError, Gather
 from ablate.base.registry import PartConfig, register
 from ablate.base.streams import numpy_stream
-from ablate.core.metric import Pool, Sampling
+from ablate.core.metric import Sampling
 from ablate.core.signature import Signature
 from ablate.tasks.task import Batch, Classification, Split, digest, example_stream
 
@@ -98,8 +98,12 @@ class Digits(Classification):
             num_features=height * width,
             readout="mean",
         )
-        pool: Pool = "resplit" if config.split == "per_seed" else "held_out"
-        self.sampling = Sampling(pool, config.test_size, config.train_size, config.validation_size)
+        self.sampling = Sampling(
+            "resplit" if config.split == "per_seed" else "held_out",
+            config.test_size,
+            config.train_size,
+            config.validation_size,
+        )
         self.set_metrics(num_classes=NUM_CLASSES, num_test=config.test_size, solved=0.98)
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
@@ -127,8 +131,7 @@ class Digits(Classification):
         of_rest = numpy_stream(0 if config.split == "fixed" else seed, "data", "split")
         test, rest = np.split(_stratified_order(labels, of_test), [config.test_size])
         rest = rest[_stratified_order(labels[rest], of_rest)]
-        ends = np.cumsum([config.validation_size, config.train_size])
-        validation, train, _ = np.split(rest, ends)
+        validation, train, _ = np.split(rest, np.cumsum([config.validation_size, config.train_size]))
         return {"train": train, "validation": validation, "test": test}
 
     def _epochs(self, seed: int, examples: Batch) -> Iterator[Batch]:

@@ -52,9 +52,13 @@ class Generated(Task):
     def set_support(self, support: int) -> None:
         """Sets `support`, the number of distinct examples, and `sampling`; raises `Invalid` where it is too small."""
         if support < LEAST:
-            rule = "can draw too few distinct examples to keep some for evaluation that are never trained on"
-            hint = "Choose a larger vocabulary or longer sequences"
-            raise Invalid("", rule, support, f"at least {LEAST}", hint)
+            raise Invalid(
+                "",
+                "can draw too few distinct examples to keep some for evaluation that are never trained on",
+                support,
+                f"at least {LEAST}",
+                "Choose a larger vocabulary or longer sequences",
+            )
         self.support = float(support) if support < 1e300 else math.inf
         self.sampling = Sampling("fresh", self.config.test_size, validation=self.config.validation_size)
 

@@ -117,23 +117,12 @@ def _distinct(uniform: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
 def _likeliest(draws: int, values: int) -> float:
     """Expected share of the most frequent of `values` equally likely values among `draws` draws."""
     rate = draws / values
-    poisson = np.array([math.exp(k * math.log(rate) - rate - math.lgamma(k + 1)) for k in range(draws + 1)])
-    # Counts are independent Poisson variables given their sum. Without the limit, the sum is Poisson itself.
+    # Counts are independent Poisson variables given their sum. Without a limit, the sum is Poisson itself.
     whole = math.exp(draws * math.log(draws) - draws - math.lgamma(draws + 1))
-    total = 0.0
+    # The matrix that adds one count up to a limit to a sum of them, and its power that adds all.
+    adds, total = np.zeros((draws + 1, draws + 1)), 0.0
     for limit in range(draws):
-        counts = np.where(np.arange(draws + 1) <= limit, poisson, 0.0)
-        total += 1 - float(_power(counts, values)[draws]) / whole
+        chance = math.exp(limit * math.log(rate) - rate - math.lgamma(limit + 1))
+        adds += chance * np.eye(draws + 1, k=-limit)
+        total += 1 - float(np.linalg.matrix_power(adds, values)[draws, 0]) / whole
     return total / draws
-
-
-def _power(polynomial: NDArray[np.float64], exponent: int) -> NDArray[np.float64]:
-    """`polynomial` (coefficients, lowest first) to a power, cut to as many coefficients."""
-    size = len(polynomial)
-    result = np.eye(1, size)[0]
-    while exponent:
-        if exponent % 2:
-            result = np.convolve(result, polynomial)[:size]
-        polynomial = np.convolve(polynomial, polynomial)[:size]
-        exponent //= 2
-    return result

@@ -61,20 +61,23 @@ class Reverse(Generated):
     def __init__(self, config: Config) -> None:
         self.config = config
         if config.min_len > config.max_len:
-            rule = f"must not exceed max_len = {config.max_len}"
-            raise Invalid("min_len", rule, config.min_len, f"1 to {config.max_len}")
+            raise Invalid(
+                "min_len",
+                f"must not exceed max_len = {config.max_len}",
+                config.min_len,
+                f"1 to {config.max_len}",
+            )
         self.num_symbols = config.vocab_size - FIRST_SYMBOL
         self.lengths = range(config.min_len, config.max_len + 1)
         padded = len(self.lengths) > 1
-        # Nothing is read out at the source: it has no outputs.
-        source = Signature(config.max_len, num_outputs=0, vocab_size=config.vocab_size, padded=padded)
         self.signature = Signature(
             config.max_len + 1,
             num_outputs=config.vocab_size,
             vocab_size=config.vocab_size,
             readout="all",
             padded=padded,
-            source=source,
+            # Nothing is read out at the source: it has no outputs.
+            source=Signature(config.max_len, num_outputs=0, vocab_size=config.vocab_size, padded=padded),
         )
         self.topologies = ("encoder_decoder",)
         self.chance_loss = self._chance_loss()

@@ -88,5 +88,4 @@ class Segments(Generated, Classification):
         tokens[np.arange(count), place] = asked
         tokens[:, -1] = asked
         segments = (np.arange(seq_len) >= boundary[:, None]).astype(np.int64)
-        inputs, targets, segments_bt = (torch.from_numpy(array) for array in (tokens, target, segments))
-        return Batch(inputs, targets, segments=segments_bt)
+        return Batch(torch.from_numpy(tokens), torch.from_numpy(target), segments=torch.from_numpy(segments))

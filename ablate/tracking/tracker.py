@@ -29,7 +29,9 @@ from ablate.tracking.content import VIEW, VIEW_TAG
 from ablate.tracking.database import (
     ARTIFACTS,
     DATABASE,
+    SQLITE,
     SWITCHES,
+    check_uri,
     database_uri,
     first_line,
     import_client,
@@ -48,6 +50,7 @@ class Tracker:
     """
 
     def __init__(self, folder: StudyFolder, uri: str | None, warn: Callable[[str], None]) -> None:
+        check_uri(uri or SQLITE)
         self.folder, self.uri, self.warn = folder, uri, warn
         self._is_off = os.environ.get("ABLATE_TRACKING") == "off"
         self._child: Child | None = None

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from harness import TOY_STUDY, ablate_without
 from searching import PEAK_STUDY
 
 from ablate.base.errors import StudyError
-from ablate.records.folder import StudyFolder
+from ablate.records.folder import StudyFolder, report_folder
 
 TUNE = "tune: {over: {training.lr: {choice: [1e-3, 1e-2, 1e-1]}}, trials: 2, untuned: off}\n"
 MADE = STUDY = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy]\n"
@@ -68,8 +69,13 @@ def test_another_study_of_the_same_name_is_refused_with_both_paths(run, made, wr
     assert content(made) == before
 
 
-def test_the_fast_path_finds_a_report_beside_without_torch(run, ran, tmp_path):
+def test_the_fast_path_finds_a_report_beside_without_torch(run, ran, tmp_path, monkeypatch):
     run(STUDY, seeds=2)
+    # A name is that of a study in the results, also where a folder of reports is called so.
+    shutil.copytree(ran / "toy", tmp_path / "toy@seeds=2")
+    assert report_folder(tmp_path / "toy@seeds=2", ran).path == tmp_path / "toy@seeds=2"
+    monkeypatch.chdir(tmp_path)
+    assert report_folder(Path("toy@seeds=2"), ran).path == ran / "toy@seeds=2"
     words = ["run", "study.yaml", "--results", ran, "--seeds", 2, "--json", "--strict"]
     done = ablate_without({"torch", "pandas", "mlflow"}, *words, cwd=tmp_path)
     assert "/toy@seeds=2 is up to date" in done.stderr.replace("\n", "")

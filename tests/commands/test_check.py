@@ -4,10 +4,14 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from harness import ablate_here
 
 from ablate.base.errors import StudyError
+from ablate.base.registry import CATALOGUE
+from ablate.commands._contracts import _of_task
 from ablate.study.prepare import prepare
 
+CATALOGUE.load_builtin()
 HEAD = """
 import random
 import numpy as np
@@ -108,6 +112,7 @@ def written(folder: Path, slot: str, body: str) -> Path:
 
 @pytest.mark.parametrize(("slot", "body", "told"), PARTS.values(), ids=PARTS)
 def test_a_part_that_cheats_is_refused_with_its_line(slot, body, told, tmp_path, monkeypatch):
+    """Before training, and by `ablate check`."""
     monkeypatch.chdir(tmp_path)
     written(tmp_path, slot, body)
     study = tmp_path / "s.yaml"
@@ -115,6 +120,140 @@ def test_a_part_that_cheats_is_refused_with_its_line(slot, body, told, tmp_path,
     with pytest.raises(StudyError) as caught:
         prepare(study)
     (problem,) = caught.value.problems
+    line = f"(bad.py:{LINE + (4 if 'NameError' in told else 0)})"
     assert told in problem.rule
-    assert f"(bad.py:{LINE + (4 if 'NameError' in told else 0)})" in problem.rule
+    assert line in problem.rule
     assert problem.line == 6
+    done = ablate_here("check", "bad.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert any(told in text and line in text for text in done.stdout.splitlines())
+
+
+def test_a_study_asks_a_part_for_what_it_needs_alone(tmp_path):
+    """A mixer that knows neither padding nor later positions, in an encoder; one sound model is probed once."""
+    written(tmp_path, "mixer", forward("x - x.mean(1, True)"))
+    study = tmp_path / "s.yaml"
+    study.write_text(STUDY.format(path="mixer").replace("decoder", "encoder"))
+    assert len(prepare(study).variants) == 2
+    assert ablate_here("check", "bad.py", cwd=tmp_path).returncode == 2
+
+
+def test_of_two_parts_the_one_that_is_new_is_suspected(tmp_path, monkeypatch):
+    """Each in a file of its own; the baseline's, which comes first in the alphabet, is sound."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, "mixer", forward("x.roll(1, 2)")).rename(tmp_path / "all.py")
+    (tmp_path / "all.py").write_text((tmp_path / "all.py").read_text().replace('"bad"', '"all"'))
+    written(tmp_path, "norm", forward("x - x.mean(1, True)", "x, real=None"))
+    study = tmp_path / "s.yaml"
+    given = STUDY.format(path="norm").replace("[bad.py]", "[all.py, bad.py]")
+    study.write_text(given.replace("topology", "mixer: all, position: none, topology"))
+    with pytest.raises(StudyError, match=rf"norm\[0\]: bad breaks the rule `causal`: .* \(bad.py:{LINE}\)"):
+        prepare(study)
+
+
+def test_built_in_parts_are_not_probed_before_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("ablate.models.contract.build_model", None)
+    study = tmp_path / "s.yaml"
+    study.write_text(STUDY.format(path="norm").replace("bad]", "rms]").replace("plugins: [bad.py]\n", ""))
+    assert len(prepare(study).variants) == 2
+
+
+TASK = """
+import numpy as np
+import torch
+from ablate import register
+from ablate.core.metric import Metric, Sampling
+from ablate.core.signature import Signature
+from ablate.tasks.generated import Generated
+from ablate.tasks.task import Batch, Classification
+
+@register("task", "bad")
+class Bad(Generated, Classification):
+    class Config(Generated.Config):
+        test_size: int = 300
+    outcome = "graded"
+    def __init__(self, config):
+        self.config = config
+        self.signature = Signature(6, 4, vocab_size=5)
+        self.set_metrics(num_classes=4, num_test=config.test_size, solved=0.9)
+        self.set_support(5**6)
+    def examples(self, generator, count):
+        tokens = torch.from_numpy(generator.integers(5, size=(count, 6)))
+        return Batch(tokens, tokens[:, 0] % 4)
+"""
+
+
+def first(line: str) -> tuple[str, str]:
+    """A line before those of the class."""
+    return "    outcome", f"    {line}\n    outcome"
+
+
+def last(line: str) -> tuple[str, str]:
+    """A line at the end of the constructor."""
+    return "5**6)", f"5**6)\n        {line}"
+
+
+TASKS = {
+    "one seed for all": (
+        *first("train_batches = lambda self, seed, *a: Generated.train_batches(self, 0, *a)"), "`seeds`",
+    ),
+    "no seed": ("generator.integers", "np.random.default_rng().integers", "`repeat`"),
+    "tests on what it trains on": (
+        *first("split = lambda self, seed, name, device: next(self.train_batches(seed, 300, device))"), "`apart`",
+    ),
+    "targets beyond the outputs": (" % 4)", ")", "`fits`: no model"),
+    "tokens beyond the vocabulary": ("vocab_size=5", "vocab_size=3", "`fits`: no model"),
+    "shorter than it says": ("Signature(6", "Signature(5", "`fits`: no model"),
+    "other metrics": (*last("self.metrics = {'f1': Metric('max')}"), "`measure`"),
+    "fewer test examples": (*last("self.sampling = Sampling('fresh', 3000)"), "`measure`"),
+    "floor above the ceiling": (*last("self.metrics['loss'] = Metric('max', floor=1, ceiling=0)"), "`solved`"),
+    "nothing that is solved": ("solved=0.9", "solved=None", "`solved`"),
+    "no outcome": ('    outcome = "graded"\n', "", "must declare `outcome`"),
+    "a setting that it lacks": ("config.test_size", "config.size", "`builds`"),
+}  # fmt: skip
+TASK_LINE = 1 + TASK.splitlines().index('@register("task", "bad")')
+WORKLOADS = {
+    "no seed": ("x = numpy_stream(", "import random\n        x = random.random() * numpy_stream(", "`repeat`"),
+    "one seed for all": ("numpy_stream(trial.seed,", "numpy_stream(0,", "`seeds`"),
+    "a metric that no trial has": ('metrics = {"loss"', 'metrics = {"los"', "`metrics`"),
+    "raises": ("x -= training", "x -= 1 / 0 + training", "ZeroDivisionError"),
+}  # fmt: skip
+PARABOLA = (Path(__file__).parents[1] / "parabola.py").read_text().replace('"parabola"', '"bad"')
+WORKLOAD_LINE = 1 + PARABOLA.splitlines().index('@register("workload", "bad")')
+OTHERS = [("task", TASK, TASK_LINE, *case) for case in TASKS.values()]
+OTHERS += [("workload", PARABOLA, WORKLOAD_LINE, *case) for case in WORKLOADS.values()]
+
+
+@pytest.mark.parametrize(("slot", "text", "line", "old", "new", "told"), OTHERS, ids=[*TASKS, *WORKLOADS])
+def test_a_task_or_workload_that_cheats_is_named_with_its_line(slot, text, line, old, new, told, tmp_path):
+    assert old in text
+    changed = text.replace(old, new).replace("graded", "all_or_nothing" if "None" in new else "graded")
+    (tmp_path / "bad.py").write_text(changed)
+    done = ablate_here("check", "bad.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert any(told in found and f"(bad.py:{line})" in found for found in done.stdout.splitlines()), (
+        done.stdout
+    )
+
+
+@pytest.mark.parametrize(("slot", "text"), [("task", TASK), ("workload", PARABOLA)])
+def test_a_sound_plugin_has_a_line_for_each_rule(slot, text, tmp_path):
+    (tmp_path / "bad.py").write_text(text)
+    done = ablate_here("check", "bad.py", cwd=tmp_path)
+    assert done.returncode == 0
+    assert len(done.stdout.splitlines()) == {"task": 6, "workload": 3}[slot]
+    assert all(
+        found.startswith(f"{slot} bad ") and found.endswith(" holds") for found in done.stdout.splitlines()
+    )
+
+
+def test_a_file_that_registers_nothing_is_refused(tmp_path):
+    (tmp_path / "bad.py").write_text("x = 1\n")
+    done = ablate_here("check", "bad.py", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "registers nothing" in done.stderr
+
+
+@pytest.mark.parametrize("name", CATALOGUE.names("task"))
+def test_built_in_tasks_pass(name):
+    assert {rule: text for rule, text in _of_task(CATALOGUE.get("task", name)).items() if text} == {}

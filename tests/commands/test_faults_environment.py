@@ -217,3 +217,14 @@ def test_what_cannot_be_looked_into_is_neither_used_nor_cleaned(copy, locked, na
         assert refused("report", "study.yaml", cwd=copy).startswith("results/toy")
     locked(copy / "results" / name, 0o700)
     assert records(copy) == kept
+
+
+@pytest.mark.parametrize("words", [["--help"], ["list"], ["plan", "study.yaml"]])
+def test_a_command_whose_output_nobody_reads_ends_as_others_do(write, tmp_path, words):
+    write(TOY_STUDY)
+    reader, writer = os.pipe()
+    os.close(reader)
+    command = [sys.executable, "-m", "ablate", *words]
+    done = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, check=False)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (141, b"")

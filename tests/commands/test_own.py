@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 import torch
 from click.testing import CliRunner
-from harness import with_database
+from harness import ablate_here, with_database
 
-from ablate.base import plugins
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
 from ablate.cli import main
@@ -38,23 +37,12 @@ def contract(file: str) -> Iterator[tuple[str, Any, list[Any]]]:
             yield name, function, list(marks[0][1]) if marks else []
 
 
-@pytest.mark.parametrize(
-    "slot", ["mixer", *(pytest.param(slot, marks=SLOW) for slot in PARTS if slot != "mixer")]
-)
-@pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
+@pytest.mark.parametrize("slot", PARTS)
 def test_a_part_passes_the_contract_of_parts(slot, tmp_path):
     part, study = create_part(slot, tmp_path / "my_part")
-    plugins.load_plugins([part])
-    ran = set()
-    for name, function, cases in contract("models/test_parts_contract.py"):
-        for case in cases:
-            if case == slot or (getattr(case, "slot", None), getattr(case, "name", None)) == (
-                slot,
-                "my_part",
-            ):
-                function(case)
-                ran.add(name)
-    assert len(ran) > 12
+    done = ablate_here("check", part, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+    assert len(done.stdout.splitlines()) == 7
     assert len(prepare(study).variants) == 2
 
 
@@ -79,6 +67,7 @@ def test_the_sample_of_a_task_passes_the_contract_of_tasks(tmp_path):
     assert (task.signature.seq_len, task.signature.padded) == (8, False)
     assert 0.5 <= task.metrics["accuracy"].floor < 0.6
     check_task(task)
+    assert ablate_here("check", "mine.py", cwd=tmp_path).returncode == 0
 
 
 def test_a_task_from_a_table_of_ones_own(tmp_path):
@@ -157,9 +146,10 @@ def test_no_file_is_replaced_and_none_is_written_beside_one(taken, tmp_path):
         (
             "data.csv",
             b"text,label\n",
-            "--from: must have a header with a column of texts and one of labels, and a row",
+            "--from: must have a header with a column of texts and one of labels, none named twice, and a row",
         ),
         ("data.csv", b"text\na\n", "--from: must have a header with a column of texts and one of labels"),
+        ("data.csv", b"text,label,text\na,x,b\n", "--from: must have a header with .*, none named twice"),
         ("few.csv", b"text,label\na,x\nb,y\n", "task.data: must have 50 different texts or more; given 2"),
         ("one.csv", b"text,label\na,x\nb,x\n", "task.label: must have two different values or more; given"),
         ("short.txt", b"a b", "task.data: is too short for its windows; given 3; allowed: at least 100"),

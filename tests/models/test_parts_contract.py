@@ -25,6 +25,7 @@ from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.components.layers import Dropout
 from ablate.components.mixer import Mixer
+from ablate.components.recurrent import Recurrent
 from ablate.components.sizes import Sizes
 from ablate.core.signature import Signature
 from ablate.models.build import build_model
@@ -341,9 +342,12 @@ def test_cuda_can_repeat_every_operation(case):
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
-@each(WIDE)
+@each([case for case in WIDE if not issubclass(case.section().mixer.part, Recurrent)])
 def test_models_of_several_seeds_run_as_one(case):
-    """`torch.func.vmap` over stacked parameters and buffers: logits, gradients and new buffers in training mode."""
+    """`torch.func.vmap` over stacked parameters and buffers: logits, gradients and new buffers in training mode.
+
+    Torch's recurrent kernels cannot.
+    """
     masked = case in PADDED
     models = [case.model(seed, padded=masked).double() for seed in range(2)]
     inputs = case.masked_inputs() if masked else case.inputs()

@@ -20,6 +20,22 @@ def test_nothing_is_written_and_the_exit_code_is_two(write, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["study.yaml"]
 
 
+@pytest.mark.parametrize(
+    ("words", "given"),
+    [
+        (["new", ""], "NAME: is not a valid study name; given ''"),
+        (["plan", "study.yaml", "--results", ""], "'--results': must name a folder; given ''"),
+        (["run", "study.yaml", "--tracking-uri", "typo"], "given 'typo'"),
+        (["run", "study.yaml", "--tracking-uri", "sqlite:///typo/x.db"], "or make the folder typo first"),
+    ],
+)
+def test_an_empty_name_and_a_mistyped_place_make_nothing(toy_study, words, given):
+    done = ablate_here(*words, cwd=toy_study.parent)
+    assert done.returncode == 2
+    assert given in done.stderr
+    assert [path.name for path in toy_study.parent.iterdir()] == ["study.yaml"]
+
+
 def test_a_missing_file_names_the_nearest(tmp_path):
     (tmp_path / "quickstart.yaml").write_text("name: x\n")
     with pytest.raises(

@@ -1,7 +1,6 @@
 """The id of a trial changes if and only if something changes that its result depends on."""
 
 import importlib
-import sys
 
 import pytest
 from harness import TOY_STUDY
@@ -193,69 +192,6 @@ def test_a_name_that_ablate_resolves_lazily_is_the_definition_itself(reread):
     line = "from ablate import PartConfig, register\n"
     assert line in PLUGIN
     assert reread(PLUGIN) == reread(PLUGIN.replace(line, line.replace("ablate ", "ablate.base.registry ")))
-
-
-PACKAGE = {
-    "__init__.py": "from .scales import SCALE\nfrom . import unused\n",
-    "scales.py": "from .inner.deep import DEEP\n\nSCALE = 2 * DEEP\n",
-    "unused.py": "OTHER = 1\n",
-    "inner/__init__.py": "",
-    "inner/deep.py": "DEEP = 3\n",
-}
-
-
-@pytest.fixture
-def package(tmp_path, monkeypatch):
-    """An importable package outside of the study's folder."""
-    folder = tmp_path / "site" / "ablate_test_package"
-    for name, text in PACKAGE.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    monkeypatch.syspath_prepend(str(folder.parent))
-    yield folder
-    for name in [name for name in sys.modules if name.startswith(folder.name)]:
-        del sys.modules[name]
-
-
-INSTALLED = """
-from ablate import register
-from ablate.base.registry import StrictModel
-from ablate.core.metric import Metric
-from ablate.core.record import Record
-from ablate.core.workload import Workload
-
-from .scales import SCALE
-
-
-class Training(StrictModel):
-    lr: float = 0.1
-
-
-@register("workload", "installed")
-class Installed(Workload):
-    metrics = {"loss": Metric("min")}
-
-    def schema(self):
-        return {"training": (Training, Training())}
-
-    def train(self, trial, emit):
-        return Record.of(trial, metrics={"loss": SCALE})
-"""
-
-
-def test_an_installed_workload_is_followed_through_its_own_package(tmp_path, package, write):
-    (package / "training.py").write_text(INSTALLED)
-    write(f"from {package.name} import training\n", "thin.py")
-    study = write(
-        "name: x\nworkload: installed\nplugins: [thin.py]\nfactors: {training.lr: [1.0]}\nseeds: 1\n"
-    )
-    try:
-        before = ids(study)
-        assert ids(study) == before
-        (package / "inner" / "deep.py").write_text("DEEP = 5\n")
-        assert not set(ids(study).values()) & set(before.values())
-    finally:
-        CATALOGUE.forget({f"{package.name}.training"})
 
 
 def test_a_source_that_a_workload_names_counts_wherever_it_lies(tmp_path, monkeypatch):

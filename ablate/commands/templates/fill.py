@@ -52,16 +52,22 @@ LABELS = ("label", "class", "category", "target", "y")
 
 def create(target: Path, task: str) -> Path:
     """Writes a study with the name and in the folder of `target`, and returns its path. Raises `AblateError`."""
-    path = target if target.suffix in (".yaml", ".yml") else target.with_name(f"{target.name}.yaml")
+    name = target.name.removesuffix(".yaml").removesuffix(".yml")
     try:
-        TypeAdapter(StudyName).validate_python(path.stem)
+        TypeAdapter(StudyName).validate_python(name)
     except ValidationError:
         allowed = "letters, digits, '.', '_' and '-', the first a letter or digit, at most 100; not `store`"
-        raise _refused("is not a valid study name", path.stem, allowed, source="NAME") from None
+        raise _refused("is not a valid study name", name, allowed, source="NAME") from None
+    path = target if name != target.name else target.with_name(f"{name}.yaml")
     if task not in (tasks := CATALOGUE.names("task")):
-        hint = nearest(task, tasks) or f"To write a task of your own: ablate new --task {task}"
-        raise _refused("is not a task", task, listed(tasks), hint, "--task")
-    return write({path: study_text(path.stem, task, (path.parent / SCHEMA).is_file())})[0]
+        raise _refused(
+            "is not a task",
+            task,
+            listed(tasks),
+            nearest(task, tasks) or f"To write a task of your own: ablate new --task {task}",
+            "--task",
+        )
+    return write({path: study_text(name, task, (path.parent / SCHEMA).is_file())})[0]
 
 
 def study_text(name: str, task: str, schema_is_there: bool) -> str:
@@ -147,15 +153,13 @@ def create_part(slot: str, target: Path) -> list[Path]:
         "default": places()[slot].default,
         "parameter": PARTS[slot],
     }
-    own = {part: f"{slot}.py.j2", part.with_suffix(".yaml"): "own_part.yaml.j2"}
-    return write({path: rendered(template, **values) for path, template in own.items()})
+    return write(_with_study(part, f"{slot}.py.j2", "part", values))
 
 
 def create_workload(target: Path) -> list[Path]:
     """Writes a workload with the name and in the folder of `target`, and a study of it. Raises `AblateError`."""
     file = _file(target, "workload", "--workload")
-    own = {file: "workload.py.j2", file.with_suffix(".yaml"): "own_workload.yaml.j2"}
-    return write({path: rendered(template, **_names(file, "workload")) for path, template in own.items()})
+    return write(_with_study(file, "workload.py.j2", "workload", _names(file, "workload")))
 
 
 def create_task(target: Path, data: Path | None) -> list[Path]:
@@ -168,27 +172,39 @@ def create_task(target: Path, data: Path | None) -> list[Path]:
     data = data or task.with_suffix(".csv")
     text = sample.get(data) or _text(data)
     is_table = data.suffix.lower() in (".csv", ".tsv")
-    values: dict[str, Any] = _names(task, "task") | {"topology": "encoder" if is_table else "decoder"}
     settings = {"data": os.path.relpath(data, task.parent)} | (_columns(data, text) if is_table else {})
-    values["settings"] = {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items()}
+    values = _names(task, "task") | {
+        "topology": "encoder" if is_table else "decoder",
+        "settings": {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items()},
+    }
     template = "task_table.py.j2" if is_table else "task_text.py.j2"
-    own = {task: template, task.with_suffix(".yaml"): "own_task.yaml.j2"}
-    return write({**sample, **{path: rendered(text, **values) for path, text in own.items()}})
+    return write(sample | _with_study(task, template, "task", values))
+
+
+def _with_study(file: Path, template: str, kind: str, values: Mapping[str, Any]) -> dict[Path, str]:
+    """A file of one's own, and beside it a study that uses it."""
+    study = rendered(f"own_{kind}.yaml.j2", **values)
+    return {file: rendered(template, **values), file.with_suffix(".yaml"): study}
 
 
 def _file(target: Path, slot: str, source: str) -> Path:
     """The file of a part or task; raises `AblateError` where it cannot be of that name."""
     name = target.name.removesuffix(".py")
     if not name.isidentifier() or iskeyword(name) or parse_value(name) != name:
-        allowed = "letters, digits and '_', the first a letter, for instance `my_part`"
-        raise _refused("cannot be the name of a Python file", name, allowed, source=source)
+        raise _refused(
+            "cannot be the name of a Python file",
+            name,
+            "letters, digits and '_', the first a letter, for instance `my_part`",
+            source=source,
+        )
     if name in CATALOGUE.names(slot):
         hint = f"For a study of it: ablate new NAME --task {name}" if slot == "task" else OTHER
         raise _refused(f"is already registered as {slot}", name, hint=hint, source=source)
     file = target.with_name(f"{name}.py")
     if not file.exists() and find_spec(name) is not None:
-        rule = "is a Python module, which a file of this name could hide"
-        raise _refused(rule, name, hint=OTHER, source=source)
+        raise _refused(
+            "is a Python module, which a file of this name could hide", name, hint=OTHER, source=source
+        )
     return file
 
 
@@ -244,14 +260,13 @@ def _columns(data: Path, text: str) -> dict[str, str]:
     lines = text.splitlines() or [""]
     table = csv.DictReader(lines, delimiter=max(",;\t|", key=lines[0].count), restval="")
     columns = table.fieldnames or []
-    if len(columns) < 2 or len(lines) < 2:
-        rule = "must have a header with a column of texts and one of labels, and a row for each text"
+    if len({*columns}) < max(2, len(columns)) or len(lines) < 2:
+        rule = "must have a header with a column of texts and one of labels, none named twice, and a row for each text"
         raise _refused(rule, str(data), source="--from")
     label = next((name for name in columns if name.lower() in LABELS), columns[-1])
     rows = [*islice(table, 100)]
     others = [name for name in columns if name != label]
-    longest = max(others, key=lambda name: sum(len(row[name]) for row in rows))
-    return {"text": longest, "label": label}
+    return {"text": max(others, key=lambda name: sum(len(row[name]) for row in rows)), "label": label}
 
 
 def _sample(name: str) -> str:

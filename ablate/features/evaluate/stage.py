@@ -83,8 +83,12 @@ def _changes(sets: Sequence[str]) -> Changes:
     asked.apply(sets)
     for keys, option in asked.origins.items():
         if keys[0] != "task" or len(keys) < 2:
-            rule = "must be task.PATH=VALUE: only the task can be changed, not the trained weights"
-            asked.note(Problem(rule, source=option))
+            asked.note(
+                Problem(
+                    "must be task.PATH=VALUE: only the task can be changed, not the trained weights",
+                    source=option,
+                )
+            )
     asked.raise_problems()
     return {".".join(map(str, keys)): value for keys, value in asked.given.items()}
 
@@ -104,9 +108,12 @@ def _check(changes: Changes, cells: Sequence[Cell], experiment: Experiment) -> N
         experiment.workload.check_evaluation(config, task)
 
     if problems := in_variants(check, configs):
-        hint = "Evaluate those without this problem, by --only"
         raise StudyError(
-            replace(problem, source=f"--set {_slice(changes)}", hint=problem.hint or hint)
+            replace(
+                problem,
+                source=f"--set {_slice(changes)}",
+                hint=problem.hint or "Evaluate those without this problem, by --only",
+            )
             for problem in problems
         )
 
@@ -181,9 +188,8 @@ class Evaluated:
             rows = pd.DataFrame(read_csv(path), columns=list(COLUMNS)).astype({"seed": int, "value": float})
             if (path := folder.path / MAPS).is_file():
                 with np.load(path, allow_pickle=False) as arrays:
-                    index = json.loads(str(arrays["index"]))
-                    found = [{**one, "weights": arrays[one["weights"]]} for one in index]
-                    maps = pd.DataFrame(found, columns=list(MAP_COLUMNS))
+                    maps = pd.DataFrame(json.loads(str(arrays["index"])), columns=list(MAP_COLUMNS))
+                    maps["weights"] = [arrays[name] for name in maps["weights"]]
         except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
             raise AblateError(
                 f"{path}: cannot be read ({error}); remove it, and evaluate again with `ablate eval {folder.name}`"
@@ -220,4 +226,4 @@ def of_report(folder: StudyFolder, evidence: Evidence) -> Evaluated:
     if found.rows.empty:
         return found
     document = read_document(folder.study_file).data if folder.study_file.is_file() else {}
-    return found.current({*evidence.trials["id"]}, str(document.get("checkpoint", "none")))
+    return found.current(evidence.trials["id"], str(document.get("checkpoint", "none")))

@@ -172,8 +172,8 @@ def tabular(table: Table, label: str) -> str:
     columns = [column for column in table.columns if not column.below]
     rows = [[latex(row[column.key]) for column in columns] for row in table.rows]
     first = r"p{0.4\linewidth}" if max(len(row[0]) for row in rows) > LONG else "l"
-    style = pd.DataFrame(rows, columns=[latex(column.heading) for column in columns]).style
-    return style.hide(axis="index").to_latex(
+    cells = pd.DataFrame(rows, columns=[latex(column.heading) for column in columns])
+    return cells.style.hide(axis="index").to_latex(
         environment="table*",
         position="t",
         position_float="centering",
@@ -187,14 +187,15 @@ def tabular(table: Table, label: str) -> str:
 def figure_float(name: str, caption: str, label: str, width: float, folder: str) -> str:
     """A float with its caption below it; over both columns where it is wider than one. `width` in inches."""
     environment = "figure" if width <= WIDEST else "figure*"
-    lines = [
-        rf"\providecommand{{{FOLDER}}}{{{folder}}}",
-        rf"\begin{{{environment}}}[t]",
-        r"\centering",
-        rf"\includegraphics{{{FOLDER}/{name}}}",
-        rf"\caption{{{latex(caption)}}}",
-        rf"\label{{{label}}}",
-        rf"\end{{{environment}}}",
-        "",
-    ]
-    return "\n".join(lines)
+    return "\n".join(
+        [
+            rf"\providecommand{{{FOLDER}}}{{{folder}}}",
+            rf"\begin{{{environment}}}[t]",
+            r"\centering",
+            rf"\includegraphics{{{FOLDER}/{name}}}",
+            rf"\caption{{{latex(caption)}}}",
+            rf"\label{{{label}}}",
+            rf"\end{{{environment}}}",
+            "",
+        ]
+    )

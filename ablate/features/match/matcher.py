@@ -75,8 +75,11 @@ class Matcher:
     def given(self, config: Config, task_index: int = 0) -> dict[str, float]:
         """Of a config that has been matched its value, its quantity, and the error of that as a share of the target."""
         achieved = self._amount(config)
-        residual = achieved / self.targets[task_index] - 1
-        return {"value": self._number(config), "achieved": achieved, "residual": residual}
+        return {
+            "value": self._number(config),
+            "achieved": achieved,
+            "residual": achieved / self.targets[task_index] - 1,
+        }
 
     def _number(self, config: Config) -> Number:
         """The value at the path; raises `Invalid` when it does not exist or is no number."""

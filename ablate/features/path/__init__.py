@@ -53,8 +53,14 @@ class Path(Kind):
         """See `Kind`: a target of several changes, on one task, without factors of its own."""
         to, variants = self.config.to, study.variants
         with Gather() as at:
-            rule = "is no variant that is named under `variants:`"
-            at.refuse(to not in variants, "design.to", rule, to, listed(variants), nearest(to, variants))
+            at.refuse(
+                to not in variants,
+                "design.to",
+                "is no variant that is named under `variants:`",
+                to,
+                listed(variants),
+                nearest(to, variants),
+            )
             at.refuse(
                 len(variants.get(to, "two")) < 2,
                 "design.to",

@@ -81,11 +81,10 @@ def time_blocks(
         gc.collect()
     gc.unfreeze()
     medians = {name: [max(median(block), _TICK) for block in times] for name, times in found.items()}
-    first = medians[names[0]]
     return {
         name: Timing(
             median(own),
-            fmean(math.log(a / b) for a, b in zip(own, first, strict=True)),
+            fmean(math.log(a / b) for a, b in zip(own, medians[names[0]], strict=True)),
             blocks,
             sum(map(len, found[name])),
         )

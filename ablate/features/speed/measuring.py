@@ -119,16 +119,19 @@ def measure_group(workload: Workload, group: Group, request: Request, at: Callab
         those = {key: operations[key][call] for key in copies if call in operations[key]}
         timings = time_blocks(those, draws, turn, budget=request.budget, waits=waits)
         for key in those.keys() - {_TWIN}:
-            facts = {name: getattr(those[key], name) for name in ("examples", "tokens")}
-            calls[key][call] = asdict(timings[key]) | facts
+            size = {"examples": those[key].examples, "tokens": those[key].tokens}
+            calls[key][call] = asdict(timings[key]) | size
         calls[base][call]["log_ratio"] = timings[_TWIN].log_ratio
     machine, own, passed = _busy() - start[0], time.process_time() - start[1], time.monotonic() - start[2]
     # They are the same in every process, and of a long recurrence they take longer to count than all the rest.
     for key, found in calls.items() if request.process == 0 else ():
         for call, of in found.items():
             of["flops"] = operations[turn(key)][call].flops()
-    configs = {key: {"memory": memory.get(key), "calls": calls[key]} for key in group.configs}
-    return {"measured": now(), "busy": max(0.0, machine - own) / max(passed, 1e-9), "configs": configs}
+    return {
+        "measured": now(),
+        "busy": max(0.0, machine - own) / max(passed, 1e-9),
+        "configs": {key: {"memory": memory.get(key), "calls": calls[key]} for key in group.configs},
+    }
 
 
 def _busy() -> float:

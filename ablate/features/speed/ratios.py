@@ -65,8 +65,7 @@ class Group:
         """Log ratios to the baseline in the same form; of the baseline those of its second copy."""
         if self.metric != MEMORY:
             return self._pivot("log_ratio")
-        found: pd.DataFrame = np.log(self.values.div(self.values.get(BASELINE, NAN), axis=0))
-        return found
+        return np.log(self.values.div(self.values.get(BASELINE, NAN), axis=0))
 
     @property
     def paired(self) -> pd.DataFrame:

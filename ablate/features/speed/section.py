@@ -126,10 +126,12 @@ def check_speed(draft: Draft) -> None:
     for path in section.over:
         with draft.document.reporting("speed", "over", path):
             _check_path(path, draft)
-            rule = (
-                f"is what `speed` times every variant over, so that no variant can have a {path} of its own"
+            refuse_own(
+                path,
+                f"is what `speed` times every variant over, so that no variant can have a {path} of its own",
+                f"Take it out, or compare {path} without `speed`",
+                draft,
             )
-            refuse_own(path, rule, f"Take it out, or compare {path} without `speed`", draft)
             variants = [(v.name, c) for v in draft.design.variants if not v.placebo for c in v.configs]
             # As the document lists them: the section has them in rising order.
             for index, size in enumerate(draft.document.data["speed"]["over"][path]):

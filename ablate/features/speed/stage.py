@@ -85,11 +85,11 @@ class Timing:
     def measured(self) -> Measured:
         """A frame with `COLUMNS`, how it was measured, and its files where nothing is missing."""
         rows = [row for key, place in self.places.items() for row in self._rows(place, key)]
-        frame = frame_of(rows, COLUMNS).astype({"memory": float, "flops": float})
-        facts = self.section.facts(self.experiment.workload.threads, machine())
         whole = self.processes == self.section.processes
         return Measured(
-            frame, asdict(facts), [file_of(self.store, key) for key in self.places] if whole else None
+            frame_of(rows, COLUMNS).astype({"memory": float, "flops": float}),
+            asdict(self.section.facts(self.experiment.workload.threads, machine())),
+            [file_of(self.store, key) for key in self.places] if whole else None,
         )
 
     def _rows(self, place: _Place, key: str) -> Iterator[dict[str, Any]]:
@@ -139,9 +139,10 @@ class Timing:
             left = f", about {duration(each * (asked - process))} left" if process > least else ""
             say(f"Timing {what}, process {process + 1} of {asked}{left} …")
             groups = [self.places[key].group for key, found in self.found.items() if len(found) <= process]
-            request = Request(process, self.section.calls, groups, BUDGET)
             told = measured(
-                reference(self.experiment), request, lambda key, *of: self.places[key].advice(*of)
+                reference(self.experiment),
+                Request(process, self.section.calls, groups, BUDGET),
+                lambda key, *of: self.places[key].advice(*of),
             )
             with closing(told):
                 for key, found in told:
@@ -191,8 +192,8 @@ def plan(experiment: Experiment, store: Store) -> tuple[list[str], Mapping[str, 
     asked, done = section.processes, timing.processes
     seconds = timing.expected(asked - done)
     sizes = [(path, [f"{size:g}" for size in listed]) for path, listed in section.over.items()]
-    said = [words("plan.speed", sizes, asked, done, seconds if asked > done else None)]
-    return said, {"processes": asked, "kept": done, "seconds": seconds}
+    said = words("plan.speed", sizes, asked, done, seconds if asked > done else None)
+    return [said], {"processes": asked, "kept": done, "seconds": seconds}
 
 
 def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
@@ -202,7 +203,7 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
     conditions = {
         "calls": list(section.calls),
         "threads": workload.threads,
-        "source": source_digest([type(workload), measure_group], [type(workload)]),
+        "source": source_digest([type(workload), measure_group]),
         **here(),
     }
     ((path, listed),) = section.over.items() or [("", [])]

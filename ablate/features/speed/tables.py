@@ -115,8 +115,8 @@ def speed_table(rows: Sequence[Row], names: Names, call: str, task: str) -> Tabl
     ]
     on = task if len({row["task"] for row in rows}) > 1 else ""
     n = max(int(number(row["n"]) or 0) for row in timed)
-    said = say("speed.caption", MEASURES[call], on, n, floors(rows).get(call))
-    return tabulated(columns, timed, said, "speed.csv")
+    caption = say("speed.caption", MEASURES[call], on, n, floors(rows).get(call))
+    return tabulated(columns, timed, caption, "speed.csv")
 
 
 def floors(rows: Sequence[Row]) -> dict[str, float]:

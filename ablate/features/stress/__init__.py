@@ -24,5 +24,4 @@ class StressFeature(
 
     def facts(self, experiment: Any) -> Mapping[str, Any]:
         """The grid."""
-        grid: Mapping[str, Any] = experiment.study.section("stress")
-        return grid
+        return experiment.study.section("stress")

@@ -55,8 +55,13 @@ def check_stress(draft: Draft) -> None:
         if path != workload.rate_path:
             rate = workload.rate_path or ""
             lacks = "" if rate else f", of which {draft.study.workload} names no path"
-            rule = f"cannot be stressed: only the learning rate can{lacks}"
-            document.refuse(at, rule, NOT_GIVEN, rate, nearest(path, [rate]))
+            document.refuse(
+                at,
+                f"cannot be stressed: only the learning rate can{lacks}",
+                NOT_GIVEN,
+                rate,
+                nearest(path, [rate]),
+            )
             continue
         if any(HELD_OUT not in workload.describe(config).stability for config in baseline):
             document.refuse(
@@ -84,8 +89,13 @@ def stressed(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Cell]:
             trial = experiment.trial(resolved[key], cell.seed)
             # Only the trials of the comparison are evaluated.
             trial = cell.trial if trial.id == cell.id else replace(trial, checkpoint="none")
-            name = f"{cell.name} at {path.rpartition('.')[2]} {level:g}"
-            yield replace(cell, trial=trial, name=name, levels={**cell.levels, path: level}, role="stress")
+            yield replace(
+                cell,
+                trial=trial,
+                name=f"{cell.name} at {path.rpartition('.')[2]} {level:g}",
+                levels={**cell.levels, path: level},
+                role="stress",
+            )
 
 
 def stress_frames(
@@ -196,8 +206,9 @@ def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
             .to_numpy(float)
             for name in ("reached", "initial")
         )
-        highest = np.fmax.reduce(initial, axis=1, initial=np.nan)[:, None]
-        found[variant.name, task.name] = Grid(reached, highest)
+        found[variant.name, task.name] = Grid(
+            reached, np.fmax.reduce(initial, axis=1, initial=np.nan)[:, None]
+        )
     return found
 
 
@@ -226,8 +237,7 @@ def rates_of(facts: Facts) -> Sequence[float]:
 
 
 def _grid(side: Side) -> Grid:
-    found: Grid = side.runs.memo("stress", grids)[side.variant, side.task.name]
-    return found
+    return side.runs.memo("stress", grids)[side.variant, side.task.name]
 
 
 def _by_seed(side: Side, without: int | None = None) -> Floats:

@@ -48,11 +48,16 @@ class Curves(Section):
                 if data.empty:
                     continue
                 label, broken = metric.replace("_", " "), bool((data["status"] != "completed").any())
-                caption = say("figures.curves", label, broken, left_out(facts, shown))
-                alt = say("figures.curves_alt", label, of, len(shown))
                 known = task.metrics[facts.metric] if metric.endswith(facts.metric) else None
-                title, options = f"{label.capitalize()}{of}", (shown, label, known)
-                yield Picture(f"{slug(metric)}{end}", title, caption, alt, data, draw_curves, options)
+                yield Picture(
+                    f"{slug(metric)}{end}",
+                    f"{label.capitalize()}{of}",
+                    say("figures.curves", label, broken, left_out(facts, shown)),
+                    say("figures.curves_alt", label, of, len(shown)),
+                    data,
+                    draw_curves,
+                    (shown, label, known),
+                )
 
 
 def curve_metrics(evidence: Evidence) -> list[str]:
@@ -105,8 +110,8 @@ def draw_curves(
         for (variant, _), run in broken[broken["variant"].isin(of)].groupby(["variant", "seed"]):
             shade, end = of[variant].colour, run.iloc[-1]
             ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
-            at = end["step"], np.clip(end["value"], *limits)
-            ax.plot(*at, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)
+            last = np.clip(end["value"], *limits)
+            ax.plot(end["step"], last, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)
         if known:
             references(ax, known, "y")
 
@@ -133,9 +138,15 @@ class Seeds(Section):
             runs = int(data["value"].notna().sum())
             if metric in task.metrics and (runs or data["baseline"].notna().any()):
                 data, left = largest(data, data["value"] - data["baseline"])
-                caption, alt = say("figures.seeds", metric, left), say("figures.seeds_alt", metric, runs, of)
-                options = metric, task.metrics[metric]
-                yield Picture(f"seeds{end}", f"{self.title}{of}", caption, alt, data, draw_seeds, options)
+                yield Picture(
+                    f"seeds{end}",
+                    f"{self.title}{of}",
+                    say("figures.seeds", metric, left),
+                    say("figures.seeds_alt", metric, runs, of),
+                    data,
+                    draw_seeds,
+                    (metric, task.metrics[metric]),
+                )
 
 
 def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
@@ -190,9 +201,8 @@ def draw_seeds(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
         ax.set(xlim=view)
         references(ax, known, "x")
     lost = data[data["value"].isna() & (data["status"] != "missing")]
-    counts: dict[float, list[str]] = {}
-    for (y, status), n in lost.groupby(["y", "status"]).size().items():
-        counts.setdefault(y, []).append(f"{n} {status}")
-    write_right(found[-1], {y: "\n".join(words) for y, words in counts.items()}, colour("purple"))
+    counts = lost.groupby(["y", "status"]).size().reset_index(name="n")
+    said = (counts["n"].astype(str) + " " + counts["status"]).groupby(counts["y"]).agg("\n".join)
+    write_right(found[-1], said.to_dict(), colour("purple"))
     style.legend(figure, handles)
     return figure

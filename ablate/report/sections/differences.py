@@ -13,7 +13,7 @@ from ablate.analysis.learning import trajectory
 from ablate.analysis.paired import mean_interval
 from ablate.analysis.runs import Runs
 from ablate.base import wording
-from ablate.core.facts import BASELINE, Evidence, Facts
+from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts
 from ablate.core.feature import features
 from ablate.core.metric import Metric, undominated
 from ablate.report.draw import marks, style
@@ -53,11 +53,17 @@ class Forest(Section):
             # Those that were planned before others.
             rank = 2 * data["placebo"] + (data["verdict"] != EXPLORATORY)
             data, left = marks.largest(data, data["value"].abs() + rank * data["value"].abs().max())
-            span = task.metrics[facts.metric].span if facts.metric in task.metrics else None
-            closer, placebo = len(_views(data, facts.margin, span)) > 1, bool(data["placebo"].any())
-            known = level if data["low"].notna().any() else ""
-            of_what = facts.metric, compared_with(facts)
-            caption = say("figures.forest", *of_what, known, facts.margin, placebo, closer, left)
+            span = _span(facts, task)
+            caption = say(
+                "figures.forest",
+                facts.metric,
+                compared_with(facts),
+                level if data["low"].notna().any() else "",
+                facts.margin,
+                bool(data["placebo"].any()),
+                len(_views(data, facts.margin, span)) > 1,
+                left,
+            )
             options = facts.metric, facts.margin, span
             yield Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, draw_forest, options)
 
@@ -90,16 +96,13 @@ def draw_forest(data: pd.DataFrame, metric: str, margin: float | None, span: flo
     heights, labels = marks.placed(data)
     data, shown = data.assign(y=data["variant"].map(heights)), _views(data, margin, span)
     figure, found = marks.axes(labels, shown, f"difference in {metric}, right is better")
-    soft, placebo = (
-        colour("soft"),
-        data.loc[data["placebo"], ["low", "high"]].dropna().to_numpy(float).ravel(),
-    )
+    placebo = data.loc[data["placebo"], ["low", "high"]].dropna().to_numpy(float).ravel()
     for ax, limits in zip(found, shown, strict=True):
         if margin:
             ax.axvspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
         ax.axvline(0.0, color=colour("ink"), lw=0.8, zorder=1)
         for edge in placebo:
-            ax.axvline(edge, color=soft, lw=0.9, ls=DOTTED, zorder=1)
+            ax.axvline(edge, color=colour("soft"), lw=0.9, ls=DOTTED, zorder=1)
         for verdict, rows in data.groupby("verdict", sort=False):
             mark, shade = MARKS[verdict].marker, colour(MARKS[verdict].colour)
             ax.hlines(rows["y"], rows["low"], rows["high"], color=shade, lw=1.6)
@@ -108,27 +111,36 @@ def draw_forest(data: pd.DataFrame, metric: str, margin: float | None, span: flo
     # A narrow figure, in a column of a paper, leaves them to the table.
     if style.width() >= style.WIDTH:
         marks.write_right(found[-1], dict(zip(data["y"], data["told"], strict=True)), colour("ink"))
-    look: dict[str, Any] = {"ls": "", "mec": "white", "mew": 0.6}
-    handles: list[Any] = [
-        style.handle(name, marker=mark.marker, color=colour(mark.colour), **look)
+    handles = [
+        style.handle(name, marker=mark.marker, color=colour(mark.colour), ls="", mec="white", mew=0.6)
         for name, mark in MARKS.items()
         if name in set(data["verdict"])
     ]
-    handles += [style.handle("interval", color=soft, lw=1.6)]
+    handles += [style.handle("interval", color=colour("soft"), lw=1.6)]
     if margin:
-        name = f"margin ±{wording.exact(margin)}"
-        handles += [style.handle(name, color=colour("band"), lw=7, solid_capstyle="butt")]
-    handles += [style.handle("placebo", color=soft, lw=0.9, ls=DOTTED)] if len(placebo) else []
+        margins = f"margin ±{wording.exact(margin)}"
+        handles += [style.handle(margins, color=colour("band"), lw=7, solid_capstyle="butt")]
+    handles += [style.handle("placebo", color=colour("soft"), lw=0.9, ls=DOTTED)] if len(placebo) else []
     style.legend(figure, handles)
     return figure
+
+
+def _span(facts: Facts, task: TaskFacts) -> float | None:
+    """The largest difference that the primary metric can show on a task; None where it has no bounds there."""
+    return task.metrics[facts.metric].span if facts.metric in task.metrics else None
+
+
+def _in_reach(data: pd.DataFrame, of: str, span: float | None) -> pd.DataFrame:
+    """`data` with intervals cut at `span`, beyond which no difference can be, or at the largest value of `of`."""
+    reach = math.inf if span is None else max(span, data[of].abs().max())
+    return data.assign(low=data["low"].clip(-reach), high=data["high"].clip(upper=reach))
 
 
 def _views(data: pd.DataFrame, margin: float | None, span: float | None) -> list[Limits]:
     """Of the views that show every interval as far as there can be such a difference."""
     # One seed has a difference but no interval.
-    lows, highs = data["low"].fillna(data["value"]), data["high"].fillna(data["value"])
-    reach = math.inf if span is None else max(span, data["value"].abs().max())
-    return views(lows.clip(-reach), highs.clip(upper=reach), (-margin, margin) if margin else (0.0, 0.0))
+    ends = _in_reach(data, "value", span)[["low", "high"]].apply(lambda end: end.fillna(data["value"]))
+    return views(ends["low"], ends["high"], (-margin, margin) if margin else (0.0, 0.0))
 
 
 class OverSteps(Section):
@@ -144,13 +156,15 @@ class OverSteps(Section):
         found = trajectory(material.evidence, drawn)
         for task, end, of in by_task(facts):
             data = found[found["task"] == task.name]
-            if shown and data["step"].nunique() > 1:
-                caption = say("figures.over_steps", facts.metric, facts.margin, left_out(facts, shown))
-                alt = say("figures.over_steps_alt", of, len(shown))
-                known = task.metrics.get(facts.metric)
-                options = shown, facts.metric, facts.margin, known.span if known else None
+            if data["step"].nunique() > 1:
                 yield Picture(
-                    f"over-steps{end}", f"{self.title}{of}", caption, alt, data, draw_over_steps, options
+                    f"over-steps{end}",
+                    f"{self.title}{of}",
+                    say("figures.over_steps", facts.metric, facts.margin, left_out(facts, shown)),
+                    say("figures.over_steps_alt", of, len(shown)),
+                    data,
+                    draw_over_steps,
+                    (shown, facts.metric, facts.margin, _span(facts, task)),
                 )
 
 
@@ -165,9 +179,7 @@ def draw_over_steps(
 
     `span` is the largest difference that the metric can show, at which intervals are cut.
     """
-    if span is not None:
-        reach = max(span, data["diff"].abs().max())
-        data = data.assign(low=data["low"].clip(-reach), high=data["high"].clip(upper=reach))
+    data = _in_reach(data, "diff", span)
 
     def draw(ax: Axes, of: dict[str, Look]) -> None:
         if margin:
@@ -185,8 +197,10 @@ HEIGHT = 2.0  # Inches of a panel.
 
 def costs() -> dict[str, tuple[str, Callable[[float], str]]]:
     """Column → the label of its axis, and how a value is said."""
-    measured = {cost: words for feature in features() for cost, words in feature.costs().items()}
-    return {"parameters": ("parameters", lambda value: wording.compact(value, 6)), **measured}
+    return {
+        "parameters": ("parameters", lambda value: wording.compact(value, 6)),
+        **{cost: words for feature in features() for cost, words in feature.costs().items()},
+    }
 
 
 class Cost(Section):
@@ -202,10 +216,15 @@ class Cost(Section):
             data = tradeoff(material.evidence, task.name, material.tables)
             if metric in task.metrics and (shown := varying(data)):
                 against = [costs()[cost][0] for cost in shown]
-                caption = say("figures.cost", metric, against)
-                alt = say("figures.cost_alt", metric, len(data), of, against)
-                options = metric, task.metrics[metric]
-                yield Picture(f"cost{end}", f"{self.title}{of}", caption, alt, data, figure, options)
+                yield Picture(
+                    f"cost{end}",
+                    f"{self.title}{of}",
+                    say("figures.cost", metric, against),
+                    say("figures.cost_alt", metric, len(data), of, against),
+                    data,
+                    figure,
+                    (metric, task.metrics[metric]),
+                )
 
 
 def tradeoff(evidence: Evidence, task: str, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -217,8 +236,11 @@ def tradeoff(evidence: Evidence, task: str, tables: Mapping[str, pd.DataFrame]) 
     """
     facts, names = evidence.facts, names_of(evidence.facts)
     measured = [row for f in features() if f.costs() and f.name in tables for row in rows_of(tables[f.name])]
-    own = [row for row in measured if is_true(row["own"]) and row["task"] == task]
-    known = {(row["variant"], row["metric"]): row["value_variant"] for row in own}
+    known = {
+        (row["variant"], row["metric"]): row["value_variant"]
+        for row in measured
+        if is_true(row["own"]) and row["task"] == task
+    }
     known |= {(v.name, "parameters"): v.parameters[task] for v in facts.variants if task in v.parameters}
     placebos = [variant.name for variant in facts.variants if variant.placebo]
     rows = []
@@ -227,9 +249,9 @@ def tradeoff(evidence: Evidence, task: str, tables: Mapping[str, pd.DataFrame]) 
         values = np.sort(values[~np.isnan(values)])
         if side.task.name == task and len(values) and side.variant not in placebos:
             mean, (low, high) = mean_interval(values)
-            place = {"variant": side.variant, "label": names[side.variant]}
-            paid = {cost: known.get((side.variant, cost)) for cost in costs()}
-            rows.append(place | paid | {"n": len(values), "mean": mean, "low": low, "high": high})
+            row: dict[str, Any] = {"variant": side.variant, "label": names[side.variant]}
+            row |= {cost: known.get((side.variant, cost)) for cost in costs()}
+            rows.append(row | {"n": len(values), "mean": mean, "low": low, "high": high})
     found = pd.DataFrame(rows, columns=["variant", "label", *costs(), "n", "mean", "low", "high"])
     return found.astype(dict.fromkeys((*costs(), "mean", "low", "high"), float))
 

@@ -119,7 +119,6 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
     facts, known = evidence.facts, dict(evidence.facts.environment)
     commit, dirty = known.pop("commit", None), known.pop("dirty", None)
     versions = known.pop("versions", None) or {}
-    statuses = evidence.trials["status"].value_counts().sort_index()
     pairs = {
         "Command": known.pop("command", None),
         "Commit": commit and say("cost.commit", commit, dirty),
@@ -130,13 +129,13 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         "Design": facts.design.replace("_", " "),
     }
     if not evidence.only_measured:
-        pools = dict.fromkeys(say(f"cost.{task.sampling.pool}") for task in facts.tasks)
+        statuses = evidence.trials["status"].value_counts().sort_index()
         pairs |= {
             "Metric": say("cost.metric", facts.metric, say(f"cost.{facts.at}")),
             "Margin": say("cost.margin", facts.margin),
             "Seeds": say("cost.seeds", facts.seeds),
             "Trials": ", ".join(f"{n} {status}" for status, n in statuses.items()),
-            "Test data": "; ".join(pools),
+            "Test data": "; ".join(dict.fromkeys(say(f"cost.{task.sampling.pool}") for task in facts.tasks)),
         }
     pairs |= {feature.name.capitalize(): CITED.sub("", feature.account(evidence)) for feature in features()}
     return [(term, text(value)) for term, value in pairs.items() if text(value)]

@@ -37,8 +37,7 @@ class KeptWeights(Section):
 
 def evaluated(material: Material) -> Evaluated:
     """What was evaluated; nothing where it was not."""
-    found: Evaluated = material.kept.get("evaluate") or Evaluated()
-    return found
+    return material.kept.get("evaluate") or Evaluated()
 
 
 def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
@@ -113,7 +112,7 @@ def heads(maps: pd.DataFrame) -> pd.DataFrame:
 
     Padding, which is NaN, is cut away.
     """
-    rows = [
+    return pd.DataFrame(
         {
             "variant": layer.variant,
             "task": layer.task,
@@ -127,8 +126,7 @@ def heads(maps: pd.DataFrame) -> pd.DataFrame:
         }
         for layer in maps.itertuples()
         for head, weights in enumerate(layer.weights[0], 1)
-    ]
-    return pd.DataFrame(rows)
+    )
 
 
 def draw_attention(data: pd.DataFrame, top: float) -> Figure:

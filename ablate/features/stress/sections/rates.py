@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -60,8 +60,15 @@ def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) 
             look, lost = of[row["variant"]], f"{row['diverged']} of {row['n']}"
             place = row[rate], row["loss"]
             ax.plot(*place, "X", ms=5.5, color=look.colour, mec="white", mew=0.4, zorder=4)
-            words: dict[str, Any] = {"ha": "center", "size": style.SMALL - 1, "color": look.colour}
-            ax.annotate(lost, place, (0, 5), textcoords="offset points", **words)
+            ax.annotate(
+                lost,
+                place,
+                (0, 5),
+                textcoords="offset points",
+                ha="center",
+                size=style.SMALL - 1,
+                color=look.colour,
+            )
 
     axis = {"xscale": "log", "xticks": grid, "xticklabels": map(brief, grid)}
     return multiples(shown, set(data["variant"]), draw, (f"{rate}, log scale", "held-out loss"), axis)
