@@ -9,7 +9,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from ablate.base.process import forgive, hush_at_exit, rarely_collect
 from ablate.base.text import safe
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
+CLOSED = 141  # The exit code of a program whose output nobody reads any more.
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
 
 
@@ -60,16 +61,17 @@ class Group(click.Group):
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         """Parses the command line; `--help` prints."""
-        with _read():
+        try:
             return super().make_context(*args, **kwargs)
+        except BrokenPipeError:
+            raise click.exceptions.Exit(CLOSED) from None
 
     def invoke(self, ctx: click.Context) -> None:
         """Runs the command and exits."""
         as_json, fault, problems = "--json" in ctx.args, "", list[str]()
         try:
-            with _read():
-                code = super().invoke(ctx) or 0
-                print(end="", flush=True)  # nothing where standard output is closed
+            code = super().invoke(ctx) or 0
+            print(end="", flush=True)  # nothing where standard output is closed
         except AblateError as error:
             fault, problems, code = str(error), [*map(str, getattr(error, "problems", []))], error.exit_code
         except KeyboardInterrupt as error:
@@ -79,6 +81,11 @@ class Group(click.Group):
                 else "no trial was running"
             )
             fault, code = f"Interrupted; {kept}.", 130
+        except (BrokenPipeError, SystemExit) as error:
+            # Rich ends the program with 1 then.
+            if not any(isinstance(of, BrokenPipeError) for of in (error, error.__context__)):
+                raise
+            code = CLOSED
         except click.ClickException as error:
             if as_json:
                 _print_object(error.format_message(), [], error.exit_code)
@@ -90,18 +97,6 @@ class Group(click.Group):
         if as_json and fault:
             _print_object(fault, problems, code)
         ctx.exit(code)
-
-
-@contextmanager
-def _read() -> Iterator[None]:
-    """Inside, output that nobody reads any more ends the program as the signal for that would."""
-    try:
-        yield
-    except (BrokenPipeError, SystemExit) as end:
-        # With 1, as rich would.
-        if isinstance(end, BrokenPipeError) or isinstance(end.__context__, BrokenPipeError):
-            raise click.exceptions.Exit(141) from None
-        raise
 
 
 def _explained(error: Exception) -> tuple[str, int]:

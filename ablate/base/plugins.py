@@ -13,7 +13,7 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -157,8 +157,8 @@ def users_modules() -> dict[str, str]:
     """Module → file of the plugins, and of all that is loaded and a user's, or of a package that has parts."""
     parts = (CATALOGUE.get(slot, name) for slot in CATALOGUE.slots() for name in CATALOGUE.names(slot))
     owners = {part.__module__.split(".")[0] for part in parts} - {"ablate"}
-    files = {name: getattr(module, "__file__", None) for name, module in sys.modules.items()}
-    ours = {m: file for m, file in files.items() if file and (is_users(file) or m.split(".")[0] in owners)}
+    files = ((name, getattr(module, "__file__", None)) for name, module in sys.modules.items())
+    ours = {name: file for name, file in files if file and (is_users(file) or name.split(".")[0] in owners)}
     return {**files_of_plugins(), **ours}
 
 
@@ -186,24 +186,20 @@ def named_by(path: Path, also: Iterable[str] = ()) -> dict[str, str]:
                 places[module] = [*(inside or ())]
                 if file and is_users(file):
                     files[module] = file
-                    beside = file.startswith(f"{path.parent}{os.sep}")
-                    pending += _named(_content(file), module if inside else outer) if beside else []
+                    if file.startswith(f"{path.parent}{os.sep}"):
+                        pending += _named(_content(file), module if inside else outer)
     return files
 
 
-def imported(node: ast.Import | ast.ImportFrom, package: str) -> Iterator[tuple[str, tuple[str, str]]]:
+def imported(node: ast.Import | ast.ImportFrom, package: str) -> list[tuple[str, tuple[str, str]]]:
     """Each name that an import in a module of `package` defines, with the module and the name there, or none."""
     if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield (alias.asname or alias.name.split(".")[0]), (alias.name, "")
-        return
+        return [(alias.asname or alias.name.split(".")[0], (alias.name, "")) for alias in node.names]
     base = node.module or ""
-    if node.level:
-        # Outside of any package, what it stands for cannot be imported.
-        with suppress(ImportError):
-            base = importlib.util.resolve_name("." * node.level + base, package)
-    for alias in node.names:
-        yield (alias.asname or alias.name), (base, "" if alias.name == "*" else alias.name)
+    # What is relative outside of any package cannot be imported.
+    with suppress(ImportError):
+        base = importlib.util.resolve_name("." * node.level + base, package)
+    return [(alias.asname or alias.name, (base, alias.name.removeprefix("*"))) for alias in node.names]
 
 
 @functools.lru_cache(maxsize=1000)

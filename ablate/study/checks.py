@@ -153,8 +153,8 @@ def check_labels(draft: Draft) -> None:
             rule, allowed = "is neither a variant nor a level", listed(known)
             refuse(("labels", name), rule, name, allowed, nearest(name, known))
         elif first.setdefault(label, name) != name:
-            rule = f"is also the {'name' if label in known else 'label'} of {first[label]}"
-            refuse(("labels", name), rule, label, "a label of its own")
+            what = "name" if label in known else "label"
+            refuse(("labels", name), f"is also the {what} of {first[label]}", label, "a label of its own")
 
 
 def check_live(draft: Draft) -> None:

@@ -97,12 +97,12 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
 def _lacking(text: str) -> str:
     """`Add: within X`, where that makes a claim of a text; or nothing."""
     words = text.split()
-    lacking = [added for added in _WORDS if not added.startswith("on") or "on" not in words]
-    for added, place in itertools.product(lacking, range(1, len(words) + 1)):
-        claim = " ".join([*words[:place], added, *words[place:]])
-        if any(pattern.fullmatch(claim) for pattern in _PATTERNS.values()):
-            return f"Add: {added}"
-    return ""
+    added = [more for more in _WORDS if not more.startswith("on") or "on" not in words]
+    tried = ((more, [*words[:i], more, *words[i:]]) for more in added for i in range(1, len(words) + 1))
+    found = (
+        more for more, all_words in tried if any(p.fullmatch(" ".join(all_words)) for p in _PATTERNS.values())
+    )
+    return next((f"Add: {more}" for more in found), "")
 
 
 def check_margin(margin: float, metric: str, metrics: Mapping[str, Metric], given: Any) -> None:

@@ -81,7 +81,7 @@ class TrialIds:
             content = {
                 "config": identified(config, self.irrelevant, files),
                 "identity": dict(self.workload.identity(config)),
-                "sources": self.digest((*self.workload.sources(parsed), *parts), owners),
+                "sources": self.digest((*self.workload.sources(parsed), *parts)),
                 "files": [(name, files[place]) for name, place in declared.items()],
             }
             self.known[key] = Identity(key_of(content).encode(), files)
@@ -114,9 +114,9 @@ def declared_files(owners: Iterable[type]) -> Iterator[tuple[str, str]]:
             yield f"{owner.__qualname__} {name}", str(path)
 
 
-def source_digest(roots: Iterable[Any], owners: Iterable[type] = ()) -> str:
-    """A hash of `definitions(roots, owners)`, and of the modules that came with them."""
-    found = definitions(roots, owners)
+def source_digest(roots: Iterable[Any]) -> str:
+    """A hash of `definitions(roots)`, and of the modules that came with them."""
+    found = definitions(roots)
     modules = {module: _module(module) for module in {module for module, _ in found}}
     # By name and text alone: neither moving a definition nor importing it by way of another module changes it.
     texts = [f"{name}:{text}\n" for module, name in found if (text := modules[module].defined(name)[0])]
@@ -126,18 +126,16 @@ def source_digest(roots: Iterable[Any], owners: Iterable[type] = ()) -> str:
     return hashlib.blake2b("".join(sorted(texts)).encode(), digest_size=16).hexdigest()
 
 
-def definitions(roots: Iterable[Any], owners: Iterable[type] = ()) -> set[Symbol]:
-    """Every definition that the functions and classes `roots` use, themselves included.
-
-    `owners` are the registered classes whose packages are followed beside `ablate` and the plugins.
+def definitions(roots: Iterable[Any]) -> set[Symbol]:
+    """Every definition that the functions and classes `roots` use, themselves included: of their own packages, of
+    `ablate` and of the user's modules.
     """
-    packages = {"ablate", *(owner.__module__.split(".")[0] for owner in owners)}
     todo: list[Symbol] = [(root.__module__, root.__qualname__.split(".")[0]) for root in roots]
-    named = {module for module, _ in todo}
+    packages = {"ablate", *(module.split(".")[0] for module, _ in todo)}
 
     @functools.cache
     def followed(module: str) -> _Module | None:
-        ours, file = module.split(".")[0] in packages or module in named, _file(module)
+        ours, file = module.split(".")[0] in packages, _file(module)
         return _module(module) if ours or (file and is_users(str(file))) else None
 
     seen: set[Symbol] = set()
@@ -244,7 +242,7 @@ class _Statement:
         if not isinstance(node, ast.AST):
             return repr(node)
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            found = [*imported(node, self.package)]
+            found = imported(node, self.package)
             self.imported += (symbol for _, symbol in found)
             return f"Import({','.join(text for name, symbol in found for text in _renamed(name, [symbol]))})"
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):

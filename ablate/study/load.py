@@ -152,7 +152,7 @@ def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
         return Problem(f"must have {length} entries", path, given)
     message = details["msg"].replace("Input should", "must").replace("should", "must")
     rule, allowed = _RULES.get(kind, (message, ""))
-    if rule == _RULES["model_type"][0]:
+    if rule.endswith("mapping"):
         allowed = listed(key[-1] for key in keys if key[:-1] == path)
     return Problem(rule, path, given if path and kind != "missing" else NOT_GIVEN, allowed)
 

@@ -41,9 +41,8 @@ def _variant_name(name: str) -> str:
     forbidden = any(c in "/\\=," or c.isspace() or not c.isprintable() for c in name)
     # Programs take a cell of a table for a formula where it begins so.
     if not 0 < len(name) <= 80 or forbidden or name in (BASELINE, PLACEBO, ".", "..") or name[0] in "@+-":
-        allowed = "1 to 80 characters, no space, '/', '\\', '=' or ',', the first none of '@', '+' and '-', "
-        allowed += f"and not {BASELINE} or {PLACEBO}"
-        raise refusal("is not a name for a variant", allowed)
+        allowed = "1 to 80 characters, no space, '/', '\\', '=' or ',', the first none of '@', '+' and '-'"
+        raise refusal("is not a name for a variant", f"{allowed}, and not {BASELINE} or {PLACEBO}")
     return name
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from filelock import FileLock, Timeout
 
-from ablate.base.errors import AblateError, Problem, StoreError
+from ablate.base.errors import AblateError, StoreError
 from ablate.base.files import digest_of, remove_leftovers, replacing, set_aside
 from ablate.base.text import masked
 
@@ -53,11 +53,11 @@ def check_uri(uri: str) -> None:
     """Raises `AblateError` for a mistyped path in a tracking URI: MLflow would make folders of that name."""
     is_path = uri.startswith((SQLITE, "file:")) or (":" not in uri and uri != "databricks")
     place = Path(uri.removeprefix(SQLITE).removeprefix("file:").removeprefix("//"))
-    folder = place.parent if uri.startswith(SQLITE) else place
-    if is_path and not folder.is_dir():
-        allowed = "the URL of a server or database, sqlite:///FILE in a folder that exists, or such a folder"
-        hint = f"Correct it, or make the folder {folder} first"
-        raise AblateError(str(Problem("leads to no folder", (), uri, allowed, hint, source="--tracking-uri")))
+    if is_path and not (folder := place.parent if uri.startswith(SQLITE) else place).is_dir():
+        raise AblateError(
+            f"--tracking-uri: leads to no folder; given {uri!r}; allowed: the URL of a server or database, "
+            f"sqlite:///FILE in a folder that exists, or such a folder. Correct it, or make the folder {folder} first"
+        )
 
 
 def import_client() -> Any:

@@ -52,7 +52,7 @@ class SequenceWorkload(Workload):
         self._skeletons: dict[str, _Skeleton] = {}
         # The last, since what is checked is then described.
         self._last: tuple[ModelSection, Signature, Model] | None = None
-        self._sound: set[str] = set()
+        self._sound: set[Any] = set()
 
     def _built(self, section: ModelSection, signature: Signature) -> Model:
         """On the meta device. Raises `Invalid` with paths from the section."""

@@ -146,10 +146,10 @@ def test_no_file_is_replaced_and_none_is_written_beside_one(taken, tmp_path):
         (
             "data.csv",
             b"text,label\n",
-            "--from: must have a header with a column of texts and one of labels, and a row",
+            "--from: must have a header with a column of texts and one of labels, none named twice, and a row",
         ),
         ("data.csv", b"text\na\n", "--from: must have a header with a column of texts and one of labels"),
-        ("data.csv", b"text,label,text\na,x,b\n", "--from: must have a header that names each column once"),
+        ("data.csv", b"text,label,text\na,x,b\n", "--from: must have a header with .*, none named twice"),
         ("few.csv", b"text,label\na,x\nb,y\n", "task.data: must have 50 different texts or more; given 2"),
         ("one.csv", b"text,label\na,x\nb,x\n", "task.label: must have two different values or more; given"),
         ("short.txt", b"a b", "task.data: is too short for its windows; given 3; allowed: at least 100"),

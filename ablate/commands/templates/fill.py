@@ -260,12 +260,9 @@ def _columns(data: Path, text: str) -> dict[str, str]:
     lines = text.splitlines() or [""]
     table = csv.DictReader(lines, delimiter=max(",;\t|", key=lines[0].count), restval="")
     columns = table.fieldnames or []
-    if len(columns) < 2 or len(lines) < 2:
-        rule = "must have a header with a column of texts and one of labels, and a row for each text"
+    if len({*columns}) < max(2, len(columns)) or len(lines) < 2:
+        rule = "must have a header with a column of texts and one of labels, none named twice, and a row for each text"
         raise _refused(rule, str(data), source="--from")
-    if len({*columns}) < len(columns):
-        rule, allowed = "must have a header that names each column once", "a name of its own for each column"
-        raise _refused(rule, listed(columns), allowed, source="--from")
     label = next((name for name in columns if name.lower() in LABELS), columns[-1])
     rows = [*islice(table, 100)]
     others = [name for name in columns if name != label]

@@ -203,7 +203,7 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
     conditions = {
         "calls": list(section.calls),
         "threads": workload.threads,
-        "source": source_digest([type(workload), measure_group], [type(workload)]),
+        "source": source_digest([type(workload), measure_group]),
         **here(),
     }
     ((path, listed),) = section.over.items() or [("", [])]
