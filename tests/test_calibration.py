@@ -30,7 +30,7 @@ def test_the_rules_of_the_package_are_inside_of_every_band():
     assert not outside
 
 
-@pytest.mark.parametrize("part", ["mixtures", "diverged", "sequential"])
+@pytest.mark.parametrize("part", ["mixtures", "diverged", "sequential", "tuned"])
 def test_parts_that_train_nothing_are_inside_of_their_bands(part, tmp_path):
     """With fewer studies; their wrong rules are found."""
     ((checks, _),) = calibrate([part], 0, Place(tmp_path, studies=400)).values()

@@ -59,10 +59,15 @@ class Agreeing:
         return max([self.main.below(x), *(one.below(x) for _, one in self.high)])
 
     def interval(self, alpha: float) -> Interval | None:
-        """From the smallest lower to the largest upper bound; None of rates."""
-        every = [one.interval(alpha) for one in (self.main, *(one for _, one in (*self.low, *self.high)))]
-        ends = list(zip(*filter(None, every), strict=True))
-        return (min(ends[0]), max(ends[1])) if ends else None
+        """From the smallest lower bound of `low` to the largest upper bound of `high`, so that it says what `above` and
+        `below` do; None of rates.
+        """
+        if (own := self.main.interval(alpha)) is None:
+            return None
+        lower, upper = (
+            [ends for _, one in others if (ends := one.interval(alpha))] for others in (self.low, self.high)
+        )
+        return min([own[0], *(low for low, _ in lower)]), max([own[1], *(high for _, high in upper)])
 
     def mde(self, alpha: float, n: int | None = None) -> float:
         """At least this, by the one that varies most."""

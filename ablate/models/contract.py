@@ -34,7 +34,7 @@ from ablate.models.model import Model
 from ablate.models.reference import places
 from ablate.models.section import Embedding, ModelSection
 
-EXAMPLES, FEATURES, ROUNDS, PLACES = 3, 4, 2, 8
+EXAMPLES, LENGTH, FEATURES, ROUNDS, PLACES = 3, 64, 4, 2, 8
 STEP, TOLERANCE = 0.02, 1e-4
 FACTS = {
     "repeat": "two calls on the same inputs differ",
@@ -45,21 +45,20 @@ FACTS = {
 MASKS = {"inputs": "mask", "source": "source_mask"}
 
 
-def check_parts(section: ModelSection, signature: Signature, model: nn.Module, sound: set[str]) -> None:
+def check_parts(section: ModelSection, signature: Signature, model: nn.Module, sound: set[Any]) -> None:
     """Raises `Invalid`, with a path from the section, where a part of `model` that is not `ablate`'s breaks a rule.
 
-    `sound` are the models that are known to break none, and takes in this one.
+    `sound` are models that break none, and their parts, which are not suspected again; it takes in this one.
     """
     parts: set[Any] = {part for part in map(type, model.modules()) if hasattr(part, "slot")}
-    own = [
-        part for part in sorted(parts, key=attrgetter("name")) if part.__module__.split(".")[0] != "ablate"
-    ]
+    own = {part for part in parts if part.__module__.split(".")[0] != "ablate"}
     key = f"{section.model_dump_json()} {signature}" if own else ""
     for rule, text in breaches(section, signature, own).items() if own and key not in sound else ():
         if text:
-            said = fault(own[0], rule, text, " or ".join(part.name for part in own))
-            raise Invalid(".".join(places()[own[0].slot].path), str(said), hint="Correct the plugin")
-    sound.add(key)
+            part, *others = sorted(own - sound or own, key=attrgetter("name"))
+            said = fault(part, rule, text, " or ".join(each.name for each in (part, *others)))
+            raise Invalid(".".join(places()[part.slot].path), str(said), hint="Correct the plugin")
+    sound |= {key, *own}
 
 
 def fault(part: Any, rule: str, text: str, name: str) -> Fault:
@@ -72,18 +71,21 @@ def fault(part: Any, rule: str, text: str, name: str) -> Fault:
 def breaches(section: ModelSection, signature: Signature, parts: Collection[type]) -> dict[str, str]:
     """Each rule that a model with these `parts` has to keep → how it breaks it first, empty where it does not.
 
-    Where two calls differ, nothing else is known. Raises what a plugin raises.
+    Where two calls differ, nothing else is known. Seeds torch's global generator. Raises what a plugin raises.
     """
     found = dict.fromkeys(("shape", "finite", "repeat"), "")
-    model = build_model(section.model_copy(update={"embedding": Embedding()}), _of_vectors(signature))
+    plain = section.model_copy(update={"embedding": Embedding()})
+    try:
+        model = build_model(plain, _of_vectors(signature, LENGTH))
+    except Invalid:  # A setting may need all of the length in training.
+        model = build_model(plain, _of_vectors(signature, signature.seq_len))
     looked_at = [module for module in model.modules() if type(module) in parts]
     for module in looked_at:
         module.register_forward_hook(partial(_compare, found))
     try:
-        with torch.random.fork_rng(devices=[]):
-            for draw, training in product(range(ROUNDS), (False, True)):
-                for rule, text in _probed(model.train(training), torch_stream(draw, "probe")):
-                    found[rule] = found.get(rule) or ("" if found["repeat"] else text)
+        for draw, training in product(range(ROUNDS), (False, True)):
+            for rule, text in _probed(model.train(training), torch_stream(draw, "probe")):
+                found[rule] = found.get(rule) or ("" if found["repeat"] else text)
     except Exception as error:
         if raised_by_plugin(error):
             raise
@@ -104,15 +106,15 @@ def _compare(found: dict[str, str], module: nn.Module, given: Any, output: Any) 
     found["shape"] = found["shape"] or ("" if forms[0] == forms[1] else " becomes ".join(forms))
 
 
-def _of_vectors(signature: Signature) -> Signature:
+def _of_vectors(signature: Signature, longest: int) -> Signature:
     """Of a task that gives vectors, any two of which differ, and reads every position out."""
     return Signature(
-        signature.seq_len,
+        min(signature.seq_len, longest),
         num_outputs=FEATURES,
         num_features=FEATURES,
         readout="all",
         padded=signature.padded,
-        source=signature.source and _of_vectors(signature.source),
+        source=signature.source and _of_vectors(signature.source, longest),
     )
 
 
@@ -156,7 +158,7 @@ def _probed(model: Model, generator: torch.Generator) -> Iterator[tuple[str, str
             ("batch", dict.fromkeys(real, rows == 1), rows != 1, 0),
             *(
                 ("causal", {"inputs": columns == place}, columns < place, place)
-                for place in range(1, length, -(-length // PLACES))
+                for place in sorted((torch.randperm(length - 1, generator=generator)[:PLACES] + 1).tolist())
             ),
         ]
         # A part may remember its last call.

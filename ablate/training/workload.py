@@ -52,7 +52,7 @@ class SequenceWorkload(Workload):
         self._skeletons: dict[str, _Skeleton] = {}
         # The last, since what is checked is then described.
         self._last: tuple[ModelSection, Signature, Model] | None = None
-        self._sound: set[str] = set()
+        self._sound: set[Any] = set()
 
     def _built(self, section: ModelSection, signature: Signature) -> Model:
         """On the meta device. Raises `Invalid` with paths from the section."""
@@ -106,7 +106,7 @@ class SequenceWorkload(Workload):
                     trial.training.optimizer.build(list({p.ndim: p for p in model.parameters()}.values()))
             if not at.problems:
                 check_memory(trial, signature, model)
-                with at("model"):
+                with at("model"), isolated("cpu", stream_seed(0, "global")):
                     check_parts(trial.model, signature, model, self._sound)
 
     def describe(self, config: Mapping[str, Any]) -> Description:

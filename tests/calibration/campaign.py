@@ -23,12 +23,25 @@ from .same import same
 from .sequential import sequential
 from .single import single
 from .speed import ratios, speed
+from .tuned import rates, tuned
 
 PARTS: dict[str, Part] = {
     part.__name__: part
     for part in (
-        *(same, single, families, sequential, mixtures, diverged, equivalence, coverage, examples, power),
-        *(ratios, runs, placebos, planted, speed),
+        *(
+            same,
+            single,
+            families,
+            sequential,
+            mixtures,
+            diverged,
+            equivalence,
+            coverage,
+            examples,
+            power,
+            tuned,
+        ),
+        *(ratios, runs, placebos, rates, planted, speed),
     )
 }
 

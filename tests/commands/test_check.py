@@ -138,6 +138,19 @@ def test_a_study_asks_a_part_for_what_it_needs_alone(tmp_path):
     assert ablate_here("check", "bad.py", cwd=tmp_path).returncode == 2
 
 
+def test_of_two_parts_the_one_that_is_new_is_suspected(tmp_path, monkeypatch):
+    """Each in a file of its own; the baseline's, which comes first in the alphabet, is sound."""
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path, "mixer", forward("x.roll(1, 2)")).rename(tmp_path / "all.py")
+    (tmp_path / "all.py").write_text((tmp_path / "all.py").read_text().replace('"bad"', '"all"'))
+    written(tmp_path, "norm", forward("x - x.mean(1, True)", "x, real=None"))
+    study = tmp_path / "s.yaml"
+    given = STUDY.format(path="norm").replace("[bad.py]", "[all.py, bad.py]")
+    study.write_text(given.replace("topology", "mixer: all, position: none, topology"))
+    with pytest.raises(StudyError, match=rf"norm\[0\]: bad breaks the rule `causal`: .* \(bad.py:{LINE}\)"):
+        prepare(study)
+
+
 def test_built_in_parts_are_not_probed_before_a_run(tmp_path, monkeypatch):
     monkeypatch.setattr("ablate.models.contract.build_model", None)
     study = tmp_path / "s.yaml"

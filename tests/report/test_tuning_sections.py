@@ -1,11 +1,13 @@
 """The section of a study whose variants were tuned."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from made_searches import after_search, by_learning_rate, searched
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from synthetic import BEST, norms, study
+from synthetic import BATCH, BEST, norms, study
 
 from ablate.analysis.compare import compare
 from ablate.features.search.sections.tuning import Tuning
@@ -19,8 +21,9 @@ def drawings(search, tuned):
 
 
 def test_the_lines_are_the_curves():
-    (picture,) = drawings(by_learning_rate(BEST), norms())
+    settings, picture = drawings(by_learning_rate(BEST), norms())
     with style.context():
+        (over,) = settings.draw().axes
         (ax,) = picture.draw().axes
     lines = [line for line in ax.lines if len(line.get_xdata()) == 12]
     assert len(lines) == 3
@@ -29,13 +32,34 @@ def test_the_lines_are_the_curves():
         np.testing.assert_array_equal(line.get_xdata(), mine["n"])
         np.testing.assert_array_equal(line.get_ydata(), mine["best"])
     assert len([band for band in ax.collections if band.get_paths()]) == 3
+    marks = [line for line in over.lines if line.get_marker() == "o"]
+    assert {line.get_xdata()[0] for line in marks} == set(settings.data.query("judged == 'chosen'")["value"])
+
+
+def test_a_rival_has_a_hollow_mark_and_is_named_where_it_diverged():
+    search = by_learning_rate(BEST, sampler="grid")
+    second = search.trials[search.trials["variant"] == BATCH].nlargest(2, "accuracy").iloc[1]["training.lr"]
+    name = f"{BATCH} at training.lr={search.facts.parameters[0].label(second)}"
+    made = after_search(search, norms())
+    rival = pd.DataFrame(
+        [("x", name, "recall", 0, "diverged")], columns=["id", "variant", "task", "seed", "status"]
+    )
+    found = Material(replace(made, frames={**made.frames, "rivals": rival}), compare(made), pd.DataFrame())
+    (picture,) = [block for block in Tuning().blocks(found) if isinstance(block, Picture)]
+    assert picture.data.query("judged == 'rival'")[["variant", "value"]].to_numpy().tolist() == [
+        [BATCH, second]
+    ]
+    with style.context():
+        (ax,) = picture.draw().axes
+    assert sum(line.get_markerfacecolor() == "white" for line in ax.lines) == 1
+    assert "diverged: 1 run of batch norm at" in Tuning().findings(found)[-1]
 
 
 @pytest.mark.parametrize("many", [False, True])
 def test_nothing_is_written_outside_the_figure(many):
     evidence = study() if many else norms()
     names = [v.name for v in evidence.facts.variants if not v.placebo]
-    (picture,) = drawings(by_learning_rate(dict.fromkeys(names, (0.97, 3e-3))), evidence)
+    picture = drawings(by_learning_rate(dict.fromkeys(names, (0.97, 3e-3))), evidence)[many]
     with style.context():
         figure = picture.draw()
         FigureCanvasAgg(figure).draw()
@@ -50,6 +74,8 @@ def test_nothing_is_written_outside_the_figure(many):
 def test_each_task_has_a_figure_and_a_grid_none():
     evidence = norms(tasks=("recall", "a/<b>"), num_seeds=2)
     found = drawings(by_learning_rate(BEST, tasks=("recall", "a/<b>")), evidence)
-    assert [picture.name for picture in found] == ["budget-1-recall", "budget-2-a-b"]
-    assert not drawings(by_learning_rate(BEST, sampler="grid"), norms())
-    assert len(drawings(searched({name: [0.9] for name in BEST}), norms())) == 1
+    assert [picture.name for picture in found] == [
+        *("settings-1-recall", "budget-1-recall", "settings-2-a-b", "budget-2-a-b"),
+    ]
+    assert [p.name for p in drawings(by_learning_rate(BEST, sampler="grid"), norms())] == ["settings"]
+    assert len(drawings(searched({name: [0.9] for name in BEST}), norms())) == 2

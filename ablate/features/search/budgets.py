@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 import numpy as np
 import pandas as pd
@@ -50,6 +51,30 @@ def budget_curves(searched: SearchTable) -> pd.DataFrame:
                 columns = {"n": np.arange(1, len(best) + 1), "best": up * best, "low": low, "high": high}
                 frames.append(pd.DataFrame({"variant": variant, "task": task, **columns}))
     return pd.concat(frames[1:] or frames, ignore_index=True)
+
+
+def setting_curves(searched: SearchTable, trained: Collection[str]) -> pd.DataFrame:
+    """One row per variant, task and setting with a value, of a search over one path of numbers; else none.
+
+    Columns: variant, task, value (at the path), best (the mean of the first objective over the tuning seeds), low and
+    high: one standard error away, judged (`chosen`, `rival` where its name is among the `trained`, or nothing).
+    """
+    (parameter, *more), target = searched.facts.parameters, searched.facts.objectives[0].name
+    rows = with_values(searched.trials, searched.facts.objectives)
+    value = pd.to_numeric(rows[parameter.path], errors="coerce")
+    if more or value.isna().any():
+        rows, value = rows[:0], value[:0]
+    names = [
+        f"{v} at {parameter.path}={parameter.label(x)}"
+        for v, x in zip(rows["variant"], rows[parameter.path], strict=True)
+    ]
+    error = rows["spread"].astype(float).fillna(0.0) / np.sqrt(rows["seeds"].astype(float))
+    best, judged = rows[target].astype(float), ["rival" if name in trained else "" for name in names]
+    found = rows[["variant", "task"]].assign(
+        value=value, best=best, low=best - error, high=best + error, judged=judged
+    )
+    found.loc[rows["chosen"] == rows["variant"], "judged"] = "chosen"
+    return found.sort_values("value", kind="stable")
 
 
 def budgets(searched: SearchTable, facts: Facts, curves: pd.DataFrame) -> pd.DataFrame:

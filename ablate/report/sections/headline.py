@@ -146,7 +146,7 @@ def noise_lines(material: Material) -> Iterator[str]:
     for row in rows_of(found):
         sizes = [row[name] for name in ("mde", "mde_low", "mde_high") if row[name] is not None]
         told = [shown_as(size, row["by_rate"], row["n"]) for size in sizes]
-        yield say("noise.line", row, len(found) > 1, told)
+        yield say("noise.line", row, len(found) > 1, told, bool(material.facts.variants[0].rivals))
 
 
 def gaps(evidence: Evidence) -> Iterator[str]:

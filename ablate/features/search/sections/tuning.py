@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
-from ablate.base.wording import exact
-from ablate.core.facts import BASELINE
+from ablate.base.wording import brief, exact
+from ablate.core.facts import BASELINE, RIVALS
 from ablate.core.metric import Metric
-from ablate.core.short_names import short_names
+from ablate.core.short_names import in_short_names, short_names
 from ablate.features.search import budgets
 from ablate.features.search.table import Objective, SearchTable, table_of
 from ablate.report.draw.marks import padded, references
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FILE = "search.parquet"
+MAX_TICKS = 6  # Settings that are written at an axis.
 
 
 class OfSearch:
@@ -117,22 +119,26 @@ class Tuning(OfSearch, Section):
         yield Text(say("search.budget_guide"), aside=True)
         yield space_table(searched)
         facts, target = material.facts, searched.facts.objectives[0]
-        label, curves = named(target), budgets.budget_curves(searched)
-        for task, end, of in by_task(facts):
-            data = curves[curves["task"] == task.name]
+        label, path = named(target), searched.paths[0].rpartition(".")[2]
+        curves = {
+            "settings": ("value", path, budgets.setting_curves(searched, judged_too(material))),
+            "budget": ("n", "settings tried", budgets.budget_curves(searched)),
+        }
+        for (task, end, of), (name, (x, along, every)) in product(by_task(facts), curves.items()):
+            data = every[every["task"] == task.name]
             variants = set(data["variant"])
             # A level keeps the colour that it has in the learning curves.
-            every = panels(facts).items()
-            shown = {title: rows for title, rows in every if {e.variant for e in rows} & variants}
+            titles = panels(facts).items()
+            shown = {title: rows for title, rows in titles if {e.variant for e in rows} & variants}
             if len(data):
                 yield Picture(
-                    f"budget{end}",
-                    f"Best against budget{of}",
-                    say("search.expected", label),
-                    say("search.budget_alt", label, of, len(variants)),
+                    f"{name}{end}",
+                    say(f"search.{name}_title", of, path),
+                    say(f"search.{name}_caption", label),
+                    say(f"search.{name}_alt", label, of, len(variants)),
                     data,
-                    draw_budget,
-                    (shown or {BASELINE: []}, label, task.metrics.get(target.name)),
+                    draw_curves,
+                    (shown or {BASELINE: []}, label, task.metrics.get(target.name), x, along),
                 )
 
     def findings(self, material: Material) -> list[str]:
@@ -161,7 +167,16 @@ class Tuning(OfSearch, Section):
             for path, side in row["edges"].items():
                 edges.setdefault((path, side), []).append(f"{name} ({value(row[path])})")
         found += [say("search.edge", path, side, names) for (path, side), names in edges.items()]
+        if len(rivals := material.evidence.frame(RIVALS, ("variant", "status"))):
+            lost = rivals.loc[rivals["status"] == "diverged", "variant"].value_counts().items()
+            told = say("search.rivals", judged_too(material), len(rivals), [*lost])
+            found.append(in_short_names(told, short_names(material.facts)))
         return found
+
+
+def judged_too(material: Material) -> list[str]:
+    """The names of variants at other settings for which verdicts had to hold."""
+    return list(dict.fromkeys(material.evidence.frame(RIVALS, ("variant",))["variant"]))
 
 
 @lru_cache(maxsize=1)
@@ -203,15 +218,27 @@ def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
     return tabulated(columns, rows, say("search.budgets", named(target)), FILE)
 
 
-def draw_budget(
-    data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None = None
+def draw_curves(
+    data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None, x: str, along: str
 ) -> Figure:
-    """In each panel the baseline and the levels of one factor. `data` is `budgets.budget_curves` of a task."""
+    """In each panel the baseline and the levels of one factor; `data` are curves of `budgets` over the column `x` of a
+    task, where a setting that was judged has a mark: filled the chosen one.
+    """
     limits = padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None), known=known)
 
     def draw(ax: Axes, of: dict[str, Look]) -> None:
-        lines(ax, data, of, "n", "best")
+        lines(ax, data, of, x, "best")
+        for row in data[data["judged"] != ""].to_dict("records") if "judged" in data else ():
+            if look := of.get(row["variant"]):
+                fill = look.colour if row["judged"] == "chosen" else "white"
+                ax.plot(row[x], row["best"], "o", ms=5, mew=1, color=look.colour, mfc=fill, zorder=4)
         if known:
             references(ax, known, "y")
 
-    return multiples(shown, set(data["variant"]), draw, ("settings tried", label), {"ylim": limits})
+    axis: dict[str, Any] = {"ylim": limits}
+    if "judged" in data:
+        ticks = sorted(set(data[x]))
+        ticks = ticks[:: -(-len(ticks) // MAX_TICKS)]
+        scale = "log" if 0 < 10 * ticks[0] <= ticks[-1] else "linear"
+        axis |= {"xscale": scale, "xticks": ticks, "xticklabels": map(brief, ticks)}
+    return multiples(shown, set(data["variant"]), draw, (along, label), axis)
