@@ -58,9 +58,12 @@ def write_text(path: Path, text: str) -> None:
     write_files(path.parent, {path.name: text})
 
 
-def write_files(folder: Path, files: Mapping[str, str | bytes]) -> None:
-    """Writes files by their paths in a folder, each whole or not at all."""
+def write_files(folder: Path, files: Mapping[str, str | bytes | None]) -> None:
+    """Writes files by their paths in a folder, each whole or not at all; removes one without content."""
     for name, content in files.items():
+        if content is None:
+            (folder / name).unlink(missing_ok=True)
+            continue
         with replacing(folder / name) as temporary:
             temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 

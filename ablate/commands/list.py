@@ -53,8 +53,8 @@ def overview(results: Path) -> Table:
         raise AblateError(
             f"{results}: holds no reports; run a study first, or name another folder with --results"
         )
-    columns = [Column(name, name, words=name != "date") for name in ("report", "question", "date", "state")]
-    return Table([*columns, Column("verdicts", "verdicts", words=True)], rows, f"Reports in {results}")
+    names = ("report", "question", "date", "state", "verdicts")
+    return Table([Column(name, name, words=name != "date") for name in names], rows, f"Reports in {results}")
 
 
 def _row(folder: StudyFolder) -> dict[str, str]:

@@ -122,8 +122,9 @@ class StudyFolder(EvidenceFolder):
 
     def find(self, trial_id: str) -> list[Cell]:
         """The study's references to a trial: those of its tables, or its place on the list of trials."""
-        found = [cell for cell, _ in self.rows() if cell.id == trial_id]
-        return found or [cell for cell in self.trial_list.cells() if cell.id == trial_id]
+        return [cell for cell, _ in self.rows() if cell.id == trial_id] or [
+            cell for cell in self.trial_list.cells() if cell.id == trial_id
+        ]
 
     def stamps(self) -> list[tuple[str, int, int]]:
         """Name, size and time of every file of a report; raises `OSError` when one that each has is missing."""
@@ -188,12 +189,11 @@ class StudyFolder(EvidenceFolder):
 
     def save_verdicts(self, tables: Mapping[str, pd.DataFrame], answer: Sequence[str] = ()) -> None:
         """Writes tables by the names of their files, but of those `BESIDE` the verdicts none without rows."""
-        for name, frame in tables.items():
-            if name in BESIDE and frame.empty:
-                (self.path / name).unlink(missing_ok=True)
-            else:
-                write_text(self.path / name, frame.to_csv(index=False))
-        write_text(self.path / ANSWER, "".join(f"{' '.join(line.split())}\n" for line in answer))
+        texts = {
+            name: None if name in BESIDE and frame.empty else frame.to_csv(index=False)
+            for name, frame in tables.items()
+        }
+        write_files(self.path, {**texts, ANSWER: "".join(f"{' '.join(line.split())}\n" for line in answer)})
 
 
 def report_folder(path: Path, results: Path) -> StudyFolder:

@@ -149,15 +149,10 @@ class Store:
         record.kept = record.kept if record.weights is not None else []
         record.weights_digest = digest_of(record.weights) if record.weights is not None else ""
         content, arrays = encoded(record)
-        paths = [self.trials / f"{record.id}{suffix}" for suffix in SUFFIXES]
-        for path, bytes_ in zip(paths[1:3] + paths[:1], (arrays, record.weights, content), strict=True):
-            if bytes_ is None:
-                path.unlink(missing_ok=True)
-            else:
-                write_files(path.parent, {path.name: bytes_})
-        if record.status not in ("failed", "pruned"):
-            # The next attempt at a failed or pruned trial resumes from its state.
-            paths[3].unlink(missing_ok=True)
+        files = {".npz": arrays, ".safetensors": record.weights, ".json": content}
+        # The next attempt at a failed or pruned trial resumes from its state.
+        files |= {} if record.status in ("failed", "pruned") else {".state": None}
+        write_files(self.trials, {f"{record.id}{suffix}": data for suffix, data in files.items()})
 
     def usual_seconds(self, compute: int | None) -> float | None:
         """How long a training of so many FLOPs takes here, by that of the newest records which is nearest in FLOPs.
@@ -179,8 +174,9 @@ class Store:
         paths = [self.trials / f"{trial_id}.json" for trial_id in sorted(trial_ids)]
         states = [file.stat() for path in paths for file in (path, path.with_suffix(".npz"))]
         weights = [path.with_suffix(".safetensors").exists() for path in paths]
-        names = [path.stem for path in paths]
-        return digest_of_data([names, [(s.st_size, s.st_mtime_ns) for s in states], weights])
+        return digest_of_data(
+            [[path.stem for path in paths], [(s.st_size, s.st_mtime_ns) for s in states], weights]
+        )
 
 
 def _with_digest(trial_id: str, state: bytes) -> bytes:

@@ -173,14 +173,13 @@ class EvidenceFolder:
         if not (self.path / TRIALS).is_file():
             return
         known: set[str] = set()
-        for path in (self.path / TRIALS, *self._beside().values()):
-            rows, facts = rows_and_facts(path)
-            if path.name == TRIALS:
-                several = len(facts.get("tasks", [])) > 1
-                levels = {path for variant in facts.get("variants", []) for path in variant["levels"]}
+        trials, facts = rows_and_facts(self.path / TRIALS)
+        several = len(facts.get("tasks", [])) > 1
+        levels = {path for variant in facts.get("variants", []) for path in variant["levels"]}
+        beside = {name: rows_and_facts(path)[0] for name, path in self._beside().items()}
+        for role, rows in {JUDGED: trials, **beside}.items():
             for row in rows if rows and {"id", "variant", "task", "seed"} <= rows[0].keys() else ():
                 if row["id"] not in known:
-                    role = JUDGED if path.name == TRIALS else path.stem
                     yield _cell(row, levels, role, several=several), row
             known |= {row["id"] for row in rows if "id" in row}
 

@@ -51,8 +51,10 @@ class TrialList:
         """Keeps the sources of the report: their digest, the trials that it covers, and the files beside the study,
         each with its module; and its facts.
         """
-        report = {"digest": digest, "trials": sorted(set(trials)), "files": dict(files), "facts": facts}
-        self._write(self._known()[0], report)
+        self._write(
+            self._known()[0],
+            {"digest": digest, "trials": sorted(set(trials)), "files": dict(files), "facts": facts},
+        )
 
     def _known(self) -> tuple[dict[str, Cell], dict[str, Any]]:
         with suppress(AblateError):

@@ -104,8 +104,10 @@ class PathFeature(Feature):
         known = {key_of(variant.configs): variant for variant in others if not variant.placebo}
         path = [known.get(key_of(variant.configs), variant) for variant in path]
         judged = [baseline, *path, *(variant for variant in others if variant not in path)]
-        found = experiment.judging(judged, experiment.design.paths, Choice("path", [*cells.values()]))
-        return replace(found, remarks=[*experiment.remarks, *remarks])
+        return replace(
+            experiment.judging(judged, experiment.design.paths, Choice("path", [*cells.values()])),
+            remarks=[*experiment.remarks, *remarks],
+        )
 
     def _best(
         self, run: Run, asked: Mapping[str, Sequence[Cell]], cells: Sequence[Cell], number: int

@@ -172,8 +172,11 @@ def speeds(evidence: Evidence) -> pd.DataFrame:
                 "processes": asked,
             }
             if metric != MEMORY:
-                row["examples_per_second"] = float(first["examples"]) / value
-                row |= {"flops": float(first["flops"]), "busy": float(timed["busy"].astype(float).mean())}
+                row |= {
+                    "examples_per_second": float(first["examples"]) / value,
+                    "flops": float(first["flops"]),
+                    "busy": float(timed["busy"].astype(float).mean()),
+                }
             rows.append(row)
     return frame_of(rows, COLUMNS)
 
@@ -208,8 +211,6 @@ def scaling(evidence: Evidence) -> pd.DataFrame:
 
 def tables(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """Ratios to the baseline, and slopes over sizes."""
-    if evidence.frame("speed", FRAME).empty:
-        return {"speed": frame_of((), COLUMNS), "scaling": frame_of((), SLOPES)}
     return {"speed": speeds(evidence), "scaling": scaling(evidence)}
 
 

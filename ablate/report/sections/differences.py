@@ -64,8 +64,15 @@ class Forest(Section):
                 len(_views(data, facts.margin, span)) > 1,
                 left,
             )
-            options = facts.metric, facts.margin, span
-            yield Picture(f"forest{end}", f"{self.title}{of}", caption, alt, data, draw_forest, options)
+            yield Picture(
+                f"forest{end}",
+                f"{self.title}{of}",
+                caption,
+                alt,
+                data,
+                draw_forest,
+                (facts.metric, facts.margin, span),
+            )
 
 
 def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
@@ -280,8 +287,10 @@ def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
             )
         _axis(ax, here, cost, known)
         ax.set(xlabel=costs()[cost][0], ylabel=f"{metric}{better}")
-    handles = [style.handle(name, ls="", marker=shapes[name], ms=5, color=shades[name]) for name in shades]
-    style.legend(result, handles)
+    style.legend(
+        result,
+        [style.handle(name, ls="", marker=shapes[name], ms=5, color=shades[name]) for name in shades],
+    )
     return result
 
 

@@ -226,6 +226,5 @@ def _changes(variant: VariantFacts) -> str:
     """The changes that the name of a variant leaves out."""
     if variant.placebo:
         return say("cost.placebo", bool(variant.tuned))
-    if by_design(variant):
-        return ""
-    return text(", ".join(f"{path}: {level}" for path, level in variant.changes.items()))
+    shown = {} if by_design(variant) else variant.changes
+    return text(", ".join(f"{path}: {level}" for path, level in shown.items()))

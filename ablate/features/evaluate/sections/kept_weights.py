@@ -94,9 +94,9 @@ class Attention(Section):
         order = {variant.name: i for i, variant in enumerate(facts.variants)}
         places = found[["variant", "task"]].drop_duplicates()
         places = places.sort_values("variant", key=lambda column: column.map(order), kind="stable")
-        left = len(places) - MAX_FIGURES
         top = max(float(weights.max()) for weights in found["weights"]) or 1.0
-        yield Text(say("figures.attention", int(maps["seed"].iloc[0]), max(0, left)), aside=True)
+        left = max(0, len(places) - MAX_FIGURES)
+        yield Text(say("figures.attention", int(maps["seed"].iloc[0]), left), aside=True)
         for i, (variant, task) in enumerate(places.head(MAX_FIGURES).itertuples(index=False), 1):
             data = found[(found["variant"] == variant) & (found["task"] == task)]
             short = names.get(variant, variant)
