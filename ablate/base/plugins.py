@@ -214,9 +214,9 @@ def _named(source: bytes, package: str) -> list[str]:
 
 
 def is_users(file: str) -> bool:
-    """Whether a module is a user's own, without a version; some libraries make modules whose file is none."""
+    """Whether a module is a user's own, without a version, in a file: that of a library's may be none."""
     return (
-        os.path.isabs(file) and not file.startswith(_VERSIONED) and _INSTALLED.isdisjoint(file.split(os.sep))
+        not file.startswith(_VERSIONED) and _INSTALLED.isdisjoint(file.split(os.sep)) and os.path.isfile(file)
     )
 
 
