@@ -21,7 +21,6 @@ from ablate.base.process import forgive, hush_at_exit, rarely_collect
 from ablate.base.text import safe
 
 FULL = (errno.ENOSPC, errno.EDQUOT)
-CLOSED = 141  # The exit code of a program whose output nobody reads any more.
 REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
 
 
@@ -57,14 +56,14 @@ class Group(click.Group):
         rarely_collect()
         hush_at_exit()
         forgive()
-        return super().main(*args, **kwargs)
-
-    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
-        """Parses the command line; `--help` prints."""
+        output = sys.stdout
         try:
-            return super().make_context(*args, **kwargs)
-        except BrokenPipeError:
-            raise click.exceptions.Exit(CLOSED) from None
+            return super().main(*args, **kwargs)
+        except SystemExit as end:
+            # Where nobody reads it any more, click puts another in its place, and both click and rich end with 1.
+            if sys.stdout is not output or isinstance(end.__context__, BrokenPipeError):
+                end.code = 141
+            raise
 
     def invoke(self, ctx: click.Context) -> None:
         """Runs the command and exits."""
@@ -81,11 +80,6 @@ class Group(click.Group):
                 else "no trial was running"
             )
             fault, code = f"Interrupted; {kept}.", 130
-        except (BrokenPipeError, SystemExit) as error:
-            # Rich ends the program with 1 then.
-            if not any(isinstance(of, BrokenPipeError) for of in (error, error.__context__)):
-                raise
-            code = CLOSED
         except click.ClickException as error:
             if as_json:
                 _print_object(error.format_message(), [], error.exit_code)

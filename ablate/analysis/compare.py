@@ -37,7 +37,7 @@ def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
     - `p` is two-sided, of no difference; over looks p_seq. `mde`: what is detected with 80 % power at that level; in
       seeds that one side alone solves where these decide, infinite where the metric can show no such difference.
     - `verdict` and `reason` (`core.reason`): of planned comparisons alone; others are `exploratory`.
-    - `settings`: of the variant, where they were tuned for it; and of both sides the others for which it must hold.
+    - `settings`: of the variant, where they were tuned for it, and the others at which it was judged too.
     - `solved_*`: runs that solved an all-or-nothing task, `only_*` seeds that one side alone solved; NaN elsewhere.
     - `look`: where seeds were added until it was settled, the one whose seeds the numbers are of.
     """
@@ -132,7 +132,8 @@ class Compared:
         if self.judged and not np.isnan([*self.before, p]).all():
             p = p_sequential([*self.before, p], self.look.count)
         tuned = next((v.tuned.get(task.name, {}) for v in facts.variants if v.name == self.pair.name), {})
-        rivals = [name for of in (*self.pair.a, *self.pair.b) for name in self.runs.rivals(of, task)]
+        near = [name for of in self.pair.a for name in self.runs.rivals(of, task) if self.judged]
+        trained = [name for name in near if self.runs.of(name, task).ended.any()]
         return (
             *(self.pair.name, self.pair.against, task.name, self.metric, c.n),
             *(mean_of(c.a.mean(axis=0)), mean_of(c.b.mean(axis=0)), c.differences.mean, low, high),
@@ -141,14 +142,7 @@ class Compared:
             str(self.reason or "") if self.judged else "",
             not self.judged,
             "; ".join(
-                [
-                    *(f"{path}={label}" for path, label in tuned.items()),
-                    *(
-                        f"also {name}"
-                        for name in rivals
-                        if self.judged and self.runs.of(name, task).ended.any()
-                    ),
-                ]
+                [*(f"{path}={label}" for path, label in tuned.items()), *(f"also {n}" for n in trained)]
             ),
             *(*counts, self.look.number),
         )

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from ablate.base.registry import CATALOGUE
 from ablate.core.metric import sign
@@ -28,7 +28,7 @@ from ablate.models.section import ModelSection
 from ablate.study.checks import attempt, resolved
 from ablate.study.patch import apply_patches, has_path
 from ablate.study.schema import config_model
-from ablate.tasks.task import Batch, Task, digest
+from ablate.tasks.task import Batch, Split, Task, digest
 from ablate.training.trial import isolated
 
 SMALL: Mapping[str, Any] = {"d_model": 16, "num_layers": 1}
@@ -70,7 +70,13 @@ def _of_task(part: Any) -> Mapping[str, str]:
     settings = settings_for(part.Config, [str(path) for path in file.parent.glob(f"{file.stem}.[ct]*")])
     task: Task = part.Config.model_validate({"name": part.name} | settings).build()
     task.check_declared()
-    drawn: list[Any] = [_drawn(task, seed) for seed in (0, 0, 1)]
+    drawn: list[Any] = [
+        [
+            *islice(task.train_batches(seed, BATCH_SIZE, "cpu"), BATCHES),
+            *(task.split(seed, name, "cpu") for name in get_args(Split)),
+        ]
+        for seed in (0, 0, 1)
+    ]
     first, again, other = ([digest(batch) for batch in batches] for batches in drawn)
     *seen, test = drawn[0]
     rows = set[bytes]().union(*map(_rows, seen)) if task.coverage(BATCHES * BATCH_SIZE) == 0 else set()
@@ -105,12 +111,6 @@ def _of_task(part: Any) -> Mapping[str, str]:
         ),
     }
     return {rule: text if broken else "" for rule, (broken, text) in rules.items()}
-
-
-def _drawn(task: Task, seed: int) -> list[Batch]:
-    """Some batches of training, validation and test."""
-    batches = islice(task.train_batches(seed, BATCH_SIZE, "cpu"), BATCHES)
-    return [*batches, task.split(seed, "validation", "cpu"), task.split(seed, "test", "cpu")]
 
 
 def _rows(batch: Batch) -> set[bytes]:

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import AblateError, Problem, StudyError
 from ablate.base.files import digest_of_data, digest_of_file
-from ablate.base.plugins import named_by, users_modules
+from ablate.base.plugins import files_of_plugins, named_by, users_modules
 from ablate.base.text import masked
 from ablate.base.wording import joined
 from ablate.core import names
@@ -146,7 +146,8 @@ def remember(run: Run, trials: Sequence[str], data: Iterable[str]) -> None:
 
     A warning where that cannot be noted.
     """
-    document, modules = run.experiment.document, {file: module for module, file in users_modules().items()}
+    document, found = run.experiment.document, {**files_of_plugins(), **users_modules()}
+    modules = {file: module for module, file in found.items()}
     try:
         # Relative to the study: a copy of the folder has files of its own.
         at = document.path.parent

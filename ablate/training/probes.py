@@ -65,8 +65,7 @@ def _noisy(section: ModelSection, task: Task) -> Model:
     noise = torch_stream(0, "reach")
     with torch.no_grad():
         for parameter in model.parameters():
-            draw = torch.randn(parameter.shape, generator=noise, dtype=parameter.dtype)
-            parameter.add_(draw, alpha=NOISE)
+            parameter.add_(torch.randn(parameter.shape, generator=noise, dtype=parameter.dtype), alpha=NOISE)
     return model
 
 
@@ -78,11 +77,7 @@ def _longest(batch: Batch) -> Batch:
             lengths += real.sum(1)
     count = max(2, min(EXAMPLES, MAX_POSITIONS // batch.inputs.shape[1]))
     few = batch[lengths.argsort(descending=True, stable=True)[:count]]
-    for name in ("inputs", "source"):
-        given = getattr(few, name)
-        if given is not None and given.is_floating_point():
-            setattr(few, name, given.double())
-    return few
+    return few.each(lambda x: x.double() if x.is_floating_point() else x)
 
 
 def _unseen(model: Model, batch: Batch, name: str) -> list[int]:
@@ -95,11 +90,8 @@ def _unseen(model: Model, batch: Batch, name: str) -> list[int]:
         return kept[0]
 
     assert embedding is not None
-    hook = embedding.register_forward_hook(keep)
-    try:
+    with embedding.register_forward_hook(keep):
         logits = _read_out(model, batch)
-    finally:
-        hook.remove()
     weights = torch.randn(logits.shape, generator=torch_stream(0, "reach", "logits"), dtype=logits.dtype)
     gradient = torch.autograd.grad((logits * weights).sum(), kept[0], materialize_grads=True)[0]
     still = (gradient == 0).all(-1).all(0)

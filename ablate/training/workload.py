@@ -106,7 +106,7 @@ class SequenceWorkload(Workload):
                     trial.training.optimizer.build(list({p.ndim: p for p in model.parameters()}.values()))
             if not at.problems:
                 check_memory(trial, signature, model)
-                with at("model"):
+                with at("model"), isolated("cpu", stream_seed(0, "global")):
                     check_parts(trial.model, signature, model, self._sound)
 
     def describe(self, config: Mapping[str, Any]) -> Description:

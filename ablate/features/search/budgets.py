@@ -61,20 +61,18 @@ def setting_curves(searched: SearchTable, trained: Collection[str]) -> pd.DataFr
     """
     (parameter, *more), target = searched.facts.parameters, searched.facts.objectives[0].name
     rows = with_values(searched.trials, searched.facts.objectives)
-    value = pd.to_numeric(rows[parameter.path], errors="coerce")
-    if more or value.isna().any():
-        rows, value = rows[:0], value[:0]
-    names = [
-        f"{v} at {parameter.path}={parameter.label(x)}"
-        for v, x in zip(rows["variant"], rows[parameter.path], strict=True)
-    ]
-    error = rows["spread"].astype(float).fillna(0.0) / np.sqrt(rows["seeds"].astype(float))
-    best, judged = rows[target].astype(float), ["rival" if name in trained else "" for name in names]
-    found = rows[["variant", "task"]].assign(
-        value=value, best=best, low=best - error, high=best + error, judged=judged
+    rows = rows.assign(
+        value=pd.to_numeric(rows[parameter.path], errors="coerce"), best=rows[target].astype(float)
     )
-    found.loc[rows["chosen"] == rows["variant"], "judged"] = "chosen"
-    return found.sort_values("value", kind="stable")
+    rows = rows[:0] if more or rows["value"].isna().any() else rows.sort_values("value", kind="stable")
+    error = rows["spread"].astype(float).fillna(0.0) / np.sqrt(rows["seeds"].astype(float))
+    settings = zip(rows["variant"], rows[parameter.path], strict=True)
+    near = [
+        f"{variant} at {parameter.path}={parameter.label(value)}" in trained for variant, value in settings
+    ]
+    judged = np.where(rows["chosen"] == rows["variant"], "chosen", np.where(near, "rival", ""))
+    columns = ["variant", "task", "value", "best", "low", "high", "judged"]
+    return rows.assign(low=rows["best"] - error, high=rows["best"] + error, judged=judged)[columns]
 
 
 def budgets(searched: SearchTable, facts: Facts, curves: pd.DataFrame) -> pd.DataFrame:

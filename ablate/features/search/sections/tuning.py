@@ -124,7 +124,11 @@ class Tuning(
         facts, target = material.facts, searched.facts.objectives[0]
         label, path = named(target), searched.paths[0].rpartition(".")[2]
         curves = {
-            "settings": ("value", path, budgets.setting_curves(searched, judged_too(material))),
+            "settings": (
+                "value",
+                path,
+                budgets.setting_curves(searched, {*material.evidence.frame(RIVALS, ("variant",))["variant"]}),
+            ),
             "budget": ("n", "settings tried", budgets.budget_curves(searched)),
         }
         for (task, end, of), (name, (x, along, every)) in product(by_task(facts), curves.items()):
@@ -172,14 +176,9 @@ class Tuning(
         found += [say("search.edge", path, side, names) for (path, side), names in edges.items()]
         if len(rivals := material.evidence.frame(RIVALS, ("variant", "status"))):
             lost = rivals.loc[rivals["status"] == "diverged", "variant"].value_counts().items()
-            told = say("search.rivals", judged_too(material), len(rivals), [*lost])
+            told = say("search.rivals", [*rivals["variant"].unique()], len(rivals), [*lost])
             found.append(in_short_names(told, short_names(material.facts)))
         return found
-
-
-def judged_too(material: Material) -> list[str]:
-    """The names of variants at other settings for which verdicts had to hold."""
-    return list(dict.fromkeys(material.evidence.frame(RIVALS, ("variant",))["variant"]))
 
 
 @lru_cache(maxsize=1)
