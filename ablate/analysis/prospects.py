@@ -116,12 +116,14 @@ def outlook(
     if evidence and found:
         runs, measured = Runs(evidence), task.metrics[name]
         bases = [runs.of(at, found) for at in (BASELINE, *runs.rivals(BASELINE, found))]
-        prospects = []
-        for variant in variants:
-            every = [Contrast.between([[runs.of(variant, found)]], [[base]], name) for base in bases]
-            # By the setting of the baseline at which differences vary most.
-            c = max(every, key=lambda c: c.differences.sd if c.n > 1 else -1.0)
-            prospects.append(_prospect(variant, replace(c, metric=measured), terms))
+        every = [
+            [Contrast.between([[runs.of(v, found)]], [[base]], name) for base in bases] for v in variants
+        ]
+        # By the setting of the baseline at which differences vary most.
+        most = [max(of, key=lambda c: c.differences.sd if c.n > 1 else -1.0) for of in every]
+        prospects = [
+            _prospect(v, replace(c, metric=measured), terms) for v, c in zip(variants, most, strict=True)
+        ]
     return Outlook(task.name, name, margin, False, detectable_effect(n, alpha) if n > 1 else None, prospects)
 
 

@@ -83,16 +83,20 @@ class Experiment:
         places = [
             (
                 *(variant.name, task, f"{variant.name}{self.on(task)}", self.levels(variant, index)),
-                self._of(variant, task, config),
+                # One for all seeds, or one for each.
+                [
+                    self._trials(c, PLACEBO if variant.placebo else "")
+                    for c in variant.by_seed.get(task) or [config]
+                ],
                 partial(self.size, variant, index),
             )
             for variant in self.variants
             for index, (task, config) in enumerate(zip(self.tasks, variant.configs, strict=True))
         ]
         return [
-            Cell(variant, task, seed, trial(seed), f"{name} seed {seed}", levels, size=size)
-            for seed in (self.study.seeds.values if seeds is None else seeds)
-            for variant, task, name, levels, trial, size in places
+            Cell(variant, task, seed, trials[i % len(trials)](seed), f"{name} seed {seed}", levels, size=size)
+            for i, seed in enumerate(self.study.seeds.values if seeds is None else seeds)
+            for variant, task, name, levels, trials, size in places
         ]
 
     def companions(self, cells: Sequence[Cell]) -> list[Cell]:
@@ -110,12 +114,6 @@ class Experiment:
     def trial(self, config: Config, seed: int, stream: str = "") -> Trial:
         """The trial that trains a resolved config under one seed."""
         return self._trials(config, stream)(seed)
-
-    def _of(self, variant: Variant, task: str, config: Config) -> Callable[[int], Trial]:
-        stream = PLACEBO if variant.placebo else ""
-        own = dict(zip(self.study.seeds.values, variant.by_seed.get(task, ()), strict=False))
-        every = self._trials(config, stream)
-        return lambda seed: self.trial(own[seed], seed, stream) if seed in own else every(seed)
 
     def _trials(self, config: Config, stream: str) -> Callable[[int], Trial]:
         # How a trial is kept changes nothing of its result, so that none of it is in the id.

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     FiniteFloat,
@@ -75,14 +74,6 @@ def _no_storage(value: Any) -> None:
         )
 
 
-def _off(value: bool) -> bool:
-    if value:
-        raise refusal(
-            "is judged by no verdict; a study without `tune` trains the variants as they are given", "off"
-        )
-    return value
-
-
 _BRIEFLY = PlainSerializer(lambda values: values.model_dump(exclude_defaults=True))
 
 
@@ -121,7 +112,7 @@ class SearchSection(_Budget):
 class TuneSection(_Budget):
     """The search for every variant before it is judged: the same budget, on seeds that judge nothing."""
 
-    untuned: SkipJsonSchema[Annotated[OnOff, AfterValidator(_off), Field(exclude=True)]] = False
+    untuned: SkipJsonSchema[Annotated[Literal["off", False], Field(exclude=True)]] = False
     sampler: Annotated[Any, Slot("sampler")] = Random.name
     "How the next setting is chosen; random tries the same settings for every variant."
     each_seed: OnOff = False

@@ -194,7 +194,7 @@ class SearchTable:
         """
         objectives, mine = self.facts.objectives, with_values(self.of(variant, task), self.facts.objectives)
         mine = mine[mine["diverged"] < mine["seeds"]]
-        seeds = slice(None) if seed is None else slice(seed, seed + 1)
+        seeds = slice(seed, None if seed is None else seed + 1)
         if seed is not None:
             mine = mine.assign(**{objectives[0].name: mine["values"].str[seed]})
         # Tables of earlier versions have none.
