@@ -58,9 +58,8 @@ class Fault:
         return f"{self.error} ({file}:{self.line})" if self.line else f"{self.error} ({file})"
 
 
-# Module name → what was loaded; and the modules that were there before it, until its study is checked.
+# Module name → what was loaded.
 _loaded: dict[str, Plugin] = {}
-_before: dict[str, set[str]] = {}
 
 
 def load_plugin(path: Path, known_as: Plugin | None = None) -> Plugin:
@@ -97,17 +96,15 @@ def load_plugin(path: Path, known_as: Plugin | None = None) -> Plugin:
         sys.dont_write_bytecode = writes
         if beside:
             sys.path.remove(str(path.parent))
-    _loaded[name], _before[name] = _with_digest(path, files), before
+    _loaded[name] = _with_digest(path, {**files, **users_modules(before)})
     return _loaded[name]
 
 
-def settle() -> None:
-    """After the checks of a study: what its plugins have loaded otherwise, as by `importlib`, came with them too."""
-    for name, before in _before.items():
-        known = before | files_of_plugins().keys()
-        came = {module: file for module, file in users_modules().items() if module not in known}
-        _loaded[name] = _with_digest(Path(_loaded[name].path), {**_loaded[name].files, **came})
-    _before.clear()
+def settle(names: Iterable[str], before: Collection[str]) -> None:
+    """After the checks of a study: what they have loaded, as by `importlib`, came with the plugins of these names."""
+    for name in (f"{PREFIX}{Path(name).stem}" for name in names):
+        files = {**_loaded[name].files, **users_modules(before)}
+        _loaded[name] = _with_digest(Path(_loaded[name].path), files)
 
 
 def plugin_fault(path: Path) -> Fault | None:
@@ -153,13 +150,20 @@ def load_plugins(paths: Iterable[Path]) -> None:
             raise AblateError(str(Problem(f"{FAILS}: {fault}", hint="Correct the plugin", source=str(path))))
 
 
-def users_modules() -> dict[str, str]:
-    """Module → file of the plugins, and of all that is loaded and a user's, or of a package that has parts."""
+def users_modules(before: Collection[str] = ()) -> dict[str, str]:
+    """Module → file of all that are loaded and a user's, or of a package that has parts, but for those `before`."""
     parts = (CATALOGUE.get(slot, name) for slot in CATALOGUE.slots() for name in CATALOGUE.names(slot))
     owners = {part.__module__.split(".")[0] for part in parts} - {"ablate"}
-    files = ((name, getattr(module, "__file__", None)) for name, module in sys.modules.items())
-    ours = {name: file for name, file in files if file and (is_users(file) or name.split(".")[0] in owners)}
-    return {**files_of_plugins(), **ours}
+    files = {
+        name: getattr(module, "__file__", None)
+        for name, module in sys.modules.copy().items()
+        if name not in before
+    }
+    return {
+        name: file
+        for name, file in files.items()
+        if file and (is_users(file) or name.split(".")[0] in owners)
+    }
 
 
 def files_of_plugins(modules: Collection[str] = ()) -> dict[str, str]:
@@ -234,5 +238,5 @@ def _content(file: str) -> bytes:
 def _forget(modules: Collection[str]) -> None:
     CATALOGUE.forget(modules)
     for module in modules:
-        for known in (_loaded, _before, sys.modules):
-            known.pop(module, None)
+        _loaded.pop(module, None)
+        sys.modules.pop(module, None)

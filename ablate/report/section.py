@@ -115,7 +115,8 @@ Block = Text | Items | Terms | Table | Picture | Folded
 
 
 class Section:
-    """One section of a report. Subclasses are found by package scan and used through one instance.
+    """One section of a report. Subclasses are found by package scan and used through one instance; their `class`
+    statement says:
 
     - place: sections are shown in the order of their places; those of the package leave room between them.
     - open: whether its content is seen at once; of the others the heading unfolds, with `inside`, a few words on what
@@ -125,9 +126,15 @@ class Section:
 
     place: ClassVar[int]
     title: ClassVar[str]
-    open: ClassVar[bool] = False
-    inside: ClassVar[str] = ""
-    needs_trials: ClassVar[bool] = True
+    inside: ClassVar[str]
+    open: ClassVar[bool]
+    needs_trials: ClassVar[bool]
+
+    def __init_subclass__(
+        cls, *, place: int, title: str, inside: str = "", open: bool = False, needs_trials: bool = True
+    ) -> None:
+        cls.place, cls.title, cls.inside = place, title, inside
+        cls.open, cls.needs_trials = open, needs_trials
 
     @property
     def name(self) -> str:

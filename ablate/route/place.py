@@ -15,7 +15,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from ablate.base.errors import AblateError, Problem, StudyError
 from ablate.base.files import digest_of_data, digest_of_file
-from ablate.base.plugins import named_by, users_modules
+from ablate.base.plugins import files_of_plugins, named_by, users_modules
 from ablate.base.text import masked
 from ablate.base.wording import joined
 from ablate.core import names
@@ -146,7 +146,8 @@ def remember(run: Run, trials: Sequence[str], data: Iterable[str]) -> None:
 
     A warning where that cannot be noted.
     """
-    document, modules = run.experiment.document, {file: module for module, file in users_modules().items()}
+    document, found = run.experiment.document, {**files_of_plugins(), **users_modules()}
+    modules = {file: module for module, file in found.items()}
     try:
         # Relative to the study: a copy of the folder has files of its own.
         at = document.path.parent
@@ -172,7 +173,7 @@ def _digest(
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
     data = document.data if _changed(document) else document.written or document.data
     # In the order in which it is written, which is that of the report; seeds are the same however they are given.
-    study = json.dumps({**data, "seeds": str(_seeds(data))})
+    study = json.dumps({**data, "name": folder.name, "seeds": str(_seeds(data))})
     content = [digest_of_file(str(at / file)) for file in files]
     # Where modules are now: another may have come before one that was loaded.
     base, modules = base_of(document.path, data.get("folder")), [*filter(None, files.values())]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -55,6 +56,7 @@ def prepare(
     document = source if isinstance(source, Document) else read_document(source)
     document.apply(sets, seeds)
     study, workload = load(document, confirm=confirm)
+    loaded = {*sys.modules}
     path = document.path
     sections = list(workload.schema())
     resolve = partial(resolved, config_model(workload), folder=base_of(path, study.folder))
@@ -82,7 +84,7 @@ def prepare(
         check_live(draft)
     read = {feature.name: feature.check(draft) for feature in features() if whole}
     document.raise_problems()
-    settle()
+    settle(study.plugins, loaded)
     return Experiment(
         path=path,
         document=document,

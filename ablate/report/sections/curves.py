@@ -32,12 +32,13 @@ if TYPE_CHECKING:
 MAX_POINTS = 120  # Steps that a curve is drawn with; a longer one is averaged over equal windows.
 
 
-class Curves(Section):
+class Curves(
+    Section,
+    place=900,
+    title="Learning curves",
+    inside="the metric on validation data and the training loss, by step",
+):
     """A figure a task and metric."""
-
-    place = 900
-    title = "Learning curves"
-    inside = "the metric on validation data and the training loss, by step"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         evidence, facts = material.evidence, material.facts
@@ -124,12 +125,10 @@ OFFSET = 0.2  # Of the baseline's runs above, and of the variant's below, the mi
 RUNS = {"baseline": (BASELINE, "soft", -OFFSET), "value": ("variant", "blue", OFFSET)}
 
 
-class Seeds(Section):
+class Seeds(
+    Section, place=700, title="Every seed", inside="each run beside the baseline’s run of the same seed"
+):
     """A figure a task."""
-
-    place = 700
-    title = "Every seed"
-    inside = "each run beside the baseline’s run of the same seed"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         metric = material.facts.metric

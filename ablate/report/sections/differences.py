@@ -35,12 +35,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Forest(Section):
+class Forest(Section, place=50, title="Differences", open=True):
     """A figure a task."""
-
-    place = 50
-    title = "Differences"
-    open = True
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, level = material.facts, level_of(planned_rows(material.comparisons))
@@ -150,12 +146,13 @@ def _views(data: pd.DataFrame, margin: float | None, span: float | None) -> list
     return views(ends["low"], ends["high"], (-margin, margin) if margin else (0.0, 0.0))
 
 
-class OverSteps(Section):
+class OverSteps(
+    Section,
+    place=650,
+    title="Difference over training steps",
+    inside="whether a variant is worse or only slower",
+):
     """A figure a task."""
-
-    place = 650
-    title = "Difference over training steps"
-    inside = "whether a variant is worse or only slower"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, shown = material.facts, panels(material.facts)
@@ -210,12 +207,8 @@ def costs() -> dict[str, tuple[str, Callable[[float], str]]]:
     }
 
 
-class Cost(Section):
+class Cost(Section, place=800, title="Against cost", inside="the mean of each variant against what it costs"):
     """A figure a task, with a panel a cost."""
-
-    place = 800
-    title = "Against cost"
-    inside = "the mean of each variant against what it costs"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         metric = material.facts.metric

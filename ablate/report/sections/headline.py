@@ -22,12 +22,8 @@ DECIDED = ("better", "worse")
 VERBS = {"max": {"worse": "fell", "better": "rose"}, "min": {"worse": "worsened", "better": "improved"}}
 
 
-class Headline(Section):
+class Headline(Section, place=0, title="Answer", needs_trials=False):
     """The answers and the findings of all sections."""
-
-    place = 0
-    title = "Answer"
-    needs_trials = False
 
     def accent(self, material: Material) -> str:
         found = [] if material.evidence.only_measured else baseline_learned(material.evidence)

@@ -20,13 +20,10 @@ from ablate.report.verdicts import names_of, variant_column
 from ablate.report.words import Column, Row, Table, count, rows_of, say, tabulated, text
 
 
-class Notes(Section):
+class Notes(
+    Section, place=250, title="Notes", needs_trials=False, inside="what whoever ran the study wrote about it"
+):
     """What whoever ran the study wrote about it."""
-
-    place = 250
-    title = "Notes"
-    needs_trials = False
-    inside = "what whoever ran the study wrote about it"
 
     def blocks(self, material: Material) -> list[Block]:
         return prose(material.facts.notes)
@@ -49,12 +46,13 @@ def prose(words: str) -> list[Block]:
     return found
 
 
-class Incidents(Section):
+class Incidents(
+    Section,
+    place=1100,
+    title="Runs without a result",
+    inside="which failed, diverged or are missing, and why",
+):
     """One row a trial."""
-
-    place = 1100
-    title = "Runs without a result"
-    inside = "which failed, diverged or are missing, and why"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         names = names_of(material.facts)
@@ -99,13 +97,14 @@ def incidents(evidence: Evidence) -> list[dict[str, Any]]:
     return rows_of(found[found["status"] != "completed"])
 
 
-class Provenance(Section):
+class Provenance(
+    Section,
+    place=1400,
+    title="How it was run",
+    needs_trials=False,
+    inside="command, commit, versions, machine, seeds and test data",
+):
     """The last section."""
-
-    place = 1400
-    title = "How it was run"
-    needs_trials = False
-    inside = "command, commit, versions, machine, seeds and test data"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         yield Terms(provenance(material.evidence))
@@ -149,13 +148,14 @@ TOTALS = {
 }
 
 
-class Compared(Section):
+class Compared(
+    Section,
+    place=1200,
+    title="What was compared",
+    needs_trials=False,
+    inside="parameters and FLOPs of every variant",
+):
     """One row a variant."""
-
-    place = 1200
-    title = "What was compared"
-    needs_trials = False
-    inside = "parameters and FLOPs of every variant"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts = material.facts

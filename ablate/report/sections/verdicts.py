@@ -42,12 +42,8 @@ from ablate.report.words import (
 GUIDE = ("better", "worse", "equivalent", "inconclusive")
 
 
-class Verdicts(Section):
+class Verdicts(Section, place=100, title="Verdicts", open=True):
     """The planned comparisons, a table a task and metric, with a guide to them."""
-
-    place = 100
-    title = "Verdicts"
-    open = True
 
     def blocks(self, material: Material) -> Iterator[Block]:
         rows, margin = planned_rows(material.comparisons), material.facts.margin
@@ -64,12 +60,10 @@ class Verdicts(Section):
         yield Folded(say("verdicts.guide"), [Terms(terms)])
 
 
-class Comparisons(Section):
+class Comparisons(
+    Section, place=1300, title="Every comparison", inside="all metrics and the placebo, with p"
+):
     """The other metrics and the placebo included."""
-
-    place = 1300
-    title = "Every comparison"
-    inside = "all metrics and the placebo, with p"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         names, rows = names_of(material.facts), rows_of(material.comparisons)
@@ -89,13 +83,8 @@ class Comparisons(Section):
             yield tabulated(columns, rows, say("cost.every"), "comparisons.csv")
 
 
-class Claims(Section):
+class Claims(Section, place=200, title="Claims", needs_trials=False, open=True):
     """One row a claim."""
-
-    place = 200
-    title = "Claims"
-    needs_trials = False
-    open = True
 
     def answers(self, material: Material) -> list[str]:
         """Claims about other metrics than those of the verdicts."""
@@ -119,12 +108,13 @@ class Claims(Section):
 RATE = "divergence_rate"
 
 
-class Stability(Section):
+class Stability(
+    Section,
+    place=270,
+    title="Stability",
+    inside="divergence, learning-rate sensitivity and the spread over seeds",
+):
     """What differs, and where runs diverged; the rest is folded."""
-
-    place = 270
-    title = "Stability"
-    inside = "divergence, learning-rate sensitivity and the spread over seeds"
 
     def applies(self, material: Material) -> bool:
         return any(row["n"] > 0 for row in rows_of(material.table("stability")))

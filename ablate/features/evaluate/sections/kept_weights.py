@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class KeptWeights(Section):
+class KeptWeights(
+    Section,
+    place=300,
+    title="From kept weights",
+    inside="evaluations of the trained models, without training again",
+):
     """A table of the evaluations, and which were left out."""
-
-    place = 300
-    title = "From kept weights"
-    inside = "evaluations of the trained models, without training again"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         found = evaluated(material)
@@ -51,13 +52,19 @@ def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
     )
     if found.empty:
         return None
-    values = found.groupby([*place, "metric"])["value"]
-    cells = values.agg(lambda v: plus_minus(number(v.mean()), number(v.std()))).unstack("metric", NOTHING)
+    cells = (
+        found.groupby([*place, "metric"])["value"]
+        .agg(lambda values: plus_minus(number(values.mean()), number(values.std())))
+        .unstack("metric", NOTHING)
+    )
     cells.insert(0, "n", found.groupby(place)["seed"].nunique())
     order = {variant.name: i for i, variant in enumerate(facts.variants)}
     # In the order of the study; its own task first, then in the order of the slices.
-    cells = cells.rename_axis(None, axis=1).reset_index()
-    cells = cells.sort_values(place, key=lambda column: column.replace({**order, TEST: ""}))
+    cells = (
+        cells.rename_axis(None, axis=1)
+        .reset_index()
+        .sort_values(place, key=lambda column: column.replace({**order, TEST: ""}))
+    )
     cells["slice"] = cells["slice"].str.replace(r"(^|, )task\.", r"\1", regex=True)
     return tabulated(
         [
@@ -79,12 +86,13 @@ ACROSS = 8  # Heads beside one another.
 MAX_SIZE = 1.1  # Inches of a panel: a few heads leave the right side empty rather than grow.
 
 
-class Attention(Section):
+class Attention(
+    Section,
+    place=950,
+    title="Attention",
+    inside="the weights of one example, as heat maps of every layer and head",
+):
     """A figure for each variant and task, in the order of the study, of the first example."""
-
-    place = 950
-    title = "Attention"
-    inside = "the weights of one example, as heat maps of every layer and head"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, maps = material.facts, evaluated(material).maps
@@ -131,8 +139,11 @@ def heads(maps: pd.DataFrame) -> pd.DataFrame:
 
 def draw_attention(data: pd.DataFrame, top: float) -> Figure:
     """The maps of one variant, a line of panels a layer. `data` is `heads`; `top` is the weight of the last colour."""
-    layers = [rows for _, rows in data.groupby("layer", sort=False)]
-    lines = [rows.iloc[i : i + ACROSS] for rows in layers for i in range(0, len(rows), ACROSS)]
+    lines = [
+        rows.iloc[i : i + ACROSS]
+        for _, rows in data.groupby("layer", sort=False)
+        for i in range(0, len(rows), ACROSS)
+    ]
     across = max(map(len, lines))
     size = min(MAX_SIZE, (style.width() - 0.8) / across)
     aspects = [min(2.5, max(0.25, np.divide(*line["weights"].iloc[0].shape))) for line in lines]

@@ -14,13 +14,14 @@ from ablate.report.words import Column, Table, say, tabulated
 from ablate.study.experiment import Experiment
 
 
-class Matched(Section):
+class Matched(
+    Section,
+    place=1150,
+    title="What was matched",
+    needs_trials=False,
+    inside="the value that gives every variant the same size, and how nearly",
+):
     """One row a variant."""
-
-    place = 1150
-    title = "What was matched"
-    needs_trials = False
-    inside = "the value that gives every variant the same size, and how nearly"
 
     def applies(self, material: Material) -> bool:
         return "match" in material.facts.features

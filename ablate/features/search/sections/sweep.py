@@ -48,13 +48,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Sweep(OfSearch, Section):
+class Sweep(OfSearch, Section, place=60, title="What the sweep found", open=True):
     """The winners with the baseline, which was not searched; the best settings; how every setting ended."""
 
     kind = "sweep"
-    place = 60
-    title = "What the sweep found"
-    open = True
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = table(material)
@@ -215,13 +212,16 @@ def status_table(searched: SearchTable) -> Table:
     )
 
 
-class SweepFigures(OfSearch, Section):
+class SweepFigures(
+    OfSearch,
+    Section,
+    place=520,
+    title="How the search went",
+    inside="history, importances, slices, parallel coordinates and contours",
+):
     """Figures of Optuna's, on the study that the sweep was: its front, and the rest for the first metric."""
 
     kind = "sweep"
-    place = 520
-    title = "How the search went"
-    inside = "history, importances, slices, parallel coordinates and contours"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = table(material)

@@ -105,13 +105,16 @@ def space_table(searched: SearchTable) -> Table:
 LOST = {"diverged": "Diverged", "pruned": "Pruned", "failed": "Failed", "invalid": "Not built"}
 
 
-class Tuning(OfSearch, Section):
+class Tuning(
+    OfSearch,
+    Section,
+    place=400,
+    title="How the variants were tuned",
+    inside="the budget, the space and the chosen setting of each variant",
+):
     """Tables of the budgets and of the space, and a figure for each task."""
 
     kind = "tuning"
-    place = 400
-    title = "How the variants were tuned"
-    inside = "the budget, the space and the chosen setting of each variant"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = table(material)

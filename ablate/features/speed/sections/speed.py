@@ -39,13 +39,10 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Speed(Section):
+class Speed(
+    Section, place=260, title="Speed", inside="the time and the memory of each variant", needs_trials=False
+):
     """A table of the call that matters most, at the study's own size; the others are folded."""
-
-    place = 260
-    title = "Speed"
-    inside = "the time and the memory of each variant"
-    needs_trials = False
 
     def applies(self, material: Material) -> bool:
         return len(material.table("speed")) > 0
@@ -76,13 +73,10 @@ class Speed(Section):
             yield Folded(say("speed.more"), found)
 
 
-class Scaling(Section):
+class Scaling(
+    Section, place=265, title="Scaling", inside="how time and memory grow with the size", needs_trials=False
+):
     """A figure a task, and the slopes."""
-
-    place = 265
-    title = "Scaling"
-    inside = "how time and memory grow with the size"
-    needs_trials = False
 
     def applies(self, material: Material) -> bool:
         return len(material.table("scaling")) > 0
@@ -92,9 +86,10 @@ class Scaling(Section):
         rows, names, found = rows_of(material.table("scaling")), names_of(material.facts), []
         call, size = call_shown(rows), size_name(material.facts)
         for base in (row for row in only(rows, call) if row["variant"] == BASELINE):
-            mine = only(rows, call, base["task"])
             apart = [
-                row for row in mine if row["ci_low"] > base["ci_high"] or row["ci_high"] < base["ci_low"]
+                row
+                for row in only(rows, call, base["task"])
+                if row["ci_low"] > base["ci_high"] or row["ci_high"] < base["ci_low"]
             ]
             powers = [(size, fixed(row["slope"], 2), names[row["variant"]]) for row in (base, *apart)]
             task = base["task"] if len(material.facts.tasks) > 1 else ""

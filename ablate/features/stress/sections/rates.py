@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 MAX_TICKS = 6  # Learning rates that are written at an axis.
 
 
-class Rates(Section):
+class Rates(
+    Section,
+    place=272,
+    title="Learning rates",
+    inside="the loss of each variant over the grid of learning rates",
+):
     """A figure a task."""
-
-    place = 272
-    title = "Learning rates"
-    inside = "the loss of each variant over the grid of learning rates"
 
     def applies(self, material: Material) -> bool:
         return "stress" in material.facts.features
