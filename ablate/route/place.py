@@ -173,7 +173,7 @@ def _digest(
     stamps = [StudyFolder(folder.results, name).stamps() for name in reports]
     data = document.data if _changed(document) else document.written or document.data
     # In the order in which it is written, which is that of the report; seeds are the same however they are given.
-    study = json.dumps({**data, "seeds": str(_seeds(data))})
+    study = json.dumps({**data, "name": folder.name, "seeds": str(_seeds(data))})
     content = [digest_of_file(str(at / file)) for file in files]
     # Where modules are now: another may have come before one that was loaded.
     base, modules = base_of(document.path, data.get("folder")), [*filter(None, files.values())]
