@@ -13,7 +13,7 @@ import importlib.util
 import os
 import sys
 import traceback
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
@@ -27,6 +27,8 @@ from ablate.base.registry import CATALOGUE
 PREFIX = "ablate_plugin_"
 FAILS = "fails when it is loaded"
 MAX_BYTES = 10_000_000  # Of a plugin.
+# Modules that are read for what they name, where they do not lie beside the plugin; of more, what is loaded counts.
+FOLLOWED = 200
 # Where modules are looked for, as this process began: a plugin may add to it, and is not run where all is up to date.
 _PATH = (*sys.path,)
 # Where modules lie that have a version, or are known by what of them a trial uses.
@@ -172,10 +174,11 @@ def files_of_plugins(modules: Collection[str] = ()) -> dict[str, str]:
     return {module: file for files in having for module, file in files.items()}
 
 
-def named_by(path: Path, also: Iterable[str] = ()) -> dict[str, str]:
-    """Module → file of a plugin, and of a user's modules that it or one beside it names, and of those that are `also`.
+def named_by(path: Path, also: Sequence[str] = ()) -> dict[str, str]:
+    """Module → file of a plugin, and of a user's modules that it names, and that these name, imported later or never.
 
-    Nothing is imported. What lies beside the plugin comes first, as when it is loaded.
+    What lies beside the plugin comes first, as when it is loaded. With `also`, modules that are known, those alone are
+    followed that lie beside it.
     """
     importlib.invalidate_caches()
     files, places = {f"{PREFIX}{path.stem}": str(path)}, {"": [str(path.parent), *_PATH]}
@@ -190,7 +193,7 @@ def named_by(path: Path, also: Iterable[str] = ()) -> dict[str, str]:
                 places[module] = [*(inside or ())]
                 if file and is_users(file):
                     files[module] = file
-                    if file.startswith(f"{path.parent}{os.sep}"):
+                    if file.startswith(f"{path.parent}{os.sep}") or (not also and len(files) < FOLLOWED):
                         pending += _named(_content(file), module if inside else outer)
     return files
 

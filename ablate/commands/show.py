@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import shlex
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.text import at_results, safe
+from ablate.base.text import at_results, safe, typed
 from ablate.route.console import RESULTS, warn
 
 if TYPE_CHECKING:
@@ -109,11 +108,10 @@ def _repeat(folder: StudyFolder, cell: Cell, record: Record) -> str:
     of_sweep = folder.has_report and folder.facts().searched == "sweep"
     if of_sweep or not cell.judged:
         # `--only` cannot name a winner, or what no verdict rests on.
-        again = shlex.join(["ablate", "sweep" if of_sweep else "run", str(study), *where])
+        again = typed("sweep" if of_sweep else "run", study, *where)
         return f"{again}   # remove its record from the store first: {record.id}.json"
-    only = ["--only", cell.variant, "--seed", str(cell.seed), "--fresh", *where]
     debug = ["--jobs", "0"] if record.status == "failed" else []
-    return shlex.join(["ablate", "run", str(study), *only, *debug])
+    return typed("run", study, "--only", cell.variant, "--seed", str(cell.seed), "--fresh", *where, *debug)
 
 
 def _yaml(data: Mapping[str, Any]) -> str:

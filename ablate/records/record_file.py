@@ -59,8 +59,7 @@ def decoded(text: bytes, arrays: bytes | None) -> Record:
         raise ValueError("its arrays are missing, or have another digest")
     with np.load(io.BytesIO(arrays), allow_pickle=False) as file:
         found = {name: file[name] for name in file.files}
-    values = _below("values/", found)
-    curves = {name: Curve(steps, values[name]) for name, steps in _below("steps/", found).items()}
+    curves = {name: Curve(x, found[f"values/{name}"]) for name, x in _below("steps/", found).items()}
     return Record(**_checked(data), curves=curves, arrays=_below("array/", found))
 
 

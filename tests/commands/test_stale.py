@@ -8,10 +8,12 @@ PROJECT = {
     "pack/__init__.py": "from .inner import HALF\n",
     "pack/inner.py": "HALF = 0.5\n",
     "spaces/deep/tenth.py": "from pack import HALF\nTENTH = HALF / 5\n",
-    "site/ways/__init__.py": "",
+    "site/ways/__init__.py": "def late():\n    from .later import LATE\n    return LATE\n",
+    "site/ways/later.py": "LATE = 0\n",
     "site/ways/slow.py": "HUNDREDTH = 0.01\n",
 }
 CODE = """import importlib
+from ways import late
 from spaces.deep.tenth import TENTH
 try:
     from more import MORE
@@ -26,6 +28,7 @@ EDITS = {
     "pack/inner.py": "HALF = 0.6\n",  # in a package beside the plugin
     "spaces/deep/tenth.py": "from pack import HALF\nTENTH = HALF / 6\n",  # in a folder that is no package
     "site/ways/slow.py": "HUNDREDTH = 0.02\n",  # by importlib, while the study is checked
+    "site/ways/later.py": "LATE = 2\n",  # while a trial trains
     "more.py": "MORE = 1\n",  # which was not there
     "spaces/deep/tenth/__init__.py": "TENTH = 0.3\n",  # comes before the module of that name
 }
@@ -52,13 +55,16 @@ def changed(tmp_path, monkeypatch):
 
 def test_an_edit_of_any_module_that_came_with_a_plugin(tmp_path, changed):
     check = '        if config["model"]["width"] == 13'
-    own = ("0.8 + model", 'TENTH + MORE + way("slow") + model'), ('"""A workload', f'{CODE}"""A workload')
+    own = (
+        ("0.8 + model", 'TENTH + MORE + late() + way("slow") + model'),
+        ('"""A workload', f'{CODE}"""A workload'),
+    )
     study = toy_changed(tmp_path, "own", *own, (check, f'        way("slow")\n{check}'))
     first = changed({**PROJECT, "study.yaml": study})
     found = [(changed({name: text}) - first, changed({})) for name, text in EDITS.items()]
-    assert found == [(pytest.approx(more), None) for more in (0.02, 0, 0.01, 1.01, 1.21)]
+    assert found == [(pytest.approx(more), None) for more in (0.02, 0, 0.01, 2.01, 3.01, 3.21)]
     (tmp_path / "more.py").unlink()
-    assert changed({}) - first == pytest.approx(0.21)
+    assert changed({}) - first == pytest.approx(2.21)
 
 
 def test_an_edit_of_an_installed_plugin(tmp_path, changed):

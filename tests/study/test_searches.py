@@ -1,6 +1,7 @@
 """What `search:` and `tune:` ask for, once they are valid."""
 
 import pytest
+from harness import problems
 from searching import GRID, PEAK_STUDY, SWEEP, prepared
 
 from ablate.features.search.spec import DEFAULT_TRIALS, SearchSpec
@@ -32,6 +33,32 @@ def test_tuning_seeds_never_judge(write):
     assert min(spec(write(SWEEP)).facts.seeds) >= TUNING_SEEDS_FROM
     many = spec(write(SWEEP.replace("seeds: 2", "seeds: 1000"))).facts.seeds
     assert len(many) == len(set(many)) == 1000
+
+
+def test_tuning_seeds_are_those_of_task_and_baseline(write):
+    def seeds(more="", count=3):
+        return spec(write(f"{PEAK_STUDY}tune: {{{OVER}, seeds: {count}}}\n{more}"), "tune").seeds
+
+    (three,) = seeds()
+    assert len(three) == 3
+    assert min(three) >= TUNING_SEEDS_FROM
+    assert seeds("variants: {wide: {model.kind: wide}}\n")[0] == three
+    assert seeds(count=5)[0][:3] == three
+    assert not {*seeds("model: {heads: 2}\n")[0]} & {*three}
+    both = write(
+        f"{PEAK_STUDY}tune: {{{OVER}}}\n".replace(
+            "task: {name: peak}", "tasks: [{name: valley}, {name: peak}]"
+        )
+    )
+    assert spec(both, "tune").seeds[1] == three != spec(both, "tune").seeds[0]
+
+
+def test_fewer_than_three_tuning_seeds_are_refused_unless_each_seed_tunes(write):
+    few = f"{PEAK_STUDY}tune: {{{OVER}, seeds: 2}}\n"
+    (found,) = problems(write(few))
+    assert "tune.seeds: are too few" in found
+    assert "3 or more" in found
+    assert spec(write(few.replace("seeds: 2}", "seeds: 2, each_seed: on}")), "tune").rivals == 0
 
 
 def test_objectives_have_their_own_direction_and_source(write):

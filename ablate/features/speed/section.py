@@ -89,8 +89,12 @@ class SpeedSection(StrictModel):
     def of(cls, facts: SpeedFacts) -> SpeedSection:
         """The section by which variants were timed."""
         sizes = [int(size) if size.is_integer() else size for size in facts.sizes]
-        over = {facts.over: sizes} if facts.over else {}
-        return cls(calls=facts.calls, over=over, processes=facts.processes, margin=facts.margin)
+        return cls(
+            calls=facts.calls,
+            over={facts.over: sizes} if facts.over else {},
+            processes=facts.processes,
+            margin=facts.margin,
+        )
 
 
 def _read(given: Any) -> Any:

@@ -69,10 +69,14 @@ def check_stress(draft: Draft) -> None:
                 f"needs a workload whose records have `{HELD_OUT}`, which {draft.study.workload} does not declare",
             )
         for (index, level), config in itertools.product(enumerate(levels), baseline):
-            problems = attempt(draft.resolve, apply_patches(config, {path: level}))[1]
+            _, problems = attempt(draft.resolve, apply_patches(config, {path: level}))
             report_at(problems, {path: level}, (*at, index), document)
-        rule = f"is what `stress` trains every variant over, so that no variant can have a {path} of its own"
-        refuse_own(path, rule, f"Take it out, or compare {path} without `stress`", draft)
+        refuse_own(
+            path,
+            f"is what `stress` trains every variant over, so that no variant can have a {path} of its own",
+            f"Take it out, or compare {path} without `stress`",
+            draft,
+        )
 
 
 def stressed(experiment: Experiment, cells: Sequence[Cell]) -> Iterator[Cell]:

@@ -156,8 +156,9 @@ def seeds(evidence: Evidence, task: str) -> pd.DataFrame:
     """
     facts = evidence.facts
     trials = evidence.trials[evidence.trials["task"] == task]
-    values = pd.to_numeric(trials[facts.column], errors="coerce").astype(float).where(np.isfinite)
-    found = trials[["variant", "seed", "status"]].assign(value=values)
+    found = trials[["variant", "seed", "status"]].assign(
+        value=pd.to_numeric(trials[facts.column], errors="coerce").astype(float).where(np.isfinite)
+    )
     baseline = found[found["variant"] == BASELINE].set_index("seed")["value"]
     planned = [
         (entry.variant, entry.label, seed)
@@ -195,8 +196,9 @@ def draw_seeds(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
             ax.plot(means, means.index, "|", ms=8, mew=1.6, color=colour("ink"), zorder=4)
     pairs = np.stack([data[["baseline", "y"]] - [0, OFFSET], data[["value", "y"]] + [0, OFFSET]], axis=1)
     for ax, view in zip(found, limits, strict=True):
-        joined = LineCollection(list(pairs), colors=colour("line"), linewidths=0.7, zorder=1)
-        ax.add_collection(joined, autolim=False)
+        ax.add_collection(
+            LineCollection(list(pairs), colors=colour("line"), linewidths=0.7, zorder=1), autolim=False
+        )
         ax.set(xlim=view)
         references(ax, known, "x")
     lost = data[data["value"].isna() & (data["status"] != "missing")]

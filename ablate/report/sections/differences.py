@@ -156,8 +156,9 @@ class OverSteps(
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, shown = material.facts, panels(material.facts)
-        drawn = {entry.variant for entries in shown.values() for entry in entries}
-        found = trajectory(material.evidence, drawn)
+        found = trajectory(
+            material.evidence, {entry.variant for entries in shown.values() for entry in entries}
+        )
         for task, end, of in by_task(facts):
             data = found[found["task"] == task.name]
             if data["step"].nunique() > 1:

@@ -127,8 +127,8 @@ class Stability(
         facts, rows = material.facts, rows_of(material.table("stability"))
         names, some = names_of(facts), [row for row in rows if notable(row)]
         yield stability_table(some, rows, names) if some else Text(say("stability.nothing"))
-        known = codes("stability") & {row["metric"] for row in rows}
-        terms = Terms([(metric, say(f"stability.{metric}")) for metric in sorted(known)])
+        known = sorted(codes("stability") & {row["metric"] for row in rows})
+        terms = Terms([(metric, say(f"stability.{metric}")) for metric in known])
         if len(some) < len(rows):
             yield Folded(say("stability.every", len(rows)), [stability_table(rows, rows, names), terms])
         else:
@@ -151,8 +151,9 @@ def lost(rows: Sequence[Row], names: Names) -> list[str]:
         n, task = int(number(row["n"]) or 0), text(row["task"])
         for side in ("variant", "baseline"):
             if diverged := round((number(row[f"mean_{side}"]) or 0.0) * n):
-                name = names.get(row[side], row[side])
-                found[row[side], task] = say("stability.lost", diverged, n, name, task if several else "")
+                found[row[side], task] = say(
+                    "stability.lost", diverged, n, names.get(row[side], row[side]), task if several else ""
+                )
     return list(found.values())
 
 

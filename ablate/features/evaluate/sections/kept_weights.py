@@ -109,9 +109,15 @@ class Attention(
             data = found[(found["variant"] == variant) & (found["task"] == task)]
             short = names.get(variant, variant)
             name = f"{short} on {task}" if len(facts.tasks) > 1 else short
-            alt = say("figures.attention_alt", name, list(data["layer"].value_counts(sort=False).items()))
-            # A caption would be the same for all: the text above them has it.
-            yield Picture(f"attention-{i}", name, "", alt, data, draw_attention, [top])
+            yield Picture(
+                f"attention-{i}",
+                name,
+                "",  # It would be the same for all: the text above them has it.
+                say("figures.attention_alt", name, list(data["layer"].value_counts(sort=False).items())),
+                data,
+                draw_attention,
+                [top],
+            )
 
 
 def heads(maps: pd.DataFrame) -> pd.DataFrame:

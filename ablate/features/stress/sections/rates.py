@@ -29,11 +29,8 @@ class Rates(
 ):
     """A figure a task."""
 
-    def applies(self, material: Material) -> bool:
-        return "stress" in material.facts.features
-
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts, path = material.facts, next(iter(material.facts.features["stress"]), "")
+        facts, path = material.facts, next(iter(material.facts.features.get("stress", ())), "")
         every, shown = rate_curves(material.evidence), panels(material.facts)
         name = path.rpartition(".")[2]
         for task, end, of in by_task(facts):
