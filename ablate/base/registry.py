@@ -29,19 +29,19 @@ from pydantic_core import PydanticCustomError, core_schema
 
 from ablate.base.errors import AblateError, listed, nearest
 
+# Where the built-in parts are found, by package scan.
 PACKAGES = ("components", "models", "tasks", "training", "search")
-"""Where the built-in parts are found, by package scan."""
 
 Class = TypeVar("Class", bound=type)
 
 
+# A switch: `on`, `off`, `true` or `false`.
 OnOff = Annotated[
     bool,
     BeforeValidator(
         lambda value: value == "on" if isinstance(value, str) and value in ("on", "off") else value
     ),
 ]
-"""A switch: `on`, `off`, `true` or `false`."""
 
 
 class StrictModel(BaseModel):
@@ -60,8 +60,8 @@ class StrictModel(BaseModel):
 class PartConfig(StrictModel):
     """The parameters of one part; subclasses add typed fields, each with its meaning under it."""
 
+    # The class that this config builds; set when the part is registered.
     part: ClassVar[type]
-    "The class that this config builds; set when the part is registered."
 
     name: str = ""
     "The name under which the part is registered."
@@ -154,8 +154,8 @@ class Catalogue:
             self._parts[slot] = {name: part for name, part in parts.items() if part.__module__ not in modules}
 
 
+# Marks the place of a slot's parts in a JSON Schema.
 SLOT_MARK = "x-ablate-slot"
-"""Marks the place of a slot's parts in a JSON Schema."""
 
 CATALOGUE = Catalogue()
 register = CATALOGUE.register
@@ -166,8 +166,8 @@ class Slot:
     """Marks a field that takes a part: a name, or a mapping of the part's parameters with `name`."""
 
     slot: str
+    # The part that a mapping without `name` means.
     default: str | None = None
-    "The part that a mapping without `name` means."
 
     def config(self, value: Any) -> tuple[type[PartConfig], dict[str, Any]]:
         """The config class that `value` asks for, and the parameters given; raises `PydanticCustomError`."""

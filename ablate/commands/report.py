@@ -7,11 +7,11 @@ from pathlib import Path
 import click
 
 from ablate.base.text import saying
-from ablate.route.console import AS_JSON, GATE, REPORTED, RESULTS, STRICT, ended, printing
+from ablate.route.console import AS_JSON, GATE, RESULTS, STRICT, STUDY, ended, printing
 
 
 @click.command("report")
-@REPORTED
+@STUDY
 @RESULTS
 @GATE
 @STRICT

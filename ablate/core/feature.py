@@ -31,25 +31,25 @@ PACKAGE = "ablate.features"
 class Measured:
     """What a feature knows of its measurements after a run."""
 
+    # Kept under its name, where it has rows.
     frame: pd.DataFrame
-    "Kept under its name, where it has rows."
+    # How it was measured, plain data.
     facts: Mapping[str, Any]
-    "How it was measured, plain data."
+    # Of the store, that the report rests on beside records; None where something is missing.
     files: Sequence[Path] | None
-    "Of the store, that the report rests on beside records; None where something is missing."
 
 
 class Feature:
     """One of them. Arguments named `run`, `draft` and `experiment` are of `route.run`, `study.draft` and `study`."""
 
+    # Features whose methods are called before its own, where they are there.
     after: ClassVar[Sequence[str]] = ()
-    "Features whose methods are called before its own, where they are there."
+    # Its keys, and dotted places below them, that hold paths of a study: each path is one key, whatever its dots.
     by_path: ClassVar[Sequence[str]] = ()
-    "Its keys, and dotted places below them, that hold paths of a study: each path is one key, whatever its dots."
+    # The way of choosing variants that a confirmation repeats; else it takes those that were chosen.
     repeats: ClassVar[str] = ""
-    "The way of choosing variants that a confirmation repeats; else it takes those that were chosen."
+    # Whether a study with other sections of its is another study.
     decides: ClassVar[bool] = True
-    "Whether a study with other sections of its is another study."
 
     def __init_subclass__(cls, **elsewhere: str) -> None:
         for method, place in elsewhere.items():

@@ -60,9 +60,9 @@ class Record:
     seed: int
     status: Status
     stream: str = ""
-    # By name; None where the trial has no value (diverged, failed). Names ending in `_seconds`, `_per_second`
+    # By name; None where the trial has no value (diverged, failed). Names ending in `_seconds`, `_per_second` or
+    # `_memory` may differ between repeats, no other.
     metrics: dict[str, float | None] = field(default_factory=dict)
-    " or `_memory` may differ between repeats, no other."
     curves: dict[str, Curve] = field(default_factory=dict)
     # Anything larger that a workload keeps, by name.
     arrays: dict[str, NDArray[Any]] = field(default_factory=dict)

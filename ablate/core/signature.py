@@ -10,20 +10,20 @@ from typing import Literal
 class Signature:
     """Shapes of one task. Inputs are tokens (B, T) or feature vectors (B, T, num_features)."""
 
+    # T, the length of training and evaluation sequences.
     seq_len: int
-    "T, the length of training and evaluation sequences."
+    # Width of the logits.
     num_outputs: int
-    "Width of the logits."
+    # Number of input tokens; None when the inputs are feature vectors.
     vocab_size: int | None = None
-    "Number of input tokens; None when the inputs are feature vectors."
+    # Width of the input vectors; None when the inputs are tokens.
     num_features: int | None = None
-    "Width of the input vectors; None when the inputs are tokens."
+    # Logits from the last position (B, num_outputs), the mean over positions, or each position (B, T, num_outputs).
+    # Padding is neither last nor in the mean.
     readout: Literal["last", "mean", "all"] = "last"
-    """Logits from the last position (B, num_outputs), the mean over positions, or each position
-    (B, T, num_outputs). Padding is neither last nor in the mean."""
+    # Whether the batches have masks: sequences of several lengths in one batch.
     padded: bool = False
-    "Whether the batches have masks: sequences of several lengths in one batch."
+    # Number of parts that the positions of an input are told to belong to; None when they are not told.
     num_segments: int | None = None
-    "Number of parts that the positions of an input are told to belong to; None when they are not told."
+    # Of the sequence that a decoder reads through cross-attention; None without one.
     source: Signature | None = None
-    "Of the sequence that a decoder reads through cross-attention; None without one."

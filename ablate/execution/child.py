@@ -63,6 +63,26 @@ class Child:
         return f"was killed by {names.get(-code, f'signal {-code}')}"
 
 
+class Keeper:
+    """Keeps one process, which is started when it is needed, and again where it has ended."""
+
+    _child: Child | None = None
+
+    def started(self, start: Callable[[int, int], Any]) -> Child:
+        """The process, which is started as of `Child` unless it runs."""
+        # It says nothing unasked: what can be read is the end.
+        if self._child is None or self._child.connection.poll():
+            self.close()
+            self._child = Child(start)
+        return self._child
+
+    def close(self) -> None:
+        """Ends the process, whatever it does."""
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+
 def fresh(
     module: str, pipe: int, output: int, threads: int = 1, arguments: Sequence[str] = ()
 ) -> subprocess.Popen[bytes]:

@@ -23,8 +23,8 @@ from ablate.execution.child import fresh, parent
 from ablate.execution.worker import Reads, serve
 from ablate.study.ids import TrialIds
 
+# PR_SET_PDEATHSIG of Linux; a fork does not inherit it.
 END_WITH_PARENT = 1
-"""PR_SET_PDEATHSIG of Linux; a fork does not inherit it."""
 
 
 def main() -> None:

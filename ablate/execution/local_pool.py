@@ -15,7 +15,7 @@ from multiprocessing.reduction import send_handle
 
 from ablate.core.events import Ended, EngineEvent, Hear, Idle, Lost, Progress
 from ablate.core.trial import Trial
-from ablate.execution.child import Child, fresh
+from ablate.execution.child import Child, Keeper, fresh
 from ablate.execution.trial import WorkloadRef
 
 
@@ -93,31 +93,17 @@ class LocalPool:
         self.server.close()
 
 
-class Server:
-    """Starts workers. Its process is started when one is asked for, unless it was before."""
-
-    def __init__(self) -> None:
-        self._child: Child | None = None
+class Server(Keeper):
+    """Starts workers, which go on when it is closed. Its process is started when one is asked for, unless it was."""
 
     def prepare(self, threads: int = 1, *early: str) -> Child:
         """Its process, which is started unless it runs; with an argument, it imports built-in parts at once."""
-        # It says nothing unasked: what can be read is the end.
-        if self._child is None or self._child.connection.poll():
-            self.close()
-            start = partial(fresh, "ablate.execution.forking", threads=threads, arguments=early)
-            self._child = Child(start)
-        return self._child
+        return self.started(partial(fresh, "ablate.execution.forking", threads=threads, arguments=early))
 
     def fork(self, reference: WorkloadRef, trial: Trial, pipe: int, output: int) -> _Forked:
         """Starts a worker that will train such trials."""
         server = self.prepare(reference.threads)
         return _Forked(server, _ask(server, (reference, trial.config, trial.files), pipe, output))
-
-    def close(self) -> None:
-        """Ends the process; its workers go on."""
-        if self._child is not None:
-            self._child.end()
-            self._child = None
 
 
 class _Forked:

@@ -7,8 +7,8 @@ from ablate.base.wording import exact
 from ablate.core.feature import features
 from ablate.study.experiment import Experiment
 
+# The most variants that a caution names.
 MAX_NAMES = 4
-"""The most variants that a caution names."""
 
 
 def cautions(experiment: Experiment) -> list[str]:

@@ -73,8 +73,11 @@ def with_waiting(judged: pd.DataFrame, folder: StudyFolder) -> pd.DataFrame:
     import pandas as pd  # Of which a gate has no need.
 
     kept, known = ("claim", "hash", "declared", "exploratory"), set(judged["hash"])
-    waiting = [row for row in folder.claims() if row["hash"] not in known]
-    rows = [{name: row[name] for name in kept} | {"reason": WAITING} for row in waiting]
+    rows = [
+        {name: row[name] for name in kept} | {"reason": WAITING}
+        for row in folder.claims()
+        if row["hash"] not in known
+    ]
     # As objects, so that a number that some lack stays whole.
     return pd.DataFrame([*judged.to_dict("records"), *rows], columns=judged.columns, dtype=object)
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 STUDY = click.argument("study", type=click.Path(path_type=Path))
-REPORTED = click.argument("study", type=click.Path(path_type=Path))
 
 
 def asked(*names: str) -> Callable[[Any], Any]:

@@ -220,10 +220,14 @@ def _table(caption: str, pairs: Sequence[Pair], places: Sequence[str]) -> Iterat
         Column("difference", "Difference [interval]", True),
         Column("apart", "Intervals"),
     ]
-    rows: list[dict[str, str]] = []
-    for pair in pairs:
-        rows.append({"name": _named(pair.a, places), "of": "A", "apart": "", **_cells(pair.a)})
-        rows.append({"name": "", "of": "B", "apart": say("diff.apart", pair.apart), **_cells(pair.b)})
+    rows = [
+        row
+        for pair in pairs
+        for row in (
+            {"name": _named(pair.a, places), "of": "A", "apart": "", **_cells(pair.a)},
+            {"name": "", "of": "B", "apart": say("diff.apart", pair.apart), **_cells(pair.b)},
+        )
+    ]
     where = "" if claims or "metric" in places else f": {pairs[0].a['metric']}"
     yield Table(columns, rows, f"{caption}{where}")
 

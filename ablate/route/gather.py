@@ -61,10 +61,9 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
     examples: dict[tuple[str, str], NDArray[np.float32]] = {}
     metrics = {task.name: task.metrics for task in facts.tasks}
     paths = list(dict.fromkeys(path for cell in cells for path in cell.levels))
-    for cell in cells:
-        record = records.get(cell.id)
-        if record is None:
-            continue
+    ran = [cell for cell in cells if cell.id in records]
+    for cell in ran:
+        record = records[cell.id]
         rows.append(
             {"id": record.id, "variant": cell.setting or cell.variant, "task": cell.task, "seed": cell.seed}
             | {path: cell.levels.get(path) for path in paths}
@@ -82,7 +81,6 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
                 # Cells may share a trial.
                 examples[record.id, name] = values
     trials = frame_of(rows, None if rows else ["id", "variant", "task", "seed", "status", "reason"])
-    ran = [cell for cell in cells if cell.id in records]
     for path in paths if ran else ():
         trials[path] = _typed([cell.levels.get(path) for cell in ran])
     measured = [facts.column, *(name for task in facts.tasks for name in task.metrics)]

@@ -165,8 +165,8 @@ class Outcome:
     """How a run ended."""
 
     folder: Path
+    # Names of the trials that failed, with the reason.
     failed: list[str] = field(default_factory=list)
-    "Names of the trials that failed, with the reason."
     trained: int = 0
+    # Planned trials that were not asked for, with `only` or `seed`.
     missing: int = 0
-    "Planned trials that were not asked for, with `only` or `seed`."

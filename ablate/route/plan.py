@@ -76,28 +76,26 @@ class Planned:
 
     def as_data(self) -> dict[str, Any]:
         """What it says, as plain data."""
-        experiment, variants = self.experiment, []
-        for variant in experiment.variants:
-            for task, described in zip(experiment.tasks, experiment.describe(variant), strict=True):
-                cached = self.cached.get((variant.name, task), 0)
-                variants.append(
-                    {
-                        "variant": variant.name,
-                        "task": task,
-                        "placebo": variant.placebo,
-                        "parameters": described.parameters,
-                        "flops": described.flops,
-                        "training_flops": described.training_flops,
-                        "examples": described.examples,
-                        "forwarded": described.forwarded,
-                        "trials": experiment.study.seeds.count,
-                        "cached": cached,
-                        "seconds_each": self.seconds.get((variant.name, task)),
-                    }
-                )
+        experiment = self.experiment
         return {
             "study": experiment.study.name,
-            "variants": variants,
+            "variants": [
+                {
+                    "variant": variant.name,
+                    "task": task,
+                    "placebo": variant.placebo,
+                    "parameters": described.parameters,
+                    "flops": described.flops,
+                    "training_flops": described.training_flops,
+                    "examples": described.examples,
+                    "forwarded": described.forwarded,
+                    "trials": experiment.study.seeds.count,
+                    "cached": self.cached.get((variant.name, task), 0),
+                    "seconds_each": self.seconds.get((variant.name, task)),
+                }
+                for variant in experiment.variants
+                for task, described in zip(experiment.tasks, experiment.describe(variant), strict=True)
+            ],
             "to_train": self.to_train,
             "at_most": self.at_most,
             "expected_seconds": self.expected if self.at_most else 0.0,

@@ -114,8 +114,11 @@ class Trials(Plan):
         """Of the trials that were asked for, with what features keep of those that they added."""
         used = self.used
         others = [cell for cell in used if not cell.judged]
-        kept = [feature.frames(self.experiment, others, records) for feature in features()]
-        frames = {name: frame for of_one in kept for name, frame in of_one.items()}
+        frames = {
+            name: frame
+            for feature in features()
+            for name, frame in feature.frames(self.experiment, others, records).items()
+        }
         found = gather(facts, [cell for cell in used if cell.judged or cell.setting], records)
         return replace(found, frames={**found.frames, **frames})
 

@@ -20,10 +20,10 @@ from ablate.search.samplers import Wrapped
 class Pruner(Wrapped):
     """Base of all pruners."""
 
+    # Validation results at the steps of the first tuning seed, or the results of one seed after the other.
     reads: ClassVar[Literal["nothing", "steps", "seeds"]] = "steps"
-    "Validation results at the steps of the first tuning seed, or the results of one seed after the other."
+    # Whether it compares settings with one another.
     compares: ClassVar[bool] = True
-    "Whether it compares settings with one another."
 
     @property
     def seeds(self) -> int:

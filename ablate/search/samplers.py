@@ -16,16 +16,16 @@ from ablate.base.registry import OnOff, PartConfig, register
 from ablate.search import quiet
 
 Probability = Annotated[float, Field(ge=0, le=1)]
+# The number of seeds of numpy's older generators, which Optuna uses.
 NUM_SEEDS = 2**32
-"""The number of seeds of numpy's older generators, which Optuna uses."""
 
 
 class Wrapped:
     """Base of parts that wrap a class of Optuna's, whose arguments are the parameters of the part."""
 
     name: ClassVar[str]
+    # The class, below `optuna`.
     wraps: ClassVar[str]
-    "The class, below `optuna`."
 
     def __init__(self, config: Any) -> None:
         self.config = config
@@ -44,12 +44,12 @@ class Wrapped:
 class Sampler(Wrapped):
     """Base of all samplers."""
 
+    # Whether it can search for several objectives.
     several: ClassVar[bool] = True
-    "Whether it can search for several objectives."
+    # The least number of numeric parameters without a condition; with fewer it would draw at random.
     numbers: ClassVar[int] = 0
-    "The least number of numeric parameters without a condition; with fewer it would draw at random."
+    # Whether it visits every point of the space once; then what `build` returns is asked nothing.
     exhaustive: ClassVar[bool] = False
-    "Whether it visits every point of the space once; then what `build` returns is asked nothing."
 
     def build(self, seed: int, trials: int) -> Any:
         """Returns Optuna's sampler for a search of so many `trials`."""

@@ -96,8 +96,10 @@ class Design:
     def labels(self) -> dict[str, dict[str, str]]:
         """Path → variant → label of its level; empty where the variant has no such path."""
         names = [variant.name for variant in self.variants]
-        found = {path: labels_of(self.variants, path, self.factors.get(path, ())) for path in self.paths}
-        return {path: dict(zip(names, labels, strict=True)) for path, labels in found.items()}
+        return {
+            path: dict(zip(names, labels_of(self.variants, path, self.factors.get(path, ())), strict=True))
+            for path in self.paths
+        }
 
     def having(self, levels: Mapping[str, str]) -> list[Variant]:
         """The variants that have some levels, by label."""

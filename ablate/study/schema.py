@@ -24,8 +24,8 @@ from ablate.core.workload import Workload
 from ablate.study import designs as designs  # A study has a design whatever its workload
 from ablate.study.sections import Seeds, SeedsSection, refusal
 
+# Characters of the name of a study.
 MAX_NAME = 100
-"""Characters of the name of a study."""
 PLACEBO = "placebo"
 
 

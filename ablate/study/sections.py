@@ -16,10 +16,10 @@ def refusal(rule: str, allowed: str) -> PydanticCustomError:
     return PydanticCustomError("rule", rule, {"allowed": allowed})
 
 
+# Seeds from here on tune; those below judge.
 TUNING_SEEDS_FROM = 10_000
-"""Seeds from here on tune; those below judge."""
+# What an option asks for in place of a study's seeds: a number of them, or each of them.
 Asked = int | Sequence[int] | None
-"""What an option asks for in place of a study's seeds: a number of them, or each of them."""
 
 
 class SeedsSection(StrictModel):
@@ -129,8 +129,8 @@ Seeds = Annotated[
 ]
 
 
+# Numbers, at least: fewer show no slope and no curve.
 LEAST = 3
-"""Numbers, at least: fewer show no slope and no curve."""
 
 
 def _above_zero(given: Any) -> Any:

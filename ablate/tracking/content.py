@@ -204,19 +204,21 @@ def source_tags(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tags(cell: Cell, record: Record) -> dict[str, str]:
     traceback = f"\n\n```\n{record.error[-3000:]}\n```" if record.error else ""
-    tags = {
-        TRIAL_TAG: record.id,
-        STATUS_TAG: record.status,
-        "variant": cell.variant,
-        "seed": cell.seed,
-        "task": cell.task,
-        "id": record.id,
-        "stream": record.stream or None,
-        "reason": record.reason or None,
-        NOTE_TAG: (record.reason + traceback).strip() or None,
-        **source_tags(record.environment),
-    }
-    return cleaned(tags, MAX_TAG)
+    return cleaned(
+        {
+            TRIAL_TAG: record.id,
+            STATUS_TAG: record.status,
+            "variant": cell.variant,
+            "seed": cell.seed,
+            "task": cell.task,
+            "id": record.id,
+            "stream": record.stream or None,
+            "reason": record.reason or None,
+            NOTE_TAG: (record.reason + traceback).strip() or None,
+            **source_tags(record.environment),
+        },
+        MAX_TAG,
+    )
 
 
 def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:

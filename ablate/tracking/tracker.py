@@ -22,7 +22,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.core.events import Event, Finished, Found
-from ablate.execution.child import Child, fresh, parent
+from ablate.execution.child import Keeper, fresh, parent
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.tracking.content import VIEW, VIEW_TAG
@@ -43,7 +43,7 @@ from ablate.tracking.sync import Status, sync
 EVERY, LIMIT, INTERRUPTED = 60.0, 30.0, 10.0
 
 
-class Tracker:
+class Tracker(Keeper):
     """A listener that has MLflow brought up to date: in the store's own database, unless `uri` names another place.
 
     Leaving the context without `finish` shows the study as interrupted.
@@ -53,7 +53,6 @@ class Tracker:
         check_uri(uri or SQLITE)
         self.folder, self.uri, self.warn = folder, uri, warn
         self._is_off = os.environ.get("ABLATE_TRACKING") == "off"
-        self._child: Child | None = None
         self._due = time.monotonic() + EVERY
         self._is_behind = False
 
@@ -81,10 +80,9 @@ class Tracker:
 
     def prepare(self) -> None:
         """Starts the process, unless it runs, so that it imports MLflow while there is other work."""
-        # It says nothing before the end: what can be read is that it is gone, and the next one writes what it missed.
-        if not self._is_off and (self._child is None or self._child.connection.poll()):
-            self.close()
-            self._child = Child(partial(fresh, __name__))
+        # Where one is gone, the next writes what it missed.
+        if not self._is_off:
+            self.started(partial(fresh, __name__))
 
     def tell(self, status: Status | None) -> None:
         """Has MLflow show the study so, as far as it is; without a status, only sees to it that there is a database."""
@@ -125,12 +123,6 @@ class Tracker:
         for warning in warnings:
             self.warn(warning)
         return str(fault)
-
-    def close(self) -> None:
-        """Ends the process, whatever it does."""
-        if self._child is not None:
-            self._child.end()
-            self._child = None
 
 
 def main() -> None:

@@ -124,7 +124,7 @@ def test_a_database_that_another_file_replaces_is_written_as_it_is_then(folder):
 
 
 def test_no_process_without_trials_nor_where_tracking_is_off(folder, monkeypatch):
-    monkeypatch.setattr(track, "Child", None)
+    monkeypatch.setattr(track, "fresh", None)
     with Tracker(folder, "http://elsewhere", pytest.fail) as tracker:
         tracker(Asked(1))
     monkeypatch.setenv("ABLATE_TRACKING", "off")

@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from ablate.base.text import saying
-from ablate.route.console import REPORTED, RESULTS
+from ablate.route.console import RESULTS, STUDY
 
 
 @click.command("eval")
-@REPORTED
+@STUDY
 @click.option(
     "--set",
     "sets",

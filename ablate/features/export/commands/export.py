@@ -9,11 +9,11 @@ import click
 from ablate.base.errors import AblateError, listed
 from ablate.base.text import safe
 from ablate.base.wording import counted
-from ablate.route.console import REPORTED, RESULTS, warn
+from ablate.route.console import RESULTS, STUDY, warn
 
 
 @click.command("export")
-@REPORTED
+@STUDY
 @RESULTS
 @click.option(
     "--out",

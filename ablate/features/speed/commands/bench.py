@@ -8,11 +8,11 @@ from typing import Any
 import click
 
 from ablate.base.text import saying
-from ablate.route.console import AS_JSON, REPORTED, asked, ended, printing
+from ablate.route.console import AS_JSON, STUDY, asked, ended, printing
 
 
 @click.command("bench")
-@REPORTED
+@STUDY
 @click.option(
     "--processes",
     type=click.IntRange(5, 1000),
