@@ -12,6 +12,7 @@ from harness import ablate
 
 from ablate.commands._results import load
 from ablate.commands.guide import PAGES
+from ablate.core.short_names import short_name
 from ablate.study.prepare import prepare
 
 ROOT = Path(__file__).parents[1]
@@ -64,12 +65,17 @@ def test_its_targets_exist_and_leave_what_is_published():
     assert f"the report goes to {folder}/" in README
 
 
-def test_its_study_is_the_quickstart(tmp_path):
+def test_its_study_is_the_quickstart_and_its_verdicts_are_those_that_it_published(tmp_path):
     (study,) = blocks("yaml", README)
     (tmp_path / "study.yaml").write_text(study)
     shown, published = (prepare(path) for path in (tmp_path / "study.yaml", ROOT / "studies/quickstart.yaml"))
     assert {cell.id for cell in shown.cells()} == {cell.id for cell in published.cells()}
     assert shown.study.section("tune") == published.study.section("tune")
+    (printed,) = blocks("text", README.partition("## Install")[0])
+    rows = load(ROOT / "results/quickstart").comparisons
+    for row in rows[rows["verdict"] != ""].itertuples():
+        told = rf"^{re.escape(short_name(row.variant, {{}}))} +{row.verdict} "
+        assert re.search(told, printed, re.MULTILINE), row.variant
 
 
 @pytest.mark.parametrize("key", ["claims", "tune", "speed"])
