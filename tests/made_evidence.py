@@ -145,13 +145,3 @@ def claim(kind, a="a", b="baseline", by=0.0, *, metric="accuracy", exploratory=F
     words += ["on", metric, *(["by" if kind == "beats" else "within", str(by)] if by else [])]
     text = " ".join(words)
     return Claim(text, kind, metric, *sides, by, "2025-01-01T00:00:00", exploratory)
-
-
-# Variable 1 of the data set `clinic` of R's package equivalence, as in statsmodels.stats.tests.test_tost.
-CLINIC = np.array(
-    [
-        *(2.84, 2.51, 2.41, 2.95, 3.14, 3.79, 4.14, 3.85, 3.02, 3.45, 5.37, 3.81, 4.19, 3.16, 3.84),
-        *(2.60, 2.82, 2.18, 3.46, 4.01, 3.04, 3.47, 4.06, 2.91, 3.59, 4.51, 3.16, 3.86, 3.31, 3.02),
-    ]
-)
-CLINIC_A, CLINIC_B = CLINIC[:15], CLINIC[15:]

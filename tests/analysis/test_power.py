@@ -4,12 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ablate.analysis.power import (
-    detectable_effect,
-    difference_power,
-    equivalence_power,
-    smallest,
-)
+from ablate.analysis.power import detectable_effect, difference_power, equivalence_power, smallest
 
 
 @pytest.mark.parametrize("n", [2, 3, 5, 8, 20, 100, 1000])

@@ -68,14 +68,6 @@ def test_a_spread_has_its_interval_and_is_compared_by_distances_from_the_median(
     assert row(few, "a", "seed_spread")["reason"] == "few n=5 least=6"
 
 
-def test_sensitivity_is_a_mean_with_its_interval():
-    found = row(made(), "a", "lr_sensitivity")
-    assert found["diff"] == pytest.approx(found["mean_baseline"] - found["mean_variant"])
-    assert found["low_variant"] < found["mean_variant"] < found["high_variant"]
-    lost = row(made(stress=GRIDS | {"a": np.full((N, 5), math.inf)}), "a", "lr_sensitivity")
-    assert lost["reason"] == "untrained seeds=8 of=8"
-
-
 def test_a_failed_run_leaves_everything_it_touches_incomplete():
     frame = made(statuses={("a", 2): "failed"})
     codes = frame[frame["variant"] == "a"].set_index("metric")["reason"].str.partition(" ")[0]

@@ -1,15 +1,12 @@
 import math
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from made_evidence import ACCURACY, study
 from scipy import stats
-from statsmodels.formula.api import ols
-from statsmodels.stats.anova import anova_lm
 
 from ablate.analysis.compare import compare
 from ablate.analysis.paired import Differences, MeanSquares
@@ -32,16 +29,6 @@ def made(n, m, seed, sds, mean=0.0):
 
 def differences(d, floor=1e-9):
     return Differences(d.mean(axis=1), floor, d)
-
-
-def test_mean_squares_are_those_of_a_two_way_analysis_of_variance():
-    d = made(5, 30, 0, (0.1, 0.3, 0.5))
-    seed, example = np.indices(d.shape)
-    frame = pd.DataFrame({"d": d.ravel(), "seed": seed.ravel(), "example": example.ravel()})
-    known = anova_lm(ols("d ~ C(seed) + C(example)", frame).fit())
-    squares = known["sum_sq"] / known["df"]
-    found = MeanSquares.of(d, 0.0)
-    assert (found.seeds, found.examples, found.rest) == pytest.approx(tuple(squares))
 
 
 @given(tables)

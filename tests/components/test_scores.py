@@ -184,9 +184,3 @@ def test_weights_follow_their_definition(name, row):
     assert found == pytest.approx(BY_HAND[name](row), abs=1e-12)
     assert sum(found) == pytest.approx(1)
     assert all(weight == 0 for weight, a in zip(found, row, strict=True) if a == -math.inf)
-
-
-def test_hard_takes_the_first_of_ties_and_only_one():
-    assert weights("hard", [1.0, 2.0, 2.0, 2.0]) == [0, 1, 0, 0]
-    assert weights("hard", [0.0] * 4) == [1, 0, 0, 0]
-    assert weights("hard", [-math.inf, -5.0, -5.0]) == weights("hard", [0.0, 1e-30, 1e-300]) == [0, 1, 0]

@@ -15,10 +15,7 @@ from ablate.study.prepare import prepare
 
 TOY_REF = WorkloadRef("toy", (load_plugin(TOY),), command="a test")
 
-ENGINES = {
-    "in process": InProcess,
-    "two workers": lambda reference: LocalPool(reference, 2),
-}
+ENGINES = {"in process": InProcess, "two workers": lambda reference: LocalPool(reference, 2)}
 
 
 def toy_cells(folder, *sets):

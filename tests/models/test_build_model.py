@@ -1,4 +1,3 @@
-import copy
 import math
 
 import pytest
@@ -97,16 +96,6 @@ def test_every_problem_is_reported_at_once_with_its_path():
         "mixer.value.rank": (64, "1 to 16"),
         "feedforward.activation.width": (16, ""),
     }
-
-
-@pytest.mark.parametrize("settings", [{"norm": "batch"}, {"embedding": {"tied": "on"}}], ids=str)
-def test_state_survives_a_round_trip(settings):
-    signature = Signature(seq_len=6, num_outputs=11, vocab_size=11)
-    model, other = (build_model(section(**settings), signature, seed=seed) for seed in (1, 2))
-    model(BATCH)
-    other.load_state_dict(copy.deepcopy(model.state_dict()))
-    assert (other.output.weight is other.embedding.weight) == ("embedding" in settings)
-    assert torch.equal(model.eval()(BATCH), other.eval()(BATCH))
 
 
 def test_third_party_parts_are_parts_like_any_other():

@@ -63,10 +63,6 @@ def stepped(model: Model, tokens: torch.Tensor) -> torch.Tensor:
     return torch.stack(logits, 1)
 
 
-SWITCHES += [{"position": name} for name in CATALOGUE.names("position")]
-SWITCHES += [{"topology": {"name": "encoder_decoder", "cross": name}} for name in CATALOGUE.names("cross")]
-
-
 @pytest.mark.parametrize("settings", SWITCHES, ids=str)
 def test_steps_give_what_one_pass_gives(settings):
     """Also beyond max_len where the position allows it."""

@@ -14,14 +14,7 @@ from torch import Tensor
 
 from ablate.base.registry import CATALOGUE
 from ablate.models.build import build_model
-from ablate.models.inspection import (
-    attention_maps,
-    cut,
-    entropy,
-    layer_metrics,
-    measurable,
-    similarity,
-)
+from ablate.models.inspection import attention_maps, cut, entropy, layer_metrics, measurable, similarity
 from ablate.models.model import Model
 from ablate.tasks.task import Batch, Task
 from ablate.training.trial import parse

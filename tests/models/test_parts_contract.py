@@ -304,12 +304,10 @@ def test_built_alike_for_one_seed_in_any_precision_and_not_for_two_and_known_wit
 
 
 @each(HOMES)
-def test_survives_yaml_and_says_what_it_is(case):
+def test_survives_yaml(case):
     settings, yaml, stream = case.section(), YAML(typ="safe", pure=True), io.StringIO()
     yaml.dump(settings.model_dump(), stream)
     assert ModelSection.model_validate(yaml.load(stream.getvalue())) == settings
-    assert case.part.__doc__
-    assert all(field.description for field in case.part.Config.model_fields.values())
 
 
 UNREPEATABLE = {

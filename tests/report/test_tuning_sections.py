@@ -75,7 +75,7 @@ def test_each_task_has_a_figure_and_a_grid_none():
     evidence = norms(tasks=("recall", "a/<b>"), num_seeds=2)
     found = drawings(by_learning_rate(BEST, tasks=("recall", "a/<b>")), evidence)
     assert [picture.name for picture in found] == [
-        *("settings-1-recall", "budget-1-recall", "settings-2-a-b", "budget-2-a-b"),
+        *("settings-1-recall", "budget-1-recall", "settings-2-a-b", "budget-2-a-b")
     ]
     assert [p.name for p in drawings(by_learning_rate(BEST, sampler="grid"), norms())] == ["settings"]
     assert len(drawings(searched({name: [0.9] for name in BEST}), norms())) == 2

@@ -172,9 +172,3 @@ VALUES = st.one_of(
 def test_labels_tell_distinct_parts_apart(values):
     labels = level_labels(v for v in values if isinstance(v, dict))
     assert len(set(labels.values())) == len(labels)
-
-
-def test_labels_of_a_single_part_have_no_parameters():
-    one, other = {"name": "recall", "n": 1}, {"name": "recall", "n": 2}
-    assert list(level_labels([one]).values()) == ["recall"]
-    assert list(level_labels([one, other]).values()) == ["recall(n=1)", "recall(n=2)"]

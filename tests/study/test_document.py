@@ -26,12 +26,6 @@ def test_scalars_are_those_of_yaml_1_2(write):
     }  # fmt: skip
 
 
-def test_every_node_has_its_line(write):
-    document = read_document(write("a: 1\nb:\n  - x\n  - {c: 2,\n     d: 3}\n"))
-    assert [document.line(p) for p in [("a",), ("b", 0), ("b", 1, "c"), ("b", 1, "d")]] == [1, 3, 4, 5]
-    assert document.line(("b", 1, "gone", "deeper")) == 4
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

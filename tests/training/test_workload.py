@@ -94,19 +94,6 @@ def test_the_schema_fills_in_defaults_and_needs_a_task():
     assert paths == {("task",), ("training", "optimizer", "beta1")}
 
 
-def test_every_registered_task_optimizer_and_schedule_trains(resolved):
-    settings = [("task", name) for name in CATALOGUE.names("task")]
-    settings += [(slot, name) for slot in ("optimizer", "schedule") for name in CATALOGUE.names(slot)]
-    for slot, name in settings:
-        if slot == "task":
-            topology = CATALOGUE.get("task", name).Config(name=name).build().topologies[0]
-            config = resolved(name, training={"steps": 2, "batch_size": 64}, model={"topology": topology})
-        else:
-            config = resolved(training={"steps": 2, slot: name})
-        SequenceWorkload().check(config)
-        assert run(config).status == "completed", (slot, name)
-
-
 def test_a_description_is_known_without_training(resolved):
     config = resolved({"name": "digits", "split": "fixed"})
     description = SequenceWorkload().describe(config)
