@@ -74,8 +74,8 @@ def test_its_study_is_the_quickstart_and_its_verdicts_are_those_that_it_publishe
     (printed,) = blocks("text", README.partition("## Install")[0])
     rows = load(ROOT / "results/quickstart").comparisons
     for row in rows[rows["verdict"] != ""].itertuples():
-        told = rf"^{re.escape(short_name(row.variant, {{}}))} +{row.verdict} "
-        assert re.search(told, printed, re.MULTILINE), row.variant
+        name = re.escape(short_name(row.variant, {}))
+        assert re.search(rf"^{name} +{row.verdict} ", printed, re.MULTILINE), row.variant
 
 
 @pytest.mark.parametrize("key", ["claims", "tune", "speed"])
