@@ -73,7 +73,7 @@ def test_its_study_is_the_quickstart_and_its_verdicts_are_those_that_it_publishe
     assert shown.study.section("tune") == published.study.section("tune")
     (printed,) = blocks("text", README.partition("## Install")[0])
     rows = load(ROOT / "results/quickstart").comparisons
-    for row in rows[rows["verdict"] != ""].itertuples():
+    for row in rows[rows["verdict"].notna()].itertuples():
         name = re.escape(short_name(row.variant, {}))
         assert re.search(rf"^{name} +{row.verdict} ", printed, re.MULTILINE), row.variant
 
