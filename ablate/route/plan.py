@@ -100,7 +100,7 @@ class Planned:
             "at_most": self.at_most,
             "expected_seconds": self.expected if self.at_most else 0.0,
             "workers": self.jobs,
-            **{name: data for name, (_, data) in self.features.items() if data is not None},
+            **{name: data for name, (_, data) in self.features.items()},
             "power": asdict(self.power),
             "cautions": list(self.cautions),
             "exit_code": 0,

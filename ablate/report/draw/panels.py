@@ -8,7 +8,6 @@ from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.ticker import MaxNLocator
 
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
@@ -105,6 +104,8 @@ def multiples(
 
     The legend of a panel, above it, names those of `drawn`.
     """
+    from matplotlib.ticker import MaxNLocator
+
     across = min(3 if style.width() > 6 else 2, len(panels))
     wide = int(16 * style.width()) // across
     handles = {
