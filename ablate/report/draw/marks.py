@@ -43,6 +43,8 @@ def references(ax: Axes, known: Metric, along: str) -> None:
         else:
             # Where curves rarely are: they come from guessing and stay at solved.
             x, side = (0.01, "left") if name == "solved" else (0.99, "right")
+            # Above it may stand a legend.
+            words["va"] = "top" if value > high - 0.15 * (high - low) else "bottom"
             ax.text(x, value, name, transform=ax.get_yaxis_transform(), ha=side, **words)
 
 
