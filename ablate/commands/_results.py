@@ -25,14 +25,14 @@ class Results:
 
     folder: Path
     evidence: Evidence
+    # One row a variant, task and metric; `ablate.analysis.compare` says what the columns mean.
     comparisons: pd.DataFrame
-    "One row a variant, task and metric; `ablate.analysis.compare` says what the columns mean."
-    claims: pd.DataFrame
-    "One row a claim."
+    claims: pd.DataFrame  # One row a claim.
+    # One row a variant, task and measure of stability; `ablate.analysis.learning.stability` says what the columns
+    # mean.
     stability: pd.DataFrame
-    "One row a variant, task and measure of stability; `ablate.analysis.learning.stability` says what the columns mean."
+    # One row a variant, task, size and measure of speed; `ablate.features.speed.ratios` says what the columns mean.
     speed: pd.DataFrame
-    "One row a variant, task, size and measure of speed; `ablate.features.speed.ratios` says what the columns mean."
 
     @property
     def trials(self) -> pd.DataFrame:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import click
 
+# One file a topic: its title as the only heading of the first level, then a line that says what it is about.
 PAGES = Path(__file__).parent / "pages"
-"""One file a topic: its title as the only heading of the first level, then a line that says what it is about."""
 WIDTH = 100
 
 

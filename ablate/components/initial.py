@@ -15,8 +15,7 @@ from collections.abc import Callable
 
 from torch import Generator, Tensor
 
-Draw = Callable[[str], Generator]
-"""The generator of the parameter with this name in its module."""
+Draw = Callable[[str], Generator]  # The generator of the parameter with this name in its module.
 
 
 def fan_in_uniform(parameter: Tensor, fan_in: int, generator: Generator) -> None:

@@ -20,8 +20,7 @@ from ablate.components.mixer import Mixer
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, divisors
 
-CHUNK = 64
-"""Length of a chunk: positions within one are compared pair by pair, earlier chunks enter as sums."""
+CHUNK = 64  # Length of a chunk: positions within one are compared pair by pair, earlier chunks enter as sums.
 
 
 @register("mixer", "linear_attention")

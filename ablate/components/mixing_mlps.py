@@ -25,8 +25,9 @@ from ablate.components.norms import LayerNorm
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, check_even
 
+# Linear maps before and after a GELU begin with about 1/(3√3) of the scale of a unit-variance input; this makes it
+# 1/3.
 AFTER_GELU = 3**0.5
-"Linear maps before and after a GELU begin with about 1/(3√3) of the scale of a unit-variance input; this makes it 1/3."
 
 
 class FixedLength(Mixer):

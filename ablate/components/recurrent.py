@@ -18,12 +18,11 @@ from ablate.components.mixer import Mixer
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, check_even
 
-State = tuple[Tensor, ...]
-"""State of a cell, each tensor (B, h): its output first, then its hidden part."""
+State = tuple[Tensor, ...]  # State of a cell, each tensor (B, h): its output first, then its hidden part.
+# Why recurrent mixers begin unlike attention.
 UNSCALED = (
     "its output is its state, of a scale of {} at every length T, where attention, an average, has 1/(3√T)"
 )
-"""Why recurrent mixers begin unlike attention."""
 
 
 class Recurrent(Mixer):

@@ -19,8 +19,8 @@ from ablate.base.registry import OnOff, PartConfig, register
 from ablate.components.initial import Draw, fan_in_uniform
 from ablate.components.sizes import Part, Sizes
 
+# Largest number of values of the additive score's hidden layer in memory at once; one query may need more.
 HIDDEN_NUMBERS = 2**20
-"Largest number of values of the additive score's hidden layer in memory at once; one query may need more."
 SMALLEST_TEMPERATURE = 0.01
 
 

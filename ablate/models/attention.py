@@ -24,8 +24,9 @@ from ablate.components.norms import RMSNorm
 from ablate.components.positions import Position
 from ablate.components.sizes import Sizes, divisors, together
 
-State = tuple[Tensor, Tensor]
-"""Keys before their positions and values of all positions so far, (B, H_kv, T, d)."""
+State = tuple[
+    Tensor, Tensor
+]  # Keys before their positions and values of all positions so far, (B, H_kv, T, d).
 
 
 @register("mixer", "attention")

@@ -228,6 +228,7 @@ def _check_dropout(at: Gather, section: ModelSection, sites: Iterable[Dropout]) 
         at.refuse(unused, f"dropout.{placement}", "has no place in this model", rate, "0")
 
 
+# Step of a parameter's path → part; the first step that is listed counts.
 PARTS = {
     "embedding": "embedding",
     "position": "position",
@@ -246,7 +247,6 @@ PARTS = {
     "norm": "norm",
     "output": "output",
 }
-"""Step of a parameter's path → part; the first step that is listed counts."""
 
 TORCH_NORMS = (nn.LayerNorm, nn.RMSNorm, nn.GroupNorm, nn.modules.batchnorm._NormBase)
 

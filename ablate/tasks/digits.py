@@ -28,8 +28,7 @@ NUM_EXAMPLES = 1797
 NUM_CLASSES = 10
 SIDE = 8
 MAX_VALUE = 16
-CHUNK = 4096
-"""Training examples that are gathered at a time, at least: whole epochs."""
+CHUNK = 4096  # Training examples that are gathered at a time, at least: whole epochs.
 
 
 @register("task", "digits")

@@ -27,12 +27,11 @@ from ablate.base.streams import numpy_stream
 from ablate.core.metric import Sampling
 from ablate.tasks.task import Batch, Split, Task, example_stream
 
-CHUNK = 4096
-"""Examples that are drawn at a time."""
+CHUNK = 4096  # Examples that are drawn at a time.
+# The eighths of the hash's range that are for each part of the data.
 PARTS = {"test": range(2), "validation": range(2, 3), "train": range(3, 8)}
-"""The eighths of the hash's range that are for each part of the data."""
+# Distinct examples of the smallest task: an accuracy over fewer than a hundred for test would be too coarse.
 LEAST = 400
-"""Distinct examples of the smallest task: an accuracy over fewer than a hundred for test would be too coarse."""
 
 
 class Generated(Task):

@@ -13,9 +13,9 @@ from torch import Tensor, nn
 from ablate.core.metric import Metric
 from ablate.core.record import Curve
 
+# A final training loss above this multiple of max(initial, chance) is divergence: the run ends clearly worse than it
+# began, and than guessing.
 RISE = 1.1
-"""A final training loss above this multiple of max(initial, chance) is divergence: the run ends clearly worse
-than it began, and than guessing."""
 
 
 class History:
@@ -131,12 +131,9 @@ def _mean(values: list[float]) -> float:
     return float(np.mean(_array(values), dtype=np.float64))
 
 
-WINDOW = 100
-"""Steps before a step that say what is usual there."""
-DEVIATIONS = 7
-"""Standard deviations above their mean from which a loss is a spike."""
-_TOGETHER = 10_000
-"""Windows that are in memory at a time."""
+WINDOW = 100  # Steps before a step that say what is usual there.
+DEVIATIONS = 7  # Standard deviations above their mean from which a loss is a spike.
+_TOGETHER = 10_000  # Windows that are in memory at a time.
 
 
 def loss_spikes(losses: Sequence[float]) -> float | None:

@@ -23,12 +23,10 @@ from ablate.training.loop import evaluate
 from ablate.training.resume import unpack
 from ablate.training.trial import isolated, parse, resolve_device
 
-EXAMPLES = 3
-"""Largest number of examples whose attention weights are returned."""
+EXAMPLES = 3  # Largest number of examples whose attention weights are returned.
+# Largest number of attention weights of one variant that are returned; long sequences get fewer examples.
 MAX_WEIGHTS = 1 << 20
-"""Largest number of attention weights of one variant that are returned; long sequences get fewer examples."""
-CHUNK = 1 << 24
-"""Largest number of attention weights of one head that are computed together."""
+CHUNK = 1 << 24  # Largest number of attention weights of one head that are computed together.
 
 
 def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None:

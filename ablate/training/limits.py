@@ -19,6 +19,7 @@ from ablate.models.attention import Attention
 from ablate.training.trial import TrialConfig, resolve_device
 
 _WIDTH, _LAYERS, _LENGTH, _EXAMPLES = 65_536, 256, 16_384, 1_000_000
+# The largest value of a field, by its name, wherever it is in a config: in a user's own part or task too.
 LIMITS: Mapping[str, int] = {
     **dict.fromkeys(("d_model", "d_k", "d_q", "d_v", "hidden", "rank", "kernel_size", "expansion"), _WIDTH),
     **dict.fromkeys(("num_heads", "num_kv_heads"), 1_024),
@@ -31,12 +32,9 @@ LIMITS: Mapping[str, int] = {
     **dict.fromkeys(("steps", "warmup_steps", "eval_every"), 10_000_000),
     "batch_size": 100_000,
 }
-"""The largest value of a field, by its name, wherever it is in a config: in a user's own part or task too."""
-MAX_EVALUATIONS = 100_000
-"""During one training."""
+MAX_EVALUATIONS = 100_000  # During one training.
 MAX_PARAMETERS = 1_000_000_000
-_FLOAT = 4
-"""Bytes of a number."""
+_FLOAT = 4  # Bytes of a number.
 
 
 def check_limits(config: Mapping[str, Any]) -> None:

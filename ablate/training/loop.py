@@ -24,12 +24,10 @@ from ablate.training.resume import Run, packed
 from ablate.training.schedules import learning_rates
 from ablate.training.section import INITIAL, TrainingSection
 
+# Losses are read, and so checked, this many at a time; on a GPU, reading waits for the device.
 STEPS_BEFORE_SYNC = {"cpu": 1, "cuda": 50}
-"""Losses are read, and so checked, this many at a time; on a GPU, reading waits for the device."""
-INSPECTED = 64
-"""Validation examples on which layers are measured, where the study asks for that."""
-WEIGHTS = 1 << 20
-"""Largest number of attention weights of one head that are computed together for that."""
+INSPECTED = 64  # Validation examples on which layers are measured, where the study asks for that.
+WEIGHTS = 1 << 20  # Largest number of attention weights of one head that are computed together for that.
 
 
 def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emit: Emit) -> Record:
@@ -189,11 +187,9 @@ def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:
     return f"diverged: {split} {' and '.join(names)} was not finite after step {step}" if names else ""
 
 
-CHUNK = 256
-"""Examples that are evaluated at a time: what they take stays in a cache."""
+CHUNK = 256  # Examples that are evaluated at a time: what they take stays in a cache.
 
-Outcomes = Mapping[str, NDArray[np.float32]]
-"""Each of a task's metrics for every example of a split, (N)."""
+Outcomes = Mapping[str, NDArray[np.float32]]  # Each of a task's metrics for every example of a split, (N).
 
 
 @torch.inference_mode()

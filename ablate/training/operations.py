@@ -16,10 +16,10 @@ from ablate.training.optimizers import Optimizer, WeightDecay, clip_gradients
 from ablate.training.section import TrainingSection
 from ablate.training.trial import TrialConfig, isolated, resolve_device
 
+# The learning rate of a step that is repeated: it costs what another does, and thousands of steps leave the weights
+# where they began, so that none of them meets numbers that a training does not (NaN, or gradients near zero, with
+# which processors are slow).
 STILL = 1e-9
-"""The learning rate of a step that is repeated: it costs what another does, and thousands of steps leave the weights
-where they began, so that none of them meets numbers that a training does not (NaN, or gradients near zero, with which
-processors are slow)."""
 SEED = 0
 
 

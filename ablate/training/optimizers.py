@@ -25,8 +25,8 @@ from torch.optim.sgd import sgd
 from ablate.base.errors import Invalid
 from ablate.base.registry import OnOff, PartConfig, register
 
+# Errors of a call to a kernel that this version of torch does not have, or not with these arguments.
 NO_KERNEL = (AttributeError, TypeError)
-"""Errors of a call to a kernel that this version of torch does not have, or not with these arguments."""
 
 Momentum = Annotated[float, Field(ge=0, lt=1)]
 

@@ -22,11 +22,9 @@ from ablate.models.model import Model, last_of_real
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Batch, Task
 
-DRAWN = 256
-"""Examples that the longest are taken from; a position that holds the same in all of them tells nothing."""
+DRAWN = 256  # Examples that the longest are taken from; a position that holds the same in all of them tells nothing.
 EXAMPLES = 8
-MAX_POSITIONS = 4096
-"""Of all examples together; of long sequences there are fewer."""
+MAX_POSITIONS = 4096  # Of all examples together; of long sequences there are fewer.
 NOISE = 0.02
 
 
@@ -131,8 +129,9 @@ def _ranges(places: list[int]) -> str:
 
 
 BATCH_SIZE = 32
-MAX_TOKENS = 4096
-"""Of the batch: long sequences are fewer, but two at least, which batch normalisation needs."""
+MAX_TOKENS = (
+    4096  # Of the batch: long sequences are fewer, but two at least, which batch normalisation needs.
+)
 STEP_SIZE = 0.1
 
 

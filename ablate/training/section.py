@@ -9,10 +9,8 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 from ablate.base.registry import OnOff, Slot, StrictModel
 from ablate.tasks.task import Task
 
-INITIAL = 256
-"""Validation examples on which the loss before the first step is taken."""
-LEAST = 128
-"""The fewest validation examples of an evaluation, where neither study nor task asks for fewer."""
+INITIAL = 256  # Validation examples on which the loss before the first step is taken.
+LEAST = 128  # The fewest validation examples of an evaluation, where neither study nor task asks for fewer.
 
 
 class EvaluationSection(StrictModel):

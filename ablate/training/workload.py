@@ -250,7 +250,6 @@ def _of_task(task: Task, draws: int) -> Iterator[str]:
             yield f"without {ability}, the best {metric.replace('_', ' ')} is {exact(best)}; {chance}"
 
 
-OVERLAP = 0.01
-"""Share of the test examples that training may have seen without a word."""
+OVERLAP = 0.01  # Share of the test examples that training may have seen without a word.
+# Used when the task cannot be built, so that the problems of the model are found too.
 _STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)
-"""Used when the task cannot be built, so that the problems of the model are found too."""

@@ -1,5 +1,6 @@
 """Templates of what `ablate new` writes, and of the page of `ablate guide`."""
 
+# Slots that have a template, each with another value for the parameter of the part in it.
 PARTS = {
     "activation": "scale: 0.5",
     "mixer": "gated: off",
@@ -7,4 +8,3 @@ PARTS = {
     "position": "slope: 0.5",
     "score": "initial: 0.5",
 }
-"""Slots that have a template, each with another value for the parameter of the part in it."""

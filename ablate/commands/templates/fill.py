@@ -31,20 +31,18 @@ from ablate.study.document import parse_value
 from ablate.study.json_schema import summary
 from ablate.study.schema import MetricSection, StudyBase, StudyName, study_model
 
-SCHEMA = "ablate.schema.json"
-"""The file beside the study that holds the output of `ablate schema`."""
+SCHEMA = "ablate.schema.json"  # The file beside the study that holds the output of `ablate schema`.
+# Values that differ from the defaults, so that a trial takes seconds.
 SMALL: Mapping[str, Any] = {
     "model.d_model": 32,
     "training.lr": 3e-3,
     "training.weight_decay": 0.01,
     "training.clip_norm": 1.0,
 }
-"""Values that differ from the defaults, so that a trial takes seconds."""
 
 COMMENT_AT = 34
 WIDTH = 110
-MAX_BYTES = 100_000_000
-"""Of the data of a task."""
+MAX_BYTES = 100_000_000  # Of the data of a task.
 SAMPLE_ROWS, SAMPLE_LENGTH = 600, 8
 OTHER = "Choose another name"
 LABELS = ("label", "class", "category", "target", "y")

@@ -163,10 +163,9 @@ def _evaluated(
 
 TABLE, MAPS = "evaluation.csv", "attention.npz"
 COLUMNS = ("id", "variant", "task", "seed", "weights", "slice", "metric", "value")
+# Of attention, a row a layer of a trial, by its path in the model. Weights: (examples, H, T_q, T_k), NaN in the rows
+# and columns of padding. Kept: the weights of the trial that were evaluated, `final` or `best`.
 MAP_COLUMNS = ("id", "variant", "task", "seed", "path", "weights", "kept")
-"""Of attention, a row a layer of a trial, by its path in the model. Weights: (examples, H, T_q, T_k), NaN in the rows
-and columns of padding. Kept: the weights of the trial that were evaluated, `final` or `best`.
-"""
 TEST = "test"  # The slice that is the test split of the study's own task.
 
 

@@ -19,39 +19,34 @@ from ablate.study.patch import apply_patches, has_path, value_at
 from ablate.study.schema import StudyBase
 from ablate.study.sections import Number, one_path, refusal, rising
 
-LEAST = 0.02
-"""The share of time below which no variant is called faster or slower."""
-BUSY = 0.1
-"""Cores that other programs kept busy, on average, from which it is said."""
+LEAST = 0.02  # The share of time below which no variant is called faster or slower.
+BUSY = 0.1  # Cores that other programs kept busy, on average, from which it is said.
 
 
+# Of the frame `speed` of `Evidence`: one row a variant (no placebo), task, size, call and process, the unit of
+# speed. Size: at the path `SpeedFacts.over`; NaN without one. Own: whether it is the size that the study trains.
+# Process: from 0 on. Seconds: median of a call. log_ratio: mean over blocks of the log of the ratio of its median
+# time to the baseline's; of the baseline that of a second copy of it. Memory: peak bytes of a step; NaN for others.
+# Examples, tokens and flops of one call; flops NaN where unknown. Busy: cores that other processes kept busy
+# meanwhile, on average.
 COLUMNS = (
     *("variant", "task", "size", "own", "call", "process", "seconds", "log_ratio", "memory"),
     *("examples", "tokens", "flops", "blocks", "busy"),
 )
-"""Of the frame `speed` of `Evidence`: one row a variant (no placebo), task, size, call and process, the unit of speed.
-
-Size: at the path `SpeedFacts.over`; NaN without one. Own: whether it is the size that the study trains. Process: from 0
-on. Seconds: median of a call. log_ratio: mean over blocks of the log of the ratio of its median time to the baseline's;
-of the baseline that of a second copy of it. Memory: peak bytes of a step; NaN for others. Examples, tokens and flops of
-one call; flops NaN where unknown. Busy: cores that other processes kept busy meanwhile, on average.
-"""
 
 
 @dataclass(frozen=True)
 class SpeedFacts:
     """How the variants of a study were timed."""
 
-    over: str = ""
-    "The path whose values are the sizes; empty where each variant has its own size alone."
+    over: str = ""  # The path whose values are the sizes; empty where each variant has its own size alone.
     sizes: list[float] = field(default_factory=list)
-    margin: float = LEAST
-    "The share of time within which two variants count as equally fast."
+    margin: float = LEAST  # The share of time within which two variants count as equally fast.
     processes: int = 0
     threads: int = 1
     machine: str = ""
+    # What was asked for; a variant may not have all.
     calls: list[TimedCall] = field(default_factory=lambda: list(CALLS))
-    "What was asked for; a variant may not have all."
 
     @classmethod
     def of(cls, facts: Facts) -> SpeedFacts | None:

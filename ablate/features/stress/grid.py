@@ -42,8 +42,8 @@ from ablate.study.sections import Number, one_path, refusal, rising
 if TYPE_CHECKING:
     import pandas as pd
 
+# One row a trial of the grid: value is the float at the path; the losses are NaN where the run has none.
 COLUMNS = ("id", "name", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
-"""One row a trial of the grid: value is the float at the path; the losses are NaN where the run has none."""
 
 
 def check_stress(draft: Draft) -> None:
@@ -135,8 +135,8 @@ def account(evidence: Evidence) -> str:
     )
 
 
+# A step of a grid is shorter than so many of another: 1, 2, 5, 10 and 1, 3, 10 count as even.
 UNEVEN = 2 - 1e-9
-"""A step of a grid is shorter than so many of another: 1, 2, 5, 10 and 1, 3, 10 count as even."""
 
 
 def _even(levels: list[int | float]) -> list[float]:
@@ -154,6 +154,7 @@ def _even(levels: list[int | float]) -> list[float]:
     return rates
 
 
+# Path → its values in rising order.
 Stress = Annotated[
     dict[str, Annotated[list[Number], AfterValidator(_even), Field(max_length=100)]],
     AfterValidator(one_path),
@@ -164,23 +165,22 @@ Stress = Annotated[
         examples=[{"training.lr": [1e-3, 1e-2, 1e-1]}],
     ),
 ]
-"""Path → its values in rising order."""
 GRAMMAR: dict[str, tuple[Any, Any]] = {"stress": (Stress, {})}
 
 
-LEAST_RATES = 5
-"""Learning rates below which their grid is no sample."""
+LEAST_RATES = 5  # Learning rates below which their grid is no sample.
 
 
 @dataclass(frozen=True)
 class Grid:
     """Of one variant on one task."""
 
+    # The held-out loss of each run, shape (num_seeds, num_rates): infinite where it diverged or was lost to its
+    # variant, NaN where it has no outcome.
     reached: Floats
-    """The held-out loss of each run, shape (num_seeds, num_rates): infinite where it diverged or was lost to its
-    variant, NaN where it has no outcome."""
+    # The loss before the first step, which is the same at every learning rate; shape (num_seeds, 1), NaN where
+    # unknown.
     initial: Floats
-    "The loss before the first step, which is the same at every learning rate; shape (num_seeds, 1), NaN where unknown."
 
     @property
     def losses(self) -> Floats:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
     from matplotlib.lines import Line2D
 
+# Name → the colour on light paper, with which figures are drawn, and on dark paper. Every colour of text has a
+# contrast of at least 4.5 : 1 on its paper; blue and orange differ for every eye.
 PALETTE = {
     "paper": ("#fffffe", "#15181c"),
     "ink": ("#1b1f24", "#e8ebef"),
@@ -29,10 +31,6 @@ PALETTE = {
     "sky": ("#177a94", "#9bdcf8"),
     "brown": ("#7a4b2a", "#d0a57f"),
 }
-"""Name → the colour on light paper, with which figures are drawn, and on dark paper.
-
-Every colour of text has a contrast of at least 4.5 : 1 on its paper; blue and orange differ for every eye.
-"""
 
 # Colours of a factor's levels, in order; the baseline is always ink.
 LEVELS = ("blue", "orange", "green", "purple", "ochre", "sky", "brown")
