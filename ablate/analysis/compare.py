@@ -116,7 +116,7 @@ class Compared:
         if why is None or why.code != "open" or not isinstance(chosen(self.estimate), Differences):
             return why
         seeds, on_all = (seeds_needed(of, self.alpha, self.margin) for of in (d, replace(d, examples=None)))
-        if np.isinf(seeds) and np.isfinite(on_all):
+        if c.n > 2 and np.isinf(seeds) and np.isfinite(on_all):
             return Reason("examples")
         return Reason("open", {"seeds": seeds if np.isfinite(seeds) else MAX_SEEDS + 1})
 

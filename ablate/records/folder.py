@@ -212,11 +212,12 @@ def report_folder(path: Path, results: Path) -> StudyFolder:
         return here
     if not folder.has_report and not folder.path.is_dir() and not path.exists():
         names = [each.name for each in StudyFolder.all(results)]
+        runs = [each for each in names if each.startswith(f"{path.name}@")]
         hint = nearest(path.name, [*names, *sorted(file.name for file in path.parent.glob("*.yaml"))])
         problem = Problem(
             f"is neither a study file nor the name of a study under {results}",
             allowed=listed(names),
-            hint=hint or "Run the study first",
+            hint=f"Did you mean {runs[0]!r}?" if runs else hint or "Run the study first",
             source=str(path),
         )
         raise AblateError(str(problem))
