@@ -12,6 +12,7 @@ from ablate.analysis.claims import judge_claims, resting
 from ablate.analysis.compare import compare
 from ablate.analysis.prospects import Terms, outlook
 from ablate.core.metric import Metric
+from ablate.features.search.rivals import rivals
 from ablate.features.search.table import Objective, Parameter, SearchFacts, tabulated
 
 # Rivals of the baseline by hand. Its residuals are ±.01/.01/.02 as below, those of `a` are 0:
@@ -44,20 +45,20 @@ def test_rivals_are_within_twice_the_noise_of_the_mean_of_k_seeds():
     # 0, −.0075, .0075, those of the others 0, .0025, −.0025; Σ² = 2·.0075² + 6·.0025² = 1.5e-4, over 2·3 + 2·2 = 10.
     near = 2 * np.sqrt(1.5e-4 / 10) * np.sqrt(2 / 3)
     assert near == pytest.approx(0.006325, abs=1e-6)
-    assert table().rivals("recall") == {"baseline": [], "a": []}
+    assert rivals(table(), "recall") == {"baseline": [], "a": []}
     shifted = {**SCORES, "baseline": [SCORES["baseline"][0], [0.896, 0.906, 0.916], *SCORES["baseline"][2:]]}
-    assert table(shifted).rivals("recall")["baseline"] == [1], ".004 below"
-    assert table(shifted, diverged=[("baseline", 1)]).rivals("recall")["baseline"] == []
+    assert rivals(table(shifted), "recall")["baseline"] == [1], ".004 below"
+    assert rivals(table(shifted, diverged=[("baseline", 1)]), "recall")["baseline"] == []
     less = {name: [[-v for v in row] for row in rows] for name, rows in shifted.items()}
     loss = Objective("loss", "min", "validation")
-    assert table(less, objective=loss).rivals("recall")["baseline"] == [1]
+    assert rivals(table(less, objective=loss), "recall")["baseline"] == [1]
 
 
 def test_at_most_three_best_first_and_a_tie_goes_to_the_lower_loss():
     flat = {"baseline": [[0.5, 0.6, 0.7]] * 5, "a": [[0.2, 0.2, 0.2]]}
     found = table(flat, losses={("baseline", i): 1.0 - i / 10 for i in range(5)})
     assert found.best("baseline", "recall") == [4]
-    assert found.rivals("recall") == {"baseline": [3, 2, 1], "a": []}
+    assert rivals(found, "recall") == {"baseline": [3, 2, 1], "a": []}
     assert table(flat).best("baseline", "recall") == [0]
     # By one seed, whatever the mean.
     one = table({"baseline": [[0.9, 0.1, 0.1], [0.5, 0.6, 0.7]]})

@@ -12,8 +12,7 @@ from ablate.analysis.judge import ALPHA, row
 from ablate.analysis.paired import Differences
 from ablate.core.facts import BASELINE, RIVALS, Evidence, VariantFacts
 from ablate.core.reason import Reason
-from ablate.features.search.table import RIVALS as MOST
-from ablate.features.search.table import resolved
+from ablate.features.search.rivals import MOST, resolved
 
 from .check import Check, Place, frequency
 from .simulations import RESOLUTION, Floats

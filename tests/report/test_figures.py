@@ -3,6 +3,7 @@ import sys
 
 import matplotlib
 import numpy as np
+import pandas as pd
 import pytest
 from synthetic import ACCURACY, study
 
@@ -69,6 +70,23 @@ def test_the_forest_shows_zero_margin_and_every_difference(drawn, evidence):
         points = [np.asarray(c.get_offsets())[:, 0] for c in full.collections if filled(c) == shade]
         assert any(len(of) == len(rows) and np.allclose(of, rows["value"]) for of in points), verdict
     assert not data["value"].between(*near.get_xlim()).all(), "one difference dwarfs the rest: a closer look"
+
+
+def test_each_comparison_has_a_row_of_its_own_the_planned_ones_first(evidence):
+    """Also where a variant is in several: as a main effect and as a cell, or with all others."""
+    rows = compare(evidence)
+    others = rows[rows["metric"] == "accuracy"].assign(baseline="x", exploratory=True)
+    data = differences.forest(evidence.facts, pd.concat([others, rows], ignore_index=True), TASK)
+    shown = data[~data["placebo"]]["verdict"] == palette.EXPLORATORY
+    assert shown.any()
+    assert shown.is_monotonic_increasing
+    heights = [
+        y
+        for points in differences.draw_forest(data, "accuracy", 0.02).axes[0].collections
+        if filled(points)
+        for y in np.asarray(points.get_offsets())[:, 1]
+    ]
+    assert sorted(heights) == list(range(len(data)))
 
 
 def filled(points):

@@ -11,7 +11,7 @@ from ablate.features.speed import tables as timing
 from ablate.features.speed.sections.speed import Scaling, Speed, by_size
 from ablate.report.draw import style
 from ablate.report.section import Picture, Table, unfolded
-from ablate.report.sections import differences as cost
+from ablate.report.sections import cost
 from ablate.report.words import rows_of
 
 

@@ -8,7 +8,7 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.report.draw import style
-from ablate.report.sections import differences as cost
+from ablate.report.sections import cost
 
 KNOWN = Metric("max", 0.001, 0.1, 1.0, 0.95)
 

@@ -17,9 +17,10 @@ from ablate.core.metric import Description, sign
 from ablate.core.names import CONFIRM, confirmed
 from ablate.core.record import Record, on_validation
 from ablate.core.trial import identified
+from ablate.features.search.rivals import MOST
 from ablate.features.search.section import LEAST_SEEDS, names
 from ablate.features.search.space import Space, SpaceReader
-from ablate.features.search.table import RIVALS, Objective, SearchFacts
+from ablate.features.search.table import Objective, SearchFacts
 from ablate.search.pruners import check_pruner
 from ablate.search.samplers import check_sampler
 from ablate.study.checks import Draft
@@ -137,7 +138,7 @@ def _read(draft: Draft, kind: str) -> SearchSpec | None:
         batch=section.batch,
     )
     losses = (n for n, m in description.metrics.items() if m.direction == "min" and n != objectives[0].name)
-    rivals = 0 if kind == "search" or section.each_seed else min(RIVALS, trials - 1)
+    rivals = 0 if kind == "search" or section.each_seed else min(MOST, trials - 1)
     return SearchSpec(space, facts, section, draft.study.metric.at, seeds, next(losses, ""), rivals)
 
 

@@ -17,6 +17,7 @@ from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
 from ablate.core.trial import RIVAL, Cell
+from ablate.features.search.rivals import rivals
 from ablate.features.search.search import Search, SearchPlan
 from ablate.features.search.space import Point
 from ablate.features.search.spec import SearchSpec
@@ -181,10 +182,10 @@ def _swept(run: Run, spec: SearchSpec, choice: Choice) -> Experiment:
 def _tuned(run: Run, spec: SearchSpec, choice: Choice, kept: Sequence[Variant]) -> Experiment:
     """Every variant with its best settings, a placebo with the baseline's; where none has a value, as it was given."""
     experiment, table, variants = run.experiment, choice.found, list[Variant]()
-    near = {task: {} if spec.section.each_seed else table.rivals(task) for task in experiment.tasks}
+    near = {task: {} if spec.section.each_seed else rivals(table, task) for task in experiment.tasks}
     for variant in kept:
         owner = BASELINE if variant.placebo else variant.name
-        configs, labels, rivals, by_seed = list(variant.configs), {}, {}, {}
+        configs, labels, others, by_seed = list(variant.configs), {}, {}, {}
         for index, task in enumerate(experiment.tasks):
             if not (places := table.best(owner, task)):
                 run.warn(say("search.no_setting", f"{variant.name}{experiment.on(task)}"))
@@ -206,11 +207,11 @@ def _tuned(run: Run, spec: SearchSpec, choice: Choice, kept: Sequence[Variant]) 
                 path: " or ".join(dict.fromkeys(of[path] for of in of_all if path in of))
                 for path in of_all[0]
             }
-            rivals[task] = {
+            others[task] = {
                 f"{variant.name} at {', '.join(f'{path}={label}' for path, label in of.items())}": config
                 for of, config in (known[place] for place in near[task].get(owner, ()))
             }
-        variants.append(replace(variant, configs=configs, tuned=labels, rivals=rivals, by_seed=by_seed))
+        variants.append(replace(variant, configs=configs, tuned=labels, rivals=others, by_seed=by_seed))
     found = experiment.judging(variants, experiment.design.paths, choice)
     return replace(found, left_out=[v.name for v in experiment.variants if v not in kept])
 

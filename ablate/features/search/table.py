@@ -8,7 +8,6 @@ of the study.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -44,7 +43,6 @@ COLUMNS = (
     *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
     *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values", "ties"),
 )
-RIVALS = 3  # At most, of one setting.
 # Statuses of settings that have a value.
 OUTCOMES = ("completed", "diverged")
 # Significant digits to which a float is used, so that the value reported is the value trained.
@@ -53,7 +51,6 @@ DIGITS = 4
 MAX_POINTS = 100_000
 # Significant digits that any float can have.
 EXACT = 12
-ROUNDING = 1e-12
 TYPES: dict[str, type] = {"int": int, "float": float, "choice": str}
 
 
@@ -207,22 +204,6 @@ class SearchTable:
         distinct = order[~order[self.paths].astype(str).duplicated()]
         return [int(place) for place in distinct.index[:count]]
 
-    def rivals(self, task: str) -> dict[str, list[int]]:
-        """Variant → the places of the settings that tuning cannot tell from its best: at most three, best first.
-
-        Those within `resolved` of it in the mean over seeds, of which no training diverged.
-        """
-        means, diverged = self.trials[self.facts.objectives[0].name], self.trials["diverged"] > 0
-        searched = self.trials.loc[self.trials["task"] == task, "variant"].unique()
-        every = {variant: self.best(variant, task, len(self.trials)) for variant in searched}
-        near = resolved(
-            [[*self.trials["values"][[p for p in of if not diverged[p]]]] for of in every.values()]
-        )
-        return {
-            variant: [p for p in others if not diverged[p] and abs(means[best] - means[p]) <= near][:RIVALS]
-            for variant, (best, *others) in ((name, places) for name, places in every.items() if places)
-        }
-
     @quiet()
     def rebuilt(self, variant: str, task: str, storage: str | None = None, name: str = "") -> Study:
         """The study of Optuna's that one search was, for its figures and its dashboard.
@@ -256,22 +237,6 @@ class SearchTable:
                 )
             )
         return study
-
-
-def resolved(searches: Iterable[Sequence[Sequence[float]]]) -> float:
-    """2·s·√(2/k): the difference of two means over k tuning seeds that chance explains.
-
-    `searches`: of each variant of a task L settings × k seeds. s² is the sum of squared residuals, without the means of
-    setting and seed within each variant, over Σ (k − 1)(L − 1).
-    """
-    import numpy as np
-
-    squares, freedom, k = 0.0, 0, 1
-    for values in (np.array(of, float) for of in searches if len(of)):
-        rest = values - values.mean(axis=1, keepdims=True) - values.mean(axis=0) + values.mean()
-        k = values.shape[1]
-        squares, freedom = squares + float((rest**2).sum()), freedom + (len(values) - 1) * (k - 1)
-    return 2 * math.sqrt(2 * squares / (k * max(freedom, 1))) + ROUNDING
 
 
 def with_values(settings: pd.DataFrame, objectives: list[Objective]) -> pd.DataFrame:

@@ -145,7 +145,7 @@ class Tuning(
                     say(f"search.{name}_alt", label, of, len(variants)),
                     data,
                     draw_curves,
-                    (shown or {BASELINE: []}, label, task.metrics.get(target.name), x, along),
+                    (shown or {BASELINE: []}, label, task.metrics.get(target.name), (x, along)),
                 )
 
     def findings(self, material: Material) -> list[str]:
@@ -221,11 +221,12 @@ def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
 
 
 def draw_curves(
-    data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None, x: str, along: str
+    data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None, over: tuple[str, str]
 ) -> Figure:
-    """In each panel the baseline and the levels of one factor; `data` are curves of `budgets` over the column `x` of a
-    task, where a setting that was judged has a mark: filled the chosen one.
+    """In each panel the baseline and the levels of one factor; `data` are curves of `budgets` of a task, `over` a
+    column with its label; where a setting was judged it has a mark: filled the chosen one.
     """
+    x, along = over
     limits = padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None), known=known)
 
     def draw(ax: Axes, of: dict[str, Look]) -> None:
