@@ -29,32 +29,22 @@ def check_even(field: str, value: int, rule: str) -> None:
 class Sizes:
     """Every part is built with them beside its config. Later parts add fields; none changes its meaning."""
 
-    d_model: int
-    "D, width of the residual stream."
-    max_len: int
-    "Longest sequence the model is trained on."
-    causal: bool = False
-    "Whether a position sees only itself and earlier ones."
-    padded: bool = False
-    "Whether sequences may have padding, which no query may attend to."
-    num_heads: int = 1
-    "H, inside attention; of a value, the heads that it has."
-    num_kv_heads: int = 1
-    "Heads of keys and values, inside attention."
-    d_q: int = 0
-    "Query width of one head, inside attention; that of keys unless the score joins other widths."
-    d_k: int = 0
-    "Key width of one head, inside attention."
-    d_v: int = 0
-    "Value width of one head, inside attention."
-    splits: int = 1
-    "Number of shares of the features; each group of a value's heads reads one of them."
-    bias: bool = False
-    "Whether projections have a bias, inside attention."
-    source: Sizes | None = None
-    "Sizes of the stack that encodes the source, in a model that reads one."
+    d_model: int  # D, width of the residual stream.
+    max_len: int  # Longest sequence the model is trained on.
+    causal: bool = False  # Whether a position sees only itself and earlier ones.
+    padded: bool = False  # Whether sequences may have padding, which no query may attend to.
+    num_heads: int = 1  # H, inside attention; of a value, the heads that it has.
+    num_kv_heads: int = 1  # Heads of keys and values, inside attention.
+    d_q: int = (
+        0  # Query width of one head, inside attention; that of keys unless the score joins other widths.
+    )
+    d_k: int = 0  # Key width of one head, inside attention.
+    d_v: int = 0  # Value width of one head, inside attention.
+    splits: int = 1  # Number of shares of the features; each group of a value's heads reads one of them.
+    bias: bool = False  # Whether projections have a bias, inside attention.
+    source: Sizes | None = None  # Sizes of the stack that encodes the source, in a model that reads one.
+    # Rates by placement; a part makes its own sites: `sizes.dropout_at("attention_weights")`.
     dropout: Mapping[str, float] = field(default_factory=dict)
-    'Rates by placement; a part makes its own sites: `sizes.dropout_at("attention_weights")`.'
 
     def dropout_at(self, placement: str) -> Dropout:
         """A new site of this placement."""

@@ -36,14 +36,10 @@ SIMILARITY = "head_similarity"
 class Seen:
     """The attention of one module on one batch."""
 
-    weights: Tensor
-    "(B, H, T_q, T_k)."
-    logits: Tensor | None
-    "(B, H, T_q, T_k), −∞ where masked; None where weights are not made from scores."
-    real_bq: Tensor
-    "(B, T_q), True for queries that are not padding and may attend to some key."
-    real_bk: Tensor
-    "(B, T_k), True for keys that are not padding."
+    weights: Tensor  # (B, H, T_q, T_k).
+    logits: Tensor | None  # (B, H, T_q, T_k), −∞ where masked; None where weights are not made from scores.
+    real_bq: Tensor  # (B, T_q), True for queries that are not padding and may attend to some key.
+    real_bk: Tensor  # (B, T_k), True for keys that are not padding.
 
 
 def attention_maps(model: nn.Module, batch: Batch, *, padding: float | None = None) -> dict[str, Tensor]:

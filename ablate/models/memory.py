@@ -18,10 +18,8 @@ from ablate.models.attention import Attention, State
 class Memory:
     """An encoded source."""
 
-    encoded_bsd: Tensor
-    "(B, S, D)."
-    real_bs: Tensor | None = None
-    "(B, S), False at padding; None: no padding."
+    encoded_bsd: Tensor  # (B, S, D).
+    real_bs: Tensor | None = None  # (B, S), False at padding; None: no padding.
 
 
 class CrossReader(Part):

@@ -19,10 +19,8 @@ CANDIDATES = (8, 1, 0.5, True)  # Values to try for a parameter that has no defa
 class Place:
     """The place of a slot's parts in a model."""
 
-    path: tuple[str, ...]
-    "From the model section."
-    default: str | None
-    "The part that a model has there unless the study names another."
+    path: tuple[str, ...]  # From the model section.
+    default: str | None  # The part that a model has there unless the study names another.
 
 
 def places() -> dict[str, Place]:

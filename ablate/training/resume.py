@@ -31,15 +31,12 @@ class Run:
     optimizer: Optimizer
     history: History
     best: Best
-    started: float
-    "When this attempt began, by `time.perf_counter`."
+    started: float  # When this attempt began, by `time.perf_counter`.
     metrics: dict[str, float | None] = field(default_factory=dict)
+    # Loss and gradient norm, one after the other, of the steps that `history` does not know yet.
     unread: list[Tensor] = field(default_factory=list)
-    "Loss and gradient norm, one after the other, of the steps that `history` does not know yet."
-    done: int = 0
-    "Steps made."
-    before: float = 0.0
-    "Seconds that were spent before the run was cut short."
+    done: int = 0  # Steps made.
+    before: float = 0.0  # Seconds that were spent before the run was cut short.
 
     @property
     def seconds(self) -> float:
