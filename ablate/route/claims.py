@@ -42,7 +42,7 @@ def date_claims(
     for claim in claims:
         row = known.get(claim.hash)
         known_by_now = claim.metric in measured or (reported and is_measured(claim))
-        late = tried or known_by_now or all(ran & {*side} for side in claim.sides)
+        late = tried or known_by_now or all(ran & {*side} for side in claim.sides if side != [claim.constant])
         dated.append(
             replace(
                 claim,
