@@ -110,6 +110,9 @@ class Task(ABC):
     near guessing. It decides how runs are compared, and has no default."""
     sampling: Sampling
     "Where the test examples come from."
+    recommended: Mapping[str, Any] = MappingProxyType({})
+    """Sections of a study, `task`, `model` and `training`, at which a small baseline learns it on one core; its steps
+    are those that this takes."""
     support: float = math.inf
     "Number of distinct examples that the task can draw, for training and evaluation together."
 
