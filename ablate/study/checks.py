@@ -268,7 +268,8 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
         for config in (config for variant in draft.design.variants for config in variant.configs):
             description = attempt(workload.describe, config)[0]
             metrics = {**description.stability, **metrics} if description else metrics
-    return Claimable({**metrics, **judged}, lacking)
+    # In the order in which they are listed: what is judged, then by name.
+    return Claimable({**judged, **dict(sorted(metrics.items())), **judged}, lacking)
 
 
 def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
