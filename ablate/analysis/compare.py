@@ -19,7 +19,7 @@ from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence
-from ablate.core.metric import sign
+from ablate.core.metric import plain, sign
 from ablate.core.reason import Reason
 
 COLUMNS = (
@@ -46,12 +46,15 @@ def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
 
 
 def every(runs: Runs, *, planned: bool = True) -> Iterator[Compared]:
-    """Every pair on every metric of its task."""
+    """Every pair on every metric of its task; not on slices that neither can read."""
     for pair in pairs(runs.facts):
         first = compared(runs, pair, judged=pair.planned and planned)
         for name in pair.task.metrics:
-            primary = name == runs.facts.metric
-            yield first if primary else Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
+            one = Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
+            if name == runs.facts.metric:
+                yield first
+            elif one.contrast.n or plain(name) == name:
+                yield one
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import numpy as np
 
 from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats
-from ablate.analysis.runs import Side, solving_metric
+from ablate.analysis.runs import Constant, Side, solving_metric
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, sign
 from ablate.core.reason import Block, Reason
@@ -41,6 +41,7 @@ class Contrast:
     interaction: bool = False
     of_task: bool = True  # Whether the metric is the task's own, and no derived one.
     counted: bool = False  # Whether the metric itself is 0 or 1 a seed, so that it has no bounds to be near.
+    constant: bool = False  # Whether a side is a value that the task declares: near guessing, say.
     obstacle: Reason | None = None  # Why the values of a derived metric say nothing.
 
     @classmethod
@@ -51,21 +52,34 @@ class Contrast:
         name: str,
         *,
         counted: bool = False,
+        less: str = "",
     ) -> Contrast:
-        """Of sums of means over the variants of each part: (A + D) − (B + C) is a difference of differences."""
+        """Of sums of means over the variants of each part: (A + D) − (B + C) is a difference of differences.
+
+        The second of two parts may be of another metric, `less`.
+        """
         a, b = list(chain(*plus)), list(chain(*minus))
         sides, task, runs = (*a, *b), a[0].task, a[0].runs
         metric, better = task.metrics[name], sign(task.metrics[name])
-        first, second = (np.stack([side.scored(name) for side in of]) for of in (a, b))
+        first, second = (
+            np.stack(
+                [
+                    side.scored(of)
+                    for part, of in zip(parts, (name, less or name), strict=False)
+                    for side in part
+                ]
+            )
+            for parts in (plus, minus)
+        )
         unknown, asked = np.isnan([*first, *second]), np.all([side.asked for side in sides], axis=0)
         lost = (unknown & [side.status != "diverged" for side in sides]).any(axis=0) & asked
         usable = ~unknown.any(axis=0)
-        rows = [values for side in sides if (values := side.by_example(name)) is not None]
+        rows = [values for side in sides if not less and (values := side.by_example(name)) is not None]
         # Of each variant, its weight in the sum of the means of the parts.
         of_a, of_b = ([better / len(part) for part in parts for _ in part] for parts in (plus, minus))
         examples = None
         if len(rows) == len(sides):
-            examples = np.tensordot([*of_a, *np.negative(of_b)], rows, 1)[usable]
+            examples = np.tensordot([*of_a, *np.negative(of_b)], np.broadcast_arrays(*rows), 1)[usable]
         means = np.tensordot(of_a, first, 1)[usable], np.tensordot(of_b, second, 1)[usable]
         threshold, of_task = solving_metric(task, runs.facts.metric), task in runs.facts.tasks
         scores, solved = (first[:, usable], second[:, usable]), None
@@ -87,6 +101,7 @@ class Contrast:
             interaction=len(plus) > 1,
             of_task=of_task,
             counted=counted,
+            constant=any(isinstance(side, Constant) for side in sides),
             obstacle=next((side.obstacle for side in sides if side.obstacle is not None), None),
         )
 
@@ -146,7 +161,7 @@ class Contrast:
             yield Block(Reason("ceiling", {"failures": unseen(self.n), "n": self.n}))
         elif solved and not np.any(solved):
             yield Block(Reason("unsolved", {"n": self.n}))
-        elif at_floor(metric, scores):
+        elif not self.constant and at_floor(metric, scores):
             yield Block(Reason("floor", {"n": self.n}), wholly=False)
         if self.differences.all_zero:
             yield Block(Reason("degenerate", {"n": self.n}))

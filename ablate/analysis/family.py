@@ -17,7 +17,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ablate.analysis.judge import ALPHA
 from ablate.analysis.measures import Measure, measure_of
@@ -142,7 +142,8 @@ def row_of(claim: Claim, facts: Facts) -> Pair | None:
 
 def measures_of(claim: Claim, facts: Facts) -> list[Measure]:
     """How a claim is decided on each task that can tell it."""
-    return [found for task in facts.tasks if (found := measure_of(claim.metric, task, facts))]
+    found = (measure_of(claim.metric, task, facts) for task in facts.tasks)
+    return [replace(one, less=claim.metric_less) for one in found if one]
 
 
 def family_size(facts: Facts) -> int:

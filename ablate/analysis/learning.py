@@ -23,7 +23,7 @@ from ablate.analysis.power import ALPHA, sd_interval
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.facts import Evidence
 from ablate.core.feature import derived
-from ablate.core.metric import Metric, sign
+from ablate.core.metric import Metric, sign, validated
 from ablate.core.reason import Interval
 
 
@@ -70,7 +70,7 @@ def baseline_learned(evidence: Evidence) -> list[Learned]:
 
 def _validated(evidence: Evidence) -> pd.DataFrame:
     """The primary metric on validation data, a row a trial id and a column a step; NaN where it has no finite value."""
-    curves = evidence.curves[evidence.curves["metric"] == f"validation_{evidence.facts.metric}"]
+    curves = evidence.curves[evidence.curves["metric"] == validated(evidence.facts.metric)]
     curves = curves.astype({"step": int, "value": float})
     return curves[np.isfinite(curves["value"])].pivot(index="id", columns="step", values="value")
 

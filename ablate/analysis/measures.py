@@ -33,6 +33,7 @@ class Measure:
     kind: Kind
     task: TaskFacts
     derived: Derived | None = None
+    less: str = ""  # As `Claim.metric_less`.
 
     def side(self, runs: Runs, variant: str) -> Side:
         """The runs of a variant, as the metric sees them."""
@@ -65,7 +66,7 @@ class Measure:
         """The pairs; with what the metric says against them."""
         a, b, *less = [[self.side(runs, name) for name in names] for names in groups]
         plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
-        return Contrast.between(plus, minus, self.name, counted=self.kind == "rate")
+        return Contrast.between(plus, minus, self.name, counted=self.kind == "rate", less=self.less)
 
     def _spread(self, runs: Runs, groups: Groups) -> Differences:
         """The mean over seeds of how much nearer A is to its median than B to its own (Brown and Forsythe 1974)."""

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ablate.analysis.paired import Flags, Floats
 from ablate.base.errors import AblateError
 from ablate.core.facts import RIVALS, Evidence, TaskFacts
-from ablate.core.metric import sign
+from ablate.core.metric import sign, validated
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
 
@@ -43,7 +43,7 @@ def _reports(evidence: Evidence, task: TaskFacts) -> tuple[pd.Series, pd.Series,
     metric = next(name for name in target if name in task.metrics)
     rows, better = evidence.curves, sign(task.metrics[metric])
     # On validation data, which a workload may report by its plain name.
-    name = f"validation_{metric}" if (rows["metric"] == f"validation_{metric}").any() else metric
+    name = validated(metric) if (rows["metric"] == validated(metric)).any() else metric
     on_task = evidence.trials.loc[evidence.trials["task"] == task.name, "id"]
     rows = rows[(rows["metric"] == name) & rows["id"].isin(on_task)].astype({"step": float, "value": float})
     held = rows[better * rows["value"] >= better * target[metric]].groupby("id")["step"].min()
@@ -115,7 +115,9 @@ class Runs:
         return bool(self.memo(f"groups of {len(self.seeds)} by {name} on {task.name}", grouped))
 
     def of(self, variant: str, task: TaskFacts) -> Side:
-        """The runs of one variant on one task."""
+        """The runs of one variant on one task; a constant of the task stands for itself."""
+        if variant in task.constants and all(variant != each.name for each in self.facts.variants):
+            return Constant(self, variant, task)
         return Side(self, variant, task)
 
     def rivals(self, variant: str, task: TaskFacts) -> list[str]:
@@ -237,6 +239,24 @@ class Side:
             longest,
             every,
         )
+
+
+@dataclass(frozen=True)
+class Constant(Side):
+    """A value that a task declares, which every seed has."""
+
+    @cached_property
+    def status(self) -> NDArray[np.object_]:
+        """Completed."""
+        return np.full(len(self.runs.seeds), "completed", object)
+
+    def values(self, metric: str) -> Floats:
+        """The same on each seed; NaN for a metric that it does not have."""
+        return np.full(len(self.runs.seeds), self.task.constants[self.variant].get(metric, np.nan))
+
+    def by_example(self, metric: str) -> Floats | None:
+        """The same for each example, shape (num_seeds, 1)."""
+        return self.values(metric)[:, None]
 
 
 def solving_metric(task: TaskFacts, primary: str) -> str | None:

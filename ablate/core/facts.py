@@ -17,7 +17,8 @@ from ablate.core.trial import Level
 if TYPE_CHECKING:
     import pandas as pd
 
-INTERACTION = "interaction"  # The kind of `A beats B on METRIC by more at PATH=y than at PATH=x`.
+# The kind of `A beats B on METRIC by more at PATH=y than at PATH=x`, and of `A beats B by more on M@y than on M@x`.
+INTERACTION = "interaction"
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Claim:
     # Of an interaction: A where it beats B by less; else empty, as is the next.
     a_less: list[str] = field(default_factory=list)
     b_less: list[str] = field(default_factory=list)
+    constant: str = ""  # The name that B has, where it is a constant of the task and no variant.
+    metric_less: str = ""  # Of an interaction of two slices: where A beats B by less; `metric` where by more.
 
     @property
     def sides(self) -> list[list[str]]:
@@ -44,7 +47,7 @@ class Claim:
     @property
     def variants(self) -> list[str]:
         """All that it rests on."""
-        return [name for side in self.sides for name in side]
+        return [name for side in self.sides for name in side if name != self.constant]
 
     @property
     def hash(self) -> str:
@@ -67,6 +70,8 @@ class TaskFacts:
     sampling: Sampling = FRESH
     # Numbers that say how steadily a run trained; also names of columns, where some run has them.
     stability: dict[str, Metric] = field(default_factory=dict)
+    # What claims may compare a variant with → metric → its value.
+    constants: dict[str, dict[str, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

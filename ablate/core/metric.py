@@ -36,6 +36,21 @@ class Metric:
         return None if self.ceiling is None or self.floor is None else abs(self.ceiling - self.floor)
 
 
+def sliced(metric: str, name: str) -> str:
+    """A metric on an evaluation slice: `accuracy@far`."""
+    return f"{metric}@{name}"
+
+
+def plain(metric: str) -> str:
+    """The metric without its slice."""
+    return metric.partition("@")[0]
+
+
+def validated(metric: str) -> str:
+    """The name under which runs report a metric on validation data, which has no slices."""
+    return f"validation_{plain(metric)}"
+
+
 def sign(metric: Any) -> float:
     """1 where more of a metric, or an objective, is better; −1 where less is."""
     return 1.0 if metric.direction == "max" else -1.0
@@ -89,6 +104,8 @@ class Description:
     # all_or_nothing: a run either finds the solution or stays near guessing; graded: it may end anywhere between.
     outcome: Outcome = "graded"
     sampling: Sampling = FRESH  # How the test data are drawn.
+    # What claims may compare a variant with, such as guessing → metric → its value.
+    constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     # Numbers of a run that say how steadily it trained, and that verdicts may be about: its record may have them, and
     # has none of them where the run lacks what they are of.
     stability: Mapping[str, Metric] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from ablate.core.metric import plain, validated
 from ablate.core.trial import identified
 
 if TYPE_CHECKING:
@@ -126,10 +127,10 @@ def on_validation(record: Record, metric: str, at: str) -> tuple[float, str]:
     The source is `validation`, or `own` if the workload does not measure the metric on validation data. `at` is `last`,
     or `best_validation`: the step at which it was best on validation.
     """
-    name = f"validation_{metric}"
+    name = validated(metric)
     curve, known = record.curves.get(name), record.metrics
     if at == "best_validation" and curve is not None:
-        found = curve.values[curve.steps == known.get(f"{metric}_best_step")]
+        found = curve.values[curve.steps == known.get(f"{plain(metric)}_best_step")]
         if len(found):
             return float(found[0]), "validation"
     if name in known:

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 from ablate.base import wording
 from ablate.base.text import printable
 from ablate.core.events import Asked, Event, Finished, Found, Started
+from ablate.core.metric import validated
 from ablate.core.record import Record, outcome
 from ablate.core.trial import Cell
 
@@ -117,7 +118,7 @@ class Display:
         """The metric that counts: for a cell that tunes, on validation data if measured."""
         if record.status != "completed":
             return outcome(record.status, record.reason)
-        validation = f"validation_{self.metric}"
+        validation = validated(self.metric)
         name = self.metric if cell.judged or validation not in record.metrics else validation
         value = record.metrics.get(name)
         if value is None:

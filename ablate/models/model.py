@@ -73,6 +73,9 @@ class Model(nn.Module):
             }
             if not at.problems:
                 _check_dropout(at, section, self._sites.values())
+        # Whether it can read sequences longer than those that it is built for.
+        parts = section.position.part, section.mixer.part
+        self.any_length = all(getattr(part, "any_length", True) for part in parts)
         # Weights of unit variance, as an embedding's are unless they are scaled, would make logits of scale √D.
         self.output_scale = d_model**-0.5 if tied and not scaled else 1.0
 

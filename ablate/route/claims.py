@@ -73,7 +73,11 @@ def read_before(claims: Sequence[Claim], cells: Sequence[Cell], store: Store) ->
         replace(
             claim,
             exploratory=claim.exploratory
-            or all(any(name in side and at < claim.declared for name, at in began) for side in claim.sides),
+            or all(
+                any(name in side and at < claim.declared for name, at in began)
+                for side in claim.sides
+                if side != [claim.constant]
+            ),
         )
         for claim in claims
     ]

@@ -16,10 +16,11 @@ from ablate.base.datafile import FOLDER
 from ablate.base.errors import Invalid, Problem, described, listed, nearest
 from ablate.base.plugins import raised_by_plugin
 from ablate.base.registry import StrictModel
+from ablate.base.wording import joined
 from ablate.core.derived import Offer
 from ablate.core.facts import ALL_PAIRS, BASELINE, Claim
 from ablate.core.feature import derived, features, grammar
-from ablate.core.metric import Description, Metric
+from ablate.core.metric import Description, Metric, plain
 from ablate.core.workload import Workload
 from ablate.study.claims import Claimable, check_margin, parse_claim
 from ablate.study.designs import Config, Design, Resolve
@@ -263,13 +264,32 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
         return Claimable({}, lacking)
     metrics = {name: of.metric for name, of in derived().items() if name not in lacking}
     metrics |= {name: metric for task in tasks for name, metric in task.stability.items()}
-    asked = {found[1] for text in study.claims if (found := re.search(r" on (\S+)", text))}
+    asked = {found for text in study.claims for found in re.findall(r" on (\S+)", text)}
     if asked - {*metrics, *judged, *lacking}:
         for config in (config for variant in draft.design.variants for config in variant.configs):
             description = attempt(workload.describe, config)[0]
-            metrics = {**description.stability, **metrics} if description else metrics
+            if description:
+                on_slices = {name: of for name, of in description.metrics.items() if plain(name) != name}
+                metrics = {**description.stability, **on_slices, **metrics}
+    first, *others = (task.constants for task in tasks)
+    constants = {
+        name: {*values}.intersection(*(of[name] for of in others))
+        for name, values in first.items()
+        if all(name in of for of in others)
+    }
     # In the order in which they are listed: what is judged, then by name.
-    return Claimable({**judged, **dict(sorted(metrics.items())), **judged}, lacking)
+    return Claimable({**judged, **dict(sorted(metrics.items())), **judged}, lacking, constants)
+
+
+def _check_readable(draft: Draft, claim: Claim) -> None:
+    """Raises `Invalid` for a claim on a slice whose sequences are longer than one of its variants can read."""
+    wanted = {name for name in (claim.metric, claim.metric_less) if plain(name) != name}
+    for variant in (each for each in draft.design.variants if wanted and each.name in claim.variants):
+        for config in variant.configs:
+            description = attempt(draft.workload.describe, config)[0]
+            if description and (lost := sorted(wanted - {*description.metrics})):
+                rule = f"{variant.name} cannot be evaluated on {joined(lost)}: its length is fixed"
+                raise Invalid("", rule, claim.text, hint="Choose positions and mixers that read any length")
 
 
 def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
@@ -289,5 +309,6 @@ def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
             claim = parse_claim(text, design if sides else None, known)
             if any(claim.hash == other.hash for other in claims):
                 raise Invalid("", "is made twice", text)
+            _check_readable(draft, claim)
             claims.append(claim)
     return claims

@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,7 +23,7 @@ from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.wording import joined
 from ablate.core.facts import INTERACTION, Claim
 from ablate.core.feature import derived
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, plain
 from ablate.core.short_names import levels_in
 from ablate.study.designs import Design
 from ablate.study.document import parse_value
@@ -43,15 +43,17 @@ _REWORDED = (
     (r"(\S+) (?:is |are )?worse than (\S+)", r"\2 beats \1"),
 )
 _COMPARED = r"(?P<a>.+?) {} (?P<b>.+?) on (?P<metric>\S+)"
-_PATTERNS = {
-    kind: re.compile(_COMPARED.format(verb) + rest)
-    for kind, verb, rest in (
-        ("beats", "beats", r"(?: by (?P<by>\S+))?"),
-        ("matches", "matches", r" within (?P<by>\S+)"),
-        ("does_not_lose", "does not lose to", r" within (?P<by>\S+)"),
-        (INTERACTION, "beats", r" by more at (?P<more>.+?) than at (?P<less>.+)"),
+# The first that matches a claim is its kind.
+_PATTERNS = [
+    (kind, re.compile(pattern))
+    for kind, pattern in (
+        (INTERACTION, r"(?P<a>.+?) beats (?P<b>.+?) by more on (?P<metric>\S+) than on (?P<metric_less>\S+)"),
+        ("beats", _COMPARED.format("beats") + r"(?: by (?P<by>\S+))?"),
+        ("matches", _COMPARED.format("matches") + r" within (?P<by>\S+)"),
+        ("does_not_lose", _COMPARED.format("does not lose to") + r" within (?P<by>\S+)"),
+        (INTERACTION, _COMPARED.format("beats") + r" by more at (?P<more>.+?) than at (?P<less>.+)"),
     )
-}
+]
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,8 @@ class Claimable:
     metrics: Mapping[str, Metric]
     # Derived metric that the study cannot give → what it would have to give for it.
     lacking: Mapping[str, str] = field(default_factory=dict)
+    # Constant of every task → the metrics that it has a value of.
+    constants: Mapping[str, Collection[str]] = field(default_factory=dict)
 
 
 def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
@@ -70,35 +74,43 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
     Where no metrics are `known`, any name may be one. Raises `Invalid` with everything that is wrong.
     """
     text = " ".join(text.split())
-    matches = [(kind, m) for kind, pattern in _PATTERNS.items() if (m := pattern.fullmatch(text))]
+    matches = [(kind, m) for kind, pattern in _PATTERNS if (m := pattern.fullmatch(text))]
     if not matches:
         on = "" if " on " in text else " on METRIC"
         hints = [f"Write: {re.sub(old, new, text)}{on}" for old, new in _REWORDED if re.match(old, text)]
         hints += [nearest(word, VERBS) for word in text.split() if word not in (*VERBS, "on", "within", "by")]
         raise Invalid("", "is not a claim", text, GRAMMAR, _lacking(text) or next(filter(None, hints), ""))
     kind, match = matches[0]
-    metric, by = match["metric"], 0.0
+    named = match.groupdict()
+    metric, less, by = named["metric"], named.get("metric_less") or "", 0.0
     sides: list[list[str]] = []
+    constant = ""
     with Gather() as at:
-        if metric in known.lacking:
-            rule = f"is about {metric}, which this study cannot tell"
-            at.refuse(True, "", rule, text, hint=known.lacking[metric])
-        elif known.metrics and metric not in known.metrics:
-            allowed, hint = listed(known.metrics), nearest(metric, known.metrics)
-            at.refuse(True, "", f"unknown metric {metric!r}", text, allowed, hint)
+        for name in filter(None, (metric, less)):
+            rule = f"is about {name}, which this study cannot tell"
+            at.refuse(name in known.lacking, "", rule, text, hint=known.lacking.get(name, ""))
+            unknown = known.metrics and name not in {**known.metrics, **known.lacking}
+            allowed, hint = listed(known.metrics), nearest(name, known.metrics)
+            at.refuse(bool(unknown), "", f"unknown metric {name!r}", text, allowed, hint)
+        alike = not less or (plain(metric) == plain(less) and metric != less)
+        at.refuse(not alike, "", f"takes one metric on two slices, not {metric} and {less}", text)
         if kind == INTERACTION:
             over_seeds = metric in derived() and derived()[metric].kind != "mean"
             rule = f"an interaction takes a metric that each run has, and {metric} is none"
             at.refuse(over_seeds, "", rule, text, hint="Claim each of the two differences")
-        elif match["by"] is not None:
+        elif named["by"] is not None:
             with at():
-                by = _margin(match["by"], text, positive=kind != "beats")
+                by = _margin(named["by"], text, positive=kind != "beats")
                 check_margin(by, metric, known.metrics, text)
         if design is not None:
             with at():
-                sides = _Reader(text, design).sides(match.groupdict())
-    a, b, a_less, b_less = [*sides, [], [], [], []][:4]
-    return Claim(text, kind, metric, a, b, by, a_less=a_less, b_less=b_less)
+                reader = _Reader(text, design, known.constants)
+                sides, constant = reader.sides(named), named["b"] if reader.constant(named["b"]) else ""
+    # On two slices, the same sides are compared twice.
+    a, b, a_less, b_less = [*sides, *(sides if less else ()), [], [], [], []][:4]
+    return Claim(
+        *(text, kind, metric, a, b, by), a_less=a_less, b_less=b_less, constant=constant, metric_less=less
+    )
 
 
 def _lacking(text: str) -> str:
@@ -106,9 +118,7 @@ def _lacking(text: str) -> str:
     words = text.split()
     added = [more for more in _WORDS if not more.startswith("on") or "on" not in words]
     tried = ((more, [*words[:i], more, *words[i:]]) for more in added for i in range(1, len(words) + 1))
-    found = (
-        more for more, all_words in tried if any(p.fullmatch(" ".join(all_words)) for p in _PATTERNS.values())
-    )
+    found = (more for more, all_words in tried if any(p.fullmatch(" ".join(all_words)) for _, p in _PATTERNS))
     return next((f"Add: {more}" for more in found), "")
 
 
@@ -146,6 +156,7 @@ class _Reader:
 
     text: str
     design: Design
+    constants: Mapping[str, Collection[str]]
 
     def sides(self, named: Mapping[str, str]) -> list[list[str]]:
         """The variants of A and of B; of an interaction, these at the first of its levels, then at the second."""
@@ -161,6 +172,7 @@ class _Reader:
                     several = len([*levels_in(name)]) > 1
                     at.refuse(several, "", f"takes one PATH=level after `at`, not {name!r}", self.text)
         a, b = found[named["a"]], found[named["b"]]
+        self._check_constants(a.name, b.name, [named["metric"], *filter(None, [named.get("metric_less")])])
         if pairs:
             self._check_crossed((a, b), pairs)
         variants: list[list[str]] = []
@@ -177,6 +189,19 @@ class _Reader:
 
     def _invalid(self, rule: str, allowed: str = "", hint: str = "") -> Invalid:
         return Invalid("", rule, self.text, allowed, hint)
+
+    def constant(self, name: str) -> bool:
+        """Whether it is the name of a constant, and of no variant."""
+        return name in self.constants and all(name != variant.name for variant in self.design.variants)
+
+    def _check_constants(self, a: str, b: str, metrics: Sequence[str]) -> None:
+        """Only B may be one, on metrics that it has a value of."""
+        if self.constant(a):
+            raise self._invalid(
+                f"begins with {a}, which is a constant of the task: only the second side may be one"
+            )
+        if self.constant(b) and not {*metrics} <= {*self.constants[b]}:
+            raise self._invalid(f"{b} has no value of {joined(metrics)}", listed(self.constants[b]))
 
     def _check_crossed(self, sides: Sequence[_Side], pairs: Sequence[tuple[str, str]]) -> None:
         """An interaction takes two levels of a factor that neither side sets, and that the design can tell apart."""
@@ -200,13 +225,15 @@ class _Reader:
         alone = design.kind.crosses and "=" in name and len(list(levels_in(name))) == 1
         if name in variants and not (alone and variants[name].at[:1] != ("variants",)):
             return _Side(name, {p: design.labels[p][name] for p in variants[name].patches}, True)
+        if self.constant(name):
+            return _Side(name, {}, True)
         if "=" not in name:
             levels = {
                 f"{p}={level}": level for p in design.paths for level in sorted({*design.labels[p].values()})
             }
             named = [repr(full) for full, level in levels.items() if meanings(name, [level])]
             hint = f"Did you mean {' or '.join(named)}?" if named else nearest(name, [*variants, *levels])
-            raise self._invalid(f"unknown variant {name!r}", listed(variants), hint)
+            raise self._invalid(f"unknown variant {name!r}", listed([*variants, *self.constants]), hint)
         found = self._levels(name)
         return _Side(name, found, len(found) > 1)
 
@@ -235,6 +262,8 @@ class _Reader:
         """Those of a side, at one more level where there is one."""
         there = dict([level]) if level else {}
         named = f"{side.name}{''.join(f' at {path}={label}' for path, label in there.items())}"
+        if self.constant(side.name):
+            return [side.name]
         itself = self.design.at(side.levels, cell=side.cell)
         if "=" not in side.name and itself != [side.name]:
             found = [] if there else [side.name]  # a placebo has no counterpart

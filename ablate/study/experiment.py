@@ -13,7 +13,7 @@ from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
 from ablate.core.facts import Claim, Facts, TaskFacts, VariantFacts
 from ablate.core.feature import features
-from ablate.core.metric import Description, size_of
+from ablate.core.metric import Description, Metric, plain, size_of
 from ablate.core.trial import Cell, Level, Trial
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt, target_of
@@ -195,10 +195,11 @@ def facts_of(
             # Some other variant may have attention where the first has none.
             TaskFacts(
                 task,
-                dict(d.metrics),
+                {**d.metrics, **_on_slices(others), **d.metrics},
                 d.outcome,
                 d.sampling,
                 {key: number for each in (*others, d) for key, number in each.stability.items()},
+                {name: dict(values) for name, values in d.constants.items()},
             )
             for task, d, *others in zip(experiment.tasks, *described, strict=True)
         ],
@@ -219,6 +220,11 @@ def facts_of(
         differs=list(experiment.differs),
         target=target_of(study, described[0][0].metrics) if timed else {},
     )
+
+
+def _on_slices(described: Sequence[Description]) -> dict[str, Metric]:
+    """Their metrics on evaluation slices, which the baseline may be unable to read."""
+    return {name: of for each in described for name, of in each.metrics.items() if plain(name) != name}
 
 
 def _rate(experiment: Experiment) -> str:

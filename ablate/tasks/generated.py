@@ -13,19 +13,20 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from pydantic import PositiveInt
+from pydantic import Field, PositiveInt
 
 from ablate.base.errors import AblateError, Invalid
 from ablate.base.registry import PartConfig
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Sampling
-from ablate.tasks.task import Batch, Split, Task, example_stream
+from ablate.tasks.task import IGNORED, Batch, Split, Task, example_stream
 
 CHUNK = 4096  # Examples that are drawn at a time.
 # The eighths of the hash's range that are for each part of the data.
@@ -44,9 +45,10 @@ class Generated(Task):
         "Number of validation examples; the most that an evaluation during training reads."
         test_size: PositiveInt = 4096
         "Number of test examples."
-
-    config: Any
-    "The task's own config, one of `Generated.Config`."
+        slice_size: PositiveInt = 512
+        "Number of test examples of each evaluation slice."
+        label_noise: Annotated[float, Field(ge=0, le=1)] = 0.0
+        "Share of the training targets that are replaced, each by one that is drawn from all of them."
 
     def set_support(self, support: int) -> None:
         """Sets `support`, the number of distinct examples, and `sampling`; raises `Invalid` where it is too small."""
@@ -69,6 +71,16 @@ class Generated(Task):
         how many are asked for at a time.
         """
 
+    def under(self, seed: int) -> Generated:
+        """The task under a seed: itself, unless something beside its examples is drawn once for each seed."""
+        return self
+
+    def sliced(self, name: str) -> Task:
+        """See `Task.sliced`; of `slice_size` test examples."""
+        changes = {"test_size": self.config.slice_size, **self.slices()[name]}
+        changed: Task = self.config.model_copy(update=changes).build()
+        return changed
+
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
         """Fresh examples; the n-th example does not depend on the batch size."""
         return self._stream(seed, "train", batch_size, device)
@@ -85,8 +97,10 @@ class Generated(Task):
         return 0.0
 
     def _stream(self, seed: int, name: str, batch_size: int, device: str) -> Iterator[Batch]:
-        generator = numpy_stream(seed, "data", name)
-        chunks = (self._part(seed, name, self.examples(generator, CHUNK)) for _ in count())
+        generator, drawn = numpy_stream(seed, "data", name), self.under(seed)
+        chunks = (self._part(seed, name, drawn.examples(generator, CHUNK)) for _ in count())
+        if name == "train" and self.config.label_noise:
+            chunks = (_noisy(chunk, self.config.label_noise, generator) for chunk in chunks)
         return example_stream((chunk.each(lambda x: x.to(device)) for chunk in chunks), batch_size)
 
     def _part(self, seed: int, name: str, drawn: Batch) -> Batch:
@@ -99,6 +113,17 @@ class Generated(Task):
                 "distinct ones, and none of them nearly always"
             )
         return drawn[torch.from_numpy(kept)]
+
+
+def _noisy(batch: Batch, share: float, generator: np.random.Generator) -> Batch:
+    """With a share of the targets replaced, each by one that is drawn from all of them."""
+    targets = batch.targets.numpy()
+    asked = targets != IGNORED
+    right = targets[asked]
+    wrong = generator.random(len(right)) < share
+    noisy = targets.copy()
+    noisy[asked] = np.where(wrong, generator.choice(right, len(right)), right)
+    return replace(batch, targets=torch.from_numpy(noisy))
 
 
 def _hashes(seed: int, batch: Batch) -> NDArray[np.uint64]:

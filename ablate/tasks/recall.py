@@ -78,9 +78,9 @@ class Recall(Generated, Classification):
         places = math.comb(config.seq_len - 1 - config.num_pairs, config.num_pairs)
         self.set_support(filled * places * config.num_pairs)
 
-    def without_ability(self) -> Mapping[str, float]:
+    def constants(self) -> Mapping[str, Mapping[str, float]]:
         """Of the value that the sequence shows most often, whatever its key."""
-        return {"matching the key": _likeliest(self.config.num_pairs, self.num_values)}
+        return {"without_matching_the_key": {"accuracy": _likeliest(self.config.num_pairs, self.num_values)}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         """See `Generated.examples`."""

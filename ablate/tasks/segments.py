@@ -56,14 +56,14 @@ class Segments(Generated, Classification):
         ways = sum(len(distances) for _, distances in self._places())
         self.set_support(2 * ways * config.vocab_size * (config.vocab_size - 1) ** (config.seq_len - 2))
 
-    def without_ability(self) -> Mapping[str, float]:
+    def constants(self) -> Mapping[str, Mapping[str, float]]:
         """Of the likelier answer for each boundary between the segments."""
         answers = np.zeros((self.config.seq_len, 2))
         for place, distances in self._places():
             for distance in distances:
                 for target, boundary in enumerate((place - distance, place + 1 + distance)):
                     answers[boundary, target] += 1 / (2 * (self.config.seq_len - 2) * len(distances))
-        return {"telling tokens apart": float(answers.max(1).sum())}
+        return {"without_telling_tokens_apart": {"accuracy": float(answers.max(1).sum())}}
 
     def _places(self) -> list[tuple[int, range]]:
         """The places at which the last token may stand before, each with how far away the boundary may be."""

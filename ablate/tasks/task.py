@@ -23,10 +23,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from typing import Literal, get_args
+from types import MappingProxyType
+from typing import Any, Literal, get_args
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
@@ -36,6 +38,7 @@ from ablate.core.signature import Signature
 
 Split = Literal["validation", "test"]
 Topology = Literal["encoder", "decoder", "encoder_decoder"]
+IGNORED = -100  # The target of a position at which nothing is asked.
 
 
 @dataclass(slots=True)
@@ -45,7 +48,7 @@ class Batch:
     inputs: Tensor
     "Tokens (B, T), int64, or feature vectors (B, T, F), float32."
     targets: Tensor
-    "(B), or (B, T) where every position is read out; int64."
+    "(B), or (B, T) where every position is read out, `IGNORED` where nothing is asked; int64, or float32 numbers."
     mask: Tensor | None = None
     "Boolean, (B, 1, T, T) or, for every query alike, (B, 1, 1, T), True where a query may attend; None: everywhere."
     source: Tensor | None = None
@@ -84,15 +87,22 @@ class Batch:
         return (self[start : start + size] for start in range(0, len(self), size))
 
 
+Outcomes = Mapping[str, NDArray[np.float32]]  # What `measure` gives for every example of a split, (N).
+
+
 class Task(ABC):
     """Data, loss and metrics; subclasses set the attributes in their constructor."""
 
+    config: Any
+    "The task's own config."
     signature: Signature
     "Shapes that go in and come out of the model."
     topologies: tuple[Topology, ...]
     "The topologies that can answer the task."
     metrics: Mapping[str, Metric]
-    "Metrics that `measure` returns; the first is the one that studies judge by default."
+    "Metrics of a split (`summarise`); the first is the one that studies judge by default."
+    decoded: Mapping[str, Metric] = MappingProxyType({})
+    "Metrics of the test split that `decode` gives."
     chance_loss: float
     "The loss of guessing without looking at the input."
     outcome: Outcome
@@ -100,6 +110,9 @@ class Task(ABC):
     near guessing. It decides how runs are compared, and has no default."""
     sampling: Sampling
     "Where the test examples come from."
+    recommended: Mapping[str, Any] = MappingProxyType({})
+    """Sections of a study, `task`, `model` and `training`, at which a small baseline learns it on one core; its steps
+    are those that this takes."""
     support: float = math.inf
     "Number of distinct examples that the task can draw, for training and evaluation together."
 
@@ -138,9 +151,33 @@ class Task(ABC):
         """Share of the test examples that `draws` training examples are expected to contain; None where unknown."""
         return None
 
-    def without_ability(self) -> Mapping[str, float]:
-        """What a model may lack (`matching the key`) → the best value of the first metric without it."""
+    def constants(self) -> Mapping[str, Mapping[str, float]]:
+        """What claims may compare a variant with, `without_order` or `ngram` → metric → its value.
+
+        One that begins with `without_` is the best that a model can do which lacks an ability.
+        """
         return {}
+
+    def summarise(self, found: Outcomes) -> dict[str, float]:
+        """The metrics of a split from those of its examples: each one's mean, summed in float64."""
+        return {name: float(np.mean(values, dtype=np.float64)) for name, values in found.items()}
+
+    def decode(self, model: Any, batch: Batch) -> Mapping[str, Tensor]:
+        """What only the model's own output shows, for each test example, (B): greedy decoding, for instance."""
+        return {}
+
+    def slices(self) -> Mapping[str, Mapping[str, Any]]:
+        """Evaluation slice → the fields of the config that differ where its test examples are drawn."""
+        return {}
+
+    def sliced(self, name: str) -> Task:
+        """The task whose test split is a slice."""
+        changed: Task = self.config.model_copy(update=dict(self.slices()[name])).build()
+        return changed
+
+    def for_topology(self, topology: Topology) -> Task:
+        """The task as it is laid out for a model: a decoder may read in one sequence what others read in two."""
+        return self
 
     def digests(self, seed: int) -> Mapping[str, str]:
         """A digest of each finite split, for the record; here, training data are endless."""

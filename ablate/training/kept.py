@@ -18,8 +18,7 @@ from ablate.core.trial import Trial
 from ablate.core.workload import Evaluation
 from ablate.models.build import build_model
 from ablate.models.inspection import attention_maps, cut, layer_metrics
-from ablate.tasks.task import Task
-from ablate.training.loop import evaluate
+from ablate.training.evaluation import evaluate
 from ablate.training.resume import unpack
 from ablate.training.trial import isolated, parse, resolve_device
 
@@ -32,10 +31,10 @@ CHUNK = 1 << 24  # Largest number of attention weights of one head that are comp
 def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
     """Raises `Invalid` when a model that was trained on `config` cannot be evaluated on `task`."""
     trial = parse(config)
-    trained: Task = trial.task.build()
+    trained = trial.built_task()
     with Gather() as at:
         with at("task"):
-            asked: Task = parse({**config, "task": task}).task.build()
+            asked = parse({**config, "task": task}).built_task()
         if at.problems:
             return
         with at("task"):
@@ -57,8 +56,8 @@ def check_evaluation(config: Mapping[str, Any], task: Mapping[str, Any]) -> None
 def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads: int = 1) -> Evaluation:
     """The task's metrics and those of the layers; the data are those of the trial's seed."""
     config = parse(trial.config)
-    trained: Task = config.task.build()
-    asked: Task = parse({**trial.config, "task": task}).task.build()
+    trained = config.built_task()
+    asked = parse({**trial.config, "task": task}).built_task()
     device = resolve_device(config.training.device)
     with isolated(device, stream_seed(trial.seed, "global", trial.stream), threads):
         # With the sizes of training, whatever it is evaluated on.

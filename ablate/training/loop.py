@@ -8,16 +8,16 @@ import warnings
 from collections.abc import Mapping
 from itertools import islice
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from ablate.base.errors import described
+from ablate.core.metric import plain
 from ablate.core.record import Record, Status
 from ablate.core.trial import Emit, Trial
 from ablate.models.inspection import cut, layer_metrics
-from ablate.models.model import Model, decay_groups, evaluating
+from ablate.models.model import Model, decay_groups
 from ablate.tasks.task import Batch, Task
+from ablate.training.evaluation import Tested, evaluate, metrics_of, outcomes, tested
 from ablate.training.history import Best, History
 from ablate.training.optimizers import Optimizer, WeightDecay, clip_gradients
 from ablate.training.resume import Run, packed
@@ -36,6 +36,7 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     Evaluates on validation data every `eval_every` steps and after the last, when `emit` is called. Metrics:
 
     M, for each of the task's metrics    on test after the last step
+    M@SLICE, for the first of them       on a slice of test after the last step, where the model can read it
     M_at_best_validation                 on test, with the weights of `M_best_step`; with `evaluation: {best: on}`
     M_best_step                          the evaluation at which M itself was best on validation, the first on ties
     validation_M                         at the last evaluation
@@ -68,7 +69,8 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
     best = Best(task.metrics, [*task.metrics] if asks_best else [primary])
     history = History()
     forms = ("{}", "validation_{}", *(["{}_at_best_validation"] if asks_best else []))
-    names = ["initial_loss", "test_loss", *(form.format(name) for form in forms for name in task.metrics)]
+    measured = metrics_of(model, task)
+    names = ["initial_loss", "test_loss", *(form.format(name) for form in forms for name in measured)]
     run = Run(model, optimizer, history, best, started, dict.fromkeys(names))
     metrics, unread = run.metrics, run.unread
     validation_split = task.split(trial.seed, "validation", device)
@@ -137,31 +139,32 @@ def train(model: Model, task: Task, training: TrainingSection, trial: Trial, emi
         return outcome("diverged", reason)
     if training.evaluation.layers:
         metrics |= _of_layers(model, validation_split)
-    test_split = task.split(trial.seed, "test", device)
     keep = {"final": training.steps, "best": best.steps.get(primary)}.get(trial.checkpoint)
-    on_test: dict[int, Outcomes] = {}
-    weights, test_loss = None, math.nan
+    on_test: dict[int, Tested] = {}
+    weights = None
     # The last step first: its weights are those that the model has.
     others = best.weights if asks_best else {keep} & best.weights.keys()
     for step in sorted({training.steps, *others}, reverse=True):
         if step != training.steps:
             model.load_state_dict(best.weights[step])
         if step == training.steps or asks_best:
-            on_test[step], loss_on_test = outcomes(model, task, test_split)
-        if step == training.steps:
-            test_loss = loss_on_test
-            if reason := _not_finite({**means(on_test[step]), "loss": test_loss}, "test", step):
-                return outcome("diverged", reason)
+            on_test[step] = tested(model, task, trial.seed, device)
+        if step == training.steps and (reason := _not_finite(on_test[step].finite, "test", step)):
+            return outcome("diverged", reason)
         if step == keep:
             weights = packed(model)
-    at_best = {
-        f"{name}_at_best_validation": on_test[best.steps[name]][name] for name in task.metrics if asks_best
-    }
-    by_example = {**on_test[training.steps], **at_best}
-    metrics |= means(by_example) | {"test_loss": test_loss}
+    at_end = on_test[training.steps]
+    judged = {name: (at_end, name) for name in at_end.metrics}
+    if asks_best:
+        # What validation does not show is as at the best step of the metric that it belongs to, or of the first.
+        steps = {name: best.steps.get(plain(name), best.steps[primary]) for name in at_end.metrics}
+        judged |= {f"{name}_at_best_validation": (on_test[step], name) for name, step in steps.items()}
+    metrics |= {column: of.metrics[name] for column, (of, name) in judged.items()}
+    metrics["test_loss"] = at_end.loss
     record = outcome("completed", weights=weights)
     if task.sampling.pool != "fresh":
-        record.arrays |= {f"test/{name}": values for name, values in by_example.items()}
+        kept = {column: of.by_example.get(name) for column, (of, name) in judged.items()}
+        record.arrays |= {f"test/{column}": values for column, values in kept.items() if values is not None}
     return record
 
 
@@ -185,36 +188,3 @@ def _not_finite(metrics: Mapping[str, float], split: str, step: int) -> str:
     """Why such an evaluation means divergence, or nothing."""
     names = [name for name, value in metrics.items() if not math.isfinite(value)]
     return f"diverged: {split} {' and '.join(names)} was not finite after step {step}" if names else ""
-
-
-CHUNK = 256  # Examples that are evaluated at a time: what they take stays in a cache.
-
-Outcomes = Mapping[str, NDArray[np.float32]]  # Each of a task's metrics for every example of a split, (N).
-
-
-@torch.inference_mode()
-def outcomes(model: Model, task: Task, split: Batch) -> tuple[Outcomes, float]:
-    """Each metric of every example, in the order of `split`, and the task's loss, the mean over the examples.
-
-    In evaluation mode; the model's mode is restored. A chunk's loss counts by the number of its examples.
-    """
-    found: dict[str, list[torch.Tensor]] = {}
-    losses: list[torch.Tensor] = []
-    with evaluating(model):
-        for batch in split.chunks(CHUNK):
-            logits = model(**batch.model_inputs())
-            losses.append(task.loss(logits, batch).double() * len(batch))
-            for name, values in task.measure(logits, batch).items():
-                found.setdefault(name, []).append(values)
-    by_example = {name: torch.cat(values).float().cpu().numpy() for name, values in found.items()}
-    return by_example, (torch.stack(losses).sum() / len(split)).item()
-
-
-def means(found: Outcomes) -> dict[str, float]:
-    """Each metric's mean over the examples, summed in float64."""
-    return {name: float(np.mean(values, dtype=np.float64)) for name, values in found.items()}
-
-
-def evaluate(model: Model, task: Task, split: Batch) -> dict[str, float]:
-    """The mean of each of the task's metrics over the examples of `split`; see `outcomes`."""
-    return means(outcomes(model, task, split)[0])

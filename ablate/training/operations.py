@@ -31,7 +31,7 @@ def operations_of(
     `describe` counts FLOPs. Generation is left out where the model is not causal. On CUDA, torch's kernels are
     repeatable from now on, as training has them.
     """
-    task: Task = config.task.build()
+    task = config.built_task()
     device = resolve_device(config.training.device)
     with isolated(device, stream_seed(SEED, "global"), threads):
         model = build_model(config.model, task.signature, seed=SEED, device=device)

@@ -73,5 +73,6 @@ class TrainingSection(StrictModel):
         return before + len(self.reports) * self.validation_size(task) + self._on_test(task)
 
     def _on_test(self, task: Task) -> int:
+        tests = task.sampling.test + sum(task.sliced(name).sampling.test for name in task.slices())
         # Each metric has a best step of its own.
-        return task.sampling.test * (1 + len(task.metrics) * self.evaluation.best)
+        return tests * (1 + len(task.metrics) * self.evaluation.best)

@@ -29,11 +29,16 @@ class TrialConfig(StrictModel):
     model: ModelSection
     training: TrainingSection
 
+    def built_task(self) -> Task:
+        """The task, as it is laid out for the model's topology."""
+        task: Task = self.task.build()
+        return task.for_topology(self.model.topology.name)
+
 
 def train_trial(trial: Trial, emit: Emit, threads: int = 1) -> Record:
     """Trains on `threads` threads; torch's global generators and number of threads are restored at the end."""
     config = parse(trial.config)
-    task: Task = config.task.build()
+    task = config.built_task()
     device = resolve_device(config.training.device)
     with isolated(device, stream_seed(trial.seed, "global", trial.stream), threads):
         model = build_model(config.model, task.signature, seed=trial.seed, stream=trial.stream, device=device)

@@ -28,6 +28,7 @@ from ablate.models.inspection import DEAD, LOGIT, measurable
 from ablate.models.model import Model
 from ablate.models.section import ModelSection
 from ablate.tasks.task import Task
+from ablate.training.evaluation import metrics_of
 from ablate.training.history import WINDOW
 from ablate.training.kept import check_evaluation, evaluate_kept
 from ablate.training.limits import check_limits, check_memory
@@ -68,7 +69,7 @@ class SequenceWorkload(Workload):
             parameters, shared = model.parameters_by_part(), f"{trial.task!r} {skeleton(trial.model, model)}"
             found = self._skeletons.setdefault(shared, _Skeleton(trial.model, task, sum(parameters.values())))
             beside = found.flops.beside(model) if found.flops else {}
-            self._models[key] = _Model(parameters, measurable(model), beside, found)
+            self._models[key] = _Model(parameters, measurable(model), beside, metrics_of(model, task), found)
         return self._models[key]
 
     def load_parts(self) -> None:
@@ -93,7 +94,7 @@ class SequenceWorkload(Workload):
                 trial.training.schedule.build()
             signature = _STAND_IN
             with at("task"):
-                task: Task = trial.task.build()
+                task = trial.built_task()
                 task.check_declared()
                 signature = task.signature
                 topology, able = trial.model.topology.name, task.topologies
@@ -115,7 +116,7 @@ class SequenceWorkload(Workload):
         known, training = self._known(trial, task), trial.training
         flops = known.skeleton.flops
         return Description(
-            task.metrics,
+            known.metrics,
             known.parameters_by_part,
             flops.forward if flops else None,
             training_flops=flops.training if flops else None,
@@ -127,6 +128,7 @@ class SequenceWorkload(Workload):
             outcome=task.outcome,
             sampling=task.sampling,
             stability=_stability(trial, task, known.measured),
+            constants=_constants(task, known.metrics),
         )
 
     def parameters(self, config: Mapping[str, Any]) -> int:
@@ -187,6 +189,7 @@ class _Model:
     parameters_by_part: Mapping[str, int]
     measured: Set[str]
     beside: Mapping[str, int]
+    metrics: Mapping[str, Metric]
     skeleton: _Skeleton
 
 
@@ -219,7 +222,7 @@ class _Skeleton:
 def _read(config: Mapping[str, Any]) -> tuple[TrialConfig, Task]:
     """The sections of a trial, and its task."""
     trial = _within_limits(config)
-    return trial, trial.task.build()
+    return trial, trial.built_task()
 
 
 def _within_limits(config: Mapping[str, Any]) -> TrialConfig:
@@ -238,18 +241,31 @@ def _stability(trial: TrialConfig, task: Task, measured: Collection[str]) -> dic
     return found | {name: metric for name, metric in of_layers.items() if name in asked}
 
 
+def _constants(task: Task, metrics: Mapping[str, Metric]) -> dict[str, Mapping[str, float]]:
+    """What claims may compare with: of each metric the value of guessing, and the task's own constants."""
+    chance = {name: of.floor for name, of in metrics.items() if of.floor is not None}
+    return {GUESSING: chance, **task.constants()}
+
+
 def _of_task(task: Task, draws: int) -> Iterator[str]:
     """What limits every model on a task, after so many training examples."""
     metric, facts = next(iter(task.metrics.items()))
     share = task.coverage(draws)
     if share is not None and share > OVERLAP:
         yield f"{100 * share:.0f} % of the test examples occur among the {draws:,} that training draws"
-    for ability, best in task.without_ability().items():
-        if facts.floor is not None and sign(facts) * best > sign(facts) * facts.floor:
+    for name, values in task.constants().items():
+        best, lacking = values.get(metric), name.startswith("without_")
+        if (
+            lacking
+            and best is not None
+            and facts.floor is not None
+            and sign(facts) * (best - facts.floor) > 0
+        ):
             chance = f"chance is {exact(facts.floor)}"
-            yield f"without {ability}, the best {metric.replace('_', ' ')} is {exact(best)}; {chance}"
+            yield f"{name.replace('_', ' ')}, the best {metric.replace('_', ' ')} is {exact(best)}; {chance}"
 
 
+GUESSING = "guessing"
 OVERLAP = 0.01  # Share of the test examples that training may have seen without a word.
 # Used when the task cannot be built, so that the problems of the model are found too.
 _STAND_IN = Signature(seq_len=8, num_outputs=2, vocab_size=2)

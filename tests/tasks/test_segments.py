@@ -80,7 +80,7 @@ def test_the_segments_alone_tell_about_two_thirds():
     for _, _, boundary, target in read(drawn(20_000)):
         table[boundary - 1, target] += 1
     assert (table.sum(1) > 0).all()
-    best = segments().without_ability()["telling tokens apart"]
+    best = segments().constants()["without_telling_tokens_apart"]["accuracy"]
     assert best == pytest.approx(0.681, abs=0.001)
     assert table.max(1).sum() / table.sum() == pytest.approx(best, abs=0.015)
 

@@ -158,8 +158,8 @@ def test_it_says_how_its_runs_may_be_judged(task):
     assert task.sampling.test == len(task.split(0, "test", "cpu"))
     assert task.support >= task.sampling.test or task.sampling.pool == "fresh"
     accuracy = task.metrics["accuracy"]
-    for best in task.without_ability().values():
-        assert accuracy.floor <= best <= accuracy.ceiling
+    for best in task.constants().values():
+        assert accuracy.floor <= best["accuracy"] <= accuracy.ceiling
 
 
 def test_coverage_is_the_share_of_test_examples_that_were_trained_on(task):

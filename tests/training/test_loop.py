@@ -11,8 +11,10 @@ from ablate.core.metric import Sampling
 from ablate.core.trial import Trial
 from ablate.models.build import build_model
 from ablate.models.inspection import layer_metrics
+from ablate.training import evaluation
 from ablate.training import loop as module
-from ablate.training.loop import INSPECTED, evaluate, outcomes, train
+from ablate.training.evaluation import evaluate, outcomes
+from ablate.training.loop import INSPECTED, train
 from ablate.training.section import INITIAL, TrainingSection
 from ablate.training.trial import parse
 
@@ -118,16 +120,20 @@ def test_the_loop_is_gradient_descent(resolved, decay):
 )
 def test_evaluation_has_a_budget(settings, sampling, validation, forwarded):
     """A quarter of the examples that are trained, as long as an evaluation has 128, or all that the task has."""
-    training, task = TrainingSection(**settings), SimpleNamespace(sampling=sampling, metrics=MEASURED)
+    training, task = (
+        TrainingSection(**settings),
+        SimpleNamespace(sampling=sampling, metrics=MEASURED, slices=dict),
+    )
     assert training.validation_size(task) == validation
     assert training.forwarded(task) == forwarded
 
 
 def test_no_more_is_forwarded_than_said(resolved, monkeypatch):
     read = []
-    monkeypatch.setattr(
-        module, "outcomes", lambda m, t, split: read.append(len(split)) or outcomes(m, t, split)
-    )
+    for place in (module, evaluation):
+        monkeypatch.setattr(
+            place, "outcomes", lambda m, t, split, **o: read.append(len(split)) or outcomes(m, t, split, **o)
+        )
     config = resolved(training={"steps": 40, "evaluation": {"best": True}, "lr": 0.4, "optimizer": "sgd"})
     _, task, training = parts(config)
     run(config)
@@ -280,8 +286,8 @@ def test_metrics_are_means_over_all_chunks_in_evaluation_mode_and_no_state_moves
     right = sum(int(row.argmax() == target) for row, target in zip(logits, split.targets, strict=True))
     losses = -torch.log_softmax(logits.double(), -1)[torch.arange(100), split.targets]
     before = {name: tensor.clone() for name, tensor in model.train(mode).state_dict().items()}
-    for chunk in (module.CHUNK, 48):  # the last one weighs what it holds
-        monkeypatch.setattr(module, "CHUNK", chunk)
+    for chunk in (evaluation.CHUNK, 48):  # the last one weighs what it holds
+        monkeypatch.setattr(evaluation, "CHUNK", chunk)
         metrics = evaluate(model, task, split)
         assert metrics["accuracy"] == right / 100
         assert metrics["loss"] == pytest.approx(losses.mean().item(), rel=1e-6)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ablate.base.errors import Invalid
 from ablate.base.streams import stream_seed
 from ablate.core.events import Progress
-from ablate.core.metric import Description
+from ablate.core.metric import Description, validated
 from ablate.core.record import Record, on_validation
 from ablate.core.trial import Cell
 from ablate.features.search.space import Point
@@ -117,7 +117,7 @@ class Search:
                 # One that begins again after its process was lost reports its steps again.
                 setting.shown = {step: v for step, v in setting.shown.items() if step < report.step}
                 given = report.metrics
-                value = given.get(f"validation_{self._metric}", given.get(self._metric, math.nan))
+                value = given.get(validated(self._metric), given.get(self._metric, math.nan))
                 return self._ends(setting, report.step, float(value))
         return False
 

@@ -13,7 +13,7 @@ import numpy as np
 from ablate.base.errors import Gather, listed, nearest
 from ablate.base.registry import PartConfig
 from ablate.base.streams import stream_seed
-from ablate.core.metric import Description, sign
+from ablate.core.metric import Description, sign, validated
 from ablate.core.names import CONFIRM, confirmed
 from ablate.core.record import Record, on_validation
 from ablate.core.trial import identified
@@ -230,7 +230,7 @@ def intermediate(record: Record, metric: str) -> dict[int, float]:
 
     An evaluation at which a trial diverged was not reported any more.
     """
-    curve = record.curves.get(f"validation_{metric}", record.curves.get(metric))
+    curve = record.curves.get(validated(metric), record.curves.get(metric))
     if curve is None:
         return {}
     found = {int(step): float(value) for step, value in zip(curve.steps, curve.values, strict=True)}

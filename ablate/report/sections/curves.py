@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.core.facts import BASELINE, Evidence
-from ablate.core.metric import Metric
+from ablate.core.metric import Metric, validated
 from ablate.report.draw import style
 from ablate.report.draw.marks import (
     axes,
@@ -64,7 +64,7 @@ class Curves(
 def curve_metrics(evidence: Evidence) -> list[str]:
     """The curves to draw: the primary metric (on validation data, if it was measured) and the training loss."""
     present, metric = set(evidence.curves["metric"]), evidence.facts.metric
-    primary = [name for name in (f"validation_{metric}", metric) if name in present]
+    primary = [name for name in (validated(metric), metric) if name in present]
     return [*primary[:1], *({"train_loss"} & present)]
 
 

@@ -1,0 +1,54 @@
+"""Tasks that ask for a class at some or all positions of a sequence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from torch import Tensor
+from torch.nn import functional
+
+from ablate.core.metric import Metric
+from ablate.tasks.task import IGNORED, Batch, Task, Topology
+
+
+class Labelling(Task):
+    """Logits are (B, T, num_outputs), targets classes (B, T), `IGNORED` where nothing is asked: `readout: all`."""
+
+    topologies: tuple[Topology, ...] = ("decoder", "encoder")
+
+    def set_labels(self, *, num_classes: int, num_asked: int, num_test: int, solved: float) -> None:
+        """Sets `metrics` and `chance_loss` for classes that are equally likely.
+
+        num_classes: classes that a guess chooses from. num_asked: labels of an example, at least one; of examples
+        that differ in it, their mean. num_test: N, examples of the test split.
+        """
+        chance = 1 / num_classes
+        self.chance_loss = math.log(num_classes)
+        self.metrics = {
+            "accuracy": Metric("max", 1 / (num_test * num_asked), floor=chance, ceiling=1.0, solved=solved),
+            "sequence_accuracy": Metric("max", 1 / num_test, floor=chance**num_asked, ceiling=1.0),
+            "loss": Metric("min", floor=self.chance_loss, ceiling=0.0),
+        }
+
+    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
+        """Cross-entropy in nats, the mean over the labels of each example, then over examples."""
+        return _losses(logits, batch.targets).mean()
+
+    def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
+        """`accuracy`: share of right labels; `sequence_accuracy`: 1 where all are right; `loss`."""
+        asked = batch.targets != IGNORED
+        right = (logits.argmax(-1) == batch.targets) & asked
+        return {
+            "accuracy": right.sum(1) / asked.sum(1),
+            "sequence_accuracy": (right == asked).all(1).float(),
+            "loss": _losses(logits, batch.targets),
+        }
+
+
+def _losses(logits_btv: Tensor, targets_bt: Tensor) -> Tensor:
+    """(B): mean cross-entropy over what is asked of each example."""
+    losses = functional.cross_entropy(
+        logits_btv.flatten(0, 1), targets_bt.flatten(), ignore_index=IGNORED, reduction="none"
+    )
+    return losses.view_as(targets_bt).sum(1) / (targets_bt != IGNORED).sum(1)
