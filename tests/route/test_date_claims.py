@@ -5,9 +5,10 @@ from dataclasses import replace
 import pandas as pd
 import pytest
 from made_evidence import study
-from mlflow_helpers import tracked
 
 from ablate.core.facts import Claim
+from ablate.core.record import Record
+from ablate.core.trial import Cell, Trial
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.route.claims import date_claims, read_before, with_waiting
@@ -44,14 +45,14 @@ FOUR = Claim("x", "interaction", "loss", ["a"], ["b"], 0.0, a_less=["c"], b_less
 )
 def test_a_claim_is_late_once_all_its_sides_had_begun_before_it(tmp_path, claim, order):
     """Whichever study trained them; what begins later tells it nothing."""
-    store, cells = Store(tmp_path), [tracked(name, 0).cell for name in order]
+    store, cells = Store(tmp_path), [Cell(name, "", 0, Trial(name, {}, 0)) for name in order]
     dated = replace(claim, declared="2026-01-02T03:04:05.678+00:00")
     assert not read_before([dated], cells, store)[0].exploratory
-    for name in order:
-        store.save(tracked(name, 0, started_at="2026-01-02T03:04:05.679+00:00").record)
-    for name in order:
+    for cell in cells:
+        store.save(Record.of(cell.trial, started_at="2026-01-02T03:04:05.679+00:00"))
+    for cell in cells:
         assert not read_before([dated], cells, store)[0].exploratory
-        store.save(tracked(name, 0).record)
+        store.save(Record.of(cell.trial, started_at="2026-01-02T03:04:05+00:00"))
     assert read_before([dated], cells, store)[0].exploratory
 
 
