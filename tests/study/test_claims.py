@@ -56,6 +56,18 @@ def test_what_is_meant_is_said(design, text, hint):
     assert [problem.hint for problem in caught.value.problems] == [hint]
 
 
+def test_a_claim_may_name_a_constant_and_two_slices(design):
+    slices = ("loss@far", "loss@near")
+    known = Claimable(
+        {**METRICS.metrics, **dict.fromkeys(slices, Metric("max"))}, constants={"ngram": {"loss", *slices}}
+    )
+    claim = parse_claim("my-own beats ngram on loss by 0.1", design, known)
+    assert (claim.b, claim.constant, claim.variants) == (["ngram"], "ngram", ["my-own"])
+    both = parse_claim("my-own beats baseline by more on loss@far than on loss@near", design, known)
+    assert (both.kind, both.metric, both.metric_less) == ("interaction", *slices)
+    assert both.sides == [["my-own"], ["baseline"]] * 2
+
+
 def test_in_a_factorial_a_level_is_the_mean_over_the_other_factors(factorial):
     claim = parse_claim("model.effect=1.0 beats model.effect=0.0 on accuracy", factorial, METRICS)
     assert claim.a == ["model.effect=1.0", "model.effect=1.0,model.noise=0.2"]
