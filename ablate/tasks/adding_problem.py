@@ -37,7 +37,8 @@ class AddingProblem(Generated, Regression):
     It is harder the longer the sequences are. `accuracy` is the share of answers within .04 of the sum, as Hochreiter
     and Schmidhuber count them, though their sums span half as much. Chance: always answering 1 has mean squared error
     1/6 and accuracy .0784; that is where a failed run sits, or at twice the mean of all values, 1/6 · (1 − 2/T).
-    Ceiling: accuracy 1 and error 0. Solved: accuracy .95.
+    Ceiling: accuracy 1 and error 0. Solved: accuracy .95. Recommended: T = 16, two layers of attention of width 32,
+    1,000 steps (three seeds: .993 to .998; an LSTM .980).
     """
 
     class Config(Generated.Config):
@@ -51,6 +52,18 @@ class AddingProblem(Generated, Regression):
         "The most, at least `min_distance` and less than `seq_len`; not given: T − 1."
 
     outcome = "all_or_nothing"
+    recommended = {
+        "task": {"seq_len": 16},
+        "model": {"topology": "encoder", "d_model": 32, "num_layers": 2},
+        "training": {
+            "steps": 1000,
+            "batch_size": 64,
+            "lr": 3e-3,
+            "schedule": "cosine",
+            "warmup_steps": 50,
+            "clip_norm": 1.0,
+        },
+    }
 
     def __init__(self, config: Config) -> None:
         self.config = config

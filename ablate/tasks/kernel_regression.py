@@ -32,7 +32,7 @@ from ablate.tasks.task import Batch
 FREQUENCIES = np.arange(1, 4)
 VARIANCE = float(np.sum(1 / FREQUENCIES**2))
 SAMPLES = 65_536  # Places that expected errors are averaged over.
-CONCENTRATIONS = 2.0 ** np.arange(-2, 9, 0.5)
+CONCENTRATIONS = (0.0, *2.0 ** np.arange(-2, 9))
 
 
 @register("task", "kernel_regression")
@@ -43,7 +43,9 @@ class KernelRegression(Generated, Regression):
     are uniform on the circle, noise is normal. It is harder the fewer pairs there are, and the more noise. Chance:
     always answering 0 has mean squared error 1.36, the variance of f(x), and r2 0, where a failed run sits. Ceiling:
     `bayes`, the mean of f(x) given the pairs, which is that of a Gaussian process. `nadaraya_watson` is the best that a
-    kernel exp(κ cos(x − x′)) does with one κ for all sequences; `mean`, the average of all values.
+    kernel exp(κ cos(x − x′)) does with one κ for all sequences; `mean`, the average of all values. Solved: r2 of
+    `nadaraya_watson` (.86 with 16 pairs and noise .3, where `bayes` has .96), or half of that of `bayes` if it is more.
+    Recommended: these, two layers of attention of width 32 without positions, 600 steps (three seeds: .90 to .91).
     """
 
     class Config(Generated.Config):
@@ -55,11 +57,26 @@ class KernelRegression(Generated, Regression):
         "Standard deviation of the noise of a known value, at least .01."
 
     outcome = "graded"
+    recommended = {
+        "task": {"num_pairs": 16, "noise": 0.3},
+        "model": {"topology": "encoder", "position": "none", "d_model": 32, "num_layers": 2},
+        "training": {
+            "steps": 600,
+            "batch_size": 64,
+            "lr": 3e-3,
+            "schedule": "cosine",
+            "warmup_steps": 50,
+            "clip_norm": 1.0,
+        },
+    }
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.signature = Signature(config.num_pairs + 1, num_outputs=1, num_features=4, readout="last")
-        self.set_spread(VARIANCE, expected_errors(config.num_pairs, config.noise)["bayes"])
+        errors = expected_errors(config.num_pairs, config.noise)
+        # With few pairs, a weighted average is worse than answering 0.
+        solved = max(1 - errors["nadaraya_watson"] / VARIANCE, (1 - errors["bayes"] / VARIANCE) / 2)
+        self.set_spread(VARIANCE, errors["bayes"], solved)
         self.set_support(np.inf)
 
     def constants(self) -> Mapping[str, Mapping[str, float]]:

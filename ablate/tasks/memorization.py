@@ -38,13 +38,14 @@ class Memorization(Generated, Labelling):
     Which value a key has is drawn once for each seed, and the same in training and test; every value has as many keys.
     What is kept off the training data are sequences: a test sequence shows known keys in a new order. It is harder the
     more facts there are for the size of the model. Chance, and where a failed run sits: 1 / num_values. Ceiling: 1.
-    Solved: .95. It is graded, for a run learns one fact after another.
+    Solved: .95. It is graded, for a run learns one fact after another. Recommended: 512 facts, two layers of attention
+    of width 32, 300 steps (three seeds: .989 to .998).
     """
 
     class Config(Generated.Config):
         """Parameters of memorization."""
 
-        num_facts: PositiveInt = 128
+        num_facts: PositiveInt = 512
         "n, the number of keys."
         num_values: Annotated[int, Field(ge=2)] = 16
         "m; it divides `num_facts`."
@@ -52,6 +53,18 @@ class Memorization(Generated, Labelling):
         "T, even; half of the positions are keys."
 
     outcome = "graded"
+    recommended = {
+        "task": {"num_facts": 512, "num_values": 16, "seq_len": 16},
+        "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
+        "training": {
+            "steps": 300,
+            "batch_size": 64,
+            "lr": 3e-3,
+            "schedule": "cosine",
+            "warmup_steps": 50,
+            "clip_norm": 1.0,
+        },
+    }
 
     def __init__(self, config: Config) -> None:
         self.config = config

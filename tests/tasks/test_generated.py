@@ -10,10 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ablate.base.errors import AblateError
+from ablate.tasks.adding_problem import AddingProblem
 from ablate.tasks.generated import LEAST, PARTS, Generated
+from ablate.tasks.kernel_regression import KernelRegression
+from ablate.tasks.memorization import Memorization
 from ablate.tasks.recall import Recall
 from ablate.tasks.reverse import Reverse
 from ablate.tasks.segments import Segments
+from ablate.tasks.selective_copy import SelectiveCopy
 from ablate.tasks.task import Batch, digest, example_stream
 
 SMALL: list[Generated] = [
@@ -21,12 +25,17 @@ SMALL: list[Generated] = [
     Recall(Recall.Config(vocab_size=7, seq_len=7, num_pairs=2, validation_size=512, test_size=4096)),
     Reverse(Reverse.Config(vocab_size=7, min_len=1, max_len=5, validation_size=512, test_size=4096)),
     Segments(Segments.Config(vocab_size=8, seq_len=5, validation_size=512, test_size=4096)),
+    SelectiveCopy(SelectiveCopy.Config(vocab_size=7, seq_len=9, num_tokens=2)),
+    Memorization(Memorization.Config(num_facts=16, seq_len=6)),
+    AddingProblem(AddingProblem.Config(seq_len=4)),
+    KernelRegression(KernelRegression.Config(num_pairs=2)),
 ]
 
 
 def given_of(batch: Batch) -> torch.Tensor:
     """What a model is given of each example."""
-    return torch.cat([x for x in (batch.inputs, batch.source, batch.segments) if x is not None], 1)
+    given = (batch.inputs, batch.source, batch.segments)
+    return torch.cat([x.flatten(1) for x in given if x is not None], 1)
 
 
 def rows(batch: Batch) -> set[tuple[int, ...]]:
@@ -59,6 +68,8 @@ SUPPORTS = [
     *(Recall.Config(vocab_size=size, seq_len=length, num_pairs=2) for size, length in ((16, 5), (7, 7))),
     *(Reverse.Config(vocab_size=v, min_len=low, max_len=high) for v, low, high in ((8, 2, 4), (5, 1, 8))),
     *(Segments.Config(vocab_size=size, seq_len=length) for size, length in ((6, 5), (12, 4))),
+    SelectiveCopy.Config(vocab_size=7, seq_len=9, num_tokens=2),
+    Memorization.Config(num_facts=8, num_values=2, seq_len=6),
 ]
 
 
