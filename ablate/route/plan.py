@@ -33,6 +33,7 @@ from ablate.route.cautions import cautions
 from ablate.route.choose import narrowed, settling
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
+from ablate.route.place import place, up_to_date
 from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import prepare
 
@@ -127,7 +128,11 @@ def planned(
     cells = experiment.cells()
     every = first_of_each([*cells, *experiment.companions(cells)])
     records = {i: record for i, cell in every.items() if (record := store.load(cell.trial)) is not None}
-    left = {i for i, c in every.items() if not store.is_finished(records.get(i), c.trial.checkpoint)}
+    # Of variants that trainings choose, the last report alone knows whether all is there.
+    whole = up_to_date(place(experiment.document, options)[0], experiment.document, options)
+    left = {
+        i for i, c in every.items() if not (whole or store.is_finished(records.get(i), c.trial.checkpoint))
+    }
     took: dict[Place, list[float]] = {}
     for cell in cells:
         if (record := records.get(cell.id)) and record.started_at:
@@ -146,7 +151,7 @@ def planned(
         ),
         cautions(experiment),
         {feature.name: feature.plan(experiment, store) for feature in features()},
-        settling(experiment, options),
+        [] if whole else settling(experiment, options),
     )
 
 
