@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from ablate.analysis.family import family_size, weights
-from ablate.analysis.power import ALPHA
+from ablate.analysis.power import ALPHA, LEAST_PAIRS
 from ablate.analysis.prospects import Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import exact
@@ -198,7 +198,7 @@ def _reported(facts: Facts, results: Path) -> tuple[Evidence, str] | None:
 
 
 def _has_pairs(evidence: Evidence) -> bool:
-    """Whether two seeds or more have ended on both sides of some comparison."""
+    """Whether enough seeds to tell a spread have ended on both sides of some comparison."""
     ended = evidence.trials[evidence.trials["status"].isin(["completed", "diverged"])]
     is_baseline = ended["variant"] == BASELINE
-    return len({*ended.loc[is_baseline, "seed"]} & {*ended.loc[~is_baseline, "seed"]}) > 1
+    return len({*ended.loc[is_baseline, "seed"]} & {*ended.loc[~is_baseline, "seed"]}) >= LEAST_PAIRS
