@@ -16,7 +16,7 @@ from ablate.analysis.family import Look, Pair, at_looks, level, p_sequential, pa
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
-from ablate.analysis.power import MAX_SEEDS
+from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
 from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence
 from ablate.core.metric import plain, sign
@@ -118,11 +118,9 @@ class Compared:
             untested = {} if c.metric.span is not None else {"untested": 1.0}
             return Reason("unseen", {"failures": unseen(c.n), **untested})
         # How many seeds it takes is not told by those of what did not learn.
-        return (
-            why
-            if at_floor(c.metric, sign(c.metric) * c.b)
-            else with_seeds(why, self.estimate, self.alpha, self.margin)
-        )
+        if at_floor(c.metric, sign(c.metric) * c.b):
+            return why
+        return with_seeds(why, self.estimate, self.alpha, self.margin)
 
     @property
     def row(self) -> tuple[object, ...]:
@@ -160,7 +158,7 @@ def with_seeds(
     It is not told by two seeds, nor of rates.
     """
     d = chosen(estimate)
-    if why is None or why.code != "open" or not isinstance(d, Differences) or d.n < 3:
+    if why is None or why.code != "open" or not isinstance(d, Differences) or d.n < LEAST_PAIRS:
         return why
     seeds, on_all = (seeds_needed(of, alpha, margin, x) for of in (d, replace(d, examples=None)))
     if np.isinf(seeds) and np.isfinite(on_all):
