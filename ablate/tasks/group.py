@@ -31,7 +31,15 @@ from ablate.tasks.task import IGNORED, Batch
 
 @register("task", "group")
 class Group(Generated, Labelling):
-    """The product of all elements so far, asked from the second position on (the first is its own product)."""
+    """The product of all elements so far, asked from the second position on (the first is its own product).
+
+    Elements are uniform and independent, and so is every product: whoever misses one element knows nothing of it. It
+    is harder with larger groups and longer sequences, and harder still when the final product alone is asked. Chance:
+    1 / n!; a run that has learned the first k products sits k − 1 of T − 1 of the way above it (`without_memory`:
+    k = 2). Ceiling: 1. Solved: .95. Beside `copy` it tells attention from recurrence, in opposite directions.
+    Recommended for a recurrent net, not for attention: the defaults, two layers of LSTM, d_model 32, without
+    positions: 400 steps (.99 by step 275 on each of three seeds, 5 s on one core).
+    """
 
     class Config(Generated.Config):
         """Parameters of the word problem."""
@@ -42,6 +50,12 @@ class Group(Generated, Labelling):
         "T."
         labels: Literal["prefixes", "final"] = "prefixes"
         "prefixes: asked at every position from the second on; final: at the last alone."
+
+    recommended = {
+        "task": {"group": "S3", "seq_len": 12},
+        "model": {"topology": "decoder", "d_model": 32, "num_layers": 2, "mixer": "lstm", "position": "none"},
+        "training": {"steps": 400, "batch_size": 64, "lr": 0.01},
+    }
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -30,8 +30,11 @@ MARKER = 0
 class Induction(Generated, Classification):
     """The token after the marker; also a needle in a haystack, since the rest of the sequence says nothing.
 
-    The marker's place is uniform among all that leave room for the answer, the tokens are uniform and independent.
-    Longer sequences make it harder, and so does what lies far back; a larger vocabulary makes guessing worse.
+    The marker's place is uniform among all that leave room for the answer, tokens are uniform and independent. It is
+    harder with longer sequences and more tokens. Chance: 1 / (V − 1); a failed run sits between it and
+    `without_order`, the token that the sequence shows most often (.16 at the defaults). Ceiling: 1. Solved: .95.
+    Recommended: the defaults, two layers of causal attention, d_model 32: 500 steps (.95 by step 275 on each of three
+    seeds, 10 s on one core).
     """
 
     class Config(Generated.Config):
@@ -45,6 +48,11 @@ class Induction(Generated, Classification):
         "Where the first marker stands: anywhere, in the last quarter of its places, or in the first."
 
     outcome = "all_or_nothing"
+    recommended = {
+        "task": {"vocab_size": 16, "seq_len": 32},
+        "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
+        "training": {"steps": 500, "batch_size": 64, "lr": 0.003},
+    }
 
     def __init__(self, config: Config) -> None:
         self.config = config

@@ -36,8 +36,12 @@ NOISE = 16  # Noise tokens that there are, as in the code of Poli et al. 2024.
 class MQAR(Generated, Labelling):
     """K pairs of distinct keys and distinct values; asked at each key's second occurrence, and nowhere else.
 
-    The g-th even place after the pairs holds a query with p(g) ∝ g^(a − 1), drawn without replacement. Harder: more
-    pairs, more tokens, a larger a, random fillers, noise.
+    Query after query, the g-th even place after the pairs is drawn with p(g) ∝ g^(a − 1) from those still free. It is
+    harder with more pairs, more tokens, longer sequences, random fillers, and noise. Chance: 1 / number of values; a
+    failed run sits at 1 / K (`guessing_among_the_pairs`) or a little above, since in this generator the first pairs
+    come again sooner: .57 can be had at the defaults without matching keys, .31 at T = 32 and K = 4. Ceiling: 1.
+    Solved: .95. Recommended: the defaults, two layers of causal attention, d_model 32: 300 steps (.99 by step 150 on
+    each of three seeds, 5 s on one core). One layer stays at .53.
     """
 
     class Config(Generated.Config):
@@ -57,6 +61,11 @@ class MQAR(Generated, Labelling):
         "Noise tokens of 16 kinds of their own that stand among the pairs (Poli et al. 2024)."
 
     outcome = "all_or_nothing"
+    recommended = {
+        "task": {"vocab_size": 16, "seq_len": 16, "num_pairs": 2},
+        "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
+        "training": {"steps": 300, "batch_size": 64, "lr": 0.003},
+    }
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -88,7 +97,7 @@ class MQAR(Generated, Labelling):
 
     def constants(self) -> Mapping[str, Mapping[str, float]]:
         """Of any of the values that the sequence shows, which are distinct."""
-        return {"without_matching_the_key": {"accuracy": 1 / self.config.num_pairs}}
+        return {"guessing_among_the_pairs": {"accuracy": 1 / self.config.num_pairs}}
 
     def slices(self) -> Mapping[str, Mapping[str, Any]]:
         """Twice as many pairs, queries anywhere, twice as much noise, twice as long."""
@@ -126,7 +135,7 @@ class MQAR(Generated, Labelling):
         return Batch(torch.from_numpy(tokens), torch.from_numpy(targets))
 
     def _gaps(self, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
-        """(N, K): distinct gaps, drawn one after the other with p(g) ∝ g^(a − 1), as the first arrivals at such rates."""
+        """(N, K): distinct gaps, drawn in turn with p(g) ∝ g^(a − 1), as the first arrivals at such rates."""
         rates = np.arange(1, self.num_gaps + 1) ** (self.config.power - 1)
         arrivals = -np.log1p(-uniform) / rates
         return np.argsort(arrivals, axis=1)[:, : self.config.num_pairs]

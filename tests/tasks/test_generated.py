@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from ablate.base.errors import AblateError
 from ablate.tasks.generated import LEAST, PARTS, Generated
+from ablate.tasks.group import Group
+from ablate.tasks.induction import Induction
+from ablate.tasks.mqar import MQAR
 from ablate.tasks.recall import Recall
 from ablate.tasks.reverse import Reverse
 from ablate.tasks.segments import Segments
@@ -21,6 +24,9 @@ SMALL: list[Generated] = [
     Recall(Recall.Config(vocab_size=7, seq_len=7, num_pairs=2, validation_size=512, test_size=4096)),
     Reverse(Reverse.Config(vocab_size=7, min_len=1, max_len=5, validation_size=512, test_size=4096)),
     Segments(Segments.Config(vocab_size=8, seq_len=5, validation_size=512, test_size=4096)),
+    MQAR(MQAR.Config(vocab_size=10, seq_len=10, noise=1, validation_size=512, test_size=4096)),
+    Induction(Induction.Config(vocab_size=5, seq_len=7, validation_size=512, test_size=4096)),
+    Group(Group.Config(seq_len=5, validation_size=512, test_size=4096)),
 ]
 
 
@@ -59,6 +65,10 @@ SUPPORTS = [
     *(Recall.Config(vocab_size=size, seq_len=length, num_pairs=2) for size, length in ((16, 5), (7, 7))),
     *(Reverse.Config(vocab_size=v, min_len=low, max_len=high) for v, low, high in ((8, 2, 4), (5, 1, 8))),
     *(Segments.Config(vocab_size=size, seq_len=length) for size, length in ((6, 5), (12, 4))),
+    MQAR.Config(vocab_size=10, seq_len=8, num_pairs=2, power=0.5),
+    MQAR.Config(vocab_size=8, seq_len=8, num_pairs=1, noise=1, power=0.5),
+    Induction.Config(vocab_size=4, seq_len=7),
+    Group.Config(seq_len=4),
 ]
 
 

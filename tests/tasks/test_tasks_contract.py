@@ -10,10 +10,11 @@ import torch
 from ablate.base.registry import CATALOGUE
 from ablate.components.masks import real_positions
 from ablate.tasks.digits import Digits
+from ablate.tasks.labelling import Labelling
 from ablate.tasks.recall import Recall
 from ablate.tasks.reverse import Reverse
 from ablate.tasks.segments import Segments
-from ablate.tasks.task import Task, digest
+from ablate.tasks.task import IGNORED, Classification, Task, digest
 
 CATALOGUE.load_builtin()
 
@@ -54,8 +55,15 @@ def test_data_have_the_shapes_of_the_signature(task):
     for batch in (next(task.train_batches(0, 24, "cpu")), *splits):
         shape = (len(batch), signature.seq_len) if signature.readout == "all" else (len(batch),)
         assert batch.targets.shape == shape
-        assert batch.targets.dtype == torch.int64
-        assert 0 <= batch.targets.min() <= batch.targets.max() < signature.num_outputs
+        if batch.targets.is_floating_point():
+            assert batch.targets.dtype == torch.float32
+            assert signature.num_outputs == 1
+            assert batch.targets.isfinite().all()
+        else:
+            asked = batch.targets[batch.targets != IGNORED]
+            assert batch.targets.dtype == torch.int64
+            assert 0 <= asked.min() <= asked.max() < signature.num_outputs
+            assert ((batch.targets != IGNORED).reshape(len(batch), -1)).any(1).all()
         check_sequence(signature, batch.inputs, batch.mask)
         assert (batch.source is not None) == (signature.source is not None)
         if signature.source is not None:
@@ -138,9 +146,9 @@ def test_metrics_know_their_range(task):
         assert metric.floor is not None
         assert metric.ceiling is not None
         assert (metric.floor < metric.ceiling) == (metric.direction == "max")
-    accuracy = task.metrics["accuracy"]
-    assert accuracy.floor < accuracy.solved < accuracy.ceiling
-    assert accuracy.resolution == 1 / len(task.split(0, "test", "cpu"))
+    judged = next(iter(task.metrics.values()))
+    assert judged.floor < judged.solved < judged.ceiling
+    assert judged.resolution <= 1 / len(task.split(0, "test", "cpu"))
 
 
 def test_a_split_in_chunks_is_the_split(task):
@@ -157,16 +165,42 @@ def test_it_says_how_its_runs_may_be_judged(task):
     task.check_declared()
     assert task.sampling.test == len(task.split(0, "test", "cpu"))
     assert task.support >= task.sampling.test or task.sampling.pool == "fresh"
-    accuracy = task.metrics["accuracy"]
-    for best in task.constants().values():
-        assert accuracy.floor <= best["accuracy"] <= accuracy.ceiling
+    name, judged = next(iter(task.metrics.items()))
+    for constant, best in task.constants().items():
+        assert best[name] <= judged.ceiling
+        assert judged.floor <= best[name] or not constant.startswith("without_")
+
+
+def rows(batch):
+    given = [x.flatten(1).double() for x in (batch.inputs, batch.source, batch.segments) if x is not None]
+    return set(map(tuple, torch.cat(given, 1).tolist()))
 
 
 def test_coverage_is_the_share_of_test_examples_that_were_trained_on(task):
-    def rows(batch):
-        given = [x.flatten(1).double() for x in (batch.inputs, batch.source, batch.segments) if x is not None]
-        return set(map(tuple, torch.cat(given, 1).tolist()))
-
     drawn = set().union(*map(rows, itertools.islice(task.train_batches(3, 500, "cpu"), 20)))
     test = rows(task.split(3, "test", "cpu"))
     assert len(test & drawn) / len(test) == task.coverage(10_000)
+
+
+def test_slices_are_drawn_and_none_of_their_examples_is_trained_on(task):
+    drawn = set().union(*map(rows, itertools.islice(task.train_batches(3, 500, "cpu"), 10)))
+    for name in task.slices():
+        test = task.sliced(name).split(3, "test", "cpu")
+        assert len(test) == task.sliced(name).sampling.test
+        assert not rows(test) & drawn
+
+
+def test_a_perfect_answer_reaches_the_ceiling_and_a_shuffled_one_chance(task):
+    if not isinstance(task, Classification | Labelling):
+        pytest.skip("what it asks for is not a class")
+    test, name = task.split(0, "test", "cpu"), next(iter(task.metrics))
+    asked = test.targets != IGNORED
+    answers, classes = test.targets[asked], task.signature.num_outputs
+    order = torch.randperm(len(answers), generator=torch.Generator().manual_seed(0))
+    for given, expected in (
+        (answers, task.metrics[name].ceiling),
+        (answers[order], task.metrics[name].floor),
+    ):
+        logits = torch.zeros(*test.targets.shape, classes)
+        logits[asked] = torch.nn.functional.one_hot(given, classes).float()
+        assert task.measure(logits, test)[name].mean().item() == pytest.approx(expected, abs=0.03)
