@@ -16,7 +16,7 @@ from ablate.analysis.family import Look, Pair, at_looks, level, p_sequential, pa
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
-from ablate.analysis.power import MAX_SEEDS
+from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
 from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence
 from ablate.core.metric import plain, sign
@@ -117,8 +117,8 @@ class Compared:
         if self.decision.verdict == "equivalent" and not c.by_rate:
             untested = {} if c.metric.span is not None else {"untested": 1.0}
             return Reason("unseen", {"failures": unseen(c.n), **untested})
-        # How many seeds it takes is not told by two of them, nor by those of what did not learn.
-        untold = c.n < 3 or at_floor(c.metric, sign(c.metric) * c.b)
+        # How many seeds it takes is told neither by two of them nor by those of what did not learn.
+        untold = c.n < LEAST_PAIRS or at_floor(c.metric, sign(c.metric) * c.b)
         if untold or why is None or why.code != "open" or not isinstance(chosen(self.estimate), Differences):
             return why
         seeds, on_all = (seeds_needed(of, self.alpha, self.margin) for of in (d, replace(d, examples=None)))
