@@ -12,8 +12,11 @@ from hypothesis import strategies as st
 from ablate.base.errors import AblateError
 from ablate.tasks.adding_problem import AddingProblem
 from ablate.tasks.generated import LEAST, PARTS, Generated
+from ablate.tasks.group import Group
+from ablate.tasks.induction import Induction
 from ablate.tasks.kernel_regression import KernelRegression
 from ablate.tasks.memorization import Memorization
+from ablate.tasks.mqar import MQAR
 from ablate.tasks.recall import Recall
 from ablate.tasks.reverse import Reverse
 from ablate.tasks.segments import Segments
@@ -29,6 +32,9 @@ SMALL: list[Generated] = [
     Memorization(Memorization.Config(num_facts=16, seq_len=6)),
     AddingProblem(AddingProblem.Config(seq_len=4)),
     KernelRegression(KernelRegression.Config(num_pairs=2)),
+    MQAR(MQAR.Config(vocab_size=10, seq_len=10, noise=1, validation_size=512, test_size=4096)),
+    Induction(Induction.Config(vocab_size=5, seq_len=7, validation_size=512, test_size=4096)),
+    Group(Group.Config(seq_len=5, validation_size=512, test_size=4096)),
 ]
 
 
@@ -70,6 +76,10 @@ SUPPORTS = [
     *(Segments.Config(vocab_size=size, seq_len=length) for size, length in ((6, 5), (12, 4))),
     SelectiveCopy.Config(vocab_size=7, seq_len=9, num_tokens=2),
     Memorization.Config(num_facts=8, num_values=2, seq_len=6),
+    MQAR.Config(vocab_size=10, seq_len=8, num_pairs=2, power=0.5),
+    MQAR.Config(vocab_size=8, seq_len=8, num_pairs=1, noise=1, power=0.5),
+    Induction.Config(vocab_size=4, seq_len=7),
+    Group.Config(seq_len=4),
 ]
 
 
