@@ -71,8 +71,7 @@ class Induction(Generated, Classification):
 
     def constants(self) -> Mapping[str, Mapping[str, float]]:
         """Of the token that the sequence shows most often."""
-        best = likeliest(self.config.seq_len - 2, self.config.vocab_size - 1)
-        return {"without_order": {"accuracy": best}}
+        return {"without_order": {"accuracy": likeliest(self.config.seq_len - 2, self.config.vocab_size - 1)}}
 
     def slices(self) -> Mapping[str, Mapping[str, Any]]:
         """By the marker's distance, and twice as long."""
