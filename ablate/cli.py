@@ -59,6 +59,8 @@ class Group(click.Group):
         output = sys.stdout
         try:
             return super().main(*args, **kwargs)
+        except OSError as error:  # of what is printed without a command
+            sys.exit(safe(_explained(error)[0]))
         except SystemExit as end:
             # Where nobody reads it any more, click puts another in its place, and both click and rich end with 1.
             if sys.stdout is not output or isinstance(end.__context__, BrokenPipeError):

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.agreeing import Estimated, chosen
-from ablate.analysis.contrast import Contrast, unseen
+from ablate.analysis.contrast import Contrast, at_floor, unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Look, Pair, at_looks, level, p_sequential, pairs
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
@@ -19,7 +19,7 @@ from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
 from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence
-from ablate.core.metric import plain
+from ablate.core.metric import plain, sign
 from ablate.core.reason import Reason
 
 COLUMNS = (
@@ -117,10 +117,12 @@ class Compared:
         if self.decision.verdict == "equivalent" and not c.by_rate:
             untested = {} if c.metric.span is not None else {"untested": 1.0}
             return Reason("unseen", {"failures": unseen(c.n), **untested})
-        if why is None or why.code != "open" or not isinstance(chosen(self.estimate), Differences):
+        # How many seeds it takes is not told by two of them, nor by those of what did not learn.
+        untold = c.n < 3 or at_floor(c.metric, sign(c.metric) * c.b)
+        if untold or why is None or why.code != "open" or not isinstance(chosen(self.estimate), Differences):
             return why
         seeds, on_all = (seeds_needed(of, self.alpha, self.margin) for of in (d, replace(d, examples=None)))
-        if c.n > 2 and np.isinf(seeds) and np.isfinite(on_all):
+        if np.isinf(seeds) and np.isfinite(on_all):
             return Reason("examples")
         return Reason("open", {"seeds": seeds if np.isfinite(seeds) else MAX_SEEDS + 1})
 

@@ -134,7 +134,7 @@ def dotted_path(path: Iterable[str | int]) -> str:
 
 def nearest(name: object, names: Iterable[str]) -> str:
     """`Did you mean 'x'?` for the valid name nearest to `name`, or nothing."""
-    close = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.5)
+    close = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.51)
     return f"Did you mean {close[0]!r}?" if close else ""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -47,5 +48,6 @@ def rendered(text: str, width: int | None = None) -> str:
 
     console = Console(width=width or min(Console().width, WIDTH))
     with console.capture() as capture:
-        console.print(Markdown(text, hyperlinks=False))
+        # Pictures are for a browser.
+        console.print(Markdown(re.sub(r"!\[[^]]*\]\([^)]*\)\s*", "", text), hyperlinks=False))
     return capture.get()

@@ -36,7 +36,9 @@ def short_claim(claim: str, facts: Facts) -> str:
     found = {w: every.get(w) or _named(levels_in(w), facts.labels) for w in words if w in every or "=" in w}
     counts = Counter(found.values())
     shown = re.sub(r"(?:(?<= by )|(?<= within ))0(?=\.\d*[1-9])", "", claim).split(" ")
-    return " ".join(found[word] if word in found and counts[found[word]] == 1 else word for word in shown)
+    said = " ".join(found[word] if word in found and counts[found[word]] == 1 else word for word in shown)
+    # Of several things, `no positions beat …`; a single word may be a name.
+    return re.sub(r"^(\S+ [^()]*[^\Waisu]s(?: \([^)]*\))?) (beat|match|do)e?s ", r"\1 \2 ", said)
 
 
 def short_name(variant: str, labels: Mapping[str, str]) -> str:

@@ -62,9 +62,10 @@ def check_parts(section: ModelSection, signature: Signature, model: nn.Module, s
 
 
 def fault(part: Any, rule: str, text: str, name: str) -> Fault:
-    """How a part breaks a rule, with the line of its class."""
+    """How a part breaks a rule, with the line of its own `forward`; of its class where it has none, or is not built."""
     says = "declares {}, but" if getattr(part, rule, False) is True else "breaks the rule `{}`:"
-    file, line = inspect.getsourcefile(part) or part.__module__, inspect.getsourcelines(part)[1]
+    called = vars(part).get("forward", part) if rule != "builds" else part
+    file, line = inspect.getsourcefile(part) or part.__module__, inspect.getsourcelines(called)[1]
     return Fault(f"{name} {says.format(rule)} {text}", Path(file), line)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import shutil
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import Any, get_args
@@ -14,12 +14,15 @@ from ablate.base.errors import AblateError, Problem, listed
 from ablate.base.registry import CATALOGUE, SLOT_MARK, Slot, UnknownPart
 from ablate.base.text import word
 from ablate.core.feature import grammar
+from ablate.core.metric import sliced
 from ablate.models.reference import places, settings_for
 from ablate.study.json_schema import fields, summary
 from ablate.study.patch import part_hint
+from ablate.tasks.task import Task
 from ablate.training.section import TrainingSection
 
 Rows = Sequence[tuple[str, str]]
+SPACE = "\xa0"  # At which no line ends.
 MAX_WIDTH = 100  # Columns that are used at most, in a terminal that has them.
 # Methods of parts whose docstrings give no shapes.
 NO_SHAPES = ("initialise", "step", "beside", "extra_repr")
@@ -71,10 +74,49 @@ def _sections(part: Any) -> Iterator[tuple[str, Rows]]:
     yield "in a study", [(f"{_path(part.slot)}:", _as_given(part))]
     parameters = _parameters(part.Config)
     yield ("parameters" if parameters else "no parameters"), parameters
+    if part.slot == "task":
+        yield from _of_task(part)
     if place := places().get(part.slot):
         yield "shapes", _shapes(part)
         if differs := getattr(part, "begins_unlike", ""):
             yield f"begins unlike {place.default}", [("", differs)]
+
+
+def _of_task(part: Any) -> Iterator[tuple[str, Rows]]:
+    """What is known of a task at the size that it recommends; nothing of one that needs the user's file."""
+    asked = part.recommended.get("task") or settings_for(part.Config)
+    try:
+        task: Task = part.Config.model_validate({"name": part.name, **asked}).build()
+    except (AblateError, ValueError):
+        return
+    scales = [
+        (name, [("chance", of.floor), ("solved", of.solved), ("best", of.ceiling)])
+        for name, of in {**task.metrics, **task.decoded}.items()
+    ]
+    told = [
+        (name, ", ".join(f"{term} {value:.4g}" for term, value in of if value is not None))
+        for name, of in scales
+    ]
+    yield f"metrics ({task.outcome.replace('_', ' ')})", told
+    first = next(iter(task.metrics))
+    headed = {
+        "evaluation slices, by what differs": {sliced(first, name): of for name, of in task.slices().items()},
+        "constants, with which claims may compare": task.constants(),
+        "a size at which a small baseline learns it on one core": {
+            f"{name}:": {"name": part.name, **of} if name == "task" else of
+            for name, of in part.recommended.items()
+        },
+    }
+    for heading, rows in headed.items():
+        if rows:
+            yield heading, [(name, _flow(of)) for name, of in rows.items()]
+
+
+def _flow(value: Any) -> str:
+    """`{steps: 600, lr: 0.003}`; a line ends between two of them."""
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{key}:{SPACE}{_flow(of)}' for key, of in value.items())}}}"
+    return f"{value:.4g}" if isinstance(value, float) else word(value)
 
 
 def _path(slot: str) -> str:
@@ -97,7 +139,7 @@ def _as_given(part: Any) -> str:
     values |= settings_for(part.Config)
     given = [f"{name}: {word(values[name])}" for name in known if name != "name" and values[name] is not None]
     # A line ends between two parameters, and never inside one.
-    pairs = [pair.replace(" ", "\xa0") for pair in [f"{{name: {part.name}", *given]]
+    pairs = [pair.replace(" ", SPACE) for pair in [f"{{name: {part.name}", *given]]
     return f"{', '.join(pairs)}}}" if given else str(part.name)
 
 
@@ -159,4 +201,4 @@ def _filled(first: str, text: str, other: str | None = None) -> str:
     wrapper = textwrap.TextWrapper(
         columns, first, other or first, break_on_hyphens=False, break_long_words=False
     )
-    return (wrapper.fill(text) or first.rstrip()).replace("\xa0", " ")
+    return (wrapper.fill(text) or first.rstrip()).replace(SPACE, " ")

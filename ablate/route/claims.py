@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ablate.base.process import now
 from ablate.core.facts import Claim
 from ablate.core.feature import derived
+from ablate.core.trial import Cell
 from ablate.records.folder import StudyFolder
+from ablate.records.store import Store
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,14 +21,12 @@ WAITING = "not judged yet"
 REFUTED, OPEN = 1, 3
 
 
-def date_claims(
-    folder: StudyFolder, claims: Sequence[Claim], ran: Set[str], measured: Collection[str]
-) -> list[Claim]:
+def date_claims(folder: StudyFolder, claims: Sequence[Claim], measured: Collection[str]) -> list[Claim]:
     """The claims with their dates: the first that the folder knows, else now.
 
     `claims` are all of the study, also those that a run cannot settle. A claim that is new while there are results
     that it could have been read from is exploratory: the study has been reported (if only measured, one about what is
-    measured), variants of all its sides `ran`, or its metric was `measured`.
+    measured), or its metric was `measured`; or, as `read_before` tells, its sides have been trained.
     New claims are written before any trial is trained; claims that the study no longer makes are removed.
     """
     own = {row["hash"]: row for row in folder.claims()}
@@ -42,7 +42,7 @@ def date_claims(
     for claim in claims:
         row = known.get(claim.hash)
         known_by_now = claim.metric in measured or (reported and is_measured(claim))
-        late = tried or known_by_now or all(ran & {*side} for side in claim.sides if side != [claim.constant])
+        late = tried or known_by_now
         dated.append(
             replace(
                 claim,
@@ -60,6 +60,27 @@ def date_claims(
             ]
         )
     return dated
+
+
+def read_before(claims: Sequence[Claim], cells: Sequence[Cell], store: Store) -> list[Claim]:
+    """The claims; one is exploratory, too, where trials among `cells` of each of its sides began before its date.
+
+    Whichever study trained them, it could have been read from them.
+    """
+    loaded = ((cell.variant, store.load(cell.trial)) for cell in cells if claims)
+    began = [(variant, record.started_at) for variant, record in loaded if record is not None]
+    return [
+        replace(
+            claim,
+            exploratory=claim.exploratory
+            or all(
+                any(name in side and at < claim.declared for name, at in began)
+                for side in claim.sides
+                if side != [claim.constant]
+            ),
+        )
+        for claim in claims
+    ]
 
 
 def is_measured(claim: Claim) -> bool:

@@ -11,7 +11,7 @@ from ablate.core.record import Record
 from ablate.report.terminal import print_verdicts
 from ablate.route.cautions import cautions
 from ablate.route.choose import settling
-from ablate.route.claims import date_claims
+from ablate.route.claims import date_claims, read_before
 from ablate.route.options import Outcome
 from ablate.route.place import remember
 from ablate.route.publish import print_places, publish
@@ -26,11 +26,10 @@ def follow(run: Run) -> Outcome:
     for caution in cautions(given):
         run.say(f"note: {caution}.")
     planned = [] if chooses else Trials(given).cells
-    ran = {cell.variant for cell in planned if run.store.has(cell.id)}
     late = {metric for feature in features() if feature.begun(run) for metric in feature.metrics()}
     if any(feature.begun(run) for feature in chooses):
         late |= {claim.metric for claim in given.claims}
-    claims = date_claims(run.folder, given.claims, ran, late)
+    claims = date_claims(run.folder, given.claims, late)
     run.folder.begin(resolved_text(given, run.folder.path), planned)
     with run.tracker as tracker:
         try:
@@ -38,6 +37,7 @@ def follow(run: Run) -> Outcome:
                 for feature in chooses:
                     run = replace(run, experiment=feature.settle(run))
                 run = replace(run, experiment=run.experiment.settling())
+                claims = read_before(claims, run.experiment.cells(), run.store)
                 trials = Trials(run.experiment, claims, run.folder.trial_list.add)
                 records = run.drive(trials, trials.wanted(run.options), fresh=run.options.fresh)
         except Unfinished as unfinished:

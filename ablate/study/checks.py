@@ -277,7 +277,8 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
         for name, values in first.items()
         if all(name in of for of in others)
     }
-    return Claimable({**metrics, **judged}, lacking, constants)
+    # In the order in which they are listed: what is judged, then by name.
+    return Claimable({**judged, **dict(sorted(metrics.items())), **judged}, lacking, constants)
 
 
 def _check_readable(draft: Draft, claim: Claim) -> None:

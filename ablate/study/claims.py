@@ -27,7 +27,7 @@ from ablate.core.metric import Metric, plain
 from ablate.core.short_names import levels_in
 from ablate.study.designs import Design
 from ablate.study.document import parse_value
-from ablate.study.patch import did_you_mean, elsewhere
+from ablate.study.patch import did_you_mean, elsewhere, meanings
 
 GRAMMAR = (
     "`A beats B on METRIC [by X]`, `A matches B on METRIC within X`, `A does not lose to B on METRIC within X`, "
@@ -37,6 +37,11 @@ VERBS = ("beats", "matches", "lose")
 _NUMBER = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 # What a claim may lack.
 _WORDS = ("X", "to", "by", "within", "within X", "on METRIC", "on METRIC within X", "than at PATH=x")
+# What some say → how a claim says it.
+_REWORDED = (
+    (r"(\S+) (?:is |are )?better than (\S+)", r"\1 beats \2"),
+    (r"(\S+) (?:is |are )?worse than (\S+)", r"\2 beats \1"),
+)
 _COMPARED = r"(?P<a>.+?) {} (?P<b>.+?) on (?P<metric>\S+)"
 # The first that matches a claim is its kind.
 _PATTERNS = [
@@ -71,7 +76,9 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
     text = " ".join(text.split())
     matches = [(kind, m) for kind, pattern in _PATTERNS if (m := pattern.fullmatch(text))]
     if not matches:
-        hints = (nearest(word, VERBS) for word in text.split() if word not in (*VERBS, "on", "within", "by"))
+        on = "" if " on " in text else " on METRIC"
+        hints = [f"Write: {re.sub(old, new, text)}{on}" for old, new in _REWORDED if re.match(old, text)]
+        hints += [nearest(word, VERBS) for word in text.split() if word not in (*VERBS, "on", "within", "by")]
         raise Invalid("", "is not a claim", text, GRAMMAR, _lacking(text) or next(filter(None, hints), ""))
     kind, match = matches[0]
     named = match.groupdict()
@@ -221,8 +228,11 @@ class _Reader:
         if self.constant(name):
             return _Side(name, {}, True)
         if "=" not in name:
-            levels = [f"{p}={level}" for p in design.paths for level in set(design.labels[p].values())]
-            hint = nearest(name, [*variants, *levels])
+            levels = {
+                f"{p}={level}": level for p in design.paths for level in sorted({*design.labels[p].values()})
+            }
+            named = [repr(full) for full, level in levels.items() if meanings(name, [level])]
+            hint = f"Did you mean {' or '.join(named)}?" if named else nearest(name, [*variants, *levels])
             raise self._invalid(f"unknown variant {name!r}", listed([*variants, *self.constants]), hint)
         found = self._levels(name)
         return _Side(name, found, len(found) > 1)

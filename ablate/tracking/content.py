@@ -24,7 +24,7 @@ from ablate.base.files import digest_of_data
 from ablate.base.text import printable
 from ablate.core.record import Record
 from ablate.core.short_names import short_name
-from ablate.core.trial import Cell
+from ablate.core.trial import RIVAL, Cell
 from ablate.records.folder import StudyFolder
 from ablate.study.document import read_document
 
@@ -45,6 +45,9 @@ VIEW = "ablate"
 VIEW_TAG = f"mlflow.sharedViewState.{VIEW}"
 # Prefix of the metrics of the parent, which count the planned comparisons with each verdict.
 COUNT = "comparisons_"
+
+# What follows the setting of a rival in its name.
+AFTER = r"( on \S+)? seed \d+$"
 
 # One value of one metric: its key, the value, milliseconds since 1970, and the step.
 Point = tuple[str, float, int, int]
@@ -122,12 +125,18 @@ def parent_of(folder: StudyFolder) -> Parent:
 
 
 def run_names(cells: Mapping[str, Cell], labels: Mapping[str, str]) -> dict[str, str]:
-    """Trial id → a name that sorts by task, where there are several, then variant, by its short name, then seed."""
+    """Trial id → a name that sorts by task, where there are several, then variant, by its short name, then seed.
+
+    Of a rival it has the setting.
+    """
     several = len({cell.task for cell in cells.values()}) > 1
     return {
-        trial: f"{f'{cell.task} · ' if several else ''}{short_name(cell.variant, labels)} · seed {cell.seed:02d}"[
-            :MAX_KEY
-        ]
+        trial: " · ".join(
+            [cell.task] * several
+            + [short_name(cell.variant, labels)]
+            + [f"rival{re.sub(AFTER, '', cell.name.removeprefix(cell.variant))}"] * (cell.role == RIVAL)
+            + [f"seed {cell.seed:02d}"]
+        )[:MAX_KEY]
         for trial, cell in cells.items()
     }
 

@@ -39,6 +39,17 @@ def test_other_metrics_are_exploratory_without_a_verdict():
     assert row["mde"] == pytest.approx(primary["mde"] * ratio)
 
 
+@pytest.mark.parametrize(
+    ("baseline", "count", "told"), [(0.52, 5, True), (0.52, 2, False), (0.125, 5, False)]
+)
+def test_the_seeds_that_it_takes_are_told_by_three_of_a_baseline_that_learned(baseline, count, told):
+    base = baseline + np.zeros(count)
+    row = only(compare(study({"baseline": base, "a": base + np.resize([0.04, -0.02, 0.02], count)})))
+    assert row["verdict"] == "inconclusive"
+    assert code(row) == "open"
+    assert ("seeds=" in row["reason"]) == told
+
+
 def test_one_level_for_all_variants_and_tasks_of_the_primary_metric():
     rng = np.random.default_rng(3)
     tasks = {name: {"accuracy": ACCURACY, "loss": LOSS} for name in ("recall", "sort")}

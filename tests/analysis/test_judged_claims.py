@@ -60,6 +60,38 @@ def test_a_claim_on_a_row_is_the_row(shift):
     assert row["verdict"] == expected[compared["verdict"]]
 
 
+# Constants
+
+
+def against(value, a, **options):
+    evidence = study(
+        {"baseline": BASE + 0.1, "a": np.asarray(a)},
+        claims=[replace(claim("matches", b="ngram", by=0.02), constant="ngram")],
+        **options,
+    )
+    tasks = [replace(task, constants={"ngram": {"accuracy": value}}) for task in evidence.facts.tasks]
+    return judge_claims(replace(evidence, facts=replace(evidence.facts, tasks=tasks))).iloc[0]
+
+
+def test_a_constant_is_compared_as_a_side_without_noise():
+    row = against(0.85, BASE)
+    known = stats.ttest_1samp(BASE - 0.85, 0).confidence_interval(1 - 0.05 / 2)
+    assert (row["n"], row["diff"], row["verdict"]) == (5, pytest.approx((BASE - 0.85).mean()), "supported")
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((known.low, known.high))
+    examples = np.random.default_rng(3).normal(0.85, 0.1, (5, 50)) + (BASE - 0.85)[:, None]
+    shared = {"baseline": examples + 0.1, "a": examples}
+    wider = against(0.85, examples.mean(axis=1), sampling=Sampling("held_out", 50), examples=shared)
+    bounds = Differences.between(examples.mean(axis=1), np.full(5, 0.85), 0.001, examples - 0.85).interval(
+        0.05 / 2
+    )
+    assert (wider["ci_low"], wider["ci_high"]) == pytest.approx(bounds)
+
+
+def test_what_stays_at_guessing_matches_guessing():
+    row = against(0.1, 0.1 + WOBBLE)
+    assert (row["verdict"], code(row)) == ("supported", "unseen")
+
+
 # Interactions
 
 SEEDS = 8

@@ -114,13 +114,14 @@ def written(folder: Path, slot: str, body: str) -> Path:
 def test_a_part_that_cheats_is_refused_with_its_line(slot, body, told, tmp_path, monkeypatch):
     """Before training, and by `ablate check`."""
     monkeypatch.chdir(tmp_path)
-    written(tmp_path, slot, body)
+    lines = written(tmp_path, slot, body).read_text().splitlines()
     study = tmp_path / "s.yaml"
     study.write_text(STUDY.format(path=PATHS.get(slot, slot)))
     with pytest.raises(StudyError) as caught:
         prepare(study)
     (problem,) = caught.value.problems
-    line = f"(bad.py:{LINE + (4 if 'NameError' in told else 0)})"
+    called = [number for number, text in enumerate(lines, 1) if "def forward" in text]
+    line = f"(bad.py:{max(called, default=LINE) + ('NameError' in told)})"
     assert told in problem.rule
     assert line in problem.rule
     assert problem.line == 6
@@ -147,7 +148,9 @@ def test_of_two_parts_the_one_that_is_new_is_suspected(tmp_path, monkeypatch):
     study = tmp_path / "s.yaml"
     given = STUDY.format(path="norm").replace("[bad.py]", "[all.py, bad.py]")
     study.write_text(given.replace("topology", "mixer: all, position: none, topology"))
-    with pytest.raises(StudyError, match=rf"norm\[0\]: bad breaks the rule `causal`: .* \(bad.py:{LINE}\)"):
+    with pytest.raises(
+        StudyError, match=rf"norm\[0\]: bad breaks the rule `causal`: .* \(bad.py:{LINE + 3}\)"
+    ):
         prepare(study)
 
 

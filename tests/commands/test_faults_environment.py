@@ -228,3 +228,13 @@ def test_a_command_whose_output_nobody_reads_ends_as_others_do(write, tmp_path, 
     done = subprocess.run(command, cwd=tmp_path, stdout=writer, stderr=subprocess.PIPE, check=False)
     os.close(writer)
     assert (done.returncode, done.stderr) == (141, b"")
+
+
+@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["list"]])
+def test_a_full_disk_below_the_output_is_a_message(tmp_path, words):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "ablate", *words]
+        done = subprocess.run(command, cwd=tmp_path, stdout=full, stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 1
+    assert done.stderr.startswith("standard output: cannot be used: No space left")
+    assert len(done.stderr.splitlines()) == 1

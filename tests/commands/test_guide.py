@@ -27,6 +27,7 @@ def test_a_page_begins_with_its_title_and_a_line_about_it_and_is_shown_whole(top
     assert len(re.findall("^# ", re.sub("```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)) == 1
     shown = guide.rendered(text, 80)
     assert shown.count("…") == text.count("…")
+    assert not re.search(r"🌆|\.svg", shown)
     code = "".join(re.findall(r"```\w*\n(.*?)```", text, re.DOTALL))
     assert {line.strip() for line in code.splitlines()} <= {line.strip() for line in shown.splitlines()}
 

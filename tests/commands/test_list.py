@@ -146,3 +146,11 @@ def test_a_plugin_that_fails_is_named_with_its_line(command, tmp_path):
     assert done.returncode == 2
     assert "own.py: fails when it is loaded: ValueError: no (own.py:2). Correct" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_of_a_task_chance_ceiling_slices_and_constants_are_told(tmp_path):
+    done = ablate_here("list", "task", "recall", cwd=tmp_path)
+    told = re.sub(r"\s+", " ", done.stdout)
+    assert "all or nothing" in told
+    assert "accuracy chance 0.0625, solved 0.95, best 1" in told
+    assert "without_matching_the_key {accuracy: 0.5312}" in told

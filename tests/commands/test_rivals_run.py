@@ -99,7 +99,9 @@ def test_every_look_asks_for_rivals_on_its_seeds(run):
 def test_each_seed_may_choose_for_itself(run):
     outcome, _ = run(
         TWINS.replace("sampler: grid", "sampler: grid\n  each_seed: on").replace("placebo: on\n", "")
+        + "claims: [wide beats baseline on score]\n"
     )
+    assert not load(outcome.folder).claims.exploratory.any()
     assert outcome.trained == 2 * 4 * 5
     table, results = table_at(outcome.folder).trials, load(outcome.folder)
     assert results.evidence.frame("rivals", ()).empty

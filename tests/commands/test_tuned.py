@@ -9,6 +9,7 @@ from searching import PEAK_STUDY
 from searching import table_at as load
 
 import ablate
+from ablate.records.folder import StudyFolder
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 MADE = TUNED = (
@@ -69,6 +70,16 @@ def test_the_same_run_again_trains_nothing_and_clean_keeps_what_tuned(tuned, run
     (tuned.parent / "store/studies/peaks.json").unlink()
     said = f"{tuned.parent}/store: nothing to remove; all 57 trials belong to a study."
     assert clean_here(tuned.parent) == (said, "")
+
+
+def test_a_claim_about_what_another_study_has_tuned_and_judged_is_late(tuned, run):
+    """Its own tuning, and rivals, make none late."""
+    claim = "claims: [wide beats baseline on score]\n"
+    for name, seeds, late in (("again", "3", "True"), ("fresh", "{from: 7, count: 3}", "False")):
+        text = TUNED.replace("name: peaks", f"name: {name}").replace("\nseeds: 3", f"\nseeds: {seeds}")
+        outcome, _ = run(text + claim)
+        assert (outcome.trained == 0) == (late == "True")
+        assert [row["exploratory"] for row in StudyFolder.at(outcome.folder).claims()] == [late]
 
 
 @pytest.mark.slow

@@ -82,6 +82,25 @@ def test_claims_use_the_same_names_and_keep_the_rest_of_their_words():
     assert short_claim("bare beats baseline on accuracy", study) == "bare beats baseline on accuracy"
 
 
+@pytest.mark.parametrize(
+    ("side", "said"),
+    [
+        ("model.position=none", "no positions beat"), ("model.mixer.num_heads=4", "4 heads beat"),
+        ("model.mixer.value=low_rank(rank=8)", "low-rank values (rank 8) beat"),
+        ("model.mixer.num_heads=1", "1 head beats"), ("model.mixer.bias=off", "no bias beats"),
+        ("model.norm=rms", "rms norm beats"), ("rms", "rms beats"),
+    ],
+)  # fmt: skip
+def test_several_things_take_the_plural(side, said):
+    study = facts()
+    for verb, rest in (("beats", ""), ("matches", " within 0.1"), ("does not lose to", " within 0.1")):
+        text = f"{side} {verb} baseline on accuracy{rest}"
+        study.claims[:] = [Claim(text, "beats", "accuracy", [], [], 0.0)]
+        plain = {"beats": "beat", "matches": "match"}.get(verb, "do not lose to")
+        spoken = verb if said.endswith("s") else plain
+        assert short_claim(text, study).startswith(f"{said.rpartition(' ')[0]} {spoken} baseline on accuracy")
+
+
 def test_sentences_use_the_names_too():
     names = {"model.norm=none": "no norm", "model.norm=none,a.b=1": "both", "baseline": "baseline"}
     said = "2 of 5 runs of model.norm=none,a.b=1 and of model.norm=none; pre.model.norm=none"

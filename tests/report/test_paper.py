@@ -72,7 +72,7 @@ def test_tables_are_those_of_the_page(made, whole):
     assert "−" not in content(made, "comparisons.tex")
     assert r"\usepackage{booktabs}" in content(made, "comparisons.tex")
     _, *claims = rows(content(made, "claims.tex"))
-    assert claims[0][0].strip() == "learned positions beats no positions on accuracy"
+    assert claims[0][0].strip() == "learned positions beat no positions on accuracy"
 
 
 def test_each_task_has_a_table_and_a_study_without_comparisons_none():

@@ -1,5 +1,5 @@
 from ablate.base.registry import CATALOGUE
-from ablate.study.patch import OTHER_WORDS, paths_of
+from ablate.study.patch import OTHER_WORDS, did_you_mean, paths_of
 from ablate.study.prepare import prepare
 
 STUDY = """\
@@ -16,3 +16,8 @@ def test_other_words_are_for_what_there_is(write):
     assert not set(OTHER_WORDS) - parts - keys
     words = [word for found in OTHER_WORDS.values() for word in found.split()]
     assert all(word == "".join(filter(str.isalnum, word.lower())) for word in words)
+
+
+def test_a_name_of_which_half_is_alike_is_not_meant():
+    assert did_you_mean("rope", ["learned", "none"]) == ""
+    assert did_you_mean("acc", ["loss", "accuracy"]) == "Did you mean 'accuracy'?"

@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -32,6 +33,15 @@ def test_names_sort_by_task_where_there_are_several_then_variant_then_seed():
     assert [*names.values()][:-1] == sorted([*names.values()][:-1])
     assert [*names.values()][-2:] == ["recall · batch norm · seed 11", "copy · baseline · seed 03"]
     assert run_names({"x": cells[0]}, {}) == {"x": "baseline · seed 02"}
+
+
+@pytest.mark.parametrize(("task", "on"), [("", ""), ("recall · ", " on recall")])
+def test_a_rival_is_named_by_its_setting(task, on):
+    norm = "model.norm=batch"
+    rival = replace(tracked(norm, 2).cell, role="rival", name=f"{norm} at training.lr=0.01{on} seed 2")
+    others = {"other": tracked("baseline", 2, "copy").cell} if on else {}
+    name = run_names({"x": rival, **others}, {})["x"]
+    assert name == f"{task}batch norm · rival at training.lr=0.01 · seed 02"
 
 
 def test_curves_have_a_group_of_their_own_and_final_metrics_stand_at_step_0():
