@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -141,6 +142,22 @@ class Transduction(Labelling):
         found = super().measure(logits, batch)
         names = {"accuracy": "sequence_accuracy", "token_accuracy": "accuracy", "loss": "loss"}
         return {name: found[of] for name, of in names.items()}
+
+
+def greedy(model: Any, batch: Batch) -> Tensor:
+    """(B, T): what a model writes, each token after its own, in the places of the targets; padding after the end."""
+    given, state, found = batch.inputs, None, []
+    start = (given == START).long().argmax(1, keepdim=True)
+    memory = None if model.source_embedding is None else model.encode(batch.source, batch.source_mask)
+    token, ended = given[:, :1], torch.zeros_like(start, dtype=torch.bool)
+    for place in range(given.shape[1]):
+        logits, state = model.step(token, place, state, memory)
+        written = logits.argmax(-1, keepdim=True).masked_fill(ended | (place < start), PADDING)
+        ended = ended | (written == END)
+        found.append(written)
+        # Up to the start, what is given.
+        token = torch.where(place < start, given[:, place + 1 : place + 2], written)
+    return torch.cat(found, 1)
 
 
 def backwards(symbols: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:

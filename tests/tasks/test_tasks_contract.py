@@ -13,14 +13,22 @@ from ablate.tasks.digits import Digits
 from ablate.tasks.recall import Recall
 from ablate.tasks.reverse import Reverse
 from ablate.tasks.segments import Segments
-from ablate.tasks.task import Task, digest
+from ablate.tasks.task import IGNORED, Task, digest
+from ablate.tasks.transduction import Transduction
 
 CATALOGUE.load_builtin()
 
 
-@pytest.fixture(params=CATALOGUE.names("task"))
+NAMES = CATALOGUE.names("task")
+CASES = [(name, "") for name in NAMES]
+CASES += [(name, "decoder") for name in NAMES if issubclass(CATALOGUE.get("task", name), Transduction)]
+
+
+@pytest.fixture(params=CASES, ids="-".join)
 def task(request) -> Task:
-    return CATALOGUE.get("task", request.param).Config(name=request.param).build()
+    """As it is; and as it is laid out for a decoder, where that differs."""
+    name, topology = request.param
+    return CATALOGUE.get("task", name).Config(name=name).build().for_topology(topology)
 
 
 def logits_for(task: Task, batch) -> torch.Tensor:
@@ -55,7 +63,10 @@ def test_data_have_the_shapes_of_the_signature(task):
         shape = (len(batch), signature.seq_len) if signature.readout == "all" else (len(batch),)
         assert batch.targets.shape == shape
         assert batch.targets.dtype == torch.int64
-        assert 0 <= batch.targets.min() <= batch.targets.max() < signature.num_outputs
+        asked = batch.targets[batch.targets != IGNORED]
+        assert 0 <= asked.min() <= asked.max() < signature.num_outputs
+        if batch.targets.ndim == 2:
+            assert (batch.targets != IGNORED).any(1).all()
         check_sequence(signature, batch.inputs, batch.mask)
         assert (batch.source is not None) == (signature.source is not None)
         if signature.source is not None:
@@ -127,7 +138,7 @@ def test_what_is_known_in_advance(config, floor, chance, solved, signature):
     found = task.signature
     assert (found.vocab_size, found.num_outputs, found.readout) == signature
     if found.source is not None:
-        assert task.topologies == ("encoder_decoder",)
+        assert task.topologies == ("encoder_decoder", "decoder")
         assert (found.seq_len, found.source.seq_len) == (6, 5)
         assert list(task.metrics) == ["accuracy", "token_accuracy", "loss"]
         assert task.metrics["token_accuracy"].floor == pytest.approx((5 * (1 / 5) + 1) / 6)
