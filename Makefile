@@ -8,7 +8,7 @@ LOCAL := local
 SPREAD := -n auto --dist worksteal
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all torture calibrate lint studies bench ui clean
+.PHONY: help setup run test test-all torture calibrate lint studies atlas bench ui clean
 
 help: ## show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -49,6 +49,17 @@ studies: $(READY) ## run every study under studies/, and publish it in results/
 		case "$$study" in */speed-*) command=bench;; esac; \
 		$(BIN)/ablate $$command "$$study" || exit; \
 	done
+
+atlas: $(READY) ## run what is missing of studies/atlas, each confirmed on fresh seeds, for hours; writes results/atlas
+	for study in studies/atlas/*.yaml; do \
+		if grep -q "^speed:" "$$study"; then \
+			$(BIN)/ablate bench "$$study" --results results/atlas || exit; \
+		else \
+			$(BIN)/ablate run "$$study" --results results/atlas || exit; \
+			$(BIN)/ablate run "$$study" --results results/atlas --confirm || exit; \
+		fi; \
+	done
+	$(BIN)/ablate atlas results/atlas --intro studies/atlas/intro.md
 
 bench: $(READY) ## what the harness itself costs, in 25 minutes of an idle machine; writes results/bench
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"

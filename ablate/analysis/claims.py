@@ -15,7 +15,7 @@ from typing import cast
 import pandas as pd
 
 from ablate.analysis.agreeing import NEGATIVE, Estimated, Groups, chosen
-from ablate.analysis.compare import compared
+from ablate.analysis.compare import compared, with_seeds
 from ablate.analysis.contrast import unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Look, at_looks, level, looks, measures_of, planned
@@ -74,18 +74,24 @@ class Followed:
         found: tuple[object, ...] = ("inconclusive", NAN, NAN, NAN, 0, "unknown")
         if self.tasks:
             on, whole = self.tasks[deciding([one.judged for one in self.tasks])], self.judged
+            like = claim.kind in LIKENESS
             reason = None if self.decided else on.judged.reason or whole.why
             numbers = [on.estimate.mean, *(on.estimate.interval(on.judged.alpha) or (NAN, NAN))]
             if self.measured:
                 numbers = [math.expm1(number) for number in numbers]
-            elif (
-                whole.outcome == "supported"
-                and claim.kind in LIKENESS
-                and not isinstance(chosen(on.estimate), Rate)
-            ):
+            elif not self.decided:
+                reason = with_seeds(reason, on.estimate, on.judged.alpha, *_decisive(claim, on.estimate.mean))
+            elif whole.outcome == "supported" and like and not isinstance(chosen(on.estimate), Rate):
                 reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
             task, found = on.task, (whole.outcome, *numbers, on.estimate.n, str(reason or ""))
         return claim.text, claim.hash, claim.declared, *found, claim.exploratory, claim.metric, task
+
+
+def _decisive(claim: Claim, mean: float) -> tuple[float | None, float | None]:
+    """The margin that a difference like this would have to be shown within, and the value to differ from."""
+    if claim.kind == "matches":
+        return claim.by, None if abs(mean) < claim.by else math.copysign(claim.by, mean)
+    return None, -claim.by if claim.kind == "does_not_lose" else claim.by
 
 
 def judge_claims(evidence: Evidence) -> pd.DataFrame:

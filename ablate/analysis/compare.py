@@ -16,7 +16,7 @@ from ablate.analysis.family import Look, Pair, at_looks, level, p_sequential, pa
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
 from ablate.analysis.measures import Measure
 from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
-from ablate.analysis.power import MAX_SEEDS
+from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
 from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence
 from ablate.core.metric import plain, sign
@@ -113,18 +113,14 @@ class Compared:
     @property
     def reason(self) -> Reason | None:
         """Why the verdict is what it is, with what would settle it; of likeness, what it does not exclude."""
-        why, c, d = self.decision.reason, self.contrast, self.contrast.differences
+        why, c = self.decision.reason, self.contrast
         if self.decision.verdict == "equivalent" and not c.by_rate:
             untested = {} if c.metric.span is not None else {"untested": 1.0}
             return Reason("unseen", {"failures": unseen(c.n), **untested})
-        # How many seeds it takes is not told by two of them, nor by those of what did not learn.
-        untold = c.n < 3 or at_floor(c.metric, sign(c.metric) * c.b)
-        if untold or why is None or why.code != "open" or not isinstance(chosen(self.estimate), Differences):
+        # How many seeds it takes is not told by those of what did not learn.
+        if at_floor(c.metric, sign(c.metric) * c.b):
             return why
-        seeds, on_all = (seeds_needed(of, self.alpha, self.margin) for of in (d, replace(d, examples=None)))
-        if np.isinf(seeds) and np.isfinite(on_all):
-            return Reason("examples")
-        return Reason("open", {"seeds": seeds if np.isfinite(seeds) else MAX_SEEDS + 1})
+        return with_seeds(why, self.estimate, self.alpha, self.margin)
 
     @property
     def row(self) -> tuple[object, ...]:
@@ -152,6 +148,22 @@ class Compared:
             ),
             *(*counts, self.look.number),
         )
+
+
+def with_seeds(
+    why: Reason | None, estimate: Estimated, alpha: float, margin: float | None, x: float | None = 0.0
+) -> Reason | None:
+    """Why something is open, with the seeds that would settle whether it differs from `x` or is within `margin`.
+
+    It is not told by two seeds, nor of rates.
+    """
+    d = chosen(estimate)
+    if why is None or why.code != "open" or not isinstance(d, Differences) or d.n < LEAST_PAIRS:
+        return why
+    seeds, on_all = (seeds_needed(of, alpha, margin, x) for of in (d, replace(d, examples=None)))
+    if np.isinf(seeds) and np.isfinite(on_all):
+        return Reason("examples")
+    return Reason("open", {"seeds": seeds if np.isfinite(seeds) else MAX_SEEDS + 1})
 
 
 def compared(runs: Runs, pair: Pair, *, judged: bool = True) -> Compared:

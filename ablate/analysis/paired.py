@@ -223,18 +223,20 @@ def mean_interval(values: Floats) -> tuple[float, Interval]:
     return d.mean, d.interval()
 
 
-def seeds_needed(d: Differences, alpha: float = ALPHA, margin: float | None = None) -> float:
+def seeds_needed(
+    d: Differences, alpha: float = ALPHA, margin: float | None = None, x: float | None = 0.0
+) -> float:
     """The seeds that would settle a comparison at the level `alpha`, if the truth were what was observed.
 
-    The smallest n that has 80 % power for the observed effect (two-sided) or, with a margin, for equivalence at the
-    observed difference. Infinite above `power.MAX_SEEDS`.
+    The smallest n that has 80 % power for the observed distance from `x` (two-sided) or, with a margin, for equivalence
+    at the observed difference. Infinite above `power.MAX_SEEDS`.
     """
     if d.n < 2:
         return NAN
 
     def enough(n: int) -> bool:
         sd = d.sd_at(n)
-        if difference_power(d.mean / sd, n, alpha) >= POWER:
+        if x is not None and difference_power((d.mean - x) / sd, n, alpha) >= POWER:
             return True
         equal = margin is not None and abs(d.mean) < margin
         return equal and equivalence_power((margin or 0.0) / sd, n, d.mean / sd, alpha / 2) >= POWER

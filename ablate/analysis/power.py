@@ -19,6 +19,7 @@ from scipy import special
 
 ALPHA = 0.05
 POWER = 0.8
+LEAST_PAIRS = 3  # Of two, the spread tells of no number of seeds: its square may be off by a thousand.
 MAX_SEEDS = 1000  # Beyond this many, the number of seeds needed is given as infinite.
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)

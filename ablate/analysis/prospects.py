@@ -16,7 +16,14 @@ import numpy as np
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.estimates import detectable_failure_rate, seeds_for_failure_rate, seeds_without_failure
 from ablate.analysis.paired import ROUNDING, Differences
-from ablate.analysis.power import MAX_SEEDS, POWER, detectable_effect, equivalence_power, smallest
+from ablate.analysis.power import (
+    LEAST_PAIRS,
+    MAX_SEEDS,
+    POWER,
+    detectable_effect,
+    equivalence_power,
+    smallest,
+)
 from ablate.analysis.runs import Runs, solving_metric
 from ablate.core.facts import BASELINE, Evidence, TaskFacts
 from ablate.core.reason import Reason
@@ -131,9 +138,9 @@ def _prospect(variant: str, c: Contrast, terms: Terms) -> Prospect:
     """Of one variant, by its known pairs."""
     d, n, alpha, span = c.differences, terms.n, terms.alpha, c.metric.span
     same = c.n > 1 and not c.metric.resolution and np.ptp(d.values) <= ROUNDING * np.abs([c.a, c.b]).max()
-    if c.n < 2 or d.all_zero or same:
-        few = Reason("few", {"n": c.n, "least": 2}) if c.n else Reason("pairs")
-        return Prospect(variant, c.n, why=str(few if c.n < 2 else Reason("degenerate", {"n": c.n})))
+    if c.n < LEAST_PAIRS or d.all_zero or same:
+        few = Reason("few", {"n": c.n, "least": LEAST_PAIRS}) if c.n else Reason("pairs")
+        return Prospect(variant, c.n, why=str(few if c.n < LEAST_PAIRS else Reason("degenerate", {"n": c.n})))
 
     def equivalence(seeds: int, margin: float) -> float:
         return equivalence_power(margin / d.sd_at(seeds), seeds, 0.0, alpha / 2)

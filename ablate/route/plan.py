@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import Any
 
 from ablate.analysis.family import family_size, weights
-from ablate.analysis.power import ALPHA
+from ablate.analysis.power import ALPHA, LEAST_PAIRS
 from ablate.analysis.prospects import Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import exact
@@ -33,6 +33,7 @@ from ablate.route.cautions import cautions
 from ablate.route.choose import narrowed, settling
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
+from ablate.route.place import place, up_to_date
 from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import prepare
 
@@ -127,7 +128,11 @@ def planned(
     cells = experiment.cells()
     every = first_of_each([*cells, *experiment.companions(cells)])
     records = {i: record for i, cell in every.items() if (record := store.load(cell.trial)) is not None}
-    left = {i for i, c in every.items() if not store.is_finished(records.get(i), c.trial.checkpoint)}
+    # Of variants that trainings choose, the last report alone knows whether all is there.
+    whole = up_to_date(place(experiment.document, options)[0], experiment.document, options)
+    left = {
+        i for i, c in every.items() if not (whole or store.is_finished(records.get(i), c.trial.checkpoint))
+    }
     took: dict[Place, list[float]] = {}
     for cell in cells:
         if (record := records.get(cell.id)) and record.started_at:
@@ -146,7 +151,7 @@ def planned(
         ),
         cautions(experiment),
         {feature.name: feature.plan(experiment, store) for feature in features()},
-        settling(experiment, options),
+        [] if whole else settling(experiment, options),
     )
 
 
@@ -193,7 +198,7 @@ def _reported(facts: Facts, results: Path) -> tuple[Evidence, str] | None:
 
 
 def _has_pairs(evidence: Evidence) -> bool:
-    """Whether two seeds or more have ended on both sides of some comparison."""
+    """Whether enough seeds to tell a spread have ended on both sides of some comparison."""
     ended = evidence.trials[evidence.trials["status"].isin(["completed", "diverged"])]
     is_baseline = ended["variant"] == BASELINE
-    return len({*ended.loc[is_baseline, "seed"]} & {*ended.loc[~is_baseline, "seed"]}) > 1
+    return len({*ended.loc[is_baseline, "seed"]} & {*ended.loc[~is_baseline, "seed"]}) >= LEAST_PAIRS

@@ -111,7 +111,8 @@ def declared_files(owners: Iterable[type]) -> Iterator[tuple[str, str]]:
             where = f"{owner.__module__}.{owner.__qualname__}.data_files"
             if not path.is_file():
                 raise AblateError(f"{where}: there is no file {path}; restore it, or correct the path")
-            yield f"{owner.__qualname__} {name}", str(path)
+            # Of a file elsewhere the place is no part of an id, as it is none of a `DataFile`.
+            yield f"{owner.__qualname__} {path.name if Path(name).is_absolute() else name}", str(path)
 
 
 def source_digest(roots: Iterable[Any]) -> str:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import hashlib
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import Any, Literal, get_args
@@ -150,6 +150,10 @@ class Task(ABC):
     def coverage(self, draws: int) -> float | None:
         """Share of the test examples that `draws` training examples are expected to contain; None where unknown."""
         return None
+
+    def cautions(self) -> Iterable[str]:
+        """What limits every model on the task, for plans and reports."""
+        return ()
 
     def constants(self) -> Mapping[str, Mapping[str, float]]:
         """What claims may compare a variant with, `without_order` or `ngram` → metric → its value.

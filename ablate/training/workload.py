@@ -249,6 +249,7 @@ def _constants(task: Task, metrics: Mapping[str, Metric]) -> dict[str, Mapping[s
 
 def _of_task(task: Task, draws: int) -> Iterator[str]:
     """What limits every model on a task, after so many training examples."""
+    yield from task.cautions()
     metric, facts = next(iter(task.metrics.items()))
     share = task.coverage(draws)
     if share is not None and share > OVERLAP:

@@ -1,6 +1,7 @@
 """Claims on made evidence: each kind of metric, each kind of claim, and what they share with the table."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -58,6 +59,37 @@ def test_a_claim_on_a_row_is_the_row(shift):
         assert row[column] == pytest.approx(compared[column])
     expected = {"better": "supported", "worse": "refuted", "inconclusive": "inconclusive"}
     assert row["verdict"] == expected[compared["verdict"]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "mean"),
+    [
+        ("beats", 0.0, 0.01),
+        ("beats", 0.02, 0.01),
+        ("does_not_lose", 0.02, -0.01),
+        ("matches", 0.02, 0.004),
+        ("matches", 0.02, 0.03),
+    ],
+)
+def test_an_open_claim_says_how_many_seeds_would_settle_it(kind, by, mean):
+    draw = np.random.default_rng(4)
+    spread = draw.normal(0, 0.02, 6)
+    values = {"baseline": np.full(6, 0.5), "a": 0.5 + mean + spread - spread.mean()}
+    row = judge_claims(study(values, claims=[claim(kind, by=by)], metrics=FINE)).iloc[0]
+    assert row["verdict"] == "inconclusive"
+    seeds = int(float(re.fullmatch(r"open seeds=(\S+)", row["reason"])[1]))
+    # As many seeds like these would have decided it.
+    like = np.resize(spread - spread.mean(), 2 * seeds)
+    more = {"baseline": np.full(2 * seeds, 0.5), "a": 0.5 + mean + like}
+    assert (
+        judge_claims(study(more, claims=[claim(kind, by=by)], metrics=FINE)).iloc[0]["verdict"]
+        != "inconclusive"
+    )
+    fewer = {name: of[: max(3, seeds // 4)] for name, of in more.items()}
+    assert (
+        judge_claims(study(fewer, claims=[claim(kind, by=by)], metrics=FINE)).iloc[0]["verdict"]
+        == "inconclusive"
+    )
 
 
 # Constants

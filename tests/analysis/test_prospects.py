@@ -108,18 +108,18 @@ def test_the_larger_difference_takes_no_more_seeds_and_more_seeds_detect_less():
 @pytest.mark.parametrize(
     ("differences", "statuses", "reason"),
     [
-        ([0.1], {}, "few n=1 least=2"),
+        ([0.1, 0.3], {}, "few n=2 least=3"),
         ([np.nan, np.nan], {}, "pairs"),
         ([0.0, 0.0, 0.0], {}, "degenerate n=3"),
         ([0.5, 0.5, 0.5], {}, "degenerate n=3"),
-        ([0.1, 0.2, np.nan], {("a", 2): "failed"}, ""),
-        ([0.1, 0.2, np.nan], {("a", 2): "diverged"}, "unstable diverged=1"),
+        ([0.1, 0.2, 0.4, np.nan], {("a", 3): "failed"}, ""),
+        ([0.1, 0.2, 0.4, np.nan], {("a", 3): "diverged"}, "unstable diverged=1"),
     ],
 )
 def test_what_gives_no_spread_has_a_reason(differences, statuses, reason):
     found = one(of_loss(np.array(differences), statuses=statuses), 5, margin=0.1, detect=0.1)
     assert found.why == reason
-    assert (found.spread is None) == (found.pairs != 2) == (found.detectable is None) == (found.seeds is None)
+    assert (found.spread is None) == (not statuses) == (found.detectable is None) == (found.seeds is None)
     assert not any(isinstance(value, float) and math.isnan(value) for value in vars(found).values())
 
 

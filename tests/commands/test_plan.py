@@ -196,7 +196,7 @@ def test_before_any_trial_it_speaks_in_standard_deviations(plan, tmp_path):
     assert found.power.tasks[0].effect == pytest.approx(OF_ONE, 1e-6)
     assert family(found.power) == (3, 2, 1, 0.025)
     assert not found.power.source
-    assert any("once two seeds have run" in " ".join(line.split()) for line in lines(found))
+    assert any("once three seeds have run" in " ".join(line.split()) for line in lines(found))
     assert not (tmp_path / "results").exists()
 
 
@@ -227,7 +227,7 @@ def test_one_seed_and_no_variant(plan, stored):
     found = plan(TOY, 0.2, "seeds=1")
     assert found.power.tasks[0].effect is None
     assert {one.detectable for one in prospects(found).values()} == {None}
-    assert not any("two seeds" in line for line in lines(plan(TOY, None, "seeds=1", "name=untried")))
+    assert not any("three seeds" in line for line in lines(plan(TOY, None, "seeds=1", "name=untried")))
     for detect in (None, 0.2):
         alone = plan(ALONE, detect)
         assert (alone.power.comparisons, alone.power.tasks) == (0, [])

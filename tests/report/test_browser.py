@@ -88,6 +88,14 @@ def test_the_page_never_scrolls_sideways(browser, report, width):
     assert browser.evaluate("document.documentElement.scrollWidth") == width
 
 
+def test_a_claim_takes_few_lines_on_a_narrow_screen(browser, report):
+    browser.open(report, width=400)
+    claims = "[...document.querySelectorAll('section[aria-labelledby=claims] tbody th')]"
+    heights = browser.evaluate(f"{claims}.map(t => t.getBoundingClientRect().height)")
+    assert heights
+    assert max(heights) < 80
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 def test_light_and_dark(browser, report, width):
     pictures = {}

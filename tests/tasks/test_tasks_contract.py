@@ -2,21 +2,38 @@
 
 import itertools
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from ablate.base.registry import CATALOGUE
+from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.masks import real_positions
+from ablate.core.metric import sign
 from ablate.tasks.digits import Digits
+from ablate.tasks.generated import Generated
+from ablate.tasks.labelling import Labelling
 from ablate.tasks.recall import Recall
 from ablate.tasks.reverse import Reverse
 from ablate.tasks.segments import Segments
-from ablate.tasks.task import IGNORED, Task, digest
+from ablate.tasks.task import IGNORED, Classification, Task, digest
 from ablate.tasks.transduction import Transduction
 
 CATALOGUE.load_builtin()
+
+
+# For each task of a user's file: its content, and what else the task must be given.
+PROSE = "\n\n".join(f"{n} and {n * n % 97}, so it goes;\nbut {n * n % 89} is not {n}." for n in range(400))
+FILES = {"text_file": ({"file": PROSE}, {})}
+
+
+def config_of(name: str, folder: Path) -> PartConfig:
+    files, others = FILES.get(name, ({}, {}))
+    for field, content in files.items():
+        (folder / field).write_text(content)
+    given = {"name": name, **others, **{field: str(folder / field) for field in files}}
+    return CATALOGUE.get("task", name).Config.model_validate(given)
 
 
 NAMES = CATALOGUE.names("task")
@@ -25,10 +42,10 @@ CASES += [(name, "decoder") for name in NAMES if issubclass(CATALOGUE.get("task"
 
 
 @pytest.fixture(params=CASES, ids="-".join)
-def task(request) -> Task:
+def task(request, tmp_path) -> Task:
     """As it is; and as it is laid out for a decoder, where that differs."""
     name, topology = request.param
-    return CATALOGUE.get("task", name).Config(name=name).build().for_topology(topology)
+    return config_of(name, tmp_path).build().for_topology(topology)
 
 
 def logits_for(task: Task, batch) -> torch.Tensor:
@@ -62,11 +79,15 @@ def test_data_have_the_shapes_of_the_signature(task):
     for batch in (next(task.train_batches(0, 24, "cpu")), *splits):
         shape = (len(batch), signature.seq_len) if signature.readout == "all" else (len(batch),)
         assert batch.targets.shape == shape
-        assert batch.targets.dtype == torch.int64
-        asked = batch.targets[batch.targets != IGNORED]
-        assert 0 <= asked.min() <= asked.max() < signature.num_outputs
-        if batch.targets.ndim == 2:
-            assert (batch.targets != IGNORED).any(1).all()
+        if batch.targets.is_floating_point():
+            assert batch.targets.dtype == torch.float32
+            assert signature.num_outputs == 1
+            assert batch.targets.isfinite().all()
+        else:
+            asked = batch.targets[batch.targets != IGNORED]
+            assert batch.targets.dtype == torch.int64
+            assert 0 <= asked.min() <= asked.max() < signature.num_outputs
+            assert ((batch.targets != IGNORED).reshape(len(batch), -1)).any(1).all()
         check_sequence(signature, batch.inputs, batch.mask)
         assert (batch.source is not None) == (signature.source is not None)
         if signature.source is not None:
@@ -149,9 +170,10 @@ def test_metrics_know_their_range(task):
         assert metric.floor is not None
         assert metric.ceiling is not None
         assert (metric.floor < metric.ceiling) == (metric.direction == "max")
-    accuracy = task.metrics["accuracy"]
-    assert accuracy.floor < accuracy.solved < accuracy.ceiling
-    assert accuracy.resolution == 1 / len(task.split(0, "test", "cpu"))
+    judged = next(iter(task.metrics.values()))
+    scale = [value for value in (judged.floor, judged.solved, judged.ceiling) if value is not None]
+    assert scale == sorted(scale, reverse=judged.direction == "min")
+    assert judged.resolution <= 1 / len(task.split(0, "test", "cpu"))
 
 
 def test_a_split_in_chunks_is_the_split(task):
@@ -168,16 +190,44 @@ def test_it_says_how_its_runs_may_be_judged(task):
     task.check_declared()
     assert task.sampling.test == len(task.split(0, "test", "cpu"))
     assert task.support >= task.sampling.test or task.sampling.pool == "fresh"
-    accuracy = task.metrics["accuracy"]
-    for best in task.constants().values():
-        assert accuracy.floor <= best["accuracy"] <= accuracy.ceiling
+    name, judged = next(iter(task.metrics.items()))
+    for constant, best in task.constants().items():
+        assert sign(judged) * best[name] <= sign(judged) * judged.ceiling
+        assert sign(judged) * judged.floor <= sign(judged) * best[name] or not constant.startswith("without_")
+
+
+def rows(batch):
+    given = [x.flatten(1).double() for x in (batch.inputs, batch.source, batch.segments) if x is not None]
+    return set(map(tuple, torch.cat(given, 1).tolist()))
 
 
 def test_coverage_is_the_share_of_test_examples_that_were_trained_on(task):
-    def rows(batch):
-        given = [x.flatten(1).double() for x in (batch.inputs, batch.source, batch.segments) if x is not None]
-        return set(map(tuple, torch.cat(given, 1).tolist()))
-
     drawn = set().union(*map(rows, itertools.islice(task.train_batches(3, 500, "cpu"), 20)))
     test = rows(task.split(3, "test", "cpu"))
-    assert len(test & drawn) / len(test) == task.coverage(10_000)
+    assert len(test & drawn) / len(test) == pytest.approx(task.coverage(10_000), abs=0.01)
+
+
+def test_slices_are_drawn_and_none_of_their_examples_is_trained_on(task):
+    drawn = set().union(*map(rows, itertools.islice(task.train_batches(3, 500, "cpu"), 10)))
+    for name in task.slices():
+        test = task.sliced(name).split(3, "test", "cpu")
+        assert len(test) == task.sliced(name).sampling.test
+        # Windows of a text may recur in it.
+        assert not rows(test) & drawn or not isinstance(task, Generated)
+
+
+def test_a_perfect_answer_reaches_the_ceiling_and_a_shuffled_one_chance(task):
+    name = next(iter(task.metrics))
+    if not isinstance(task, Classification | Labelling) or name != "accuracy":
+        pytest.skip("it is not judged by its share of right classes")
+    test = task.split(0, "test", "cpu")
+    asked = test.targets != IGNORED
+    answers, classes = test.targets[asked], task.signature.num_outputs
+    order = torch.randperm(len(answers), generator=torch.Generator().manual_seed(0))
+    for given, expected in (
+        (answers, task.metrics[name].ceiling),
+        (answers[order], task.metrics[name].floor),
+    ):
+        logits = torch.zeros(*test.targets.shape, classes)
+        logits[asked] = torch.nn.functional.one_hot(given, classes).float()
+        assert task.measure(logits, test)[name].mean().item() == pytest.approx(expected, abs=0.03)

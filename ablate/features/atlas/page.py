@@ -1,0 +1,103 @@
+"""The page of an atlas: a card for each study that makes claims, those first whose outcome surprises."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ablate.base.errors import AblateError
+from ablate.base.files import write_files
+from ablate.core.facts import Facts
+from ablate.core.names import confirming, stem
+from ablate.records.folder import StudyFolder
+from ablate.report.draw import marks, style
+from ablate.report.draw.style import MARKS, colour
+from ablate.report.page import markdown, markdown_table
+from ablate.report.verdicts import claim_table, level_of, planned_rows
+from ablate.report.words import Table, in_lines, templates
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Of claims, in the order of the page: what contradicts the literature comes first. `not confirmed` is what was decided
+# once, and not again on fresh seeds.
+OPEN = "not confirmed"
+ORDER = ("refuted", "supported", OPEN, "inconclusive")
+
+
+@dataclass(frozen=True)
+class Card:
+    """One study."""
+
+    facts: Facts
+    claims: pd.DataFrame  # As `claims.csv`, with the verdict that repeating it left.
+    table: Table
+    trainings: int
+    minutes: float  # Of training and tuning, on one core.
+
+    @property
+    def place(self) -> tuple[int, str]:
+        """By the most surprising verdict."""
+        return min(map(ORDER.index, self.claims["verdict"])), self.facts.study
+
+
+def card(folder: StudyFolder) -> Card | None:
+    """What a study and its repetition found; None of one that makes no claim."""
+    comparisons, claims, *_ = folder.frames()
+    if claims.empty:
+        return None
+    again = StudyFolder(folder.results, confirming(folder.name))
+    confirmed = {row["claim"]: row["verdict"] for row in again.claims()}
+    decided = claims["verdict"] != "inconclusive"
+    agree = claims["verdict"] == claims["claim"].map(confirmed)
+    claims = claims.assign(verdict=claims["verdict"].where(~decided | agree, OPEN))
+    facts, spent = folder.facts(), [pd.read_parquet(path) for path in folder.path.glob("*.parquet")]
+    seconds = [frame["train_seconds"] for frame in spent if "train_seconds" in frame]
+    table = claim_table(claims, facts, level_of(planned_rows(comparisons)))
+    return Card(facts, claims, table, sum(map(len, seconds)), sum(map(np.nansum, seconds)) / 60)
+
+
+def write(results: Path, intro: str) -> Path:
+    """Writes the page of all studies under `results`, and its figure; returns it. Raises `AblateError`."""
+    folders = [each for each in StudyFolder.all(results) if each.has_report and stem(each.name) == each.name]
+    cards = sorted(filter(None, map(card, folders)), key=lambda card: card.place)
+    if not cards:
+        raise AblateError(
+            f"{results}: no report here makes a claim; run studies with --results {results} first"
+        )
+    with style.context():
+        picture = style.saved(draw(cards), "atlas")["svg"]
+    environment = templates(Path(__file__).parent, trim_blocks=True, lstrip_blocks=True)
+    environment.filters.update(md=markdown, table=markdown_table)
+    counts = pd.concat([card.claims["verdict"] for card in cards]).value_counts()
+    page = environment.get_template("page.md.j2").render(
+        cards=cards, intro=intro, counts=[(v, counts.get(v, 0)) for v in ORDER]
+    )
+    write_files(results, {"atlas.svg": picture, "README.md": page})
+    return results / "README.md"
+
+
+def draw(cards: list[Card]) -> Figure:
+    """Every claim, with its interval as a share of the larger of its ends: metrics differ in their units."""
+    rows = pd.concat([card.claims for card in cards], ignore_index=True)
+    labels = [in_lines(row["claim"], 2 * marks.LABEL, 2) for card in cards for row in card.table.rows]
+    largest = rows[["ci_low", "ci_high", "diff"]].abs().max(axis=1).replace(0, 1)
+    figure, (ax,) = marks.axes(
+        labels,
+        [(-1.05, 1.05)],
+        "difference, as a share of the larger end of its interval; right of 0 the first side is better",
+    )
+    ax.axvline(0.0, color=colour("ink"), lw=0.8, zorder=1)
+    for y, (_, row) in enumerate(rows.iterrows()):
+        mark = MARKS.get(row["verdict"], MARKS["inconclusive"])
+        shade = colour(mark.colour)
+        ax.hlines(y, row["ci_low"] / largest[y], row["ci_high"] / largest[y], color=shade, lw=1.6)
+        ax.scatter(
+            row["diff"] / largest[y], y, s=30, marker=mark.marker, fc=shade, ec="white", lw=0.6, zorder=4
+        )
+    marks.write_right(ax, dict(enumerate(rows["verdict"])), colour("ink"))
+    return figure

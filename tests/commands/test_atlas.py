@@ -1,0 +1,38 @@
+"""`ablate atlas`: a card for each study that makes claims, on published results."""
+
+import re
+import shutil
+from pathlib import Path
+
+import pandas as pd
+from harness import ablate_here
+
+PUBLISHED = Path(__file__).parents[2] / "results"
+
+
+def test_a_verdict_is_printed_where_repeating_it_gave_the_same(tmp_path):
+    for name in ("digits", "stability"):
+        shutil.copytree(PUBLISHED / name, tmp_path / name)
+    shutil.copytree(PUBLISHED / "digits", tmp_path / "digits@confirm")
+    path = tmp_path / "digits@confirm/claims.csv"
+    table = pd.read_csv(path)
+    decided = table.index[table["verdict"] != "inconclusive"]
+    table.loc[decided[0], "verdict"] = "inconclusive"
+    table.to_csv(path, index=False)
+    done = ablate_here("atlas", tmp_path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "README.md").read_text()
+    digits, stability = re.split("^## ", page, flags=re.MULTILINE)[1:]
+    # What is confirmed comes first.
+    assert (digits.split()[0], stability.split()[0]) == ("digits", "stability")
+    assert (digits.count("▲ supported"), digits.count("| not confirmed |")) == (len(decided) - 1, 1)
+    assert ("supported" in stability, stability.count("| not confirmed |")) == (False, 1)
+    assert "`ablate run studies/digits.yaml`" in digits
+    figure = (tmp_path / "atlas.svg").read_text()
+    assert figure.count(">not confirmed<") == 2
+
+
+def test_a_folder_without_claims_is_refused(tmp_path):
+    done = ablate_here("atlas", tmp_path, cwd=tmp_path)
+    assert done.returncode == 2
+    assert "no report here makes a claim" in done.stderr
