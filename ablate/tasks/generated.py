@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import count
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import torch
@@ -50,7 +51,7 @@ class Generated(Task):
         label_noise: Annotated[float, Field(ge=0, le=1)] = 0.0
         "Share of the training targets that are replaced, each by one that is drawn from all of them."
 
-    def set_support(self, support: int) -> None:
+    def set_support(self, support: float) -> None:
         """Sets `support`, the number of distinct examples, and `sampling`; raises `Invalid` where it is too small."""
         if support < LEAST:
             raise Invalid(
@@ -80,6 +81,15 @@ class Generated(Task):
         changes = {"test_size": self.config.slice_size, **self.slices()[name]}
         changed: Task = self.config.model_copy(update=changes).build()
         return changed
+
+    def possible(self, **slices: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+        """Of these slices, those that keep the rules of the task: the others do not exist at its size."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for name, changes in slices.items():
+            with suppress(Invalid):
+                self.config.model_copy(update=dict(changes)).build()
+                found[name] = changes
+        return found
 
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
         """Fresh examples; the n-th example does not depend on the batch size."""

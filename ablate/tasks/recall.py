@@ -16,12 +16,12 @@ from collections.abc import Mapping
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import PositiveInt
 
 from ablate.base.errors import Gather
 from ablate.base.registry import register
 from ablate.core.signature import Signature
+from ablate.tasks.draws import distinct, likeliest
 from ablate.tasks.generated import Generated, below
 from ablate.tasks.task import Batch, Classification
 
@@ -80,18 +80,18 @@ class Recall(Generated, Classification):
 
     def constants(self) -> Mapping[str, Mapping[str, float]]:
         """Of the value that the sequence shows most often, whatever its key."""
-        return {"without_matching_the_key": {"accuracy": _likeliest(self.config.num_pairs, self.num_values)}}
+        return {"without_matching_the_key": {"accuracy": likeliest(self.config.num_pairs, self.num_values)}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         """See `Generated.examples`."""
         pairs, seq_len = self.config.num_pairs, self.config.seq_len
         num_slots = seq_len - 1 - pairs
         draws = generator.random((count, 3 * pairs + 1))
-        keys = 1 + _distinct(draws[:, :pairs], self.num_keys)
+        keys = 1 + distinct(draws[:, :pairs], self.num_keys)
         values = 1 + self.num_keys + below(draws[:, pairs : 2 * pairs], self.num_values)
         query = below(draws[:, 2 * pairs], pairs)
         # Each pair fills one of the slots that remain when a pair counts as one token.
-        places = np.sort(_distinct(draws[:, 2 * pairs + 1 :], num_slots), axis=1) + np.arange(pairs)
+        places = np.sort(distinct(draws[:, 2 * pairs + 1 :], num_slots), axis=1) + np.arange(pairs)
 
         rows = np.arange(count)
         tokens = np.full((count, seq_len), FILLER, dtype=np.int64)
@@ -99,30 +99,3 @@ class Recall(Generated, Classification):
         tokens[rows[:, None], places + 1] = values
         tokens[:, -1] = keys[rows, query]
         return Batch(torch.from_numpy(tokens), torch.from_numpy(values[rows, query]))
-
-
-def _distinct(uniform: NDArray[np.float64], limit: int) -> NDArray[np.int64]:
-    """Distinct integers 0 … limit − 1 in each row, every ordered choice equally likely, from (N, n) draws."""
-    count, width = uniform.shape
-    chosen = np.empty((count, width), dtype=np.int64)
-    for i in range(width):
-        # The r-th of the numbers not yet chosen: those chosen before it, in ascending order, move it up.
-        rank = below(uniform[:, i], limit - i)
-        for taken in np.sort(chosen[:, :i], axis=1).T:
-            rank += rank >= taken
-        chosen[:, i] = rank
-    return chosen
-
-
-def _likeliest(draws: int, values: int) -> float:
-    """Expected share of the most frequent of `values` equally likely values among `draws` draws."""
-    rate = draws / values
-    # Counts are independent Poisson variables given their sum. Without a limit, the sum is Poisson itself.
-    whole = math.exp(draws * math.log(draws) - draws - math.lgamma(draws + 1))
-    # The matrix that adds one count up to a limit to a sum of them, and its power that adds all.
-    adds, total = np.zeros((draws + 1, draws + 1)), 0.0
-    for limit in range(draws):
-        chance = math.exp(limit * math.log(rate) - rate - math.lgamma(limit + 1))
-        adds += chance * np.eye(draws + 1, k=-limit)
-        total += 1 - float(np.linalg.matrix_power(adds, values)[draws, 0]) / whole
-    return total / draws

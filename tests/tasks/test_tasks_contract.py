@@ -12,10 +12,12 @@ from ablate.base.registry import CATALOGUE, PartConfig
 from ablate.components.masks import real_positions
 from ablate.core.metric import sign
 from ablate.tasks.digits import Digits
+from ablate.tasks.generated import Generated
+from ablate.tasks.labelling import Labelling
 from ablate.tasks.recall import Recall
 from ablate.tasks.reverse import Reverse
 from ablate.tasks.segments import Segments
-from ablate.tasks.task import IGNORED, Task, digest
+from ablate.tasks.task import IGNORED, Classification, Task, digest
 
 CATALOGUE.load_builtin()
 
@@ -192,11 +194,38 @@ def test_it_says_how_its_runs_may_be_judged(task):
         assert sign(judged) * judged.floor <= sign(judged) * best[name] or not constant.startswith("without_")
 
 
-def test_coverage_is_the_share_of_test_examples_that_were_trained_on(task):
-    def rows(batch):
-        given = [x.flatten(1).double() for x in (batch.inputs, batch.source, batch.segments) if x is not None]
-        return set(map(tuple, torch.cat(given, 1).tolist()))
+def rows(batch):
+    given = [x.flatten(1).double() for x in (batch.inputs, batch.source, batch.segments) if x is not None]
+    return set(map(tuple, torch.cat(given, 1).tolist()))
 
+
+def test_coverage_is_the_share_of_test_examples_that_were_trained_on(task):
     drawn = set().union(*map(rows, itertools.islice(task.train_batches(3, 500, "cpu"), 20)))
     test = rows(task.split(3, "test", "cpu"))
     assert len(test & drawn) / len(test) == pytest.approx(task.coverage(10_000), abs=0.01)
+
+
+def test_slices_are_drawn_and_none_of_their_examples_is_trained_on(task):
+    drawn = set().union(*map(rows, itertools.islice(task.train_batches(3, 500, "cpu"), 10)))
+    for name in task.slices():
+        test = task.sliced(name).split(3, "test", "cpu")
+        assert len(test) == task.sliced(name).sampling.test
+        # Windows of a text may recur in it.
+        assert not rows(test) & drawn or not isinstance(task, Generated)
+
+
+def test_a_perfect_answer_reaches_the_ceiling_and_a_shuffled_one_chance(task):
+    name = next(iter(task.metrics))
+    if not isinstance(task, Classification | Labelling) or name != "accuracy":
+        pytest.skip("it is not judged by its share of right classes")
+    test = task.split(0, "test", "cpu")
+    asked = test.targets != IGNORED
+    answers, classes = test.targets[asked], task.signature.num_outputs
+    order = torch.randperm(len(answers), generator=torch.Generator().manual_seed(0))
+    for given, expected in (
+        (answers, task.metrics[name].ceiling),
+        (answers[order], task.metrics[name].floor),
+    ):
+        logits = torch.zeros(*test.targets.shape, classes)
+        logits[asked] = torch.nn.functional.one_hot(given, classes).float()
+        assert task.measure(logits, test)[name].mean().item() == pytest.approx(expected, abs=0.03)

@@ -1,0 +1,90 @@
+"""Induction: the token that followed a marker, when the marker comes again.
+
+The induction heads task of Gu and Dao 2023 ("Mamba", section 4.1.2), after Olsson et al. 2022: among random tokens the
+marker stands once, and again at the end. An example:
+
+    5 2 ⊢ 7 1 4 4 3 ⊢   →  7
+
+The vocabulary of V tokens: 0 is the marker (⊢); 1 … V − 1 are the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+import numpy as np
+import torch
+from pydantic import Field
+
+from ablate.base.registry import register
+from ablate.core.signature import Signature
+from ablate.tasks.draws import likeliest
+from ablate.tasks.generated import Generated, below
+from ablate.tasks.task import Batch, Classification
+
+MARKER = 0
+
+
+@register("task", "induction")
+class Induction(Generated, Classification):
+    """The token after the marker; also a needle in a haystack, since the rest of the sequence says nothing.
+
+    The marker's place is uniform among all that leave room for the answer, tokens are uniform and independent. It is
+    harder with longer sequences and more tokens. Chance: 1 / (V − 1); a failed run sits between it and
+    `without_order`, the token that the sequence shows most often (.16 at the defaults). Ceiling: 1. Solved: .95.
+    Recommended: the defaults, two layers of causal attention, d_model 32: 500 steps (.95 by step 275 on each of three
+    seeds, 10 s on one core).
+    """
+
+    class Config(Generated.Config):
+        """Parameters of the induction task."""
+
+        vocab_size: Annotated[int, Field(ge=3)] = 16
+        "V: one marker, V − 1 others."
+        seq_len: Annotated[int, Field(ge=3)] = 32
+        "T, both markers included."
+        distance: Literal["any", "near", "far"] = "any"
+        "Where the first marker stands: anywhere, in the last quarter of its places, or in the first."
+
+    outcome = "all_or_nothing"
+    recommended = {
+        "task": {"vocab_size": 16, "seq_len": 32},
+        "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
+        "training": {"steps": 500, "batch_size": 64, "lr": 0.003},
+    }
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.signature = Signature(
+            config.seq_len, num_outputs=config.vocab_size, vocab_size=config.vocab_size, readout="last"
+        )
+        self.set_metrics(num_classes=config.vocab_size - 1, num_test=config.test_size, solved=0.95)
+        places = config.seq_len - 2
+        quarter = max(1, places // 4)
+        self.places = {
+            "any": range(places),
+            "near": range(places - quarter, places),
+            "far": range(quarter),
+        }[config.distance]
+        self.set_support(len(self.places) * (config.vocab_size - 1) ** places)
+
+    def constants(self) -> Mapping[str, Mapping[str, float]]:
+        """Of the token that the sequence shows most often."""
+        best = likeliest(self.config.seq_len - 2, self.config.vocab_size - 1)
+        return {"without_order": {"accuracy": best}}
+
+    def slices(self) -> Mapping[str, Mapping[str, Any]]:
+        """By the marker's distance, and twice as long."""
+        return self.possible(
+            near={"distance": "near"}, far={"distance": "far"}, longer={"seq_len": 2 * self.config.seq_len}
+        )
+
+    def examples(self, generator: np.random.Generator, count: int) -> Batch:
+        """See `Generated.examples`."""
+        config, rows = self.config, np.arange(count)
+        draws = generator.random((count, config.seq_len))
+        tokens = 1 + below(draws, config.vocab_size - 1)
+        place = self.places.start + below(draws[:, -1], len(self.places))
+        tokens[rows, place] = tokens[:, -1] = MARKER
+        return Batch(torch.from_numpy(tokens), torch.from_numpy(tokens[rows, place + 1]))
