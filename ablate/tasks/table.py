@@ -80,7 +80,7 @@ class OwnTable(Rows):
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
         """Features (B, C, F), and targets (B)."""
         values, places = self.rows.inputs[rows].transpose(1, 0, 2)
-        features = np.zeros((*values.shape, self.signature.num_features + 2), np.float32)
+        features = np.zeros((*values.shape, 2 + (self.signature.num_features or 0)), np.float32)
         first = places.astype(np.intp)[..., None]
         # The first is for what is missing; of a category the second is that of its neighbour, and 0.
         np.put_along_axis(features, first + 1, values[..., None], -1)
