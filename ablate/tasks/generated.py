@@ -51,7 +51,7 @@ class Generated(Task):
         label_noise: Annotated[float, Field(ge=0, le=1)] = 0.0
         "Share of the training targets that are replaced, each by one that is drawn from all of them."
 
-    def set_support(self, support: int) -> None:
+    def set_support(self, support: float) -> None:
         """Sets `support`, the number of distinct examples, and `sampling`; raises `Invalid` where it is too small."""
         if support < LEAST:
             raise Invalid(
