@@ -25,7 +25,13 @@ CATALOGUE.load_builtin()
 
 # For each task of a user's file: its content, and what else the task must be given.
 PROSE = "\n\n".join(f"{n} and {n * n % 97}, so it goes;\nbut {n * n % 89} is not {n}." for n in range(400))
-FILES = {"text_file": ({"file": PROSE}, {})}
+REVIEWS = "\n".join(f"{n % 3},{'very ' * (n % 5)}good film {n}" for n in range(600))
+CARS = "\n".join(f"{n % 7 or ''},{'abc'[n % 3]},{n},{n * n % 97 + n / 10}" for n in range(600))
+FILES = {
+    "text_file": ({"file": PROSE}, {}),
+    "text_classification": ({"file": f"label,text\n{REVIEWS}"}, {}),
+    "table": ({"file": f"doors,make,id,price\n{CARS}"}, {"target": "price"}),
+}
 
 
 def config_of(name: str, folder: Path) -> PartConfig:
@@ -117,7 +123,8 @@ def test_metrics_are_measured_for_each_example(task):
     test = task.split(0, "test", "cpu")
     logits = logits_for(task, test).requires_grad_()
     measured = task.measure(logits, test)
-    assert list(measured) == list(task.metrics)
+    means = task.summarise({name: values.detach().numpy() for name, values in measured.items()})
+    assert list(means) == list(task.metrics)
     assert {values.shape for values in measured.values()} == {(len(test),)}
     loss = task.loss(logits, test)
     loss.backward()
