@@ -162,9 +162,7 @@ class Facts:
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Facts:
         """Of plain data, as `dataclasses.asdict` makes it."""
-        # Reports of an earlier format have the facts of two features among their own.
-        features = {name: data[name] for name in ("stress", "speed") if data.get(name)}
-        return _adapter().validate_python({"features": features, **data})
+        return _adapter().validate_python(data)
 
 
 @functools.cache

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMAT = 2
-READ = (1, FORMAT)  # The formats of the files of a study that can be read; format 1 had no number.
 # The attributes of a frame that hold the facts, the format, and a digest of facts and columns. Pandas keeps them in
 # the parquet file, whose pages have checksums of their own.
 _FACTS, _FORMAT, _DIGEST = "ablate", "ablate_format", "ablate_digest"
@@ -78,13 +77,13 @@ def _read(path: Path, columns: list[str] | None = None) -> tuple[Any, dict[str, 
     with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
         schema = file.schema_arrow
         attributes = json.loads((schema.metadata or {}).get(b"PANDAS_ATTRS", b"{}"))
-        version, digest = attributes.pop(_FORMAT, 1), attributes.pop(_DIGEST, None)
-        if version not in READ:
+        version, digest = attributes.pop(_FORMAT, None), attributes.pop(_DIGEST, None)
+        if version != FORMAT:
             raise AblateError(
-                f"{path}: is of format {version!r}, and this version of ablate reads {READ[0]} to {READ[-1]}; use the "
-                "version that wrote it, or run the study again"
+                f"{path}: is of format {version!r}, and this version of ablate reads {FORMAT}; use the version that "
+                "wrote it, or run the study again"
             )
-        if (version, digest) != (1, None) and digest != digest_of_data([attributes, schema.names]):
+        if digest != digest_of_data([attributes, schema.names]):
             raise ValueError("its facts or columns have another digest")
         return file.read(columns=columns), attributes.get(_FACTS, {})
 
@@ -138,13 +137,9 @@ class EvidenceFolder:
         known, trials = load_frame(self.path / TRIALS)
         with _readable(self.path / TRIALS):
             facts = Facts.from_dict(known)
-        beside = {name: load_frame(path) for name, path in self._beside().items()}
-        # An earlier version kept what the rows of a table share with it.
-        shared = {name: of for name, (of, _) in beside.items() if of}
-        facts = dataclasses.replace(facts, features={**shared, **facts.features})
         curves, examples = load_frame(self.path / CURVES)[1], self.path / EXAMPLES
         by_example = {"examples": load_frame(examples)[1]} if examples.is_file() else {}
-        frames = {name: frame for name, (_, frame) in beside.items()}
+        frames = {name: load_frame(path)[1] for name, path in self._beside().items()}
         return Evidence(facts, trials, curves, frames=frames, **by_example)
 
     def save_evidence(self, evidence: Evidence) -> None:

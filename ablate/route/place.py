@@ -66,11 +66,9 @@ def _seeds(data: Mapping[str, Any]) -> Any:
 
 
 def _reached(data: Any, path: PathKey) -> Any:
-    """The value at a path, or where that ends."""
+    """The value at a path, or above it where that ends."""
     for key in path:
-        if not isinstance(data, Mapping) or key not in data:
-            return data
-        data = data[key]
+        data = data.get(key) if isinstance(data, Mapping) else data
     return data
 
 

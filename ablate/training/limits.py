@@ -26,9 +26,11 @@ LIMITS: Mapping[str, int] = {
     **dict.fromkeys(("num_layers", "num_encoder_layers"), _LAYERS),
     **dict.fromkeys(("seq_len", "max_distance"), _LENGTH),
     # Counting the sequences of every length, and drawing pairs, take the square of these.
-    "num_pairs": 256,
+    **dict.fromkeys(("num_pairs", "num_tokens"), 256),
     **dict.fromkeys(("min_len", "max_len"), 2_048),
-    **dict.fromkeys(("vocab_size", "train_size", "validation_size", "test_size", "validation"), _EXAMPLES),
+    **dict.fromkeys(
+        ("vocab_size", "num_facts", "train_size", "validation_size", "test_size", "validation"), _EXAMPLES
+    ),
     **dict.fromkeys(("steps", "warmup_steps", "eval_every"), 10_000_000),
     "batch_size": 100_000,
 }

@@ -1,12 +1,11 @@
 import dataclasses
-import itertools
 
 import numpy as np
 import pytest
 from made_evidence import study
 from made_searches import LR, by_learning_rate, searched
 
-from ablate.features.search.budgets import budget_curves, budgets, edge
+from ablate.features.search.budgets import _scores, budgets, edge
 from ablate.features.search.table import Objective, Parameter
 
 NOISE = np.array([0.0, 0.012, -0.006, 0.004, -0.01, 0.003])
@@ -15,59 +14,43 @@ TWO = {"baseline": [0.6, 0.8, 0.7], "a": [0.5, 0.9, 0.4], "b": [0.5, 0.9, 0.4]}
 
 
 def spent(search, tuned=None):
-    facts = (tuned or study(FINE)).facts
-    return budgets(search, facts, budget_curves(search)).set_index("variant")
+    return budgets(search, (tuned or study(FINE)).facts).set_index("variant")
 
 
-def curve(found, variant, column="best"):
-    return found.loc[found["variant"] == variant, column].tolist()
+# Whether the best still rose
 
 
-# Best against budget
+RISING = [0.1, 0.2, 0.3]  # The best of two of them is expected to be 0.267.
 
 
-def test_of_random_settings_the_expected_best():
-    found = budget_curves(searched(TWO))
-    assert found["low"].notna().all()
-    pairs = [max(pair) for pair in itertools.combinations(TWO["a"], 2)]
-    assert curve(found, "a") == pytest.approx([0.6, np.mean(pairs), 0.9])
-    assert (found["low"] <= found["best"]).all()
-    assert (found["best"] <= found["high"]).all()
-    assert found["high"].max() == 0.9
+@pytest.mark.parametrize(("margin", "rises"), [(0.03, True), (0.04, False), (None, False)])
+def test_the_best_rises_where_the_last_third_is_expected_to_add_more_than_the_margin(margin, rises):
+    found = spent(searched(TWO | {"a": RISING}), study(FINE, margin=margin))
+    assert found.loc["a", "rising"] == rises
 
 
-def test_where_less_is_better_curves_fall():
+def test_where_less_is_better_the_best_falls():
     loss = Objective("loss", "min", "validation")
-    found = budget_curves(searched(TWO, objective=loss))
-    pairs = [min(pair) for pair in itertools.combinations(TWO["a"], 2)]
-    assert curve(found, "a") == pytest.approx([0.6, np.mean(pairs), 0.4])
-    assert (found["low"] <= found["best"]).all()
-    assert (found["best"] <= found["high"]).all()
+    search = searched(TWO | {"a": RISING, "b": [0.1, 0.1, 0.9]}, objective=loss)
+    assert spent(search, study(FINE, margin=0.03)).rising.to_dict() == {
+        "baseline": True,
+        "a": True,
+        "b": False,
+    }
 
 
-def test_settings_that_depend_on_one_another_have_no_curve():
-    assert budget_curves(searched(TWO, sampler="tpe(n_startup_trials=4)")).empty
+def test_settings_that_depend_on_one_another_tell_of_no_rise():
+    search = searched(dict.fromkeys(FINE, RISING), sampler="tpe(n_startup_trials=4)")
+    assert not spent(search, study(FINE, margin=0.01))["rising"].any()
 
 
 @pytest.mark.parametrize("status", ["diverged", "pruned", "failed", "invalid"])
-def test_every_setting_counts(status):
-    values = {"baseline": [0.6, 0.8], "a": [0.9, np.nan]}
-    found = budget_curves(searched(values, statuses={("a", 1): status}))
-    assert curve(found, "a") == pytest.approx([(0.9 + 0.125) / 2, 0.9])
-
-
-def test_a_diverged_setting_with_a_value_has_it():
-    values = {"baseline": [0.6, 0.8], "a": [0.5, 0.3]}
-    found = budget_curves(searched(values, statuses={("a", 1): "diverged"}))
-    assert curve(found, "a") == pytest.approx([0.4, 0.5])
-
-
-@pytest.mark.parametrize(("floor", "worst"), [(None, 0.05), (0.125, 0.05), (0.01, 0.01)])
-def test_a_failure_is_as_bad_as_anything_on_the_task(floor, worst):
-    values = {"baseline": [0.6, 0.05], "a": [0.5, np.nan]}
+@pytest.mark.parametrize(("floor", "worst"), [(None, 0.4), (0.45, 0.4), (0.1, 0.1)])
+def test_a_setting_without_a_value_is_as_bad_as_anything_on_the_task(status, floor, worst):
+    values = {"baseline": [0.6, 0.7, 0.4], "a": [0.6, np.nan, 0.6]}
     target = Objective("accuracy", "max", "validation", floor)
-    search = searched(values, objective=target, statuses={("a", 1): "failed"})
-    assert curve(budget_curves(search), "a") == pytest.approx([(0.5 + worst) / 2, 0.5])
+    search = searched(values, objective=target, statuses={("a", 1): status})
+    assert _scores(search).tolist() == [0.6, 0.7, 0.4, 0.6, worst, 0.6]
 
 
 # What each variant was given
@@ -114,10 +97,6 @@ def test_a_path_that_is_not_searched_everywhere():
     found = spent(searched(TWO, parameters=[LR, heads], settings=settings))
     assert found[heads.path].isna().all()
     assert found["edges"].tolist() == [{}, {}, {}]
-
-
-def test_without_a_margin_nothing_says_whether_a_rise_matters():
-    assert not spent(searched({name: [0.1, 0.5, 0.9] for name in FINE}))["rising"].any()
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from searching import PEAK_STUDY
 from ablate.base.errors import StudyError
 from ablate.records.folder import StudyFolder, report_folder
 
-TUNE = "tune: {over: {training.lr: {choice: [1e-3, 1e-2, 1e-1]}}, trials: 2, untuned: off}\n"
+TUNE = "tune: {over: {training.lr: {choice: [1e-3, 1e-2, 1e-1]}}, trials: 2}\n"
 MADE = STUDY = TOY_STUDY + "claims: [model.effect=0.2 beats baseline on accuracy]\n"
 
 

@@ -26,10 +26,9 @@ variants:
 tune:
   over: {training.lr: {float: [1e-5, 1e-1], log: true}}
   trials: 3
-  untuned: off
 """
 )
-SWEPT = TUNED.replace("tune:", "search:").replace("  untuned: off\n", "  seeds: 1\n")
+SWEPT = TUNED.replace("tune:", "search:") + "  seeds: 1\n"
 
 
 @pytest.fixture(scope="module")

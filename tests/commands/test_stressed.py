@@ -107,14 +107,13 @@ def test_looks_take_the_grid_of_their_seeds_along(run, folder):
 
 @pytest.mark.slow
 def test_the_grid_replaces_the_rate_that_a_search_has_chosen(run, folder):
-    over = "{over: {training.lr: {float: [2e-3, 5e-2], log: true}}, trials: 2, seeds: 3, untuned: off}"
+    over = "{over: {training.lr: {float: [2e-3, 5e-2], log: true}}, trials: 2, seeds: 3}"
     run(STUDY + GRID + f"tune: {over}\n")
     evidence = folder.evidence()
     assert set(evidence.frames["stress"].value) == {0.001, 0.01, 0.1}
     assert not set(evidence.frames["stress"].id) & set(evidence.trials.id)
     assert len(evidence.frames["stress"]) == 12
-    sweep = over.replace(", untuned: off", "")
-    outcome, _ = run(STUDY + GRID + f"search: {sweep}\n", sweep=True)
+    outcome, _ = run(STUDY + GRID + f"search: {over}\n", sweep=True)
     stress = StudyFolder.at(outcome.folder).evidence().frames["stress"]
     assert set(stress.variant) == {"baseline", "winner"}
     assert len(stress) == 12

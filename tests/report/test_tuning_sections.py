@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from made_searches import after_search, by_learning_rate, searched
+from made_searches import after_search, by_learning_rate
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from synthetic import BATCH, BEST, norms, study
 
@@ -20,20 +20,19 @@ def drawings(search, tuned):
     return [block for block in Tuning().blocks(made) if isinstance(block, Picture)]
 
 
-def test_the_lines_are_the_curves():
-    settings, picture = drawings(by_learning_rate(BEST), norms())
+def test_the_lines_are_the_settings():
+    (picture,) = drawings(by_learning_rate(BEST), norms())
     with style.context():
-        (over,) = settings.draw().axes
         (ax,) = picture.draw().axes
     lines = [line for line in ax.lines if len(line.get_xdata()) == 12]
     assert len(lines) == 3
     for line, name in zip(lines, BEST, strict=True):
         mine = picture.data[picture.data["variant"] == name]
-        np.testing.assert_array_equal(line.get_xdata(), mine["n"])
+        np.testing.assert_array_equal(line.get_xdata(), mine["value"])
         np.testing.assert_array_equal(line.get_ydata(), mine["best"])
     assert len([band for band in ax.collections if band.get_paths()]) == 3
-    marks = [line for line in over.lines if line.get_marker() == "o"]
-    assert {line.get_xdata()[0] for line in marks} == set(settings.data.query("judged == 'chosen'")["value"])
+    marks = [line for line in ax.lines if line.get_marker() == "o"]
+    assert {line.get_xdata()[0] for line in marks} == set(picture.data.query("judged == 'chosen'")["value"])
 
 
 def test_a_rival_has_a_hollow_mark_and_is_named_where_it_diverged():
@@ -59,7 +58,7 @@ def test_a_rival_has_a_hollow_mark_and_is_named_where_it_diverged():
 def test_nothing_is_written_outside_the_figure(many):
     evidence = study() if many else norms()
     names = [v.name for v in evidence.facts.variants if not v.placebo]
-    picture = drawings(by_learning_rate(dict.fromkeys(names, (0.97, 3e-3))), evidence)[many]
+    picture = drawings(by_learning_rate(dict.fromkeys(names, (0.97, 3e-3))), evidence)[0]
     with style.context():
         figure = picture.draw()
         FigureCanvasAgg(figure).draw()
@@ -71,11 +70,7 @@ def test_nothing_is_written_outside_the_figure(many):
     assert len(figure.axes) == (7 if many else 1)
 
 
-def test_each_task_has_a_figure_and_a_grid_none():
+def test_each_task_has_a_figure():
     evidence = norms(tasks=("recall", "a/<b>"), num_seeds=2)
     found = drawings(by_learning_rate(BEST, tasks=("recall", "a/<b>")), evidence)
-    assert [picture.name for picture in found] == [
-        *("settings-1-recall", "budget-1-recall", "settings-2-a-b", "budget-2-a-b")
-    ]
-    assert [p.name for p in drawings(by_learning_rate(BEST, sampler="grid"), norms())] == ["settings"]
-    assert len(drawings(searched({name: [0.9] for name in BEST}), norms())) == 2
+    assert [picture.name for picture in found] == ["settings-1-recall", "settings-2-a-b"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar
 
 from pydantic import (
     BeforeValidator,
@@ -112,7 +112,6 @@ class SearchSection(_Budget):
 class TuneSection(_Budget):
     """The search for every variant before it is judged: the same budget, on seeds that judge nothing."""
 
-    untuned: SkipJsonSchema[Annotated[Literal["off", False], Field(exclude=True)]] = False
     sampler: Annotated[Any, Slot("sampler")] = Random.name
     "How the next setting is chosen; random tries the same settings for every variant."
     each_seed: OnOff = False

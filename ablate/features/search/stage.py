@@ -123,11 +123,8 @@ def _compare_versions(run: Run, spec: SearchSpec, most: int) -> None:
     """Says what it costs where the report has settings of the same space that other versions suggested."""
     known = run.folder.facts().features if run.folder.has_report else {}
     before, now = known.get(NAME, {}), _versions()
-    then = before.get("versions", {})
-    changed = [
-        f"{name} {then.get(name, 'of another version')}" for name in now if then.get(name) != now[name]
-    ]
-    if before and changed and before["parameters"] == [asdict(p) for p in spec.space.parameters]:
+    changed = [f"{name} {then}" for name, then in before.get("versions", {}).items() if then != now[name]]
+    if changed and before["parameters"] == [asdict(p) for p in spec.space.parameters]:
         run.say(say("search.versions", changed, [f"{n} {version}" for n, version in now.items()], most))
 
 

@@ -146,7 +146,7 @@ class SearchFacts:
     # The tuning seeds.
     seeds: list[int]
     batch: int
-    # Of the packages on which it depends what was tried; none where they were not noted.
+    # Of the packages on which it depends what was tried.
     versions: dict[str, str] = field(default_factory=dict)
 
 
@@ -194,9 +194,7 @@ class SearchTable:
         seeds = slice(seed, None if seed is None else seed + 1)
         if seed is not None:
             mine = mine.assign(**{objectives[0].name: mine["values"].str[seed]})
-        # Tables of earlier versions have none.
-        ties = mine["ties"].map(lambda by_seed: sum(by_seed[seeds])) if "ties" in mine else 0.0
-        mine = mine.assign(ties=ties)
+        mine = mine.assign(ties=mine["ties"].map(lambda by_seed: sum(by_seed[seeds])))
         ascending = [*(objective.direction == "min" for objective in objectives), True]
         order = mine.sort_values([*(o.name for o in objectives), "ties"], ascending=ascending, kind="stable")
         if len(objectives) > 1:

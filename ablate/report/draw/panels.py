@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ablate.base.wording import brief
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
 from ablate.report.draw import style
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from matplotlib.lines import Line2D
 
 MAX_CURVES = 8  # Curves in one panel, the baseline's included.
+MAX_TICKS = 6  # Values that are written at an axis.
 MAX_PANELS = 16  # Panels of one figure: more take long to draw, and nobody looks through them.
 PLACEBO_GROUP = "placebo"
 
@@ -178,6 +180,12 @@ def _columns(handles: Sequence[Line2D], wide: int) -> int:
     """In how many columns the entries of a legend fit, `wide` characters in all."""
     longest = 8 + max((len(str(handle.get_label())) for handle in handles), default=0)
     return max(1, min(len(handles), wide // longest))
+
+
+def ticked(values: Sequence[float]) -> dict[str, Any]:
+    """The properties of an x axis that names the values of its points, at most MAX_TICKS of them."""
+    shown = values[:: -(-len(values) // MAX_TICKS)]
+    return {"xticks": shown, "xticklabels": [brief(value) for value in shown]}
 
 
 def lines(ax: Axes, data: pd.DataFrame, of: Mapping[str, Look], x: str, y: str, **options: Any) -> None:

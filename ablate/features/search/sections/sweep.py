@@ -38,8 +38,6 @@ FIGURES = {
     "optimization_history": ("history", "History"),
     "param_importances": ("importances", "Importances"),
     "slice": ("slices", "Slices"),
-    "parallel_coordinate": ("parallel", "Parallel coordinates"),
-    "contour": ("contour", "Contour"),
 }
 # Settings with a value below which nothing but their history is drawn.
 LEAST = 8
@@ -217,7 +215,7 @@ class SweepFigures(
     Section,
     place=520,
     title="How the search went",
-    inside="history, importances, slices, parallel coordinates and contours",
+    inside="its front, its history, importances and slices",
 ):
     """Figures of Optuna's, on the study that the sweep was: its front, and the rest for the first metric."""
 
@@ -230,16 +228,14 @@ class SweepFigures(
         data, words = with_values(searched.trials, [objective]), named(objective)
         alone = SearchTable(replace(searched.facts, objectives=[objective]), searched.trials)
         tells = len(data) >= LEAST and data[objective.name].nunique() > 1
-        ends, numbers = short(searched.paths), [p for p in searched.facts.parameters if p.kind != "choice"]
-        two = {"params": [ends[p.path] for p in numbers if data[p.path].nunique() > 1][:2]}
         apt = {
             "pareto_front": tells and len(every) in (2, 3),
             "optimization_history": len(data) > 0,
-            "contour": tells and len(two["params"]) > 1,
         }
         for name, (suffix, title) in FIGURES.items():
-            given = {"target_name": words} | (two if name == "contour" else {})
-            options = (searched, name, {}) if name == "pareto_front" else (alone, name, given)
+            options = (
+                (searched, name, {}) if name == "pareto_front" else (alone, name, {"target_name": words})
+            )
             if apt.get(name, tells):
                 yield Picture(
                     f"sweep-{suffix}",
@@ -280,6 +276,6 @@ def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, 
         if name == "slice":
             ax.tick_params("x", rotation=90)
     fig.suptitle("")
-    many = len(searched.paths) / 3 if name in ("slice", "parallel_coordinate") else 1
+    many = len(searched.paths) / 3 if name == "slice" else 1
     fig.set_size_inches(style.width() * max(1.0, many), style.width() * 0.7)
     return fig

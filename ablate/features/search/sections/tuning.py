@@ -7,19 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import product
 from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
-from ablate.base.wording import brief, exact
+from ablate.base.wording import exact
 from ablate.core.facts import BASELINE, RIVALS
 from ablate.core.metric import Metric
 from ablate.core.short_names import in_short_names, short_names
 from ablate.features.search import budgets
 from ablate.features.search.table import Objective, SearchTable, table_of
 from ablate.report.draw.marks import padded, references
-from ablate.report.draw.panels import Entry, Look, lines, multiples, panels
+from ablate.report.draw.panels import Entry, Look, lines, multiples, panels, ticked
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
 from ablate.report.words import (
     NOTHING,
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FILE = "search.parquet"
-MAX_TICKS = 6  # Settings that are written at an axis.
 
 
 class OfSearch:
@@ -123,29 +121,22 @@ class Tuning(
         yield space_table(searched)
         facts, target = material.facts, searched.facts.objectives[0]
         label, path = named(target), searched.paths[0].rpartition(".")[2]
-        curves = {
-            "settings": (
-                "value",
-                path,
-                budgets.setting_curves(searched, {*material.evidence.frame(RIVALS, ("variant",))["variant"]}),
-            ),
-            "budget": ("n", "settings tried", budgets.budget_curves(searched)),
-        }
-        for (task, end, of), (name, (x, along, every)) in product(by_task(facts), curves.items()):
+        trained = {*material.evidence.frame(RIVALS, ("variant",))["variant"]}
+        every, titles = budgets.setting_curves(searched, trained), panels(facts)
+        for task, end, of in by_task(facts):
             data = every[every["task"] == task.name]
             variants = set(data["variant"])
             # A level keeps the colour that it has in the learning curves.
-            titles = panels(facts).items()
-            shown = {title: rows for title, rows in titles if {e.variant for e in rows} & variants}
+            shown = {title: rows for title, rows in titles.items() if {e.variant for e in rows} & variants}
             if len(data):
                 yield Picture(
-                    f"{name}{end}",
-                    say(f"search.{name}_title", of, path),
-                    say(f"search.{name}_caption", label),
-                    say(f"search.{name}_alt", label, of, len(variants)),
+                    f"settings{end}",
+                    f"Validation by {path}{of}",
+                    say("search.settings_caption", label),
+                    say("search.settings_alt", label, of, len(variants)),
                     data,
-                    draw_curves,
-                    (shown or {BASELINE: []}, label, task.metrics.get(target.name), (x, along)),
+                    draw_settings,
+                    (shown or {BASELINE: []}, label, task.metrics.get(target.name), path),
                 )
 
     def findings(self, material: Material) -> list[str]:
@@ -185,7 +176,7 @@ class Tuning(
 def spent(material: Material) -> pd.DataFrame:
     """See `budgets.budgets`; variants by their names for readers."""
     searched, facts = table(material), material.facts
-    found = budgets.budgets(searched, facts, budgets.budget_curves(searched))
+    found = budgets.budgets(searched, facts)
     return found.assign(variant=found["variant"].map(short_names(facts)))
 
 
@@ -220,28 +211,25 @@ def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
     return tabulated(columns, rows, say("search.budgets", named(target)), FILE)
 
 
-def draw_curves(
-    data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None, over: tuple[str, str]
+def draw_settings(
+    data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None, path: str
 ) -> Figure:
-    """In each panel the baseline and the levels of one factor; `data` are curves of `budgets` of a task, `over` a
-    column with its label; where a setting was judged it has a mark: filled the chosen one.
+    """In each panel the baseline and the levels of one factor; `data` are `setting_curves` of a task over `path`.
+
+    Where a setting was judged it has a mark: filled the chosen one.
     """
-    x, along = over
     limits = padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None), known=known)
 
     def draw(ax: Axes, of: dict[str, Look]) -> None:
-        lines(ax, data, of, x, "best")
-        for row in data[data["judged"] != ""].to_dict("records") if "judged" in data else ():
-            if look := of.get(row["variant"]):
-                fill = look.colour if row["judged"] == "chosen" else "white"
-                ax.plot(row[x], row["best"], "o", ms=5, mew=1, color=look.colour, mfc=fill, zorder=4)
+        lines(ax, data, of, "value", "best")
+        for row in data[(data["judged"] != "") & data["variant"].isin(of)].to_dict("records"):
+            look = of[row["variant"]]
+            fill = look.colour if row["judged"] == "chosen" else "white"
+            ax.plot(row["value"], row["best"], "o", ms=5, mew=1, color=look.colour, mfc=fill, zorder=4)
         if known:
             references(ax, known, "y")
 
-    axis: dict[str, Any] = {"ylim": limits}
-    if "judged" in data:
-        ticks = sorted(set(data[x]))
-        ticks = ticks[:: -(-len(ticks) // MAX_TICKS)]
-        scale = "log" if 0 < 10 * ticks[0] <= ticks[-1] else "linear"
-        axis |= {"xscale": scale, "xticks": ticks, "xticklabels": map(brief, ticks)}
-    return multiples(shown, set(data["variant"]), draw, (along, label), axis)
+    tried = sorted(set(data["value"]))
+    scale = "log" if 0 < 10 * tried[0] <= tried[-1] else "linear"
+    axis = {"ylim": limits, "xscale": scale, **ticked(tried)}
+    return multiples(shown, set(data["variant"]), draw, (path, label), axis)

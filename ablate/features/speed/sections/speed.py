@@ -30,7 +30,7 @@ from ablate.features.speed.tables import (
 )
 from ablate.report.draw import style
 from ablate.report.draw.marks import ticks, unit_label
-from ablate.report.draw.panels import MAX_CURVES, entries, lines, looks
+from ablate.report.draw.panels import MAX_CURVES, entries, lines, looks, ticked
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
 from ablate.report.verdicts import Names, names_of, variant_column
 from ablate.report.words import NOTHING, Column, Row, Table, fixed, rows_of, say, tabulated
@@ -156,7 +156,7 @@ def scaling_figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
         rows, said = data[data["metric"] == metric], in_units(metric)
         ax.set(xscale="log", yscale="log", title=HEADS[metric])
         lines(ax, rows, shown, "size", "value", marker="o", ms=2.5)
-        ax.set_xticks(sizes[:: -(-len(sizes) // 6)], [f"{tick:g}" for tick in sizes[:: -(-len(sizes) // 6)]])
+        ax.set(**ticked(sizes))
         at = ticks(float(rows["value"].min()), float(rows["value"].max()), log=True, most=5)
         ax.set_yticks(at, [unit_label(value, said) for value in at])
         ax.minorticks_off()

@@ -7,18 +7,15 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ablate.base.wording import brief
 from ablate.features.stress.grid import rate_curves
 from ablate.report.draw import style
-from ablate.report.draw.panels import Entry, Look, left_out, lines, multiples, panels
+from ablate.report.draw.panels import Entry, Look, left_out, lines, multiples, panels, ticked
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.words import say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-MAX_TICKS = 6  # Learning rates that are written at an axis.
 
 
 class Rates(
@@ -49,8 +46,6 @@ class Rates(
 
 def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) -> Figure:
     """In each panel the baseline and the levels of one factor; `data` is of `rate_curves`, with `rate` for `value`."""
-    grid = sorted(set(data[rate]))
-    grid = grid[:: -(-len(grid) // MAX_TICKS)]
 
     def draw(ax: Axes, of: dict[str, Look]) -> None:
         lines(ax, data, of, rate, "loss", marker="o", ms=2.5)
@@ -68,5 +63,5 @@ def curves(data: pd.DataFrame, shown: Mapping[str, Sequence[Entry]], rate: str) 
                 color=look.colour,
             )
 
-    axis = {"xscale": "log", "xticks": grid, "xticklabels": map(brief, grid)}
+    axis = {"xscale": "log", **ticked(sorted(set(data[rate])))}
     return multiples(shown, set(data["variant"]), draw, (f"{rate}, log scale", "held-out loss"), axis)

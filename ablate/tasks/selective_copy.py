@@ -1,0 +1,104 @@
+"""Selective copying: the tokens that stand among noise, in their order.
+
+The task of Gu and Dao 2023 ("Mamba: Linear-Time Sequence Modeling with Selective State Spaces"): unlike plain copying,
+what must be kept is told by its content and not by its place. An example with T = 9 and three tokens, where · is noise
+and ⊢ an answer slot:
+
+    inputs    ·  c  ·  ·  a  b  ⊢  ⊢  ⊢
+    targets                     c  a  b
+
+The vocabulary of V tokens: 0 is noise, 1 marks an answer slot, 2 … V − 1 are data.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+import torch
+from pydantic import Field, PositiveInt
+
+from ablate.base.errors import Invalid
+from ablate.base.registry import register
+from ablate.core.signature import Signature
+from ablate.tasks.draws import likeliest
+from ablate.tasks.generated import Generated, below
+from ablate.tasks.labelling import Labelling
+from ablate.tasks.task import IGNORED, Batch
+
+NOISE, SLOT, FIRST = 0, 1, 2
+
+
+@register("task", "selective_copy")
+class SelectiveCopy(Generated, Labelling):
+    """Data tokens at random places among noise; then as many slots, in which they are written in their order.
+
+    Tokens are uniform and independent, every choice of places is equally likely, and all slots are asked at once,
+    without the answers before. It is harder the more tokens there are, and the longer the sequence. Chance:
+    1 / (V − 2). A run that has learned which tokens there were, but not in which order, sits at `without_order`.
+    Ceiling: 1. Solved: .95. It is graded, for a run learns one slot after another. Recommended: eight tokens in T = 32,
+    two layers of attention of width 32, 600 steps (three seeds: .997 to 1; an LSTM .60 after 1,000).
+    """
+
+    class Config(Generated.Config):
+        """Parameters of selective copying."""
+
+        vocab_size: Annotated[int, Field(ge=4)] = 16
+        "V: noise, the mark of a slot, and V − 2 data tokens."
+        seq_len: PositiveInt = 32
+        "T, at least 2 · num_tokens; the slots are its end."
+        num_tokens: PositiveInt = 8
+        "n, the data tokens of a sequence."
+
+    outcome = "graded"
+    recommended = {
+        "task": {"vocab_size": 16, "seq_len": 32, "num_tokens": 8},
+        "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
+        "training": {
+            "steps": 600,
+            "batch_size": 64,
+            "lr": 3e-3,
+            "schedule": "cosine",
+            "warmup_steps": 50,
+            "clip_norm": 1.0,
+        },
+    }
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.num_symbols, tokens = config.vocab_size - FIRST, config.num_tokens
+        if config.seq_len < 2 * tokens:
+            rule = f"must hold num_tokens = {tokens} twice: among noise, and in the answer slots"
+            raise Invalid("seq_len", rule, config.seq_len, f"at least {2 * tokens}")
+        self.signature = Signature(
+            config.seq_len, num_outputs=config.vocab_size, vocab_size=config.vocab_size, readout="all"
+        )
+        self.set_labels(
+            num_classes=self.num_symbols, num_asked=tokens, num_test=config.test_size, solved=0.95
+        )
+        self.set_support(self.num_symbols**tokens * math.comb(config.seq_len - tokens, tokens))
+
+    def constants(self) -> Mapping[str, Mapping[str, float]]:
+        """Of the token that the sequence shows most often, in every slot."""
+        return {"without_order": {"accuracy": likeliest(self.config.num_tokens, self.num_symbols)}}
+
+    def slices(self) -> Mapping[str, Mapping[str, Any]]:
+        """`longer`: as many tokens in twice the length."""
+        return {"longer": {"seq_len": 2 * self.config.seq_len}}
+
+    def examples(self, generator: np.random.Generator, count: int) -> Batch:
+        """See `Generated.examples`."""
+        asked = self.config.num_tokens
+        context = self.config.seq_len - asked
+        draws = generator.random((count, context + asked))
+        places = np.sort(np.argsort(draws[:, :context], 1)[:, :asked], 1)
+        data = FIRST + below(draws[:, context:], self.num_symbols)
+
+        tokens = np.full((count, context + asked), NOISE, dtype=np.int64)
+        targets = np.full_like(tokens, IGNORED)
+        np.put_along_axis(tokens, places, data, 1)
+        tokens[:, context:] = SLOT
+        targets[:, context:] = data
+        return Batch(torch.from_numpy(tokens), torch.from_numpy(targets))
