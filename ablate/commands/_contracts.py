@@ -86,7 +86,9 @@ def _of_task(part: Any) -> Mapping[str, str]:
     def tried(batch: Any) -> dict[str, tuple[int, ...]]:
         logits = model(**batch.model_inputs())
         task.loss(logits, batch)
-        return {name: tuple(values.shape) for name, values in task.measure(logits, batch).items()}
+        found = task.measure(logits, batch)
+        names = task.summarise({name: values.detach().numpy() for name, values in found.items()})
+        return {name: tuple(found[name].shape) if name in found else (len(batch),) for name in names}
 
     tries = [attempt(tried, batch) for batch in drawn[0]]
     faults = [problem for _, problems in tries for problem in problems]

@@ -24,6 +24,7 @@ from ablate.components.activations import Activation
 from ablate.components.feedforward import FeedForward
 from ablate.components.masks import real_positions
 from ablate.components.weightings import Weighting
+from ablate.models.attention import Attention
 from ablate.models.block import Block
 from ablate.models.model import evaluating
 from ablate.tasks.task import Batch
@@ -117,6 +118,20 @@ def look(model: nn.Module, batch: Batch) -> dict[str, Seen]:
                 )
         model(**batch.model_inputs())
     return found
+
+
+@contextmanager
+def without_head(attention: Attention, head: int) -> Iterator[None]:
+    """With the output of one head left out: its columns of W_O are zero."""
+    weight = attention.output.weight.data
+    width = weight.shape[1] // attention.num_heads
+    columns = weight[:, head * width : (head + 1) * width]
+    kept = columns.clone()
+    columns.zero_()
+    try:
+        yield
+    finally:
+        columns.copy_(kept)
 
 
 LOGIT, DEAD = "attention_logit_max", "dead_units"

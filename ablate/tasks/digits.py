@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -22,25 +21,25 @@ from ablate.base.registry import PartConfig, register
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Sampling
 from ablate.core.signature import Signature
-from ablate.tasks.task import Batch, Classification, Split, digest, example_stream
+from ablate.tasks.files import Parts
+from ablate.tasks.pool import Pool
+from ablate.tasks.task import Batch, Classification
 
 NUM_EXAMPLES = 1797
 NUM_CLASSES = 10
 SIDE = 8
 MAX_VALUE = 16
-CHUNK = 4096  # Training examples that are gathered at a time, at least: whole epochs.
 
 
 @register("task", "digits")
-class Digits(Classification):
+class Digits(Pool, Classification):
     """Which digit is it? A real task of little data; pixel values are scaled to [0, 1].
 
     It counts as solved at the accuracy of the nearest neighbour among as many training images, about .98.
 
     The splits are disjoint and stratified: the count of each digit in a split is within 1 or 2 of its share. The test
     images are the same for every seed, and no seed trains on them or chooses by them: seeds that draw train and test
-    from so few images are not independent. So a verdict is about these test images. Training data are shuffled anew
-    every epoch; batches cross the ends of epochs, so that all are full.
+    from so few images are not independent. So a verdict is about these test images.
     """
 
     class Config(PartConfig):
@@ -105,24 +104,11 @@ class Digits(Classification):
         )
         self.set_metrics(num_classes=NUM_CLASSES, num_test=config.test_size, solved=0.98)
 
-    def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
-        """Every example once an epoch."""
-        epochs = self._epochs(seed, self._examples(self.indices(seed)["train"], device))
-        return example_stream(epochs, batch_size)
-
-    def split(self, seed: int, name: Split, device: str) -> Batch:
-        """The images of a split."""
-        return self._examples(self.indices(seed)[name], device)
-
-    def digests(self, seed: int) -> Mapping[str, str]:
-        """Of all three splits."""
-        return {name: digest(self._examples(index, "cpu")) for name, index in self.indices(seed).items()}
-
     def coverage(self, draws: int) -> float:
         """None: the splits of a seed are disjoint."""
         return 0.0
 
-    def indices(self, seed: int) -> dict[str, NDArray[np.intp]]:
+    def indices(self, seed: int) -> Parts:
         """Rows of the data set that each split holds."""
         config, labels = self.config, load_digits()[1]
         held_out = numpy_stream(0, "data", "held out")
@@ -133,26 +119,19 @@ class Digits(Classification):
         validation, train, _ = np.split(rest, np.cumsum([config.validation_size, config.train_size]))
         return {"train": train, "validation": validation, "test": test}
 
-    def _epochs(self, seed: int, examples: Batch) -> Iterator[Batch]:
-        generator = numpy_stream(seed, "data", "order")
-        size = len(examples)
-        epochs = -(-CHUNK // size)
-        while True:
-            order = np.concatenate([generator.permutation(size) for _ in range(epochs)])
-            yield examples[torch.from_numpy(order).to(examples.inputs.device)]
+    def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
+        """The images of some rows."""
+        images, digits = load_digits()
+        height, width = self._cell()
+        cells = images[rows].reshape(len(rows), SIDE // height, height, SIDE // width, width)
+        features = cells.transpose(0, 1, 3, 2, 4).reshape(len(rows), -1, height * width)
+        scaled = (features / MAX_VALUE).astype(np.float32)
+        return Batch(torch.from_numpy(scaled).to(device), torch.from_numpy(digits[rows]).to(device))
 
     def _cell(self) -> tuple[int, int]:
         """Height and width, in pixels, of the cell at one position."""
         patch = self.config.patch_size or 1
         return {"rows": (1, SIDE), "pixels": (1, 1), "patches": (patch, patch)}[self.config.representation]
-
-    def _examples(self, index: NDArray[np.intp], device: str) -> Batch:
-        images, digits = load_digits()
-        height, width = self._cell()
-        cells = images[index].reshape(len(index), SIDE // height, height, SIDE // width, width)
-        features = cells.transpose(0, 1, 3, 2, 4).reshape(len(index), -1, height * width)
-        scaled = (features / MAX_VALUE).astype(np.float32)
-        return Batch(torch.from_numpy(scaled).to(device), torch.from_numpy(digits[index]).to(device))
 
 
 @functools.cache

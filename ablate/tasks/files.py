@@ -24,6 +24,7 @@ from ablate.base.files import unreadable
 from ablate.base.streams import numpy_stream
 
 MAX_BYTES = 100_000_000  # Of a file.
+KEPT = 8  # Of what is made of files.
 LEAST = 50  # Different examples of the smallest file.
 TEST, VALIDATION = (
     0.2,
@@ -39,17 +40,19 @@ Made = TypeVar("Made")
 
 def of_file(make: Callable[..., Made]) -> Callable[..., Made]:
     """Keeps what a function makes of a file, its first argument, until the file changes: tasks are built many times."""
-
-    @functools.lru_cache(maxsize=8)
-    def kept(state: object, file: DataFile, *others: object) -> Made:
-        return make(file, *others)
+    known: dict[object, Made] = {}
 
     @functools.wraps(make)
     def made(file: DataFile, *others: object) -> Made:
         if (rule := unreadable(Path(file), MAX_BYTES)) is not None:
             raise Invalid("file", rule, file.written)
         state = os.stat(file)
-        return kept((state.st_mtime_ns, state.st_size, state.st_ino), file, *others)
+        key = state.st_mtime_ns, state.st_size, state.st_ino, file, repr(others)
+        if key not in known:
+            known[key] = make(file, *others)
+            if len(known) > KEPT:
+                del known[next(iter(known))]
+        return known[key]
 
     return made
 
@@ -57,12 +60,11 @@ def of_file(make: Callable[..., Made]) -> Callable[..., Made]:
 @of_file
 def read_text(file: DataFile) -> str:
     """The whole text, in UTF-8, its lines ended by a line feed. Raises `Invalid` with the line of what is none."""
-    content = Path(file).read_bytes()
     try:
-        text = content.decode("utf-8-sig")
+        text = Path(file).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = 1 + content.count(b"\n", 0, error.start)
-        rule = f"must be UTF-8 text; line {line} has byte 0x{content[error.start]:02x}, which is none"
+        line = 1 + error.object.count(b"\n", 0, error.start)
+        rule = f"must be UTF-8 text; line {line} has byte 0x{error.object[error.start]:02x}, which is none"
         raise Invalid("file", rule, file.written, hint="Save it as UTF-8") from None
     if not text.strip():
         raise Invalid("file", "is empty", file.written)

@@ -17,10 +17,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
-from ablate.base.errors import Gather
+from ablate.base.errors import Invalid
 from ablate.base.registry import register
 from ablate.base.streams import numpy_stream
 from ablate.core.signature import Signature
@@ -68,9 +67,9 @@ class Memorization(Generated, Labelling):
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        with Gather() as at:
+        if config.num_facts % config.num_values:
             rule = f"must divide num_facts = {config.num_facts}, so that every value has as many keys"
-            at.refuse(config.num_facts % config.num_values, "num_values", rule, config.num_values)
+            raise Invalid("num_values", rule, config.num_values)
         self.asked = config.seq_len // 2
         self.signature = Signature(
             config.seq_len, num_outputs=config.num_values, vocab_size=config.num_facts + 1, readout="all"
@@ -79,17 +78,13 @@ class Memorization(Generated, Labelling):
             num_classes=config.num_values, num_asked=self.asked, num_test=config.test_size, solved=0.95
         )
         self.set_support(config.num_facts**self.asked)
-        self.facts = self._facts(0)
-
-    def _facts(self, seed: int) -> NDArray[np.int64]:
-        """The value of each key under a seed."""
-        facts = np.arange(self.config.num_facts) % self.config.num_values
-        return numpy_stream(seed, "data", "facts").permutation(facts)
+        # The value of each key, in an order that a seed changes.
+        self.facts = np.arange(config.num_facts) % config.num_values
 
     def under(self, seed: int) -> Generated:
         """With the facts of a seed."""
         drawn = copy.copy(self)
-        drawn.facts = self._facts(seed)
+        drawn.facts = numpy_stream(seed, "data", "facts").permutation(self.facts)
         return drawn
 
     def slices(self) -> Mapping[str, Mapping[str, Any]]:
@@ -97,7 +92,7 @@ class Memorization(Generated, Labelling):
         return {"longer": {"seq_len": 2 * self.config.seq_len}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`; with the facts of seed 0 where `under` has set no others."""
+        """See `Generated.examples`; `under` says which value a key has."""
         keys = below(generator.random((count, self.asked)), self.config.num_facts)
         tokens = np.full((count, self.config.seq_len), SLOT, dtype=np.int64)
         targets = np.full_like(tokens, IGNORED)

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from pydantic import Field, PositiveInt
 
-from ablate.base.errors import Gather
+from ablate.base.errors import Invalid
 from ablate.base.registry import register
 from ablate.core.signature import Signature
 from ablate.tasks.draws import likeliest
@@ -28,8 +28,7 @@ from ablate.tasks.generated import Generated, below
 from ablate.tasks.labelling import Labelling
 from ablate.tasks.task import IGNORED, Batch
 
-NOISE, SLOT = 0, 1
-FIRST = 2
+NOISE, SLOT, FIRST = 0, 1, 2
 
 
 @register("task", "selective_copy")
@@ -70,9 +69,9 @@ class SelectiveCopy(Generated, Labelling):
     def __init__(self, config: Config) -> None:
         self.config = config
         self.num_symbols, tokens = config.vocab_size - FIRST, config.num_tokens
-        with Gather() as at:
+        if config.seq_len < 2 * tokens:
             rule = f"must hold num_tokens = {tokens} twice: among noise, and in the answer slots"
-            at.refuse(config.seq_len < 2 * tokens, "seq_len", rule, config.seq_len, f"at least {2 * tokens}")
+            raise Invalid("seq_len", rule, config.seq_len, f"at least {2 * tokens}")
         self.signature = Signature(
             config.seq_len, num_outputs=config.vocab_size, vocab_size=config.vocab_size, readout="all"
         )

@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields, replace
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,15 @@ import numpy as np
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.base.streams import stream_seed
+from ablate.core.metric import sign
 from ablate.core.signature import Signature
 from ablate.core.trial import Trial
 from ablate.core.workload import Evaluation
+from ablate.models.attention import Attention
 from ablate.models.build import build_model
-from ablate.models.inspection import attention_maps, cut, layer_metrics
+from ablate.models.inspection import attention_maps, cut, layer_metrics, without_head
+from ablate.models.model import Model
+from ablate.tasks.task import Batch, Task
 from ablate.training.evaluation import evaluate
 from ablate.training.resume import unpack
 from ablate.training.trial import isolated, parse, resolve_device
@@ -25,6 +30,7 @@ from ablate.training.trial import isolated, parse, resolve_device
 EXAMPLES = 3  # Largest number of examples whose attention weights are returned.
 # Largest number of attention weights of one variant that are returned; long sequences get fewer examples.
 MAX_WEIGHTS = 1 << 20
+KNOCKED_OUT = 1024  # Test examples at most that a model without a head is evaluated on.
 CHUNK = 1 << 24  # Largest number of attention weights of one head that are computed together.
 
 
@@ -68,6 +74,7 @@ def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads
         split = asked.split(trial.seed, "test", device)
         metrics = evaluate(model, asked, split)
         metrics |= layer_metrics(model, cut(split, CHUNK))
+        metrics |= _without_heads(model, asked, split[:KNOCKED_OUT])
         examples = next(iter(split.chunks(EXAMPLES)))
         maps = {
             path: found.cpu().numpy().astype(np.float32)
@@ -82,6 +89,22 @@ def evaluate_kept(trial: Trial, weights: bytes, task: Mapping[str, Any], threads
         {path: found[:few] for path, found in maps.items()},
         json.dumps([part.model_dump() for part in parts]),
     )
+
+
+def _without_heads(model: Model, task: Task, split: Batch) -> dict[str, float]:
+    """The first metric without each head of the trained weights, `/PATH/HEAD`; their mean, and that of the head that
+    is missed most.
+    """
+    name, metric = next(iter(task.metrics.items()))
+    found = {}
+    for path, module in model.named_modules():
+        for head in range(module.num_heads) if isinstance(module, Attention) else ():
+            with without_head(module, head):
+                found[f"{name}_without_a_head/{path}/{head + 1}"] = evaluate(model, task, split)[name]
+    if not found:
+        return {}
+    worst = min(found.values(), key=lambda value: sign(metric) * value)
+    return {f"{name}_without_a_head": fmean(found.values()), f"{name}_without_its_best_head": worst, **found}
 
 
 def _check_signature(old: Signature, new: Signature) -> None:

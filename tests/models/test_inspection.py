@@ -14,7 +14,15 @@ from torch import Tensor
 
 from ablate.base.registry import CATALOGUE
 from ablate.models.build import build_model
-from ablate.models.inspection import attention_maps, cut, entropy, layer_metrics, measurable, similarity
+from ablate.models.inspection import (
+    attention_maps,
+    cut,
+    entropy,
+    layer_metrics,
+    measurable,
+    similarity,
+    without_head,
+)
 from ablate.models.model import Model
 from ablate.tasks.task import Batch, Task
 from ablate.training.trial import parse
@@ -99,6 +107,20 @@ def test_the_maps_are_what_the_output_is_made_of():
     _, values = block.mixer.read(x)
     mixed = (weights @ values).transpose(1, 2).flatten(2)
     torch.testing.assert_close(block.mixer.output(mixed), block.mixer(x, model.position))
+
+
+def test_without_a_head_its_share_of_the_output_is_missing():
+    model, task = made(num_layers=1)
+    batch, mixer = task.split(0, "test", "cpu")[:4], model.stack.blocks[0].mixer
+    before = mixer.output.weight.clone()
+    x = model.embed(batch.inputs)
+    whole, lost = mixer(x, model.position), []
+    for head in range(mixer.num_heads):
+        with without_head(mixer, head):
+            lost.append(whole - mixer(x, model.position))
+    torch.testing.assert_close(sum(lost), whole)
+    assert all(one.abs().max() > 0 for one in lost)
+    assert torch.equal(mixer.output.weight, before)
 
 
 @st.composite

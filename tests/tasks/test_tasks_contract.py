@@ -18,13 +18,20 @@ from ablate.tasks.recall import Recall
 from ablate.tasks.reverse import Reverse
 from ablate.tasks.segments import Segments
 from ablate.tasks.task import IGNORED, Classification, Task, digest
+from ablate.tasks.transduction import Transduction
 
 CATALOGUE.load_builtin()
 
 
 # For each task of a user's file: its content, and what else the task must be given.
 PROSE = "\n\n".join(f"{n} and {n * n % 97}, so it goes;\nbut {n * n % 89} is not {n}." for n in range(400))
-FILES = {"text_file": ({"file": PROSE}, {})}
+REVIEWS = "\n".join(f"{n % 3},{'very ' * (n % 5)}good film {n}" for n in range(600))
+CARS = "\n".join(f"{n % 7 or ''},{'abc'[n % 3]},{n},{n * n % 97 + n / 10}" for n in range(600))
+FILES = {
+    "text_file": ({"file": PROSE}, {}),
+    "text_classification": ({"file": f"label,text\n{REVIEWS}"}, {}),
+    "table": ({"file": f"doors,make,id,price\n{CARS}"}, {"target": "price"}),
+}
 
 
 def config_of(name: str, folder: Path) -> PartConfig:
@@ -35,9 +42,16 @@ def config_of(name: str, folder: Path) -> PartConfig:
     return CATALOGUE.get("task", name).Config.model_validate(given)
 
 
-@pytest.fixture(params=CATALOGUE.names("task"))
+NAMES = CATALOGUE.names("task")
+CASES = [(name, "") for name in NAMES]
+CASES += [(name, "decoder") for name in NAMES if issubclass(CATALOGUE.get("task", name), Transduction)]
+
+
+@pytest.fixture(params=CASES, ids="-".join)
 def task(request, tmp_path) -> Task:
-    return config_of(request.param, tmp_path).build()
+    """As it is; and as it is laid out for a decoder, where that differs."""
+    name, topology = request.param
+    return config_of(name, tmp_path).build().for_topology(topology)
 
 
 def logits_for(task: Task, batch) -> torch.Tensor:
@@ -109,7 +123,8 @@ def test_metrics_are_measured_for_each_example(task):
     test = task.split(0, "test", "cpu")
     logits = logits_for(task, test).requires_grad_()
     measured = task.measure(logits, test)
-    assert list(measured) == list(task.metrics)
+    means = task.summarise({name: values.detach().numpy() for name, values in measured.items()})
+    assert list(means) == list(task.metrics)
     assert {values.shape for values in measured.values()} == {(len(test),)}
     loss = task.loss(logits, test)
     loss.backward()
@@ -151,7 +166,7 @@ def test_what_is_known_in_advance(config, floor, chance, solved, signature):
     found = task.signature
     assert (found.vocab_size, found.num_outputs, found.readout) == signature
     if found.source is not None:
-        assert task.topologies == ("encoder_decoder",)
+        assert task.topologies == ("encoder_decoder", "decoder")
         assert (found.seq_len, found.source.seq_len) == (6, 5)
         assert list(task.metrics) == ["accuracy", "token_accuracy", "loss"]
         assert task.metrics["token_accuracy"].floor == pytest.approx((5 * (1 / 5) + 1) / 6)

@@ -70,7 +70,8 @@ def test_the_table_is_tidy_and_its_own_slice_is_what_training_measured(folder):
     layers = {"attention_entropy": "mixer", "head_similarity": "mixer", "attention_logit_max": "mixer"}
     layers["dead_units"] = "feedforward"
     assert set(table.metric) == {
-        *("accuracy", "loss", *layers),
+        *("accuracy", "loss", *layers, "accuracy_without_a_head", "accuracy_without_its_best_head"),
+        *(f"accuracy_without_a_head/stack.blocks.0.mixer/{head}" for head in (1, 2)),
         *(f"{name}/stack.blocks.0.{at}" for name, at in layers.items()),
     }
     trials = pd.read_parquet(folder / "results/tiny/trials.parquet").set_index("id")

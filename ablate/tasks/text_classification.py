@@ -1,0 +1,66 @@
+"""Texts of one's own, each with a label."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from pydantic import PositiveInt
+
+from ablate.base.registry import register
+from ablate.core.signature import Signature
+from ablate.tasks.answers import Labels
+from ablate.tasks.files import PADDING, Table, Unit, Vocabulary, padded, symbols
+from ablate.tasks.rows import Examples, Rows, filled, labels_of, without_test
+from ablate.tasks.task import Batch
+
+
+@register("task", "text_classification")
+class TextClassification(Rows):
+    """Which label does a text have? On a table of your own, with a column of texts and one of labels.
+
+    Judged by accuracy and macro-F1. Guessing is the most frequent label, which claims call `majority`. Texts that are
+    equal as far as they are read are in one split. A word is a run of letters and digits, or one other sign.
+    """
+
+    class Config(Rows.Config):
+        """Parameters of the task."""
+
+        text: str = "text"
+        "The column of texts."
+        label: str = "label"
+        "The column of labels."
+        unit: Unit = "words"
+        "What a token is."
+        max_len: PositiveInt = 64
+        "Tokens of a text that are read; the rest is left out."
+        vocab_size: PositiveInt = 1000
+        "The most frequent tokens, so many at most, are told apart; all others are one."
+
+    @classmethod
+    def read(cls, table: Table, config: Config) -> Examples:
+        """Tokens (N, T)."""
+        texts = [symbols(text, config.unit) for text in filled(table, "text", config.text)]
+        targets, size = labels_of(table, "label", config.label)
+        kept = [text[: config.max_len] for text in texts]
+        keys = ["\0".join(text) for text in kept]
+        rest, test = without_test(table, keys)
+        vocabulary = Vocabulary((kept[row] for row in rest), config.vocab_size)
+        inputs = padded([vocabulary.encode(text) for text in kept], config.max_len)
+        some_padded = bool((inputs == PADDING).any())
+        signature = Signature(inputs.shape[1], size, len(vocabulary), readout="mean", padded=some_padded)
+        answers = Labels(targets[rest], targets[test], size, config.solved)
+        digests = {"vocabulary": vocabulary.digest()}
+        cut = sum(map(len, texts)) > sum(map(len, kept))
+        longer = sum(len(text) > config.max_len for text in texts)
+        cautions = (
+            [f"{longer} of {len(texts)} texts are cut off at max_len = {config.max_len}"] if cut else []
+        )
+        return Examples(keys, inputs, targets, answers, signature, digests, cautions)
+
+    def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
+        """Tokens (B, T), labels (B), and a mask (B, 1, 1, T) that is False at padding."""
+        inputs, targets = (
+            torch.from_numpy(of[rows]).to(device) for of in (self.rows.inputs, self.rows.targets)
+        )
+        return Batch(inputs, targets, (inputs != PADDING)[:, None, None] if self.signature.padded else None)
