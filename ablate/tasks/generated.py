@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
@@ -22,6 +22,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
+from torch import Tensor
 
 from ablate.base.errors import AblateError, Invalid
 from ablate.base.registry import PartConfig
@@ -72,6 +73,14 @@ class Generated(Task):
         how many are asked for at a time.
         """
 
+    def telling(self, examples: Batch) -> Iterable[Tensor | None]:
+        """What decides the part of the data that each example is for; targets are left out, for they may be noisy."""
+        return examples.model_inputs().values()
+
+    def laid_out(self, examples: Batch) -> Batch:
+        """The examples as a model reads them; which part they are for does not depend on it."""
+        return examples
+
     def under(self, seed: int) -> Generated:
         """The task under a seed: itself, unless something beside its examples is drawn once for each seed."""
         return self
@@ -111,11 +120,12 @@ class Generated(Task):
         chunks = (self._part(seed, name, drawn.examples(generator, CHUNK)) for _ in count())
         if name == "train" and self.config.label_noise:
             chunks = (_noisy(chunk, self.config.label_noise, generator) for chunk in chunks)
-        return example_stream((chunk.each(lambda x: x.to(device)) for chunk in chunks), batch_size)
+        ready = (self.laid_out(chunk).each(lambda x: x.to(device)) for chunk in chunks)
+        return example_stream(ready, batch_size)
 
     def _part(self, seed: int, name: str, drawn: Batch) -> Batch:
         """The examples that are for one part of the data."""
-        part, eighths = PARTS[name], _hashes(seed, drawn) >> np.uint64(61)
+        part, eighths = PARTS[name], _hashes(seed, self.telling(drawn)) >> np.uint64(61)
         kept = np.flatnonzero((part.start <= eighths) & (eighths < part.stop))
         if not len(kept):
             raise AblateError(
@@ -136,15 +146,14 @@ def _noisy(batch: Batch, share: float, generator: np.random.Generator) -> Batch:
     return replace(batch, targets=torch.from_numpy(noisy))
 
 
-def _hashes(seed: int, batch: Batch) -> NDArray[np.uint64]:
-    """(B): a hash of what a model is given of each example; targets are left out, for they may be noisy."""
-    generator = numpy_stream(seed, "data", "parts")
-    hashes = np.zeros(len(batch), dtype=np.uint64)
-    for tensor in batch.model_inputs().values():
-        if tensor is not None:
-            rows = np.ascontiguousarray(tensor.flatten(1).numpy())
-            words = rows.view(f"u{rows.itemsize}").astype(np.uint64)
-            hashes += words @ generator.integers(2**64, size=words.shape[1], dtype=np.uint64)
+def _hashes(seed: int, tensors: Iterable[Tensor | None]) -> NDArray[np.uint64]:
+    """(B): a hash of each example's rows."""
+    generator, given = numpy_stream(seed, "data", "parts"), [each for each in tensors if each is not None]
+    hashes = np.zeros(len(given[0]), dtype=np.uint64)
+    for tensor in given:
+        rows = np.ascontiguousarray(tensor.flatten(1).numpy())
+        words = rows.view(f"u{rows.itemsize}").astype(np.uint64)
+        hashes += words @ generator.integers(2**64, size=words.shape[1], dtype=np.uint64)
     # The sum is linear in the tokens, which have order in them; the next two steps are not.
     hashes ^= hashes >> np.uint64(32)
     hashes *= generator.integers(2**63, dtype=np.uint64) * np.uint64(2) + np.uint64(1)

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from ablate.base.errors import AblateError
 from ablate.tasks.adding_problem import AddingProblem
+from ablate.tasks.addition import Addition
+from ablate.tasks.dates import Dates
 from ablate.tasks.generated import LEAST, PARTS, Generated
 from ablate.tasks.group import Group
 from ablate.tasks.induction import Induction
@@ -28,6 +30,8 @@ SMALL: list[Generated] = [
     Recall(Recall.Config(vocab_size=7, seq_len=7, num_pairs=2, validation_size=512, test_size=4096)),
     Reverse(Reverse.Config(vocab_size=7, min_len=1, max_len=5, validation_size=512, test_size=4096)),
     Segments(Segments.Config(vocab_size=8, seq_len=5, validation_size=512, test_size=4096)),
+    Addition(Addition.Config(min_digits=1, digits=2, validation_size=512, test_size=4096)),
+    Dates(Dates.Config(validation_size=512, test_size=4096)),
     SelectiveCopy(SelectiveCopy.Config(vocab_size=7, seq_len=9, num_tokens=2)),
     Memorization(Memorization.Config(num_facts=16, seq_len=6)),
     AddingProblem(AddingProblem.Config(seq_len=4)),
@@ -73,6 +77,7 @@ def test_training_examples_do_not_depend_on_the_batch_size_and_go_on_past_a_chun
 SUPPORTS = [
     *(Recall.Config(vocab_size=size, seq_len=length, num_pairs=2) for size, length in ((16, 5), (7, 7))),
     *(Reverse.Config(vocab_size=v, min_len=low, max_len=high) for v, low, high in ((8, 2, 4), (5, 1, 8))),
+    Addition.Config(min_digits=1, digits=2),
     *(Segments.Config(vocab_size=size, seq_len=length) for size, length in ((6, 5), (12, 4))),
     SelectiveCopy.Config(vocab_size=7, seq_len=9, num_tokens=2),
     Memorization.Config(num_facts=8, num_values=2, seq_len=6),

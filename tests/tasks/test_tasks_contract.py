@@ -18,6 +18,7 @@ from ablate.tasks.recall import Recall
 from ablate.tasks.reverse import Reverse
 from ablate.tasks.segments import Segments
 from ablate.tasks.task import IGNORED, Classification, Task, digest
+from ablate.tasks.transduction import Transduction
 
 CATALOGUE.load_builtin()
 
@@ -41,9 +42,16 @@ def config_of(name: str, folder: Path) -> PartConfig:
     return CATALOGUE.get("task", name).Config.model_validate(given)
 
 
-@pytest.fixture(params=CATALOGUE.names("task"))
+NAMES = CATALOGUE.names("task")
+CASES = [(name, "") for name in NAMES]
+CASES += [(name, "decoder") for name in NAMES if issubclass(CATALOGUE.get("task", name), Transduction)]
+
+
+@pytest.fixture(params=CASES, ids="-".join)
 def task(request, tmp_path) -> Task:
-    return config_of(request.param, tmp_path).build()
+    """As it is; and as it is laid out for a decoder, where that differs."""
+    name, topology = request.param
+    return config_of(name, tmp_path).build().for_topology(topology)
 
 
 def logits_for(task: Task, batch) -> torch.Tensor:
@@ -158,7 +166,7 @@ def test_what_is_known_in_advance(config, floor, chance, solved, signature):
     found = task.signature
     assert (found.vocab_size, found.num_outputs, found.readout) == signature
     if found.source is not None:
-        assert task.topologies == ("encoder_decoder",)
+        assert task.topologies == ("encoder_decoder", "decoder")
         assert (found.seq_len, found.source.seq_len) == (6, 5)
         assert list(task.metrics) == ["accuracy", "token_accuracy", "loss"]
         assert task.metrics["token_accuracy"].floor == pytest.approx((5 * (1 / 5) + 1) / 6)

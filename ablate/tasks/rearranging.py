@@ -1,0 +1,73 @@
+"""Tasks whose target is the symbols of the source in another order."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field, PositiveInt
+
+from ablate.base.errors import Invalid
+from ablate.tasks.generated import Generated, below
+from ablate.tasks.task import Batch
+from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Transduction
+
+
+class Rearranging(Transduction, Generated):
+    """A source of random length and symbols, both uniform and independent, and its symbols in another order.
+
+    Training repeats short sources, but never draws one that is for evaluation.
+    """
+
+    class Config(Generated.Config):
+        """The sizes of a task that asks for the source in another order."""
+
+        vocab_size: Annotated[int, Field(gt=FIRST_SYMBOL)] = 11
+        "V: padding, start, end, and V − 3 symbols."
+        min_len: PositiveInt = 1
+        "Symbols of the shortest source."
+        max_len: PositiveInt = 6
+        "Symbols of the longest source; shorter ones are padded, and so are their targets."
+
+    outcome = "graded"
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        if config.min_len > config.max_len:
+            raise Invalid(
+                "min_len",
+                f"must not exceed max_len = {config.max_len}",
+                config.min_len,
+                f"1 to {config.max_len}",
+            )
+        self.num_symbols = config.vocab_size - FIRST_SYMBOL
+        self.lengths = range(config.min_len, config.max_len + 1)
+        self.set_sequences(vocab_size=config.vocab_size, sources=self.lengths, targets=self.lengths)
+        self.set_answers([self.answers(length) for length in self.lengths], config.test_size)
+        self.set_support(sum(self.num_symbols**length for length in self.lengths))
+
+    @abstractmethod
+    def rearranged(self, symbols: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The target's symbols, from those of the source (B, max_len), of which the first `lengths` (B, 1) count."""
+
+    def answers(self, length: int) -> Answers:
+        """Any target is as likely as another, and any symbol at any place."""
+        n = self.num_symbols
+        return Answers(length * math.log(n), n**-length, np.full((length, 1), 1 / n))
+
+    def slices(self) -> Mapping[str, Mapping[str, Any]]:
+        """Where lengths vary, `longer`: sources of more symbols than any in training, up to twice as many."""
+        longest = self.config.max_len
+        longer = {"longer": {"min_len": longest + 1, "max_len": 2 * longest}}
+        return longer if len(self.lengths) > 1 else {}
+
+    def examples(self, generator: np.random.Generator, count: int) -> Batch:
+        """See `Generated.examples`."""
+        draws = generator.random((count, 1 + self.config.max_len))
+        lengths = self.config.min_len + below(draws[:, :1], len(self.lengths))
+        symbols = FIRST_SYMBOL + below(draws[:, 1:], self.num_symbols)
+        return self.pairs((symbols, lengths), (self.rearranged(symbols, lengths), lengths))

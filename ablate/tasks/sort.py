@@ -1,0 +1,46 @@
+"""Sorting: the symbols of the source in ascending order, then an end token."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import Field
+
+from ablate.base.registry import register
+from ablate.tasks.rearranging import Rearranging
+from ablate.tasks.transduction import FIRST_SYMBOL, Answers
+
+
+@register("task", "sort")
+class Sort(Rearranging):
+    """A source of random length and symbols, which the model writes in ascending order, each as often as it occurs."""
+
+    class Config(Rearranging.Config):
+        """Parameters of the sort task."""
+
+        vocab_size: Annotated[int, Field(gt=FIRST_SYMBOL, le=FIRST_SYMBOL + 256)] = 11
+        "V: padding, start, end, and V − 3 symbols, at most 256."
+        max_len: Annotated[int, Field(ge=1, le=128)] = 6
+        "Symbols of the longest source, at most 128; shorter ones are padded, and so are their targets."
+
+    def rearranged(self, symbols: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Ascending."""
+        real = np.arange(symbols.shape[1]) < lengths
+        return np.sort(np.where(real, symbols, self.config.vocab_size), axis=1)
+
+    def answers(self, length: int) -> Answers:
+        """Of a multinomial sample in order; the likeliest has every symbol as often as any other, or once more."""
+        n, count = self.num_symbols, np.arange(length + 1)[:, None]
+        orders = np.array([[float(math.comb(length, k))] for k in range(length + 1)])
+        # That `count` of the symbols are among the w smallest, for w = 0 … n; that the t-th symbol is.
+        among = np.arange(n + 1) / n
+        chances = orders * among**count * (1 - among) ** (length - count)
+        at_most = chances[::-1].cumsum(0)[::-1][1:]
+        factorials = np.array([math.lgamma(k + 1) for k in range(length + 1)])
+        log_ways, (each, more) = float(factorials[-1]) - length * math.log(n), divmod(length, n)
+        rarest = (n - more) * math.lgamma(each + 1) + more * math.lgamma(each + 2)
+        nats = n * float(chances[:, 1] @ factorials) - log_ways
+        return Answers(nats, math.exp(log_ways - rarest), np.diff(at_most, axis=1))
