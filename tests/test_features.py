@@ -97,7 +97,6 @@ def test_the_package_of_features_is_named_once():
 
 
 KNOWN = {
-    ("route/as_json.py", "speed"): "a key of `--json`",
     ("base/registry.py", "search"): "the package `ablate.search`",
     ("commands/_results.py", "search"): "the frame that `Results.searched` shows",
 }

@@ -1,5 +1,5 @@
-"""What runs show beside their verdicts: whether they learned their task, and had stopped improving; how they differ
-over training steps; how far the baseline's seeds are apart, and what was detectable; how steadily they train.
+"""What runs show beside their verdicts: whether they learned their task, and had stopped improving; how far the
+baseline's seeds are apart, and what was detectable; how steadily they train.
 
 A comparison is of little use where the baseline did not learn, or where training ended too early. All of it is
 description: a claim about stability is judged, a row is not.
@@ -7,14 +7,14 @@ description: a claim about stability is judged, a row is not.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.contrast import at_floor, overlap
+from ablate.analysis.contrast import at_floor
 from ablate.analysis.estimates import clopper_pearson
 from ablate.analysis.judge import p_of
 from ablate.analysis.measures import Measure, measure_of
@@ -98,39 +98,6 @@ def convergence(evidence: Evidence) -> pd.DataFrame:
         improving = gain.interval(2 * ALPHA)[0] > 0 and gain.mean > metric.resolution
         rows.append((side.variant, side.task.name, gain.n, gain.mean, bool(improving)))
     return pd.DataFrame(rows, columns=["variant", "task", "n", "gain", "improving"])
-
-
-TRAJECTORY_COLUMNS = ("variant", "task", "step", "n", "diff", "low", "high")
-
-
-MAX_STEPS = 120  # Steps of a trajectory; of more, some at equal distances, the last among them.
-
-
-def trajectory(evidence: Evidence, among: Collection[str] | None = None) -> pd.DataFrame:
-    """One row a variant (`among` these), task and step at which every run of both sides was evaluated, with
-    `TRAJECTORY_COLUMNS`.
-
-    `diff` is the mean over seeds of variant − baseline on the primary metric and validation data, oriented; `low` and
-    `high` its 95 % interval over seeds, NaN for fewer than two. A diverged run counts with the metric's floor once its
-    curve has ended.
-    """
-    facts, runs, curves, rows = evidence.facts, Runs(evidence), _validated(evidence), []
-    for variant, task in product(facts.variants[1:], facts.tasks):
-        metric = task.metrics.get(facts.metric)
-        if metric is None or (among is not None and variant.name not in among):
-            continue
-        sides = [runs.of(name, task) for name in (variant.name, facts.variants[0].name)]
-        ended = sides[0].ended & sides[1].ended
-        both = [curves.reindex(side.ids[ended]) for side in sides]
-        known = pd.concat([f[s.status[ended] != "diverged"] for f, s in zip(both, sides, strict=True)])
-        steps = list(curves.columns[known.notna().all()]) if len(known) else []
-        steps = steps[::-1][:: -(-len(steps) // MAX_STEPS) or 1][::-1]
-        floor = np.nan if metric.floor is None else metric.floor
-        a, b = (sign(metric) * frame[steps].fillna(floor) for frame in both)
-        for step in steps:
-            d = Differences.between(a[step], b[step], metric.resolution, overlap=overlap(task))
-            rows.append((variant.name, task.name, step, d.n, d.mean, *d.interval()))
-    return pd.DataFrame(rows, columns=list(TRAJECTORY_COLUMNS))
 
 
 NOISE_COLUMNS = (

@@ -63,6 +63,12 @@ def masked_inside(value: Any) -> Any:
     return masked(value) if isinstance(value, str) else value
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of an error's message without passwords, cut to 300 characters."""
+    line = masked(next(iter(str(error).strip().splitlines()), type(error).__name__))
+    return line if len(line) <= 300 else f"{line[:299]}…"
+
+
 def safe(message: str) -> str:
     """A message without passwords, and without characters that control a terminal."""
     return printable(masked(message))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -42,7 +41,6 @@ class Display:
     done: int = 0
     failed: int = 0
     seconds: float = 0.0
-    _lines: int = 0
     _last_line: float = field(default_factory=time.monotonic)
     _running: dict[str, float] = field(default_factory=dict)
     # Trial in the store → the seconds that it took.
@@ -110,9 +108,9 @@ class Display:
 
     def _is_due(self) -> bool:
         """Whether so much has been trained, or so much time has passed, since the last line."""
-        lines, self._lines = self._lines, self.done * MOST_LINES // max(self.total, MOST_LINES)
+        every = max(1, -(-self.total // MOST_LINES))
         overdue = time.monotonic() - self._last_line > SECONDS
-        return self._lines > lines or self.done in (1, self.total) or overdue
+        return self.done % every == 0 or self.done in (1, self.total) or overdue
 
     def _outcome(self, cell: Cell, record: Record) -> str:
         """The metric that counts: for a cell that tunes, on validation data if measured."""
@@ -121,10 +119,7 @@ class Display:
         validation = validated(self.metric)
         name = self.metric if cell.judged or validation not in record.metrics else validation
         value = record.metrics.get(name)
-        if value is None:
-            return "completed"
-        said = name.replace("_", " ")
-        return f"{said} {value:.4g}" if math.isfinite(value) else f"completed, but {said} is no finite number"
+        return "completed" if value is None else f"{name.replace('_', ' ')} {value:.4g}"
 
     def _state(self) -> str:
         failed = f" · {self.failed} failed" if self.failed else ""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data, replacing, write_text
+from ablate.base.text import first_line
 from ablate.core.facts import Evidence, Facts
 from ablate.core.trial import JUDGED, Cell, Trial
 
@@ -67,8 +68,8 @@ def _readable(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, TypeError, pyarrow.ArrowException) as error:
-        first = str(error).partition("\n")[0]
-        raise AblateError(f"{path}: cannot be read ({first}); restore it, or run the study again") from None
+        why = first_line(error)
+        raise AblateError(f"{path}: cannot be read ({why}); restore it, or run the study again") from None
 
 
 def _read(path: Path, columns: list[str] | None = None) -> tuple[Any, dict[str, Any]]:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from ablate.base.errors import described
 from ablate.base.text import DEFAULT_RESULTS
 from ablate.core.facts import Evidence, frame_of
 from ablate.core.feature import features
@@ -107,8 +108,7 @@ class Folded:
 
 def failed(what: str, error: Exception) -> Text:
     """What could not be drawn, and why."""
-    first = next(iter(str(error).strip().splitlines()), "")[:300]
-    return Text(say("page.failed", what, type(error).__name__, first), aside=True, fault=True)
+    return Text(say("page.failed", what, described(error)[0]), aside=True, fault=True)
 
 
 Block = Text | Items | Terms | Table | Picture | Folded

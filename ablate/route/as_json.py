@@ -12,19 +12,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from ablate.core.facts import Facts
-from ablate.records.folder import SCALING, SPEED, STABILITY, StudyFolder
+from ablate.records.folder import BESIDE, StudyFolder
 from ablate.route.options import Outcome
 
 # Columns whose values are words, whatever they look like.
 TEXT = {
     *("variant", "baseline", "task", "metric", "verdict", "settings"),
     *("claim", "hash", "declared", "reason"),
-}
-# Key → the table whose rows it lists.
-BESIDE = {
-    "stability": STABILITY,
-    "speed": SPEED,
-    "scaling": SCALING,
 }
 
 
@@ -42,7 +36,10 @@ def report_object(folder: StudyFolder, outcome: Outcome | None = None, code: int
         "answer": folder.answer() if facts else [],
         "verdicts": [typed_row(row) for row in folder.comparisons()] if facts else [],
         "claims": [typed_row(row) for row in folder.claims()],
-        **{key: [*map(typed_row, folder.beside(file))] if facts else [] for key, file in BESIDE.items()},
+        **{
+            file.removesuffix(".csv"): [typed_row(row) for row in folder.beside(file)] if facts else []
+            for file in BESIDE
+        },
         "paths": {name: str(path) for name, path in folder.readable().items()},
     }
     outcome = outcome or (_lost(folder, facts) if facts else Outcome(folder.path))

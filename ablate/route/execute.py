@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.base.errors import AblateError
 from ablate.base.text import saying
 from ablate.base.wording import joined
 from ablate.route.options import Options, Outcome
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from ablate.records.folder import StudyFolder
-    from ablate.study.document import Document
 
 
 def execute(path: Path, options: Options, console: Console) -> Outcome:
@@ -42,8 +38,9 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     from ablate.tracking.tracker import Tracker
 
     with closing(Server()) as server, closing(Tracker(folder, options.tracking_uri, warn)) as tracker:
-        # Beside this process, which has the study to check.
-        if _is_wanting(document, folder, options):
+        # Beside this process, which has the study to check; in vain where nothing is left to train. What a user's own
+        # workload needs is not known yet.
+        if options.jobs != 0 and "workload" not in document.data:
             server.prepare(1, "early")
         tracker.prepare()
         from ablate.base.locks import exclusive
@@ -86,17 +83,3 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
                 )
                 # With the processes that have timed its variants.
                 raise KeyboardInterrupt(joined([kept, *error.args])) from None
-
-
-def _is_wanting(document: Document, folder: StudyFolder, options: Options) -> bool:
-    """A guess whether the built-in workload has to train; where it is wrong, workers come later, or in vain."""
-    from ablate.records.store import Store
-    from ablate.study.load import DEFAULT_WORKLOAD
-
-    workload = document.data.get("workload", DEFAULT_WORKLOAD)
-    if options.jobs == 0 or document.problems or workload != DEFAULT_WORKLOAD:
-        return False
-    with suppress(AblateError):  # a list that cannot be read, and is replaced
-        store, listed = Store(folder.results / "store"), folder.trial_list.cells()
-        return options.fresh or not listed or not all(store.has(cell.id) for cell in listed)
-    return True

@@ -15,6 +15,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from ablate.analysis.claims import Place
 from ablate.analysis.family import family_size, weights
 from ablate.analysis.power import ALPHA, LEAST_PAIRS
 from ablate.analysis.prospects import Power, Terms, outlook
@@ -36,9 +37,6 @@ from ablate.route.options import Options
 from ablate.route.place import place, up_to_date
 from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import prepare
-
-# A variant and a task.
-Place = tuple[str, str]
 
 
 @dataclass(frozen=True)

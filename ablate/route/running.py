@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 
-from ablate.base.locks import training
+from ablate.base.locks import Say, training
 from ablate.base.plugins import load_plugin
 from ablate.base.text import saying
 from ablate.core.events import Event, Plan
@@ -28,7 +28,6 @@ from ablate.study.document import base_of
 from ablate.study.experiment import Experiment
 from ablate.tracking.tracker import Tracker
 
-Say = Callable[[str], None]
 # The most failed trials that a run names when it ends.
 MAX_FAILED = 12
 

@@ -60,12 +60,11 @@ def of_file(make: Callable[..., Made]) -> Callable[..., Made]:
 @of_file
 def read_text(file: DataFile) -> str:
     """The whole text, in UTF-8, its lines ended by a line feed. Raises `Invalid` with the line of what is none."""
-    content = Path(file).read_bytes()
     try:
-        text = content.decode("utf-8-sig")
+        text = Path(file).read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        line = 1 + content.count(b"\n", 0, error.start)
-        rule = f"must be UTF-8 text; line {line} has byte 0x{content[error.start]:02x}, which is none"
+        line = 1 + error.object.count(b"\n", 0, error.start)
+        rule = f"must be UTF-8 text; line {line} has byte 0x{error.object[error.start]:02x}, which is none"
         raise Invalid("file", rule, file.written, hint="Save it as UTF-8") from None
     if not text.strip():
         raise Invalid("file", "is empty", file.written)

@@ -33,8 +33,8 @@ class Induction(Generated, Classification):
     The marker's place is uniform among all that leave room for the answer, tokens are uniform and independent. It is
     harder with longer sequences and more tokens. Chance: 1 / (V − 1); a failed run sits between it and
     `without_order`, the token that the sequence shows most often (.16 at the defaults). Ceiling: 1. Solved: .95.
-    Recommended: the defaults, two layers of causal attention, d_model 32: 500 steps (.95 by step 275 on each of three
-    seeds, 10 s on one core).
+    Recommended: the defaults, two layers of causal attention, d_model 32: 500 steps (three seeds reached .95 by step
+    300). Two layers of LSTM learn it in as many: at this length it does not tell the two apart.
     """
 
     class Config(Generated.Config):
@@ -71,8 +71,7 @@ class Induction(Generated, Classification):
 
     def constants(self) -> Mapping[str, Mapping[str, float]]:
         """Of the token that the sequence shows most often."""
-        best = likeliest(self.config.seq_len - 2, self.config.vocab_size - 1)
-        return {"without_order": {"accuracy": best}}
+        return {"without_order": {"accuracy": likeliest(self.config.seq_len - 2, self.config.vocab_size - 1)}}
 
     def slices(self) -> Mapping[str, Mapping[str, Any]]:
         """By the marker's distance, and twice as long."""

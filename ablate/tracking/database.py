@@ -19,7 +19,7 @@ from filelock import FileLock, Timeout
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.files import digest_of, remove_leftovers, replacing, set_aside
-from ablate.base.text import masked
+from ablate.base.text import first_line
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "artifacts"
@@ -104,12 +104,6 @@ def opened(
 def _not_synchronous(connection: Any, _: object) -> None:
     """It can be made again from the records: no commit, of hundreds, waits for the disk."""
     connection.execute("PRAGMA synchronous = OFF")
-
-
-def first_line(error: BaseException) -> str:
-    """Returns the first line of an error's message without passwords, cut to 300 characters."""
-    line = masked(next(iter(str(error).strip().splitlines()), type(error).__name__))
-    return line if len(line) <= 300 else f"{line[:299]}…"
 
 
 def _prepare(path: Path, *, own: bool, checked: bool, warn: Callable[[str], None]) -> None:

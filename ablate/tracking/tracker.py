@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import AblateError, StoreError
+from ablate.base.text import first_line
 from ablate.core.events import Event, Finished, Found
 from ablate.execution.child import Keeper, fresh, parent
 from ablate.records.folder import StudyFolder
@@ -33,7 +34,6 @@ from ablate.tracking.database import (
     SWITCHES,
     check_uri,
     database_uri,
-    first_line,
     import_client,
     opened,
 )

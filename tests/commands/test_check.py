@@ -9,6 +9,7 @@ from harness import ablate_here
 from ablate.base.errors import StudyError
 from ablate.base.registry import CATALOGUE
 from ablate.commands._contracts import _of_task
+from ablate.models.reference import settings_for
 from ablate.study.prepare import prepare
 
 CATALOGUE.load_builtin()
@@ -259,4 +260,6 @@ def test_a_file_that_registers_nothing_is_refused(tmp_path):
 
 @pytest.mark.parametrize("name", CATALOGUE.names("task"))
 def test_built_in_tasks_pass(name):
+    if settings_for(CATALOGUE.get("task", name).Config):
+        pytest.skip("it reads a user's file")
     assert {rule: text for rule, text in _of_task(CATALOGUE.get("task", name)).items() if text} == {}

@@ -17,7 +17,7 @@ from ablate.report.section import Material
 from ablate.report.sections import curves, differences
 
 TASK = "recall"
-NAMES = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss"]
+NAMES = ["forest", "seeds", "cost", "validation-accuracy", "train-loss"]
 
 
 def material(evidence):

@@ -56,7 +56,7 @@ def content(made, name):
 
 
 def test_tables_and_every_figure_of_the_report(made):
-    figures = ["forest", "over-steps", "seeds", "cost", "validation-accuracy", "train-loss"]
+    figures = ["forest", "seeds", "cost", "validation-accuracy", "train-loss"]
     ends = [f"{name}.{end}" for name in figures for end in ("pdf", "svg", "tex")]
     texts = ["comparisons.tex", "claims.tex", "methods.tex", "methods.md", "references.bib"]
     assert sorted(made) == sorted([*texts, *ends])
@@ -109,7 +109,7 @@ def test_the_same_results_give_the_same_bytes(made, whole):
     assert set(again) == {"comparisons.tex", "forest.pdf", "forest.svg", "forest.tex"}
 
 
-@pytest.mark.parametrize("drawn", ["forest", "over-steps"], indirect=True)
+@pytest.mark.parametrize("drawn", ["forest", "validation-accuracy"], indirect=True)
 def test_words_that_can_be_read_inside_a_column(drawn):
     with style.context(style.PAPER | {"figure.figsize": (WIDTH, WIDTH)}):
         figure = drawn.draw()

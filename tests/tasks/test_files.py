@@ -30,6 +30,7 @@ def file(folder, content: bytes | str, name: str = "data.csv") -> DataFile:
     ("read", "content", "words"),
     [
         (read_text, b"a\nb\xff\n", ["line 2", "0xff"]),
+        (read_text, b"\xef\xbb\xbfa\n\xfe\n\n", ["line 2", "0xfe"]),
         (read_text, b" \n", ["empty"]),
         (read_table, b"", ["empty"]),
         (read_table, "a,b\n1,2\n\n1,2,3\n", ["3 in line 4", "2 in the first"]),

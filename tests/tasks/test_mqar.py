@@ -103,6 +103,18 @@ def test_a_guess_among_the_pairs_is_right_as_often_as_stated(num_pairs):
     assert found == pytest.approx(task.constants()["guessing_among_the_pairs"]["accuracy"], abs=0.02)
 
 
+@pytest.mark.parametrize(
+    ("sizes", "plateau"), [({}, 0.57), ({"vocab_size": 32, "seq_len": 32, "num_pairs": 4}, 0.31)]
+)
+def test_taking_the_pairs_in_their_order_is_right_a_little_more_often(sizes, plateau):
+    """The first pairs are drawn first, and so come again sooner: no key need be matched to know that."""
+    task = mqar(**sizes)
+    test = task.split(0, "test", "cpu")
+    nth = (test.targets != IGNORED).cumsum(1).clamp(1) - 1
+    guess = torch.nn.functional.one_hot(test.inputs.gather(1, 1 + 2 * nth), task.signature.num_outputs)
+    assert task.measure(guess.float(), test)["accuracy"].mean().item() == pytest.approx(plateau, abs=0.015)
+
+
 def test_slices_are_those_that_the_size_has_room_for():
     def slices(**given) -> dict[str, Batch]:
         task = mqar(test_size=64, slice_size=300, **given)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError, Problem, StudyError
-from ablate.base.text import masked
+from ablate.base.text import first_line, masked
 from ablate.core.facts import BASELINE, Evidence
 from ablate.core.metric import Description, size_of
 from ablate.core.record import Record
@@ -289,6 +289,6 @@ def export(evidence: Evidence, url: str) -> list[str]:
         try:
             found.rebuilt(variant, task, url, names[-1])
         except Exception as error:
-            first = next(iter(str(error).splitlines()), type(error).__name__)
-            raise AblateError(f"--optuna {masked(url)}: {masked(first)}; name another storage") from None
+            why = first_line(error)
+            raise AblateError(f"--optuna {masked(url)}: {why}; name another storage") from None
     return names

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 
 from ablate.base.errors import Problem, StudyError, listed
-from ablate.base.locks import exclusive
+from ablate.base.locks import Say, exclusive
 from ablate.base.process import interruptible, now
 from ablate.core.facts import Evidence
 from ablate.features.speed.ratios import METRICS
@@ -26,8 +25,6 @@ from ablate.route.publish import publish
 from ablate.route.running import reference
 from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import resolved_text
-
-Say = Callable[[str], None]
 
 
 def bench(path: Path, options: Options, processes: int | None, say: Say, warn: Say) -> StudyFolder:

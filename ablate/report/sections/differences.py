@@ -1,20 +1,19 @@
-"""Differences from the baseline: a forest plot, and over training steps."""
+"""Differences from the baseline: a forest plot."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.learning import trajectory
 from ablate.base import wording
-from ablate.core.facts import Facts, TaskFacts
+from ablate.core.facts import Facts
 from ablate.report.draw import marks, style
 from ablate.report.draw.marks import Limits, views
-from ablate.report.draw.panels import Entry, Look, entries, left_out, lines, multiples, panels
+from ablate.report.draw.panels import entries
 from ablate.report.draw.style import DOTTED, EXPLORATORY, MARKS, colour
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.verdicts import compared_with, level_of, names_of, planned_rows, row_name
@@ -26,7 +25,6 @@ from ablate.report.words import (
 )
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -44,7 +42,7 @@ class Forest(Section, place=50, title="Differences", open=True):
             # Those that were planned before others.
             rank = 2 * data["placebo"] + (data["verdict"] != EXPLORATORY)
             data, left = marks.largest(data, data["value"].abs() + rank * data["value"].abs().max())
-            span = _span(facts, task)
+            span = task.metrics[facts.metric].span
             caption = say(
                 "figures.forest",
                 facts.metric,
@@ -125,68 +123,9 @@ def draw_forest(data: pd.DataFrame, metric: str, margin: float | None, span: flo
     return figure
 
 
-def _span(facts: Facts, task: TaskFacts) -> float | None:
-    """The largest difference that the primary metric can show on a task; None where it has no bounds there."""
-    return task.metrics[facts.metric].span if facts.metric in task.metrics else None
-
-
-def _in_reach(data: pd.DataFrame, of: str, span: float | None) -> pd.DataFrame:
-    """`data` with intervals cut at `span`, beyond which no difference can be, or at the largest value of `of`."""
-    reach = math.inf if span is None else max(span, data[of].abs().max())
-    return data.assign(low=data["low"].clip(-reach), high=data["high"].clip(upper=reach))
-
-
 def _views(data: pd.DataFrame, margin: float | None, span: float | None) -> list[Limits]:
-    """Of the views that show every interval as far as there can be such a difference."""
+    """Those that show every interval as far as `span`, beyond which no difference can be."""
+    reach = math.inf if span is None else max(span, data["value"].abs().max())
     # One seed has a difference but no interval.
-    ends = _in_reach(data, "value", span)[["low", "high"]].apply(lambda end: end.fillna(data["value"]))
-    return views(ends["low"], ends["high"], (-margin, margin) if margin else (0.0, 0.0))
-
-
-class OverSteps(
-    Section,
-    place=650,
-    title="Difference over training steps",
-    inside="whether a variant is worse or only slower",
-):
-    """A figure a task."""
-
-    def blocks(self, material: Material) -> Iterator[Block]:
-        facts, shown = material.facts, panels(material.facts)
-        found = trajectory(
-            material.evidence, {entry.variant for entries in shown.values() for entry in entries}
-        )
-        for task, end, of in by_task(facts):
-            data = found[found["task"] == task.name]
-            if data["step"].nunique() > 1:
-                yield Picture(
-                    f"over-steps{end}",
-                    f"{self.title}{of}",
-                    say("figures.over_steps", facts.metric, facts.margin, left_out(facts, shown)),
-                    say("figures.over_steps_alt", of, len(shown)),
-                    data,
-                    draw_over_steps,
-                    (shown, facts.metric, facts.margin, _span(facts, task)),
-                )
-
-
-def draw_over_steps(
-    data: pd.DataFrame,
-    shown: Mapping[str, Sequence[Entry]],
-    metric: str,
-    margin: float | None,
-    span: float | None = None,
-) -> Figure:
-    """In each panel the levels of one factor; `data` is what `trajectory` returns, of one task.
-
-    `span` is the largest difference that the metric can show, at which intervals are cut.
-    """
-    data = _in_reach(data, "diff", span)
-
-    def draw(ax: Axes, of: dict[str, Look]) -> None:
-        if margin:
-            ax.axhspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
-        ax.axhline(0.0, color=colour("ink"), lw=0.8, zorder=1)
-        lines(ax, data, of, "step", "diff")
-
-    return multiples(shown, set(data["variant"]), draw, ("step", f"difference in {metric}"), {})
+    low, high = (data[end].fillna(data["value"]).clip(-reach, reach) for end in ("low", "high"))
+    return views(low, high, (-margin, margin) if margin else (0.0, 0.0))
