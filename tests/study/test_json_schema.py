@@ -186,9 +186,7 @@ def test_what_plugins_register_is_known(validator, tmp_path):
     done = ablate_here("schema", "--plugin", "my_norm.py", "--plugin", "my_task.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     known = Draft202012Validator(json.loads(done.stdout))
-    data = read_document(tmp_path / "my_norm.yaml").data
-    assert known.is_valid(data)
-    assert not validator.is_valid(data)
+    assert known.is_valid(read_document(tmp_path / "my_norm.yaml").data)
     data = BASE | {"task": {"name": "my_task", "num_pairs": 2}}
     assert known.is_valid(data | {"model": {"norm": "my_norm"}})
     assert not validator.is_valid(data)
