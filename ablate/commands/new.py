@@ -1,4 +1,4 @@
-"""`ablate new`: a commented study to start from, or a part or a task of one's own."""
+"""`ablate new`: a commented study to start from, or a part or training code of one's own."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ from ablate.commands.templates import PARTS
 @click.option(
     "--task",
     metavar="TASK",
-    help="Task of the study (default: digits; `ablate list task` lists all tasks). Without NAME: the name of a task of "
-    "your own to write.",
+    help="Task of the study (default: the one that reads FILE, or digits; `ablate list task` lists all tasks).",
 )
 @click.option(
     "--part",
@@ -36,35 +35,36 @@ from ablate.commands.templates import PARTS
     "data",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Data of the new task: a CSV file with a header, or a text file (default: a sample, which is written too).",
+    help="Data of the study: a table with a header (.csv, .tsv, .parquet), lines of two texts with a tab between them "
+    "(.tsv), or a text in UTF-8.",
 )
 def command(
     name: Path | None, task: str | None, slot: str | None, workload: Path | None, data: Path | None
 ) -> None:
     """Write a commented file to start from.
 
-    `ablate new NAME` writes a study, `ablate new --part SLOT NAME` a part of your own, `ablate new --task NAME` a task
-    of your own, and `ablate new --workload NAME` training code of your own, the last three with a study that uses it.
-    You can run every file without changes.
+    `ablate new NAME` writes a study, `ablate new --from FILE` one of your own data, `ablate new --part SLOT NAME` a
+    part of your own, and `ablate new --workload NAME` training code of your own, the last two with a study that uses
+    it. You can run every file without changes.
     """
     from ablate.base.registry import CATALOGUE
-    from ablate.commands.templates.fill import create, create_part, create_task, create_workload
+    from ablate.commands.templates.fill import create, create_part, create_workload
 
     CATALOGUE.load_builtin()
     match name, slot, task, workload, data:
-        case Path(), None, _, None, None:
-            path = create(name, task or "digits")
+        case _, None, _, None, _ if name or data:
+            path = create(name or Path(Path(data or "").stem), task, data)
             click.echo(f"Wrote {path}. Edit it to ask your question, then run: ablate plan {path}")
             return
         case Path(), str(), None, None, None:
             written = create_part(slot, name)
-        case None, None, str(), None, _:
-            written = create_task(Path(task), data)
         case None, None, None, Path(), None:
             written = create_workload(workload)
         case _:
             raise click.UsageError(
-                "Give NAME, --part SLOT NAME, --task NAME [--from FILE], or --workload NAME."
+                "Give NAME, --from FILE, --part SLOT NAME, or --workload NAME. To write a task of your own: "
+                "ablate guide own-parts"
             )
-    says, then = ("which read your data", "plan") if data else ("which work as they are", "run")
-    click.echo(f"Wrote {joined([*map(str, written)])}, {says}.\nNext: {typed(then, written[-1])}")
+    click.echo(
+        f"Wrote {joined([*map(str, written)])}, which work as they are.\nNext: {typed('run', written[-1])}"
+    )

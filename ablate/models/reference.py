@@ -42,14 +42,18 @@ def places() -> dict[str, Place]:
 
 
 def settings_for(config: type[PartConfig], files: Sequence[str] = ()) -> dict[str, Any]:
-    """A value for each parameter that has no default, the first candidate that its type accepts, or of `files`."""
+    """A value for each parameter without a default: the first candidate, or of `files`, that its type accepts.
+
+    Where there is none, its name stands for it.
+    """
     settings: dict[str, Any] = {}
-    for name in (name for name, field in config.model_fields.items() if field.is_required()):
-        for settings[name] in (*CANDIDATES, *files):
+    for key in (key for key, field in config.model_fields.items() if field.is_required()):
+        candidates = *CANDIDATES, *files, key.upper()
+        for settings[key] in candidates:
             try:
                 config.model_validate(settings)
                 break
             except ValidationError as error:
-                if all(problem["loc"][0] != name for problem in error.errors()):
+                if all(problem["loc"][0] != key for problem in error.errors()):
                     break
     return settings

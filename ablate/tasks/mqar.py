@@ -121,9 +121,7 @@ class MQAR(Generated, Labelling):
         queries = self.first_query + 2 * self._gaps(of_gaps)
 
         rows = np.arange(count)[:, None]
-        tokens = np.full((count, config.seq_len), FILLER, dtype=np.int64)
-        if config.filler == "random":
-            tokens = below(of_fillers, config.vocab_size)
+        tokens = np.where(config.filler == "random", below(of_fillers, config.vocab_size), FILLER)
         tokens[:, : self.first_query] = config.vocab_size + below(of_fillers[:, : self.first_query], NOISE)
         tokens[rows, slots] = tokens[rows, queries] = keys
         tokens[rows, slots + 1] = values

@@ -103,10 +103,7 @@ class Rows(Pool):
 
     def coverage(self, draws: int) -> float:
         """By the test examples of which a model can tell no more than of one in training."""
-        rows, inputs = self.indices(0), self.rows.inputs
-        known = {row.tobytes() for row in inputs[rows["train"]]}
-        seen = np.mean([row.tobytes() in known for row in inputs[rows["test"]]])
-        return float(seen) * min(1.0, draws / len(rows["train"]))
+        return self.recurring(self.rows.inputs, draws)
 
 
 @of_file

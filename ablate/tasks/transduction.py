@@ -80,7 +80,9 @@ class Transduction(Labelling):
         likeliest = max(of.likeliest for of in answers) / count
         self.set_floors(sum(losses) / count, likeliest, float(tokens.max(1).sum()), num_test)
 
-    def set_floors(self, loss: float, sequence: float, token: float, num_test: int) -> None:
+    def set_floors(
+        self, loss: float, sequence: float, token: float, num_test: int, solved: float | None = 0.95
+    ) -> None:
         """Sets `metrics` and `chance_loss`.
 
         loss: of the targets' distribution, without the source. sequence, token: the accuracies of always writing one
@@ -88,7 +90,7 @@ class Transduction(Labelling):
         """
         self.chance_loss = loss
         self.metrics = {
-            "accuracy": Metric("max", 1 / num_test, floor=sequence, ceiling=1.0, solved=0.95),
+            "accuracy": Metric("max", 1 / num_test, floor=sequence, ceiling=1.0, solved=solved),
             "token_accuracy": Metric("max", floor=token, ceiling=1.0),
             "loss": Metric("min", floor=loss, ceiling=0.0),
         }

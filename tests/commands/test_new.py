@@ -14,7 +14,9 @@ from ablate.study.schema import config_model
 
 def tasks() -> list[str]:
     CATALOGUE.load_builtin()
-    return [n for n in CATALOGUE.names("task") if CATALOGUE.get("task", n).__module__.startswith("ablate.")]
+    found = {name: CATALOGUE.get("task", name) for name in CATALOGUE.names("task")}
+    own = {name: part for name, part in found.items() if part.__module__.startswith("ablate.")}
+    return [name for name, part in own.items() if "file" not in part.Config.model_fields]
 
 
 @pytest.mark.parametrize("task", tasks())
@@ -103,3 +105,52 @@ def test_a_file_is_never_replaced(tmp_path):
     with pytest.raises(AblateError, match=r"mine\.yaml: cannot be written"):
         create(tmp_path / "mine", "recall")
     assert not (tmp_path / "other").exists()
+
+
+REVIEWS = "\n".join(f"{n % 3};{'very ' * (n % 5)}good film {n};{n}" for n in range(100))
+CARS = "\n".join(f"{n % 7},{n * 2.5},{'abc'[n % 3]} {n % 5}" for n in range(600))
+PROSE = "\n\n".join(f"{n} and {n * n % 97}, so it goes;\nbut {n * n % 89} is not {n}." for n in range(400))
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "task", "found"),
+    [
+        ("a.csv", f"Class;Review;Id\n{REVIEWS}", None, {"text": "Review", "label": "Class"}),
+        ("a.csv", f"doors,price,make\n{CARS}", None, {"target": "make"}),
+        ("a.csv", f"doors,price,Y\n{CARS}", "table", {"target": "Y"}),
+        ("a.tsv", f"Class;Review;Id\n{REVIEWS}".replace(";", "\t"), None, {"label": "Class"}),
+        ("a.txt", PROSE, None, {"seq_len": 32}),
+    ],
+)
+def test_a_study_of_a_file_reads_it_with_the_task_that_it_looks_like(file, content, task, found, tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / file).write_text(content)
+    call = ["new", "--from", f"data/{file}", *(["--task", task] if task else [])]
+    done = ablate_here(*call, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    config = prepare(tmp_path / "a.yaml").variants[0].configs[0]
+    known = "text_file" if file == "a.txt" else "table" if "target" in found else "text_classification"
+    assert config["task"]["name"] == known
+    assert {key: config["task"][key] for key in found} == found
+    assert config["task"]["file"] == str(tmp_path / "data" / file)
+    assert config["model"]["topology"]["name"] == ("decoder" if known == "text_file" else "encoder")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "task", "words"),
+    [
+        ("a.csv", None, None, ["--from", "does not exist", "a.csv"]),
+        ("a.txt", b"\xff", None, ["--from", "UTF-8", "line 1"]),
+        ("a.csv", b"text,label\n", None, ["--from", "0 different examples", "at least 50"]),
+        ("a.csv", b"a,b\n1\n", None, ["--from", "1 in line 2", "2 in the first"]),
+        (None, None, "table", ["--task", "needs file, target", "--from"]),
+    ],
+)
+def test_a_file_that_does_not_do_is_refused_before_anything_is_written(file, content, task, words, tmp_path):
+    CATALOGUE.load_builtin()
+    if content is not None:
+        (tmp_path / file).write_bytes(content)
+    with pytest.raises(AblateError) as raised:
+        create(tmp_path / "mine", task, file and tmp_path / file)
+    assert all(word in str(raised.value) for word in words)
+    assert not (tmp_path / "mine.yaml").exists()

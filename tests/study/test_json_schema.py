@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from ablate.base.registry import CATALOGUE
 from ablate.commands.guide import text_of
-from ablate.commands.templates.fill import create_part, create_task, study_text
+from ablate.commands.templates.fill import create_part, study_text
 from ablate.study.document import read_document
 from ablate.study.json_schema import study_schema
 from ablate.study.load import load
@@ -179,17 +179,18 @@ def test_parts_of_plugins_that_hold_their_like(tmp_path):
 
 def test_what_plugins_register_is_known(validator, tmp_path):
     create_part("norm", tmp_path / "my_norm")
-    create_task(tmp_path / "my_task", None)
+    (tmp_path / "my_task.py").write_text(
+        "from ablate import register\nfrom ablate.tasks.recall import Recall\n\n\n"
+        "@register('task', 'my_task')\nclass MyTask(Recall):\n    pass\n"
+    )
     done = ablate_here("schema", "--plugin", "my_norm.py", "--plugin", "my_task.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     known = Draft202012Validator(json.loads(done.stdout))
-    for name in ("my_norm", "my_task"):
-        data = read_document(tmp_path / f"{name}.yaml").data
-        assert known.is_valid(data)
+    assert known.is_valid(read_document(tmp_path / "my_norm.yaml").data)
+    data = BASE | {"task": {"name": "my_task", "num_pairs": 2}}
     assert known.is_valid(data | {"model": {"norm": "my_norm"}})
-    assert not validator.is_valid(data | {"task": "recall", "model": {"norm": "my_norm"}})
     assert not validator.is_valid(data)
-    data["task"]["max_len"] = "long"
+    data["task"]["num_pairs"] = "long"
     assert not known.is_valid(data)
 
 

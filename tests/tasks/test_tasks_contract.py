@@ -27,7 +27,9 @@ CATALOGUE.load_builtin()
 PROSE = "\n\n".join(f"{n} and {n * n % 97}, so it goes;\nbut {n * n % 89} is not {n}." for n in range(400))
 REVIEWS = "\n".join(f"{n % 3},{'very ' * (n % 5)}good film {n}" for n in range(600))
 CARS = "\n".join(f"{n % 7 or ''},{'abc'[n % 3]},{n},{n * n % 97 + n / 10}" for n in range(600))
+PAIRS = "\n".join(f"{n} squared\tis about {n * n + n % 7}" for n in range(300))
 FILES = {
+    "text_pairs": ({"file": PAIRS}, {}),
     "text_file": ({"file": PROSE}, {}),
     "text_classification": ({"file": f"label,text\n{REVIEWS}"}, {}),
     "table": ({"file": f"doors,make,id,price\n{CARS}"}, {"target": "price"}),

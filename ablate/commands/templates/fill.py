@@ -1,30 +1,27 @@
 """Files to start from, made from the templates of this folder and the registered parts.
 
-A commented study; or a part or a task of one's own, with a study that uses it.
+A commented study; or a part or training code of one's own, with a study that uses it.
 """
 
 from __future__ import annotations
 
-import csv
-import json
-import os
-import random
 import textwrap
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from importlib.util import find_spec
-from itertools import islice
 from keyword import iskeyword
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import jinja2
 from pydantic import TypeAdapter, ValidationError
 
-from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.base.files import unreadable
+from ablate.base.errors import AblateError, Invalid, Problem, listed, nearest
 from ablate.base.registry import CATALOGUE, Slot, StrictModel
 from ablate.base.text import word
 from ablate.commands.templates import PARTS
+from ablate.commands.templates.data import reading
 from ablate.core.feature import grammar
 from ablate.models.reference import places
 from ablate.study.document import parse_value
@@ -42,14 +39,14 @@ SMALL: Mapping[str, Any] = {
 
 COMMENT_AT = 34
 WIDTH = 110
-MAX_BYTES = 100_000_000  # Of the data of a task.
-SAMPLE_ROWS, SAMPLE_LENGTH = 600, 8
 OTHER = "Choose another name"
-LABELS = ("label", "class", "category", "target", "y")
 
 
-def create(target: Path, task: str) -> Path:
-    """Writes a study with the name and in the folder of `target`, and returns its path. Raises `AblateError`."""
+def create(target: Path, task: str | None, data: Path | None = None) -> Path:
+    """Writes a study with the name and in the folder of `target`, and returns its path. Raises `AblateError`.
+
+    It is of `task`, or of the one that `data`, a user's file, looks like, or of digits.
+    """
     name = target.name.removesuffix(".yaml").removesuffix(".yml")
     try:
         TypeAdapter(StudyName).validate_python(name)
@@ -57,27 +54,35 @@ def create(target: Path, task: str) -> Path:
         allowed = "letters, digits, '.', '_' and '-', the first a letter or digit, at most 100; not `store`"
         raise _refused("is not a valid study name", name, allowed, source="NAME") from None
     path = target if name != target.name else target.with_name(f"{name}.yaml")
-    if task not in (tasks := CATALOGUE.names("task")):
-        raise _refused(
-            "is not a task",
-            task,
-            listed(tasks),
-            nearest(task, tasks) or f"To write a task of your own: ablate new --task {task}",
-            "--task",
-        )
-    return write({path: study_text(name, task, (path.parent / SCHEMA).is_file())})[0]
+    if task is not None and task not in (tasks := CATALOGUE.names("task")):
+        hint = nearest(task, tasks) or "To write a task of your own: ablate guide own-parts"
+        raise _refused("is not a task", task, listed(tasks), hint, "--task")
+    try:
+        chosen, given = (task or "digits", {}) if data is None else reading(data, path.parent, task)
+        text = study_text(name, chosen, (path.parent / SCHEMA).is_file(), given)
+    except Invalid as error:
+        source = "--from" if data else "--task"
+        problems = (replace(problem, source=source) for problem in error.problems)
+        raise AblateError("\n".join(map(str, problems))) from None
+    return write({path: text})[0]
 
 
-def study_text(name: str, task: str, schema_is_there: bool) -> str:
-    """The study as YAML; where the JSON Schema is beside it, its first line points editors there."""
+def study_text(
+    name: str, task: str, schema_is_there: bool, given: Mapping[str, Any] = MappingProxyType({})
+) -> str:
+    """The study as YAML; where the JSON Schema is beside it, its first line points editors there.
+
+    given: parameters of the task that are not as by default.
+    """
     workload = CATALOGUE.get("workload", StudyBase.model_fields["workload"].default)()
     study, sections = study_model(workload).model_fields, workload.schema()
     model, training = (sections[section][0] for section in ("model", "training"))
     config = CATALOGUE.get("task", task).Config  # type: ignore[attr-defined]
-    built = config(name=task).build()
-    values = dict(SMALL)
-    if model.model_fields["topology"].default not in built.topologies:
-        values["model.topology"] = built.topologies[0]
+    if missing := [key for key, of in config.model_fields.items() if of.is_required() and key not in given]:
+        raise Invalid("", f"needs {listed(missing)}", task, hint="Give the file of data with --from")
+    built = config(name=task, **given).build()
+    values = {**SMALL, "model.topology": built.topologies[0]}
+    values |= {f"task.{key}": getattr(of, "written", of) for key, of in given.items()}
     text = rendered(
         "study.yaml.j2",
         name=name,
@@ -102,7 +107,7 @@ def _parameters(config: Any, path: str, values: Mapping[str, Any]) -> Iterator[s
     for key, field in config.model_fields.items():
         below, about = f"{path}.{key}", str(field.description)
         value = values.get(below, field.default)
-        if value != field.default and field.default is not None:
+        if value != field.default and field.default is not None and not field.is_required():
             about += f" Default: {word(field.default)}."
         inner = type(value) if isinstance(value, StrictModel) else None
         if slot := _slot(field):
@@ -158,25 +163,6 @@ def create_workload(target: Path) -> list[Path]:
     """Writes a workload with the name and in the folder of `target`, and a study of it. Raises `AblateError`."""
     file = _file(target, "workload", "--workload")
     return write(_with_study(file, "workload.py.j2", "workload", _names(file, "workload")))
-
-
-def create_task(target: Path, data: Path | None) -> list[Path]:
-    """Writes a task with the name and in the folder of `target`, and a study of it. Raises `AblateError`.
-
-    It reads `data`: a table where it ends in .csv or .tsv, else a text; without it a sample, which is written too.
-    """
-    task = _file(target, "task", "--task")
-    sample = {task.with_suffix(".csv"): _sample(task.stem)} if data is None else {}
-    data = data or task.with_suffix(".csv")
-    text = sample.get(data) or _text(data)
-    is_table = data.suffix.lower() in (".csv", ".tsv")
-    settings = {"data": os.path.relpath(data, task.parent)} | (_columns(data, text) if is_table else {})
-    values = _names(task, "task") | {
-        "topology": "encoder" if is_table else "decoder",
-        "settings": {key: json.dumps(value, ensure_ascii=False) for key, value in settings.items()},
-    }
-    template = "task_table.py.j2" if is_table else "task_text.py.j2"
-    return write(sample | _with_study(task, template, "task", values))
 
 
 def _with_study(file: Path, template: str, kind: str, values: Mapping[str, Any]) -> dict[Path, str]:
@@ -239,40 +225,3 @@ def rendered(template: str, **values: Any) -> str:
 
 def _refused(rule: str, given: str, allowed: str = "", hint: str = "", source: str = "") -> AblateError:
     return AblateError(str(Problem(rule, (), given, allowed, hint, source=source)))
-
-
-def _text(data: Path) -> str:
-    """The content of a file of data; raises `AblateError` where it has none that can be read."""
-    if (rule := unreadable(data, MAX_BYTES)) is not None:
-        raise _refused(rule, str(data), source="--from")
-    try:
-        return data.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise _refused(
-            f"must be UTF-8 text; byte {error.start + 1} is none", str(data), source="--from"
-        ) from None
-
-
-def _columns(data: Path, text: str) -> dict[str, str]:
-    """The columns of texts and labels of a table, as the task's parameters."""
-    lines = text.splitlines() or [""]
-    table = csv.DictReader(lines, delimiter=max(",;\t|", key=lines[0].count), restval="")
-    columns = table.fieldnames or []
-    if len({*columns}) < max(2, len(columns)) or len(lines) < 2:
-        rule = "must have a header with a column of texts and one of labels, none named twice, and a row for each text"
-        raise _refused(rule, str(data), source="--from")
-    label = next((name for name in columns if name.lower() in LABELS), columns[-1])
-    rows = [*islice(table, 100)]
-    others = [name for name in columns if name != label]
-    return {"text": max(others, key=lambda name: sum(len(row[name]) for row in rows)), "label": label}
-
-
-def _sample(name: str) -> str:
-    """A table of letters; the label says which of a and b comes first, so that it takes the order to tell."""
-    draw, lines = random.Random(name), ["text,label"]
-    for _ in range(SAMPLE_ROWS):
-        first, second = sorted(draw.sample(range(SAMPLE_LENGTH), 2))
-        letters = draw.choices("cdefgh", k=SAMPLE_LENGTH)
-        letters[first], letters[second] = draw.sample("ab", 2)
-        lines.append(f"{''.join(letters)},{letters[first]} first")
-    return "\n".join([*lines, ""])
