@@ -16,10 +16,11 @@ from ablate.core.feature import features
 from ablate.core.metric import Description, Metric, plain, size_of
 from ablate.core.trial import Cell, Level, Trial
 from ablate.core.workload import Workload
-from ablate.study.checks import attempt, target_of
+from ablate.study.checks import attempt
 from ablate.study.designs import Config, Design, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.ids import TrialIds
+from ablate.study.judged import target_of
 from ablate.study.patch import apply_patches, has_path, short_label, value_at
 from ablate.study.schema import PLACEBO, StudyBase
 

@@ -26,18 +26,16 @@ from ablate.study.checks import (
     check_compare,
     check_labels,
     check_live,
-    check_metric,
     check_study,
     check_variants,
-    claimable,
     describe_baseline,
-    parse_claims,
     resolved,
 )
 from ablate.study.document import Document, base_of, read_document
 from ablate.study.expand import expand
 from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
+from ablate.study.judged import check_metric, claimable, parse_claims
 from ablate.study.load import load
 from ablate.study.patch import apply_patches, key_of, level_labels
 from ablate.study.schema import config_model

@@ -11,7 +11,20 @@ from ablate.tasks.rearranging import Rearranging
 
 @register("task", "copy")
 class Copy(Rearranging):
-    """A source of random length and symbols, which the model writes again."""
+    """A source of random length and symbols, which the model writes again; of one length where min_len = max_len.
+
+    It is harder with more symbols and, for a model that keeps a state, with longer sources. Chance of the accuracy: one
+    of the shortest sources, the likeliest; of that of tokens: one token at each place. Ceiling: 1. Solved: .95. There
+    is no plateau: a recurrent state loses the later symbols (twelve of them, 600 steps, an LSTM of the same width: .08
+    of sequences, .85 of tokens). Recommended: the defaults, two layers of causal attention, d_model 32: 300 steps (.99
+    or more on each of three seeds, 4 s on one core; of fixed length 12 by step 100).
+    """
+
+    recommended = {
+        "task": {},
+        "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
+        "training": {"steps": 300, "batch_size": 64, "lr": 0.003},
+    }
 
     def rearranged(self, symbols: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """As they are."""

@@ -21,9 +21,18 @@ from ablate.tasks.transduction import backwards
 class Reverse(Rearranging):
     """A source of random length and symbols; the model, given what should come before, writes it backwards.
 
-    It is graded: a run learns one position after
-    another (300 steps, sources of up to eight symbols: .42, .65, .80, .85, .90, .95 every 50 steps).
+    It is harder with more symbols and with longer sources. Chance of the accuracy: one of the shortest sources, the
+    likeliest; of that of tokens: one token at each place. Ceiling: 1. Solved: .95. There is no plateau, a run learns
+    one position after another (an encoder–decoder on up to eight symbols: .42, .65, .80, .85, .90, .95 every 50 steps).
+    Recommended: the defaults, two layers of causal attention, d_model 32: 250 steps (.99 or more by step 200 on each of
+    three seeds, 3 s on one core). No slices; `copy` has longer sources.
     """
+
+    recommended = {
+        "task": {},
+        "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
+        "training": {"steps": 250, "batch_size": 64, "lr": 0.003},
+    }
 
     def rearranged(self, symbols: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
         """Source position L − 1 − t answers target position t."""

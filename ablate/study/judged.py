@@ -1,0 +1,140 @@
+"""What a study is judged by: its metric, and the claims that it can make."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ablate.base.errors import Invalid, listed, nearest
+from ablate.base.wording import joined
+from ablate.core.derived import Offer
+from ablate.core.facts import Claim
+from ablate.core.feature import derived, features, grammar
+from ablate.core.metric import Description, Metric, plain
+from ablate.study.checks import Draft, attempt
+from ablate.study.claims import Claimable, check_margin, parse_claim
+from ablate.study.document import Document
+from ablate.study.schema import StudyBase
+
+
+def check_metric(study: StudyBase, tasks: Sequence[Description], document: Document) -> Mapping[str, Metric]:
+    """The metrics that all `tasks` have, of which the study's must be one; of several, those of the smallest range.
+
+    `tasks` are descriptions of the baseline.
+    """
+    metrics = [description.metrics for description in tasks]
+    shared = {
+        name: min((of[name] for of in metrics), key=lambda metric: metric.span or math.inf)
+        for name in metrics[0]
+        if all(name in of for of in metrics)
+    }
+    asked, name = study.metric, study.metric.name
+    judged = name or next(iter(shared), "")
+    with document.reporting("metric", "name"):
+        if shared and judged not in shared:
+            single = "is a metric that only claims may use: no single run has it"
+            rule = single if judged in derived() else "no such metric"
+            raise Invalid("", rule, name, listed(shared), nearest(judged, shared))
+    for first in {next(iter(of)) for of in metrics if of} - {name}:
+        if study.checkpoint == "best" and name in shared:
+            rule = f"keeps the weights that validation finds best by {first}, and the study judges {name}"
+            document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
+    if asked.margin is not None:
+        with document.reporting("metric", "margin"):
+            check_margin(asked.margin, judged, shared, asked.margin)
+    if asked.target is not None and judged in shared:
+        with document.reporting("metric", "target"):
+            for of in metrics:
+                _check_target(asked.target, of[judged])
+    return shared
+
+
+def _check_target(value: float, metric: Metric) -> None:
+    """Raises `Invalid` for a value that guessing has or nothing can reach."""
+    sign = 1 if metric.direction == "max" else -1
+    words = ("more than", "at most") if sign > 0 else ("less than", "at least")
+    bounds = zip(words, (metric.floor, metric.ceiling), strict=True)
+    allowed = ", ".join(f"{word} {of:g}" for word, of in bounds if of is not None)
+    if metric.floor is not None and sign * value <= sign * metric.floor:
+        raise Invalid("", "is what guessing has, so that it tells nothing", value, allowed)
+    if metric.ceiling is not None and sign * value > sign * metric.ceiling:
+        raise Invalid("", "is out of reach, so that it tells nothing", value, allowed)
+
+
+def target_of(study: StudyBase, metrics: Mapping[str, Metric]) -> dict[str, float]:
+    """The metric with the value at which a run has learned: the study's own, or that at which the task is solved."""
+    name = study.metric.name or next(iter(metrics), "")
+    solved = metrics[name].solved if name in metrics else None
+    value = solved if study.metric.target is None else study.metric.target
+    return {} if value is None else {name: value}
+
+
+def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Description]) -> Claimable:
+    """All that claims may use: what is `judged`, numbers of stability, and derived metrics.
+
+    `tasks` are descriptions of the baseline; the variants are described where these lack a metric that is claimed.
+    """
+    study, workload = draft.study, draft.workload
+    sections = {key: study.section(key) for key in grammar()}
+    offers = [
+        Offer(task.metrics, sections, workload.rate_path, target_of(study, task.metrics))
+        for task in tasks
+        if task.metrics
+    ]
+    lacking = {
+        name: of.lacks(offers[0]) for name, of in derived().items() if offers and all(map(of.lacks, offers))
+    }
+    if not judged:  # a baseline that cannot be built: any name may be one
+        return Claimable({}, lacking)
+    metrics = {name: of.metric for name, of in derived().items() if name not in lacking}
+    metrics |= {name: metric for task in tasks for name, metric in task.stability.items()}
+    asked = {found for text in study.claims for found in re.findall(r" on (\S+)", text)}
+    if asked - {*metrics, *judged, *lacking}:
+        for config in (config for variant in draft.design.variants for config in variant.configs):
+            description = attempt(workload.describe, config)[0]
+            if description:
+                on_slices = {name: of for name, of in description.metrics.items() if plain(name) != name}
+                metrics = {**description.stability, **on_slices, **metrics}
+    first, *others = (task.constants for task in tasks)
+    constants = {
+        name: {*values}.intersection(*(of[name] for of in others))
+        for name, values in first.items()
+        if all(name in of for of in others)
+    }
+    # In the order in which they are listed: what is judged, then by name.
+    return Claimable({**judged, **dict(sorted(metrics.items())), **judged}, lacking, constants)
+
+
+def _check_readable(draft: Draft, claim: Claim) -> None:
+    """Raises `Invalid` for a claim on a slice whose sequences are longer than one of its variants can read."""
+    wanted = {name for name in (claim.metric, claim.metric_less) if plain(name) != name}
+    for variant in (each for each in draft.design.variants if wanted and each.name in claim.variants):
+        for config in variant.configs:
+            description = attempt(draft.workload.describe, config)[0]
+            if description and (lost := sorted(wanted - {*description.metrics})):
+                rule = f"{variant.name} cannot be evaluated on {joined(lost)}: its length is fixed"
+                raise Invalid("", rule, claim.text, hint="Choose positions and mixers that read any length")
+
+
+def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
+    """The claims of a study; problems are reported to the document.
+
+    Without `sides`, as those of a design with mistakes of its own, nothing is said of the variants that they name.
+    """
+    claims: list[Claim] = []
+    design = draft.design
+    # A claim may be about variants before they are found.
+    names = [name for feature in features() for name in feature.names(draft.study)]
+    design = replace(
+        design, variants=[*design.variants, *(replace(design.variants[0], name=n) for n in names)]
+    )
+    for index, text in enumerate(draft.study.claims):
+        with draft.document.reporting("claims", index):
+            claim = parse_claim(text, design if sides else None, known)
+            if any(claim.hash == other.hash for other in claims):
+                raise Invalid("", "is made twice", text)
+            _check_readable(draft, claim)
+            claims.append(claim)
+    return claims
