@@ -10,7 +10,7 @@ from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.prospects import Outlook, Power
 from ablate.base import wording
 from ablate.core.short_names import short_name
-from ablate.report.words import NOTHING, Column, Table, because, say, tabulated
+from ablate.report.words import NOTHING, Column, Table, because, say, significant, tabulated
 
 
 def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table]:
@@ -32,8 +32,8 @@ def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table
             of=outlook,
             power=power,
             what=what,
-            middle=_size(median(size for size, _ in sizes)) if sizes else "",
-            worst=_size(worst),
+            middle=significant(median(size for size, _ in sizes)) if sizes else "",
+            worst=significant(worst),
             worst_variant=name,
             needed=_seeds(median(needed)),
             most=math.ceil(max(finite, default=0)),
@@ -52,8 +52,8 @@ def prospect_table(outlook: Outlook, power: Power, what: str, labels: Mapping[st
     columns = [
         Column("variant", "variant", show=lambda row: short_name(row["variant"], labels)),
         Column("pairs", "pairs", True),
-        Column("spread", "spread", True, show=lambda row: _size(row["spread"])),
-        Column("detectable", "detects", True, show=lambda row: _size(row["detectable"])),
+        Column("spread", "spread", True, show=lambda row: significant(row["spread"])),
+        Column("detectable", "detects", True, show=lambda row: significant(row["detectable"])),
         Column(
             "equivalent",
             "equivalent",
@@ -71,7 +71,3 @@ def prospect_table(outlook: Outlook, power: Power, what: str, labels: Mapping[st
 
 def _seeds(seeds: float | None) -> str:
     return NOTHING if seeds is None else f"{math.ceil(seeds)}" if math.isfinite(seeds) else f">{MAX_SEEDS}"
-
-
-def _size(value: float | None) -> str:
-    return NOTHING if value is None else "∞" if math.isinf(value) else wording.significant(value)

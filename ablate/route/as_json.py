@@ -6,10 +6,10 @@ answers at once.
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Mapping
 from typing import Any
+
+from pydantic_core import to_json
 
 from ablate.core.facts import Facts
 from ablate.records.folder import BESIDE, StudyFolder
@@ -24,7 +24,7 @@ TEXT = {
 
 def written(found: Mapping[str, Any]) -> str:
     """One JSON object as text; what JSON cannot say, NaN and infinity, is null."""
-    return json.dumps(_plain(found), ensure_ascii=False, allow_nan=False)
+    return to_json(found, inf_nan_mode="null", fallback=str).decode()
 
 
 def report_object(folder: StudyFolder, outcome: Outcome | None = None, code: int = 0) -> dict[str, Any]:
@@ -78,13 +78,3 @@ def _lost(folder: StudyFolder, facts: Facts) -> Outcome:
     failed = [f"{cell.name}: {row['reason']}" for cell, row in rows if row["status"] == "failed"]
     ended = sum(row["status"] != "pruned" for _, row in rows)
     return Outcome(folder.path, failed, 0, max(0, facts.planned - ended))
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, (str, int, float, bool)) else str(value)

@@ -114,10 +114,6 @@ def _typed(levels: Sequence[Level]) -> pd.Series:
     import pandas as pd
 
     kinds = {type(level) for level in levels if level is not None}
-    if kinds == {bool}:
-        return pd.Series(levels, dtype="boolean" if None in levels else "bool")
-    if kinds == {int}:
-        return pd.Series(levels, dtype="Int64" if None in levels else "int64")
-    if kinds and kinds <= {int, float}:
-        return pd.Series(levels, dtype="float64")
+    if kinds == {bool} or kinds <= {int, float}:
+        return pd.Series(pd.array(levels))
     return pd.Series([None if level is None else short_label(level) for level in levels])

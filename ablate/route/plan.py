@@ -15,7 +15,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from ablate.analysis.claims import Place
 from ablate.analysis.family import family_size, weights
 from ablate.analysis.power import ALPHA, LEAST_PAIRS
 from ablate.analysis.prospects import Power, Terms, outlook
@@ -37,6 +36,10 @@ from ablate.route.options import Options
 from ablate.route.place import place, up_to_date
 from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import prepare
+
+Place = tuple[
+    str, str
+]  # A variant and a task; what has that name elsewhere needs pandas, and a plan does not.
 
 
 @dataclass(frozen=True)

@@ -212,7 +212,6 @@ def source_tags(environment: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _tags(cell: Cell, record: Record) -> dict[str, str]:
-    traceback = f"\n\n```\n{record.error[-3000:]}\n```" if record.error else ""
     return cleaned(
         {
             TRIAL_TAG: record.id,
@@ -223,7 +222,7 @@ def _tags(cell: Cell, record: Record) -> dict[str, str]:
             "id": record.id,
             "stream": record.stream or None,
             "reason": record.reason or None,
-            NOTE_TAG: (record.reason + traceback).strip() or None,
+            NOTE_TAG: record.reason or None,
             **source_tags(record.environment),
         },
         MAX_TAG,

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from ablate.base.errors import AblateError, StoreError
+from ablate.base.process import interruptible
 from ablate.base.text import first_line
 from ablate.core.events import Event, Finished, Found
 from ablate.execution.child import Keeper, fresh, parent
@@ -158,8 +159,6 @@ _SERVER = {
 }
 # Without it, MLflow opens an experiment, whatever its kind, on the pages for language models, which show no runs.
 _KIND = "?workflowType=machine_learning"
-# Seconds to wait for another process that brings the same database up to date.
-_WAIT = 30.0
 
 
 def serve(results: Path, port: int) -> int:
@@ -187,9 +186,8 @@ def serve(results: Path, port: int) -> int:
         *("--default-artifact-root", str((store / ARTIFACTS).resolve())),
         *("--host", HOST, "--port", str(port)),
     ]
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
     environment = {**_SERVER, **SWITCHES, **os.environ}
-    with tempfile.TemporaryFile() as messages:
+    with interruptible(), tempfile.TemporaryFile() as messages:
         server = subprocess.Popen(
             command, env=environment, stdout=messages, stderr=messages, start_new_session=True
         )
@@ -226,7 +224,7 @@ def bring_up_to_date(results: Path, warn: Callable[[str], None]) -> list[Any]:
     """
     store = Store(results / "store", warn)
     try:
-        with opened(store.root, None, _WAIT, warn) as client:
+        with opened(store.root, None, LIMIT, warn) as client:
             for folder in StudyFolder.all(results):
                 try:
                     if folder.has_report:

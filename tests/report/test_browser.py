@@ -69,7 +69,7 @@ def test_every_figure_is_in_view_once(browser, report, width):
     browser.open(report, width=width)
     browser.evaluate(UNFOLD)
     shown = browser.evaluate(BOXES)
-    assert len(shown) == 6
+    assert len(shown) == 5
     for box in shown:
         assert box["height"] > 100
         assert box["left"] >= 0
@@ -143,7 +143,7 @@ def test_nothing_is_clipped_on_paper(browser, report):
         "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False
     )
     assert browser.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 254)"
-    assert len([box for box in browser.evaluate(BOXES) if box["width"]]) == 6
+    assert len([box for box in browser.evaluate(BOXES) if box["width"]]) == 5
     tables = "[...document.querySelectorAll('table')].map(t => [t, t.getBoundingClientRect()])"
     boxes = browser.evaluate(f"{tables}.map(([t, b]) => [b.width, b.right, t.closest('.wide') !== null])")
     assert {across for _, _, across in boxes} == {True, False}

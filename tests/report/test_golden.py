@@ -126,10 +126,11 @@ def tuned():
 
 def tuned_unevenly():
     """Budgets of which some was lost, a best setting at an edge, one that still rises, and none."""
-    values = {"baseline": [0.7, 0.9, 0.5, 0.5], BATCH: [0.5] * 5 + [0.8], RMS: [np.nan] * 3}
+    values = {"baseline": [0.7, 0.9] + [0.5] * 4, BATCH: [0.5] * 5 + [0.8], RMS: [np.nan] * 6}
     ends = [(BATCH, 0, "diverged"), (BATCH, 1, "pruned"), (RMS, 0, "failed"), (RMS, 1, "invalid")]
-    statuses = {(name, number): status for name, number, status in [*ends, (RMS, 2, "failed")]}
-    lrs = {"baseline": [2e-3, 0.0912, 1e-3, 3e-3], BATCH: [1e-3] * 6, RMS: [1e-3] * 3}
+    statuses = {(name, number): status for name, number, status in ends}
+    statuses |= {(RMS, number): "failed" for number in range(2, 6)}
+    lrs = {"baseline": [2e-3, 0.0912, 1e-3, 3e-3, 4e-3, 5e-3], BATCH: [1e-3] * 6, RMS: [1e-3] * 6}
     found = searched(values, statuses=statuses, lrs=lrs, pruner="median")
     return after_search(found, norms(placebo=False))
 

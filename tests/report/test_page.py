@@ -90,7 +90,7 @@ def test_identifiers_are_unique_and_references_lead_somewhere(source, page):
 
 def test_figures_and_tables_are_described(page):
     figures = [a for a in page.all("div") if a.get("role") == "img"]
-    assert len(figures) == 6
+    assert len(figures) == 5
     assert all(len(a["aria-label"] or "") > 30 for a in figures)
     assert page.all("th")
     assert all(a.get("scope") in ("col", "row") for a in page.all("th"))

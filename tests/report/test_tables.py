@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.analysis.compare import compare
+from ablate.base import wording
 from ablate.report import page as markdown
 from ablate.report import words as tables
 from ablate.report.sections.runs import against
@@ -31,7 +32,12 @@ def test_a_difference_has_the_digits_that_its_interval_supports(diff, low, high,
 
 
 def test_p_values():
-    assert [tables.p_value(p) for p in (0.0004, 0.32, 0.04998, math.nan)] == ["<.001", ".320", ".04998", "–"]
+    assert [tables.shown(p, wording.p_value) for p in (0.0004, 0.32, 0.04998, math.nan)] == [
+        "<.001",
+        ".320",
+        ".04998",
+        "–",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,8 @@ def test_the_columns_of_levels_have_their_types(tmp_path):
     evidence = gather(facts, cells, {i: Record(i, {}, 0, "completed") for i in ids})
     folder = StudyFolder.at(tmp_path)
     folder.save_evidence(evidence)
-    numbers = {"whole": "int64", "some": "Int64", "real": "float64", "either": "float64"}
-    types = numbers | {"on": "bool", "maybe": "boolean"}
+    numbers = {"whole": "Int64", "some": "Int64", "real": "Float64", "either": "Float64"}
+    types = numbers | {"on": "boolean", "maybe": "boolean"}
     assert {name: str(evidence.trials[name].dtype) for name in types} == types
     for frame in (evidence.trials, folder.evidence().trials):
         assert list(frame["word"]) == ["a", "b", "c"]

@@ -144,13 +144,11 @@ def _steps(rest: int) -> int:
 
 
 def _target(experiment: Experiment) -> Variant:
-    assert experiment.design.kind is not None
-    return next(v for v in experiment.variants if v.name == experiment.design.kind.config.to)
+    return next(v for v in experiment.variants if v.name == experiment.study.design.to)
 
 
 def _seeds(experiment: Experiment) -> range:
-    assert experiment.design.kind is not None
-    return range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + experiment.design.kind.config.seeds)
+    return range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + experiment.study.design.seeds)
 
 
 def _candidates(experiment: Experiment, rest: Sequence[str]) -> dict[str, Variant]:

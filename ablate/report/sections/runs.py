@@ -158,16 +158,7 @@ class Compared(
     """One row a variant."""
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts = material.facts
-        for cost in ("parameters", "flops"):
-            found = [
-                (costs(variant, task.name).get(cost), costs(facts.variants[0], task.name).get(cost))
-                for variant, task in product(facts.variants, facts.tasks)
-            ]
-            shares = [own / base - 1 for own, base in found if own and base]
-            if any(shares):
-                yield Text(say("cost.range", TOTALS[cost], percent(min(shares)), percent(max(shares))))
-        table = cost_table(facts)
+        table = cost_table(material.facts)
         if len(table.columns) > 1:
             yield table
 

@@ -32,9 +32,9 @@ from ablate.report.words import (
     interval,
     is_true,
     number,
-    p_value,
     rows_of,
     say,
+    shown,
     tabulated,
     text,
 )
@@ -74,7 +74,7 @@ class Comparisons(
             Column("verdict", "Verdict"),
             Column("difference", "Difference", True, show=difference_of),
             *mean_columns(),
-            Column("p", "p", True, show=lambda row: p_value(row["p"])),
+            Column("p", "p", True, show=lambda row: shown(row["p"], wording.p_value)),
             Column("n", "Seeds", True, show=lambda row: count(row["n"])),
             Column("settings", "Settings", below=True),
             reason_column(names),
@@ -129,10 +129,8 @@ class Stability(
         yield stability_table(some, rows, names) if some else Text(say("stability.nothing"))
         known = sorted(codes("stability") & {row["metric"] for row in rows})
         terms = Terms([(metric, say(f"stability.{metric}")) for metric in known])
-        if len(some) < len(rows):
-            yield Folded(say("stability.every", len(rows)), [stability_table(rows, rows, names), terms])
-        else:
-            yield Folded(say("stability.meaning"), [terms])
+        every = [stability_table(rows, rows, names)] if len(some) < len(rows) else []
+        yield Folded(say("stability.every", len(rows) if every else 0), [*every, terms])
 
 
 def notable(row: Row) -> bool:
@@ -186,5 +184,5 @@ def side_words(row: Row, side: str) -> str:
     if mean is None:
         return NOTHING
     places, n = 2 if row["kind"] == "rate" else decimals(low, high), int(number(row["n"]) or 0)
-    shown = say("stability.rate", round(mean * n), n) if row["kind"] == "rate" else fixed(mean, places)
-    return shown if low is None or low == high else f"{shown} {interval(low, high, places)}"
+    told = say("stability.rate", round(mean * n), n) if row["kind"] == "rate" else fixed(mean, places)
+    return told if low is None or low == high else f"{told} {interval(low, high, places)}"

@@ -243,11 +243,6 @@ def interval(low: Any, high: Any, places: int) -> str:
     return NOTHING if number(low) is None else f"[{fixed(low, places)}, {fixed(high, places)}]"
 
 
-def p_value(value: Any) -> str:
-    """`.003`, `<.001`; enough digits to tell which side of .05 it is on."""
-    return shown(value, wording.p_value)
-
-
 def count(value: Any) -> str:
     """A whole number, its digits in groups of three."""
     return shown(value, lambda known: f"{known:,.0f}" if math.isfinite(known) else "∞")

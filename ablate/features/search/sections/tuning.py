@@ -141,7 +141,6 @@ class Tuning(
 
     def findings(self, material: Material) -> list[str]:
         given, search = spent(material), table(material).facts
-        groups = [(int(n), list(dict.fromkeys(rows["variant"]))) for n, rows in given.groupby("settings")]
         found = [
             say(
                 "search.parity",
@@ -155,7 +154,6 @@ class Tuning(
                 least=int(given["trainings"].min()),
                 most=int(given["trainings"].max()),
                 lost=[(status, int(given[status].sum())) for status in LOST if given[status].sum()],
-                groups=groups if len(groups) > 1 else [],
             )
         ]
         for code, rows in (("no_value", given[given["best"].isna()]), ("rising", given[given["rising"]])):
