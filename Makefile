@@ -63,6 +63,7 @@ atlas: $(READY) ## run what is missing of studies/atlas, each confirmed on fresh
 
 bench: $(READY) ## what the harness itself costs, in 25 minutes of an idle machine; writes results/bench
 	$(BIN)/pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable ".[bench]"
+	$(BIN)/python tests/bench/drawing.py --out results/bench
 	$(BIN)/python tests/bench/cost.py --out results/bench
 
 ui: $(READY) ## open MLflow on the results in local/, on loopback

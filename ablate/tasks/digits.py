@@ -60,6 +60,11 @@ class Digits(Pool, Classification):
         "Number of test examples."
 
     outcome = "graded"
+    recommended = {
+        "task": {"train_size": 1197},
+        "model": {"d_model": 64, "num_layers": 2, "norm": "batch"},
+        "training": {"steps": 1000, "batch_size": 32, "lr": 0.003, "schedule": "cosine", "warmup_steps": 20},
+    }
     support = NUM_EXAMPLES
 
     def __init__(self, config: Config) -> None:

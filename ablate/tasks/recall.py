@@ -49,6 +49,11 @@ class Recall(Generated, Classification):
         "Pairs in a sequence, at most as many as there are keys."
 
     outcome = "all_or_nothing"
+    recommended = {
+        "task": {"vocab_size": 16, "seq_len": 5, "num_pairs": 2},
+        "model": {"d_model": 32, "num_layers": 2},
+        "training": {"steps": 600, "batch_size": 64, "lr": 0.003},
+    }
 
     def __init__(self, config: Config) -> None:
         self.config = config

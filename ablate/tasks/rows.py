@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,12 +14,12 @@ from torch import Tensor
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig
-from ablate.core.metric import Sampling
+from ablate.core.metric import Metric, Sampling
 from ablate.core.signature import Signature
-from ablate.tasks.answers import Labels, Numbers
 from ablate.tasks.files import Parts, Table, of_file, read_table, split_rows
 from ablate.tasks.pool import Pool
-from ablate.tasks.task import Batch, Outcomes, Topology
+from ablate.tasks.regression import Regression
+from ablate.tasks.task import Batch, Classification, Outcomes
 
 
 @dataclass(frozen=True)
@@ -32,11 +32,11 @@ class Examples:
     inputs: NDArray[Any]
     # (N), as in a batch.
     targets: NDArray[Any]
-    answers: Labels | Numbers
     signature: Signature
     # Of vocabularies, by what they are of.
     digests: Mapping[str, str]
     cautions: Sequence[str] = ()
+    scale: float = 1.0  # Of targets that are numbers: what they were divided by.
 
 
 class Rows(Pool):
@@ -55,43 +55,35 @@ class Rows(Pool):
         solved: float | None = None
         "Value of the first metric at which it counts as learned, where you know one."
 
-    topologies: tuple[Topology, ...] = ("encoder", "decoder")
     outcome = "graded"
+    guess: ClassVar[str]
+    "What claims call the answer that looks at nothing; its metrics are their floors."
 
     def __init__(self, config: Any) -> None:
         self.config = config
-        self.rows = rows = _examples(config.file, config)
-        self.signature, self.metrics = rows.signature, rows.answers.metrics
-        self.chance_loss = rows.answers.chance_loss
-        sizes = {name: len(of) for name, of in self.indices(0).items()}
+        self.rows = rows = examples_of(config.file, config)
+        self.signature, self.support = rows.signature, len(rows.keys)
+        parts = self.indices(0)
+        sizes = {name: len(of) for name, of in parts.items()}
         self.sampling = Sampling("held_out", sizes["test"], sizes["train"], sizes["validation"])
-        self.support = len(rows.keys)
+        self.set_answers(np.delete(rows.targets, parts["test"]), rows.targets[parts["test"]])
 
     @classmethod
     @abstractmethod
     def read(cls, table: Table, config: Any) -> Examples:
         """The table as data."""
 
+    @abstractmethod
+    def set_answers(self, rest: NDArray[Any], test: NDArray[Any]) -> None:
+        """Sets `metrics` and `chance_loss` from targets, those for test and all others."""
+
     def indices(self, seed: int) -> Parts:
         """See `split_rows`."""
         return split_rows(self.config.file, self.rows.keys, seed)
 
-    def loss(self, logits: Tensor, batch: Batch) -> Tensor:
-        """As what is asked has it."""
-        return self.rows.answers.loss(logits, batch)
-
-    def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """As what is asked has it."""
-        return self.rows.answers.measure(logits, batch)
-
-    def summarise(self, found: Outcomes) -> dict[str, float]:
-        """Means, and what is none."""
-        means = super().summarise(found)
-        return {name: {**means, **self.rows.answers.beside(means, found)}[name] for name in self.metrics}
-
     def constants(self) -> Mapping[str, Mapping[str, float]]:
-        """What guessing comes to: `majority` of the labels, or `naive`, the mean of the numbers."""
-        return self.rows.answers.constants
+        """What guessing comes to."""
+        return {self.guess: {name: of.floor for name, of in self.metrics.items() if of.floor is not None}}
 
     def cautions(self) -> Sequence[str]:
         """See `Task.cautions`."""
@@ -106,16 +98,67 @@ class Rows(Pool):
         return self.recurring(self.rows.inputs, draws)
 
 
+class Labelled(Rows, Classification):
+    """Rows that each have a label; guessing is the most frequent one, and its loss that of all their shares."""
+
+    guess = "majority"
+
+    def set_answers(self, rest: NDArray[Any], test: NDArray[Any]) -> None:
+        """See `Rows.set_answers`."""
+        counts = np.bincount(rest, minlength=self.signature.num_outputs) + 1
+        majority = np.full(len(test), counts.argmax())
+        accuracy = float((test == majority).mean())
+        self.chance_loss = float(-np.log(counts / counts.sum())[test].mean())
+        self.metrics = {
+            "accuracy": Metric("max", 1 / len(test), floor=accuracy, ceiling=1.0, solved=self.config.solved),
+            "macro_f1": Metric("max", floor=_macro_f1(test, majority), ceiling=1.0),
+            "loss": Metric("min", floor=self.chance_loss, ceiling=0.0),
+        }
+
+    def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
+        """Of each example; `label` and `answer` are for `summarise`."""
+        return {**super().measure(logits, batch), "label": batch.targets, "answer": logits.argmax(-1)}
+
+    def summarise(self, found: Outcomes) -> dict[str, float]:
+        """Means, and `macro_f1`, the mean of F1 over the labels that are asked for or answered."""
+        means = {**super().summarise(found), "macro_f1": _macro_f1(found["label"], found["answer"])}
+        return {name: means[name] for name in self.metrics}
+
+
+class Numbered(Rows, Regression):
+    """Rows that each have a number, with mean 0 and variance 1 in all but test; guessing is that mean."""
+
+    guess = "naive"
+
+    def set_answers(self, rest: NDArray[Any], test: NDArray[Any]) -> None:
+        """See `Rows.set_answers`."""
+        self.set_spread(float(np.square(test, dtype=np.float64).mean()), solved=self.config.solved)
+        error = Metric("min", floor=self.rows.scale * self.chance_loss**0.5, ceiling=0.0)
+        self.metrics = {**self.metrics, "error": error}
+
+    def summarise(self, found: Outcomes) -> dict[str, float]:
+        """Means, and `error`, the root of the mean squared error in the column's own unit."""
+        means = super().summarise(found)
+        return {**means, "error": self.rows.scale * means["loss"] ** 0.5}
+
+
+def _macro_f1(labels: NDArray[Any], answers: NDArray[Any]) -> float:
+    occurring = np.union1d(labels, answers)
+    hits = [np.sum((labels == label) & (answers == label)) for label in occurring]
+    sizes = [np.sum(labels == label) + np.sum(answers == label) for label in occurring]
+    return float(np.mean(2 * np.array(hits) / np.array(sizes)))
+
+
 @of_file
-def _examples(file: DataFile, config: Any) -> Examples:
+def examples_of(file: DataFile, config: Any) -> Examples:
+    """What a task reads of its file."""
     found: Examples = config.part.read(read_table(file), config)
     return found
 
 
-def without_test(table: Table, keys: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """The rows from which scales and vocabularies are, and those for test."""
-    test = split_rows(table.file, keys)["test"]
-    return np.setdiff1d(np.arange(len(keys)), test), test
+def without_test(table: Table, keys: Sequence[str]) -> NDArray[np.intp]:
+    """The rows from which scales and vocabularies are."""
+    return np.delete(np.arange(len(keys)), split_rows(table.file, keys)["test"])
 
 
 def filled(table: Table, name: str, column: str) -> Sequence[str]:

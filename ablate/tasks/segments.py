@@ -46,6 +46,11 @@ class Segments(Generated, Classification):
         "T, the length of both segments together, at least 3."
 
     outcome = "all_or_nothing"
+    recommended = {
+        "task": {"vocab_size": 16, "seq_len": 8},
+        "model": {"d_model": 32, "num_layers": 2, "embedding": {"segment": True}},
+        "training": {"steps": 800, "batch_size": 64, "lr": 0.003, "schedule": "cosine", "warmup_steps": 20},
+    }
 
     def __init__(self, config: Config) -> None:
         self.config = config

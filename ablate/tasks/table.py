@@ -12,26 +12,16 @@ from numpy.typing import NDArray
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.answers import Labels, Numbers
 from ablate.tasks.files import Table, Vocabulary
-from ablate.tasks.rows import Examples, Rows, filled, labels_of, without_test
+from ablate.tasks.rows import Examples, Labelled, Numbered, Rows, examples_of, filled, labels_of, without_test
 from ablate.tasks.task import Batch
 
 FEW = 20  # Different numbers of a target that are taken for labels, unless the study says otherwise.
 MOST = 32  # Categories of a column that are told apart, the most frequent ones.
 
 
-@register("task", "table")
-class OwnTable(Rows):
-    """What does a column say, given the others? On a table of your own; each column is a position.
-
-    A column is numeric where every filled cell is a number. As in the feature tokenizer of Gorishniy et al. 2021
-    ("Revisiting Deep Learning Models for Tabular Data"), columns share no features: a number has one for its
-    standardised value and one that is 1, a category one for each of its 32 most frequent values. Where a cell is empty
-    or its value rare, all are 0. Numbers are judged by r2, 1 − squared error / that of the mean of training, and by
-    `error`, the root of the mean squared error in their own unit; claims call that mean `naive`. Labels are judged by
-    accuracy and macro-F1, and claims call the most frequent one `majority`.
-    """
+class Columns(Rows):
+    """Columns of a table, each a position."""
 
     class Config(Rows.Config):
         """Parameters of the task."""
@@ -44,6 +34,11 @@ class OwnTable(Rows):
         "The columns that are given. Not given: all others."
         categorical: list[str] = []
         "Those of them whose numbers are names."
+
+        def build(self, *args: Any, **kwargs: Any) -> Rows:
+            """The task; what is in the target says which it is."""
+            one = examples_of(self.file, self).signature.num_outputs == 1
+            return (NumberOfRow if one else LabelOfRow)(self)
 
     @classmethod
     def read(cls, table: Table, config: Config) -> Examples:
@@ -59,7 +54,7 @@ class OwnTable(Rows):
             )
         columns = [table.column("columns", name) for name in names]
         keys = ["\t".join(row) for row in zip(*columns, strict=True)]
-        rest, test = without_test(table, keys)
+        rest = without_test(table, keys)
         inputs = np.zeros((len(keys), 2, len(names)), np.float32)
         width, digests = 0, dict[str, str]()
         for place, (name, cells) in enumerate(zip(names, columns, strict=True)):
@@ -73,9 +68,9 @@ class OwnTable(Rows):
                 more, digests[f"categories of {name}"] = len(vocabulary.symbols), vocabulary.digest()
             inputs[:, 1, place] = np.where(ones, width + ones, 0)
             width += more
-        targets, answers, size = _asked(table, config, rest, test)
+        targets, size, scale = _asked(table, config, rest)
         signature = Signature(len(names), size, num_features=width, readout="mean")
-        return Examples(keys, inputs, targets, answers, signature, digests)
+        return Examples(keys, inputs, targets, signature, digests, scale=scale)
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
         """Features (B, C, F), and targets (B)."""
@@ -90,24 +85,37 @@ class OwnTable(Rows):
         )
 
 
-def _asked(
-    table: Table, config: OwnTable.Config, rest: NDArray[np.intp], test: NDArray[np.intp]
-) -> tuple[NDArray[Any], Labels | Numbers, int]:
-    """Targets, what is asked, and the width of logits."""
+@register("task", "table")
+class LabelOfRow(Columns, Labelled):
+    """What does a column say, given the others? On a table of your own; each column is a position.
+
+    A column is numeric where every filled cell is a number. As in the feature tokenizer of Gorishniy et al. 2021
+    ("Revisiting Deep Learning Models for Tabular Data"), columns share no features: a number has one for its
+    standardised value and one that is 1, a category one for each of its 32 most frequent values. Where a cell is empty
+    or its value rare, all are 0. Numbers are judged by r2, 1 − squared error / that of the mean of training, and by
+    `error`, the root of the mean squared error in their own unit; claims call that mean `naive`. Labels are judged by
+    accuracy and macro-F1, and claims call the most frequent one `majority`.
+    """
+
+
+class NumberOfRow(Columns, Numbered):
+    """The same where the column holds numbers."""
+
+
+def _asked(table: Table, config: Columns.Config, rest: NDArray[np.intp]) -> tuple[NDArray[Any], int, float]:
+    """Targets, the width of logits, and what numbers were divided by."""
     cells = filled(table, "target", config.target)
     numbers = None if config.predict == "label" else _numbers(cells)
     all_are = numbers is not None and np.isfinite(numbers).all()
     if config.predict == "number" and not all_are:
         raise Invalid("target", f"must hold numbers alone; {table.file.written} has others", config.target)
     if numbers is not None and all_are and (config.predict == "number" or len({*cells}) > FEW):
-        if not numbers[rest].std():
+        if not (scale := numbers[rest].std()):
             raise Invalid(
                 "target", f"must hold two different numbers or more in {table.file.written}", config.target
             )
-        answers = Numbers(numbers[rest], numbers[test], config.solved)
-        return answers.coded(numbers), answers, 1
-    targets, size = labels_of(table, "target", config.target)
-    return targets, Labels(targets[rest], targets[test], size, config.solved), size
+        return ((numbers - numbers[rest].mean()) / scale).astype(np.float32), 1, float(scale)
+    return *labels_of(table, "target", config.target), 1.0
 
 
 def _standardised(numbers: NDArray[np.float64], rest: NDArray[np.intp]) -> NDArray[np.float64]:

@@ -9,14 +9,13 @@ from pydantic import PositiveInt
 
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.answers import Labels
 from ablate.tasks.files import PADDING, Table, Unit, Vocabulary, padded, symbols
-from ablate.tasks.rows import Examples, Rows, filled, labels_of, without_test
+from ablate.tasks.rows import Examples, Labelled, Rows, filled, labels_of, without_test
 from ablate.tasks.task import Batch
 
 
 @register("task", "text_classification")
-class TextClassification(Rows):
+class TextClassification(Labelled):
     """Which label does a text have? On a table of your own, with a column of texts and one of labels.
 
     Judged by accuracy and macro-F1. Guessing is the most frequent label, which claims call `majority`. Texts that are
@@ -44,19 +43,18 @@ class TextClassification(Rows):
         targets, size = labels_of(table, "label", config.label)
         kept = [text[: config.max_len] for text in texts]
         keys = ["\0".join(text) for text in kept]
-        rest, test = without_test(table, keys)
+        rest = without_test(table, keys)
         vocabulary = Vocabulary((kept[row] for row in rest), config.vocab_size)
         inputs = padded([vocabulary.encode(text) for text in kept], config.max_len)
         some_padded = bool((inputs == PADDING).any())
         signature = Signature(inputs.shape[1], size, len(vocabulary), readout="mean", padded=some_padded)
-        answers = Labels(targets[rest], targets[test], size, config.solved)
         digests = {"vocabulary": vocabulary.digest()}
         cut = sum(map(len, texts)) > sum(map(len, kept))
         longer = sum(len(text) > config.max_len for text in texts)
         cautions = (
             [f"{longer} of {len(texts)} texts are cut off at max_len = {config.max_len}"] if cut else []
         )
-        return Examples(keys, inputs, targets, answers, signature, digests, cautions)
+        return Examples(keys, inputs, targets, signature, digests, cautions)
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
         """Tokens (B, T), labels (B), and a mask (B, 1, 1, T) that is False at padding."""

@@ -38,7 +38,8 @@ class TextPairs(Transduction, Pool):
 
     Beside accuracy and loss there are, of what the model writes by itself (greedy decoding), on test only, the share of
     right tokens and BLEU, of words that blank space parts, or of the vocabulary's own. Guessing is the commonest target
-    of training, and the commonest token at each place.
+    of training, and the commonest token at each place. Of 2,000 pairs, numbers of four digits and their English words,
+    two layers of causal attention, d_model 32, learn .97 and .98 of those for test in 150 steps (6 s on one core).
     """
 
     class Config(PartConfig):

@@ -55,7 +55,9 @@ def words(text: str) -> str:
 
 
 @pytest.mark.parametrize(("slot", "name"), list(parts()))
-def test_every_part_says_what_it_is(slot, name):
+def test_every_part_says_what_it_is(slot, name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "FILE").touch()
     part = CATALOGUE.get(slot, name)
     text = describe(slot, name)
     first = (inspect.getdoc(part) or "").partition("\n")[0]

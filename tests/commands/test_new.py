@@ -113,27 +113,48 @@ PROSE = "\n\n".join(f"{n} and {n * n % 97}, so it goes;\nbut {n * n % 89} is not
 
 
 @pytest.mark.parametrize(
-    ("file", "content", "task", "found"),
+    ("file", "content", "task", "known", "found"),
     [
-        ("a.csv", f"Class;Review;Id\n{REVIEWS}", None, {"text": "Review", "label": "Class"}),
-        ("a.csv", f"doors,price,make\n{CARS}", None, {"target": "make"}),
-        ("a.csv", f"doors,price,Y\n{CARS}", "table", {"target": "Y"}),
-        ("a.tsv", f"Class;Review;Id\n{REVIEWS}".replace(";", "\t"), None, {"label": "Class"}),
-        ("a.txt", PROSE, None, {"seq_len": 32}),
+        (
+            "a.csv",
+            f"Class;Review;Id\n{REVIEWS}",
+            None,
+            "text_classification",
+            {"text": "Review", "label": "Class"},
+        ),
+        ("a.csv", f"doors,price,make\n{CARS}", None, "table", {"target": "make"}),
+        ("a.csv", f"Class;Review;Id\n{REVIEWS}", "table", "table", {"target": "Class"}),
+        (
+            "a.tsv",
+            f"Class;Review;Id\n{REVIEWS}".replace(";", "\t"),
+            None,
+            "text_classification",
+            {"label": "Class"},
+        ),
+        (
+            "a.tsv",
+            "\n".join(f"{n} a\t{n + 1} b" for n in range(400)),
+            None,
+            "text_pairs",
+            {"unit": "characters"},
+        ),
+        ("a.txt", PROSE, None, "text_file", {"seq_len": 32}),
     ],
 )
-def test_a_study_of_a_file_reads_it_with_the_task_that_it_looks_like(file, content, task, found, tmp_path):
+def test_a_study_of_a_file_reads_it_with_the_task_that_it_looks_like(
+    file, content, task, known, found, tmp_path
+):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / file).write_text(content)
     call = ["new", "--from", f"data/{file}", *(["--task", task] if task else [])]
     done = ablate_here(*call, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     config = prepare(tmp_path / "a.yaml").variants[0].configs[0]
-    known = "text_file" if file == "a.txt" else "table" if "target" in found else "text_classification"
     assert config["task"]["name"] == known
     assert {key: config["task"][key] for key in found} == found
     assert config["task"]["file"] == str(tmp_path / "data" / file)
-    assert config["model"]["topology"]["name"] == ("decoder" if known == "text_file" else "encoder")
+    topology = config["model"]["topology"]["name"]
+    assert topology == CATALOGUE.get("task", known).topologies[0]
 
 
 @pytest.mark.parametrize(

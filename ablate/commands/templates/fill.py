@@ -182,8 +182,7 @@ def _file(target: Path, slot: str, source: str) -> Path:
             source=source,
         )
     if name in CATALOGUE.names(slot):
-        hint = f"For a study of it: ablate new NAME --task {name}" if slot == "task" else OTHER
-        raise _refused(f"is already registered as {slot}", name, hint=hint, source=source)
+        raise _refused(f"is already registered as {slot}", name, hint=OTHER, source=source)
     file = target.with_name(f"{name}.py")
     if not file.exists() and find_spec(name) is not None:
         raise _refused(

@@ -11,7 +11,7 @@ import pandas as pd
 
 from ablate.base.errors import AblateError
 from ablate.base.files import write_files
-from ablate.core.facts import Facts
+from ablate.core.facts import Claim, Facts
 from ablate.core.names import confirming, stem
 from ablate.records.folder import StudyFolder
 from ablate.report.draw import marks, style
@@ -82,22 +82,26 @@ def write(results: Path, intro: str) -> Path:
 
 
 def draw(cards: list[Card]) -> Figure:
-    """Every claim, with its interval as a share of the larger of its ends: metrics differ in their units."""
+    """Every claim: its interval, and what it would have to exceed or lie within; each row on a scale of its own."""
     rows = pd.concat([card.claims for card in cards], ignore_index=True)
     labels = [in_lines(row["claim"], 2 * marks.LABEL, 2) for card in cards for row in card.table.rows]
-    largest = rows[["ci_low", "ci_high", "diff"]].abs().max(axis=1).replace(0, 1)
-    figure, (ax,) = marks.axes(
-        labels,
-        [(-1.05, 1.05)],
-        "difference, as a share of the larger end of its interval; right of 0 the first side is better",
-    )
-    ax.axvline(0.0, color=colour("ink"), lw=0.8, zorder=1)
+    margins = {claim.text: _margins(claim) for card in cards for claim in card.facts.claims}
+    words = "difference, each row on a scale of its own, right is better; ticks: the margin that is claimed"
+    figure, (ax,) = marks.axes(labels, [(-1.08, 1.08)], words)
+    ax.axvline(0.0, color=colour("line"), lw=0.8, zorder=1)
+    ax.set_xticks([0.0])
     for y, (_, row) in enumerate(rows.iterrows()):
+        ends, margin = row[["diff", "ci_low", "ci_high"]].to_numpy(float), margins[row["claim"]]
+        scale = np.nanmax(np.abs([*ends, *margin, 1e-12]))
         mark = MARKS.get(row["verdict"], MARKS["inconclusive"])
         shade = colour(mark.colour)
-        ax.hlines(y, row["ci_low"] / largest[y], row["ci_high"] / largest[y], color=shade, lw=1.6)
-        ax.scatter(
-            row["diff"] / largest[y], y, s=30, marker=mark.marker, fc=shade, ec="white", lw=0.6, zorder=4
-        )
+        ax.vlines(np.divide(margin, scale), y - 0.3, y + 0.3, color=colour("ink"), lw=1.2, zorder=2)
+        ax.hlines(y, *(ends[1:] / scale), color=shade, lw=1.6)
+        ax.scatter(ends[0] / scale, y, s=30, marker=mark.marker, fc=shade, ec="white", lw=0.6, zorder=4)
     marks.write_right(ax, dict(enumerate(rows["verdict"])), colour("ink"))
     return figure
+
+
+def _margins(claim: Claim) -> list[float]:
+    """What the interval must lie above, or between."""
+    return {"matches": [-claim.by, claim.by], "does_not_lose": [-claim.by]}.get(claim.kind, [claim.by])
