@@ -23,7 +23,7 @@ from ablate.base.errors import Invalid
 from ablate.base.registry import register
 from ablate.tasks.generated import Generated, below
 from ablate.tasks.task import Batch, Constants, Slices
-from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Transduction, backwards
+from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Transduction, backwards, signature_of
 
 PLUS = FIRST_SYMBOL + 10
 
@@ -64,12 +64,9 @@ class Addition(Transduction, Generated):
         if least > most:
             raise Invalid("min_digits", f"must not exceed digits = {most}", least, f"1 to {most}")
         self.lengths = range(least, most + 1)
-        self.set_sequences(
-            vocab_size=PLUS + 1,
-            sources=range(2 * least + 1, 2 * most + 2, 2),
-            targets=range(least + 1, most + 2),
-        )
-        self.set_answers([self._answers(digits) for digits in self.lengths], config.test_size)
+        sources = range(2 * least + 1, 2 * most + 2, 2)
+        self.signature = signature_of(PLUS + 1, sources, targets=range(least + 1, most + 2))
+        self.set_chances([self._answers(digits) for digits in self.lengths], config.test_size)
         self.set_support(sum(100**digits for digits in self.lengths))
 
     def _answers(self, digits: int) -> Answers:

@@ -19,7 +19,7 @@ from torch import Tensor
 from ablate.base.registry import register
 from ablate.tasks.generated import Generated, below
 from ablate.tasks.task import Batch, Integers, Slices
-from ablate.tasks.transduction import FIRST_SYMBOL, PADDING, Answers, Transduction
+from ablate.tasks.transduction import FIRST_SYMBOL, PADDING, Answers, Transduction, signature_of
 
 YEARS = range(1900, 2100)
 MONTHS = (
@@ -100,11 +100,9 @@ class Dates(Transduction, Generated):
         vocab_size = FIRST_SYMBOL + len(CHARACTERS)
         widths = [_written(form, np.zeros(1, np.int64)).shape[1] for form in self.forms]
         self.longest = max(widths)
-        self.set_sequences(
-            vocab_size=vocab_size, sources=range(8, self.longest + 1), targets=range(length, length + 1)
-        )
+        self.signature = signature_of(vocab_size, range(8, self.longest + 1), range(length, length + 1))
         shares = np.stack([np.bincount(column, minlength=vocab_size) for column in targets.T]) / count
-        self.set_answers([Answers(math.log(count), 1 / count, shares)], config.test_size)
+        self.set_chances([Answers(math.log(count), 1 / count, shares)], config.test_size)
         self.set_support(count * len(self.forms))
 
     def telling(self, examples: Batch) -> Iterable[Tensor | None]:

@@ -11,7 +11,7 @@ from pydantic import Field, PositiveInt
 from ablate.base.errors import Invalid
 from ablate.tasks.generated import Generated, below
 from ablate.tasks.task import Batch, Integers, Slices
-from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Transduction
+from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Transduction, signature_of
 
 
 class Rearranging(Transduction, Generated):
@@ -43,8 +43,8 @@ class Rearranging(Transduction, Generated):
             )
         self.num_symbols = config.vocab_size - FIRST_SYMBOL
         self.lengths = range(config.min_len, config.max_len + 1)
-        self.set_sequences(vocab_size=config.vocab_size, sources=self.lengths, targets=self.lengths)
-        self.set_answers([self.answers(length) for length in self.lengths], config.test_size)
+        self.signature = signature_of(config.vocab_size, self.lengths, self.lengths)
+        self.set_chances([self.answers(length) for length in self.lengths], config.test_size)
         self.set_support(sum(self.num_symbols**length for length in self.lengths))
 
     @abstractmethod

@@ -9,10 +9,11 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ablate.base.datafile import DataFile
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.files import Table, Vocabulary
+from ablate.tasks.files import Table, Vocabulary, read_table
 from ablate.tasks.rows import Examples, Labelled, Numbered, Rows, examples_of, filled, labels_of, without_test
 from ablate.tasks.task import Batch
 
@@ -41,8 +42,9 @@ class Columns(Rows):
             return (NumberOfRow if one else LabelOfRow)(self)
 
     @classmethod
-    def read(cls, table: Table, config: Config) -> Examples:
+    def read(cls, file: DataFile, config: Config) -> Examples:
         """Of each row the numbers of its columns, and the first feature of each, 0 where there is none: (N, 2C)."""
+        table = read_table(file)
         others = [name for name in table.columns if name != config.target]
         names = others if config.columns is None else config.columns
         with Gather() as at:
@@ -54,7 +56,7 @@ class Columns(Rows):
             )
         columns = [table.column("columns", name) for name in names]
         keys = ["\t".join(row) for row in zip(*columns, strict=True)]
-        rest = without_test(table, keys)
+        rest = without_test(file, keys)
         inputs = np.zeros((len(keys), 2, len(names)), np.float32)
         width, digests = 0, dict[str, str]()
         for place, (name, cells) in enumerate(zip(names, columns, strict=True)):

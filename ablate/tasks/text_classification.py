@@ -7,9 +7,10 @@ import torch
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
+from ablate.base.datafile import DataFile
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.files import PADDING, Table, Unit, Vocabulary, padded, symbols
+from ablate.tasks.files import PADDING, Unit, Vocabulary, padded, read_table, symbols
 from ablate.tasks.rows import Examples, Labelled, Rows, filled, labels_of, without_test
 from ablate.tasks.task import Batch
 
@@ -37,13 +38,14 @@ class TextClassification(Labelled):
         "The most frequent tokens, so many at most, are told apart; all others are one."
 
     @classmethod
-    def read(cls, table: Table, config: Config) -> Examples:
+    def read(cls, file: DataFile, config: Config) -> Examples:
         """Tokens (N, T)."""
+        table = read_table(file)
         texts = [symbols(text, config.unit) for text in filled(table, "text", config.text)]
         targets, size = labels_of(table, "label", config.label)
         kept = [text[: config.max_len] for text in texts]
         keys = ["\0".join(text) for text in kept]
-        rest = without_test(table, keys)
+        rest = without_test(file, keys)
         vocabulary = Vocabulary((kept[row] for row in rest), config.vocab_size)
         inputs = padded([vocabulary.encode(text) for text in kept], config.max_len)
         some_padded = bool((inputs == PADDING).any())
