@@ -52,13 +52,12 @@ def here(driver: Path = Path("/proc/driver/nvidia/gpus")) -> dict[str, Any]:
 
     GPUs are the models that the driver lists, and which of them are visible; torch would take one over to say so.
     """
-    files = sorted(driver.glob("*/information"))
-    gpus = re.findall(
-        r"(?m)^Model:\s*(.*?)\s*$", "\n".join(file.read_text(encoding="utf-8") for file in files)
-    )
-    gpus += filter(None, [os.environ.get("CUDA_VISIBLE_DEVICES")])
-    own = {name: versions()[name] for name in ("python", "torch") if name in versions()}
-    return {"machine": machine(), "node": platform.node(), "gpus": gpus, "versions": own}
+    told = "\n".join(file.read_text(encoding="utf-8") for file in sorted(driver.glob("*/information")))
+    gpus = re.findall(r"(?m)^Model:\s*(.*?)\s*$", told)
+    if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
+        gpus.append(visible)
+    used = {name: version for name, version in versions().items() if name in ("python", "torch")}
+    return {"machine": machine(), "node": platform.node(), "gpus": gpus, "versions": used}
 
 
 @functools.cache

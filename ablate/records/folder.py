@@ -44,7 +44,7 @@ _VERDICT = ("verdict", "diff", "ci_low", "ci_high", "n", "reason")
 CLAIM_COLUMNS = ("claim", "hash", "declared", *_VERDICT, "exploratory")
 _STUDY = "study.yaml"
 _PAGES = ("report.html", "report.md")
-_FIGURES = "figures"
+FIGURES = "figures"
 _VARIANTS = "variants.json"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, *_PAGES)  # The files of every report.
 
@@ -93,7 +93,7 @@ class StudyFolder(EvidenceFolder):
 
     def artifacts(self) -> list[Path]:
         """The files of a report that MLflow keeps."""
-        names = (*_PAGES, _FIGURES, _STUDY, _VARIANTS)
+        names = (*_PAGES, FIGURES, _STUDY, _VARIANTS)
         tables = [*self.path.glob("*.csv"), *self._beside().values()]
         return [*filter(Path.exists, (self.path / name for name in names)), *sorted(tables)]
 
@@ -122,13 +122,12 @@ class StudyFolder(EvidenceFolder):
 
     def find(self, trial_id: str) -> list[Cell]:
         """The study's references to a trial: those of its tables, or its place on the list of trials."""
-        return [cell for cell, _ in self.rows() if cell.id == trial_id] or [
-            cell for cell in self.trial_list.cells() if cell.id == trial_id
-        ]
+        reported = [cell for cell, _ in self.rows() if cell.id == trial_id]
+        return reported or [cell for cell in self.trial_list.cells() if cell.id == trial_id]
 
     def stamps(self) -> list[tuple[str, int, int]]:
         """Name, size and time of every file of a report; raises `OSError` when one that each has is missing."""
-        others = filter(Path.exists, (*self.path.glob("[!.]*.*"), self.path / _FIGURES))
+        others = filter(Path.exists, (*self.path.glob("[!.]*.*"), self.path / FIGURES))
         states = [(p, p.stat()) for p in sorted({*(self.path / name for name in _REPORTED), *others})]
         return [(str(path.relative_to(self.path)), s.st_size, s.st_mtime_ns) for path, s in states]
 
@@ -150,8 +149,8 @@ class StudyFolder(EvidenceFolder):
         one lacks.
         """
         write_files(self.path, page)
-        for old in (self.path / _FIGURES).glob("[!.]*.[ps][nv]g"):
-            if f"{_FIGURES}/{old.name}" not in page:
+        for old in (self.path / FIGURES).glob("[!.]*.[ps][nv]g"):
+            if f"{FIGURES}/{old.name}" not in page:
                 old.unlink()
 
     def claims(self) -> list[dict[str, str]]:

@@ -10,11 +10,10 @@ from markupsafe import Markup, escape
 from matplotlib.figure import Figure
 
 from ablate.base.text import printable
+from ablate.records.folder import FIGURES
 from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Shown, Text, failed, pictures, shown, unfolded
 from ablate.report.words import Table, templates, text
-
-FIGURES = "figures"  # The folder of the figures, beside the page.
 
 
 def render(material: Material, warn: Callable[[str], None]) -> dict[str, str]:

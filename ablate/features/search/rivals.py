@@ -7,10 +7,10 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from ablate.analysis.paired import ROUNDING
 from ablate.features.search.table import SearchTable
 
 MOST = 3  # Of one setting.
-ROUNDING = 1e-12
 
 
 def rivals(table: SearchTable, task: str) -> dict[str, list[int]]:

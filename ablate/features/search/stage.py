@@ -123,7 +123,7 @@ def _compare_versions(run: Run, spec: SearchSpec, most: int) -> None:
     """Says what it costs where the report has settings of the same space that other versions suggested."""
     known = run.folder.facts().features if run.folder.has_report else {}
     before, now = known.get(NAME, {}), _versions()
-    changed = [f"{name} {then}" for name, then in before.get("versions", {}).items() if then != now[name]]
+    changed = [f"{name} {then}" for name, then in before.get("versions", {}).items() if then != now.get(name)]
     if changed and before["parameters"] == [asdict(p) for p in spec.space.parameters]:
         run.say(say("search.versions", changed, [f"{n} {version}" for n, version in now.items()], most))
 

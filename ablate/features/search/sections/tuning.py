@@ -27,7 +27,6 @@ from ablate.report.words import (
     Table,
     count,
     fixed,
-    is_true,
     number,
     rows_of,
     say,
@@ -173,9 +172,8 @@ class Tuning(
 @lru_cache(maxsize=1)
 def spent(material: Material) -> pd.DataFrame:
     """See `budgets.budgets`; variants by their names for readers."""
-    searched, facts = table(material), material.facts
-    found = budgets.budgets(searched, facts)
-    return found.assign(variant=found["variant"].map(short_names(facts)))
+    found = budgets.budgets(table(material), material.facts)
+    return found.assign(variant=found["variant"].map(short_names(material.facts)))
 
 
 def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
@@ -189,21 +187,12 @@ def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
         *(Column(key, name, True) for key, name in counts.items()),
         *(Column(path, ends[path], True) for path in searched.paths),
         Column("best", f"{target.name.replace('_', ' ').capitalize()}, tuning seeds", True),
-        Column("note", "Note", below=True),
     ]
     rows = [
         row
         | {key: count(row[key]) for key in counts}
         | {path: value(row[path]) or NOTHING for path in searched.paths}
         | {"best": fixed(row["best"], 3)}
-        | {
-            "note": say(
-                "search.note",
-                number(row["best"]) is None,
-                list(row["edges"].items()),
-                is_true(row["rising"]),
-            )
-        }
         for row in rows_of(given)
     ]
     return tabulated(columns, rows, say("search.budgets", named(target)), FILE)
