@@ -25,12 +25,12 @@ from torch import Tensor
 from ablate.core.metric import Metric
 from ablate.core.signature import Signature
 from ablate.tasks.labelling import Labelling
-from ablate.tasks.task import IGNORED, Batch, Task, Topology
+from ablate.tasks.task import IGNORED, Batch, Integers, Task, Topology
 
 PADDING, START, END = 0, 1, 2
 FIRST_SYMBOL = 3
 # Symbols (B, longest), of which the first count, as many as the lengths (B, 1) say.
-Sequences = tuple[NDArray[np.int64], NDArray[np.int64]]
+Sequences = tuple[Integers, Integers]
 
 
 @dataclass(frozen=True)
@@ -162,7 +162,7 @@ def greedy(model: Any, batch: Batch) -> Tensor:
     return torch.cat(found, 1)
 
 
-def backwards(symbols: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def backwards(symbols: Integers, lengths: Integers) -> Integers:
     """The first `lengths` (B, 1) symbols of each row, the last of them first; what follows means nothing."""
     places = np.maximum(lengths - 1 - np.arange(symbols.shape[1]), 0)
     return np.take_along_axis(symbols, places, axis=1)
