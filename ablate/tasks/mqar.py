@@ -15,7 +15,6 @@ import math
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from ablate.base.errors import Gather
@@ -23,7 +22,7 @@ from ablate.base.registry import register
 from ablate.core.signature import Signature
 from ablate.tasks.generated import Generated, below, distinct
 from ablate.tasks.labelling import Labelling
-from ablate.tasks.task import IGNORED, Batch, Constants, Integers
+from ablate.tasks.task import IGNORED, Batch, Constants
 
 FILLER = 0
 NOISE = 16  # Noise tokens that there are, as in the code of Poli et al. 2024.
@@ -106,7 +105,9 @@ class MQAR(Generated, Labelling):
         values = self.first_value + distinct(of_values, self.num_values)
         # Each pair fills one of the slots that remain when a pair counts as one token.
         slots = np.sort(distinct(of_slots, pairs + config.noise), axis=1) + np.arange(pairs)
-        queries = self.first_query + 2 * self._gaps(of_gaps)
+        # Distinct gaps, drawn in turn with p(g) ∝ g^(a − 1), are the first arrivals at such rates.
+        rates = np.arange(1, self.num_gaps + 1) ** (config.power - 1)
+        queries = self.first_query + 2 * np.argsort(-np.log1p(-of_gaps) / rates, axis=1)[:, :pairs]
 
         rows = np.arange(count)[:, None]
         tokens = np.where(config.filler == "random", below(of_fillers, config.vocab_size), FILLER)
@@ -116,8 +117,3 @@ class MQAR(Generated, Labelling):
         targets = np.full_like(tokens, IGNORED)
         targets[rows, queries] = values
         return Batch.of(tokens, targets)
-
-    def _gaps(self, uniform: NDArray[np.float64]) -> Integers:
-        """(N, K): distinct gaps, drawn in turn with p(g) ∝ g^(a − 1), as the first arrivals at such rates."""
-        rates = np.arange(1, self.num_gaps + 1) ** (self.config.power - 1)
-        return np.argsort(-np.log1p(-uniform) / rates, axis=1)[:, : self.config.num_pairs]

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from ablate.base.datafile import DataFile
@@ -82,9 +81,8 @@ class Columns(Rows):
         # The first is for what is missing; of a category the second is that of its neighbour, and 0.
         np.put_along_axis(features, first + 1, values[..., None], -1)
         np.put_along_axis(features, first, 1.0, -1)
-        return Batch(
-            *(torch.from_numpy(of).to(device) for of in (features[..., 1:-1].copy(), self.rows.targets[rows]))
-        )
+        batch = Batch.of(features[..., 1:-1].copy(), self.rows.targets[rows])
+        return batch.each(lambda x: x.to(device))
 
 
 @register("task", "table")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
@@ -60,7 +59,6 @@ class TextClassification(Labelled):
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
         """Tokens (B, T), labels (B), and a mask (B, 1, 1, T) that is False at padding."""
-        inputs, targets = (
-            torch.from_numpy(of[rows]).to(device) for of in (self.rows.inputs, self.rows.targets)
-        )
-        return Batch(inputs, targets, (inputs != PADDING)[:, None, None] if self.signature.padded else None)
+        inputs, targets = (of[rows] for of in (self.rows.inputs, self.rows.targets))
+        masks = [(inputs != PADDING)[:, None, None]] if self.signature.padded else []
+        return Batch.of(inputs, targets, *masks).each(lambda x: x.to(device))
