@@ -3,7 +3,6 @@ import pytest
 import torch
 from scipy import stats
 
-from ablate.base.errors import Invalid
 from ablate.tasks.adding_problem import AddingProblem
 
 
@@ -60,17 +59,3 @@ def test_slices_are_near_and_far(seq_len):
     ):
         first, last = task.sliced(name).split(0, "test", "cpu").inputs[..., 1].nonzero()[:, 1].view(-1, 2).T
         assert ((last - first >= least) & (last - first <= most)).all()
-
-
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"seq_len": 4, "min_distance": 4}, "min_distance"),
-        ({"seq_len": 4, "max_distance": 4}, "max_distance"),
-        ({"seq_len": 9, "min_distance": 4, "max_distance": 3}, "max_distance"),
-    ],
-)
-def test_distances_that_no_two_places_have_are_refused(given, field):
-    with pytest.raises(Invalid) as caught:
-        adding(**given)
-    assert [problem.path for problem in caught.value.problems] == [(field,)]
