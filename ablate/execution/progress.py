@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass, field
 from statistics import fmean
@@ -118,8 +119,10 @@ class Display:
             return outcome(record.status, record.reason)
         validation = validated(self.metric)
         name = self.metric if cell.judged or validation not in record.metrics else validation
-        value = record.metrics.get(name)
-        return "completed" if value is None else f"{name.replace('_', ' ')} {value:.4g}"
+        value, said = record.metrics.get(name), name.replace("_", " ")
+        if value is None or not math.isfinite(value):
+            return f"completed, without a finite {said}"
+        return f"{said} {value:.4g}"
 
     def _state(self) -> str:
         failed = f" · {self.failed} failed" if self.failed else ""

@@ -21,14 +21,15 @@ from ablate.core.record import Curve, Record
 
 FORMAT = 2
 _ARRAYS = ("curves", "arrays", "weights")  # The fields of a record that are not in its JSON.
-
-
-_KINDS = get_type_hints(Record, localns={"np": np, "NDArray": NDArray})
 # The JSON of a record.
 _Stored: type[BaseModel] = create_model(  # type: ignore[call-overload]
     "_Stored",
     __config__=ConfigDict(extra="forbid", strict=True, allow_inf_nan=False),
-    **{name: (kind, ...) for name, kind in _KINDS.items() if name not in _ARRAYS},
+    **{
+        name: (kind, ...)
+        for name, kind in get_type_hints(Record, localns={"np": np, "NDArray": NDArray}).items()
+        if name not in _ARRAYS
+    },
 )
 
 

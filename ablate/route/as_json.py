@@ -29,9 +29,11 @@ def written(found: Mapping[str, Any]) -> str:
 
 def report_object(folder: StudyFolder, outcome: Outcome | None = None, code: int = 0) -> dict[str, Any]:
     """What a report says; `outcome` and exit `code` are those of the run that made it."""
-    found: dict[str, Any] = {"study": folder.name, "folder": str(folder.path)}
     facts = folder.facts() if folder.has_report else None
-    found |= {
+    outcome = outcome or (_lost(folder, facts) if facts else Outcome(folder.path))
+    return {
+        "study": folder.name,
+        "folder": str(folder.path),
         "question": facts.question if facts else None,
         "answer": folder.answer() if facts else [],
         "verdicts": [typed_row(row) for row in folder.comparisons()] if facts else [],
@@ -41,9 +43,6 @@ def report_object(folder: StudyFolder, outcome: Outcome | None = None, code: int
             for file in BESIDE
         },
         "paths": {name: str(path) for name, path in folder.readable().items()},
-    }
-    outcome = outcome or (_lost(folder, facts) if facts else Outcome(folder.path))
-    return found | {
         "trained": outcome.trained,
         "failed": list(outcome.failed),
         "missing": outcome.missing,

@@ -10,14 +10,12 @@ of [−1, 1], markers 0 and 1, sequences of one length, and the sum itself as th
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any
+from typing import Literal
 
 import numpy as np
-import torch
-from pydantic import Field, PositiveInt
+from pydantic import Field
 from torch import Tensor
 
-from ablate.base.errors import Gather
 from ablate.base.registry import register
 from ablate.core.metric import Metric
 from ablate.core.signature import Signature
@@ -33,7 +31,7 @@ VARIANCE = 1 / 6
 class AddingProblem(Generated, Regression):
     """A value in [0, 1] and a marker at each position; the answer, a number, is read at the last.
 
-    Values are uniform and independent; every pair of places at an allowed distance is equally likely to be marked.
+    Values are uniform and independent; every pair of places at an allowed `distance` is equally likely to be marked.
     It is harder the longer the sequences are. `accuracy` is the share of answers within .04 of the sum, as Hochreiter
     and Schmidhuber count them, though their sums span half as much. Chance: always answering 1 has mean squared error
     1/6 and accuracy .0784; that is where a failed run sits, or at twice the mean of all values, 1/6 · (1 − 2/T).
@@ -45,12 +43,10 @@ class AddingProblem(Generated, Regression):
     class Config(Generated.Config):
         """Parameters of the adding problem."""
 
-        seq_len: Annotated[int, Field(ge=2)] = 16
+        seq_len: int = Field(16, ge=2)
         "T, at least 2."
-        min_distance: PositiveInt = 1
-        "The fewest positions from the first marker to the second."
-        max_distance: PositiveInt | None = None
-        "The most, at least `min_distance` and less than `seq_len`; not given: T − 1."
+        distance: Literal["any", "near", "far"] = "any"
+        "Of the markers: any, at most a quarter of the sequence, or at least three quarters."
 
     outcome = "graded"
     recommended = {
@@ -65,32 +61,20 @@ class AddingProblem(Generated, Regression):
             "clip_norm": 1.0,
         },
     }
+    changed = {"near": {"distance": "near"}, "far": {"distance": "far"}}
 
     def __init__(self, config: Config) -> None:
         self.config = config
-        least, most, longest = config.min_distance, config.max_distance, config.seq_len - 1
-        with Gather() as at:
-            rule = f"must be less than seq_len = {config.seq_len}"
-            at.refuse(least > longest, "min_distance", rule, least, f"1 to {longest}")
-            rule = f"must be from min_distance = {least} to seq_len − 1 = {longest}"
-            at.refuse(most is not None and not least <= most <= longest, "max_distance", rule, most)
-        self.distances = np.arange(least, (longest if most is None else most) + 1)
-        self.signature = Signature(config.seq_len, num_outputs=1, num_features=2, readout="last")
+        seq_len, quarter = config.seq_len, max(1, config.seq_len // 4)
+        allowed = {"any": (1, seq_len), "near": (1, quarter + 1), "far": (seq_len - quarter, seq_len)}
+        self.distances = np.arange(*allowed[config.distance])
+        self.signature = Signature(seq_len, num_outputs=1, num_features=2, readout="last")
         self.set_spread(VARIANCE)
         # The sum of two uniform values has density 1 − |s − 1| at s.
         chance = 1 - (1 - TOLERANCE) ** 2
         accuracy = Metric("max", 1 / config.test_size, floor=chance, ceiling=1.0, solved=0.95)
         self.metrics = {"accuracy": accuracy, **self.metrics}
         self.set_support(np.inf)
-
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
-        """`near` and `far`: markers at most a quarter, at least three quarters, of the sequence apart."""
-        quarter = max(1, self.config.seq_len // 4)
-        far = self.config.seq_len - quarter
-        return {
-            "near": {"min_distance": 1, "max_distance": quarter},
-            "far": {"min_distance": far, "max_distance": None},
-        }
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         """See `Generated.examples`."""
@@ -106,7 +90,7 @@ class AddingProblem(Generated, Regression):
         inputs[..., 0] = draws[:, 2:]
         inputs[np.arange(count)[:, None], marked, 1] = 1
         targets = (inputs[..., 0] * inputs[..., 1]).sum(1)
-        return Batch(torch.from_numpy(inputs), torch.from_numpy(targets))
+        return Batch.of(inputs, targets)
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
         """`accuracy`: 1 where the answer is within .04; see `Regression.measure`."""

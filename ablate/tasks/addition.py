@@ -14,8 +14,7 @@ Tokens beside padding, start and end: 3 … 12 are the digits 0 … 9, 13 is the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 import numpy as np
 from pydantic import Field, PositiveInt
@@ -23,8 +22,8 @@ from pydantic import Field, PositiveInt
 from ablate.base.errors import Invalid
 from ablate.base.registry import register
 from ablate.tasks.generated import Generated, below
-from ablate.tasks.task import Batch
-from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Transduction, backwards
+from ablate.tasks.task import Batch, Constants, Slices
+from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Transduction, backwards, signature_of
 
 PLUS = FIRST_SYMBOL + 10
 
@@ -45,7 +44,7 @@ class Addition(Transduction, Generated):
     class Config(Generated.Config):
         """Parameters of the addition task."""
 
-        digits: Annotated[int, Field(ge=1, le=256)] = 4
+        digits: int = Field(4, ge=1, le=256)
         "Digits of each number, at most 256; of the longest, where `min_digits` is less."
         min_digits: PositiveInt | None = None
         "Digits of the shortest numbers; both of a pair have as many, any count as likely. Not given: `digits`."
@@ -65,12 +64,9 @@ class Addition(Transduction, Generated):
         if least > most:
             raise Invalid("min_digits", f"must not exceed digits = {most}", least, f"1 to {most}")
         self.lengths = range(least, most + 1)
-        self.set_sequences(
-            vocab_size=PLUS + 1,
-            sources=range(2 * least + 1, 2 * most + 2, 2),
-            targets=range(least + 1, most + 2),
-        )
-        self.set_answers([self._answers(digits) for digits in self.lengths], config.test_size)
+        sources = range(2 * least + 1, 2 * most + 2, 2)
+        self.signature = signature_of(PLUS + 1, sources, targets=range(least + 1, most + 2))
+        self.set_chances([self._answers(digits) for digits in self.lengths], config.test_size)
         self.set_support(sum(100**digits for digits in self.lengths))
 
     def _answers(self, digits: int) -> Answers:
@@ -80,12 +76,12 @@ class Addition(Transduction, Generated):
         shares[-1 if self.config.order == "reversed" else 0] = (1 + 10.0**-digits) / 2
         return Answers(digits * math.log(10) + 0.5, 10.0**-digits, shares)
 
-    def constants(self) -> Mapping[str, Mapping[str, float]]:
+    def constants(self) -> Constants:
         """Of adding the two digits of each place by themselves, which is right where no place but the first carries."""
         right = [0.55 ** (digits - 1) for digits in self.lengths]
         return {"without_carrying": {"accuracy": sum(right) / len(right)}}
 
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
+    def slices(self) -> Slices:
         """Where lengths vary, `longer`: numbers of more digits than any in training, up to twice as many."""
         most = self.config.digits
         longer = {"longer": {"min_digits": most + 1, "digits": 2 * most}}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ablate.base.registry import register
 from ablate.tasks.rearranging import Rearranging
+from ablate.tasks.task import Integers
 
 
 @register("task", "copy")
@@ -26,6 +24,6 @@ class Copy(Rearranging):
         "training": {"steps": 300, "batch_size": 64, "lr": 0.003},
     }
 
-    def rearranged(self, symbols: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
         """As they are."""
         return symbols

@@ -9,7 +9,7 @@ import functools
 import math
 import string
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,8 @@ from torch import Tensor
 
 from ablate.base.registry import register
 from ablate.tasks.generated import Generated, below
-from ablate.tasks.task import Batch
-from ablate.tasks.transduction import FIRST_SYMBOL, PADDING, Answers, Transduction
+from ablate.tasks.task import Batch, Integers, Slices
+from ablate.tasks.transduction import FIRST_SYMBOL, PADDING, Answers, Transduction, signature_of
 
 YEARS = range(1900, 2100)
 MONTHS = (
@@ -100,18 +100,16 @@ class Dates(Transduction, Generated):
         vocab_size = FIRST_SYMBOL + len(CHARACTERS)
         widths = [_written(form, np.zeros(1, np.int64)).shape[1] for form in self.forms]
         self.longest = max(widths)
-        self.set_sequences(
-            vocab_size=vocab_size, sources=range(8, self.longest + 1), targets=range(length, length + 1)
-        )
+        self.signature = signature_of(vocab_size, range(8, self.longest + 1), range(length, length + 1))
         shares = np.stack([np.bincount(column, minlength=vocab_size) for column in targets.T]) / count
-        self.set_answers([Answers(math.log(count), 1 / count, shares)], config.test_size)
+        self.set_chances([Answers(math.log(count), 1 / count, shares)], config.test_size)
         self.set_support(count * len(self.forms))
 
     def telling(self, examples: Batch) -> Iterable[Tensor | None]:
         """The day, whatever its form."""
         return [examples.inputs]
 
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
+    def slices(self) -> Slices:
         """`named` and `numeric`, where there are both."""
         kinds = ("named", "numeric") if self.config.forms == "all" else ()
         return {kind: {"forms": kind} for kind in kinds}
@@ -130,7 +128,7 @@ class Dates(Transduction, Generated):
 
 
 @functools.cache
-def _calendar() -> Mapping[str, NDArray[np.int64]]:
+def _calendar() -> Mapping[str, Integers]:
     """Of all days in order: `iso` (N, 10), as ISO 8601; `year`, `month`, `day`, `weekday` (N), counted from 0."""
     days = np.arange(f"{YEARS[0]}-01-01", f"{YEARS[-1] + 1}-01-01", dtype="datetime64[D]")
     months = days.astype("datetime64[M]")
@@ -143,13 +141,13 @@ def _calendar() -> Mapping[str, NDArray[np.int64]]:
     }
 
 
-def _codes(texts: Sequence[str] | NDArray[np.str_]) -> NDArray[np.int64]:
+def _codes(texts: Sequence[str] | NDArray[np.str_]) -> Integers:
     """(N, longest): the characters of each text, and padding."""
     array = np.array(texts, dtype="S")
     return CODES[array.view(np.uint8).reshape(len(array), -1)]
 
 
-def _written(form: str, days: NDArray[np.int64]) -> NDArray[np.int64]:
+def _written(form: str, days: Integers) -> Integers:
     """(B, longest): days in one form, padding after each."""
     pieces = []
     for literal, name, _, _ in string.Formatter().parse(form):

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
@@ -131,7 +130,7 @@ class Digits(Pool, Classification):
         cells = images[rows].reshape(len(rows), SIDE // height, height, SIDE // width, width)
         features = cells.transpose(0, 1, 3, 2, 4).reshape(len(rows), -1, height * width)
         scaled = (features / MAX_VALUE).astype(np.float32)
-        return Batch(torch.from_numpy(scaled).to(device), torch.from_numpy(digits[rows]).to(device))
+        return Batch.of(scaled, digits[rows]).each(lambda x: x.to(device))
 
     def _cell(self) -> tuple[int, int]:
         """Height and width, in pixels, of the cell at one position."""

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import count
-from typing import Annotated, Any
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
@@ -28,7 +28,7 @@ from ablate.base.errors import AblateError, Invalid
 from ablate.base.registry import PartConfig
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Sampling
-from ablate.tasks.task import IGNORED, Batch, Split, Task, example_stream
+from ablate.tasks.task import IGNORED, Batch, Integers, Slices, Split, Task, example_stream
 
 CHUNK = 4096  # Examples that are drawn at a time.
 # The eighths of the hash's range that are for each part of the data.
@@ -49,8 +49,13 @@ class Generated(Task):
         "Number of test examples."
         slice_size: PositiveInt = 512
         "Number of test examples of each evaluation slice."
-        label_noise: Annotated[float, Field(ge=0, le=1)] = 0.0
+        label_noise: float = Field(0.0, ge=0, le=1)
         "Share of the training targets that are replaced, each by one that is drawn from all of them."
+
+    changed: ClassVar[Slices] = {}
+    "Evaluation slices in which fields of the config have other values."
+    doubled: ClassVar[Mapping[str, str]] = {}
+    "Evaluation slices in which a field has twice its value."
 
     def set_support(self, support: float) -> None:
         """Sets `support`, the number of distinct examples, and `sampling`; raises `Invalid` where it is too small."""
@@ -91,10 +96,12 @@ class Generated(Task):
         changed: Task = self.config.model_copy(update=changes).build()
         return changed
 
-    def possible(self, **slices: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-        """Of these slices, those that keep the rules of the task: the others do not exist at its size."""
+    def slices(self) -> Slices:
+        """Of `changed` and `doubled`, those that keep the rules of the task: the others do not exist at its size."""
+        values = {name: (field, getattr(self.config, field)) for name, field in self.doubled.items()}
+        doubled = {name: {field: 2 * value} for name, (field, value) in values.items() if value}
         found: dict[str, Mapping[str, Any]] = {}
-        for name, changes in slices.items():
+        for name, changes in {**self.changed, **doubled}.items():
             with suppress(Invalid):
                 self.config.model_copy(update=dict(changes)).build()
                 found[name] = changes
@@ -160,6 +167,33 @@ def _hashes(seed: int, tensors: Iterable[Tensor | None]) -> NDArray[np.uint64]:
     return hashes
 
 
-def below(uniform: NDArray[np.float64], limit: int | NDArray[np.int64]) -> NDArray[np.int64]:
+def below(uniform: NDArray[np.float64], limit: int | Integers) -> Integers:
     """Integers 0 … limit − 1 from draws in [0, 1)."""
     return (uniform * limit).astype(np.int64)
+
+
+def distinct(uniform: NDArray[np.float64], limit: int) -> Integers:
+    """Distinct integers 0 … limit − 1 in each row, every ordered choice equally likely, from (N, n) draws."""
+    count, width = uniform.shape
+    chosen = np.empty((count, width), dtype=np.int64)
+    for i in range(width):
+        # The r-th of the numbers not yet chosen: those chosen before it, in ascending order, move it up.
+        rank = below(uniform[:, i], limit - i)
+        for taken in np.sort(chosen[:, :i], axis=1).T:
+            rank += rank >= taken
+        chosen[:, i] = rank
+    return chosen
+
+
+def likeliest(draws: int, values: int) -> float:
+    """Expected share of the most frequent of `values` equally likely values among `draws` draws."""
+    rate = draws / values
+    # Counts are independent Poisson variables given their sum. Without a limit, the sum is Poisson itself.
+    whole = math.exp(draws * math.log(draws) - draws - math.lgamma(draws + 1))
+    # The matrix that adds one count up to a limit to a sum of them, and its power that adds all.
+    adds, total = np.zeros((draws + 1, draws + 1)), 0.0
+    for limit in range(draws):
+        chance = math.exp(limit * math.log(rate) - rate - math.lgamma(limit + 1))
+        adds += chance * np.eye(draws + 1, k=-limit)
+        total += 1 - float(np.linalg.matrix_power(adds, values)[draws, 0]) / whole
+    return total / draws

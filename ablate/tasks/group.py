@@ -13,20 +13,17 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
 from functools import cache
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 from pydantic import Field
 
 from ablate.base.registry import register
 from ablate.core.signature import Signature
 from ablate.tasks.generated import Generated, below
 from ablate.tasks.labelling import Labelling
-from ablate.tasks.task import IGNORED, Batch
+from ablate.tasks.task import IGNORED, Batch, Constants, Integers
 
 
 @register("task", "group")
@@ -48,7 +45,7 @@ class Group(Generated, Labelling):
 
         group: Literal["S2", "S3", "S5"] = "S3"
         "All permutations of 2, 3 or 5 things: 2, 6 or 120 tokens."
-        seq_len: Annotated[int, Field(ge=2)] = 12
+        seq_len: int = Field(12, ge=2)
         "T."
         labels: Literal["prefixes", "final"] = "prefixes"
         "prefixes: asked at every position from the second on; final: at the last alone."
@@ -58,6 +55,7 @@ class Group(Generated, Labelling):
         "model": {"topology": "decoder", "d_model": 32, "num_layers": 2, "mixer": "lstm", "position": "none"},
         "training": {"steps": 400, "batch_size": 64, "lr": 0.01},
     }
+    doubled = {"longer": "seq_len"}
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -75,14 +73,10 @@ class Group(Generated, Labelling):
         )
         self.set_support(self.order**config.seq_len)
 
-    def constants(self) -> Mapping[str, Mapping[str, float]]:
+    def constants(self) -> Constants:
         """Of the product of the last two elements, which is right at the second position, and elsewhere a guess."""
         asked, two = self.config.seq_len - self.first_asked, self.first_asked == 1
         return {"without_memory": {"accuracy": (two + (asked - two) / self.order) / asked}}
-
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
-        """Twice as long."""
-        return {"longer": {"seq_len": 2 * self.config.seq_len}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         """See `Generated.examples`."""
@@ -91,11 +85,11 @@ class Group(Generated, Labelling):
         for place in range(1, self.config.seq_len):
             targets[:, place] = table[targets[:, place - 1], tokens[:, place]]
         targets[:, : self.first_asked] = IGNORED
-        return Batch(torch.from_numpy(tokens), torch.from_numpy(targets))
+        return Batch.of(tokens, targets)
 
 
 @cache
-def _products(things: int) -> NDArray[np.int64]:
+def _products(things: int) -> Integers:
     """(n!, n!): of the permutations i and j, in lexicographic order, the one that applies j first."""
     elements = np.array(list(itertools.permutations(range(things))))
     digits = things ** np.arange(things)[::-1]

@@ -10,18 +10,15 @@ The vocabulary of V tokens: 0 is the marker (⊢); 1 … V − 1 are the others.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 import numpy as np
-import torch
 from pydantic import Field
 
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.draws import likeliest
-from ablate.tasks.generated import Generated, below
-from ablate.tasks.task import Batch, Classification
+from ablate.tasks.generated import Generated, below, likeliest
+from ablate.tasks.task import Batch, Classification, Constants
 
 MARKER = 0
 
@@ -40,9 +37,9 @@ class Induction(Generated, Classification):
     class Config(Generated.Config):
         """Parameters of the induction task."""
 
-        vocab_size: Annotated[int, Field(ge=3)] = 16
+        vocab_size: int = Field(16, ge=3)
         "V: one marker, V − 1 others."
-        seq_len: Annotated[int, Field(ge=3)] = 32
+        seq_len: int = Field(32, ge=3)
         "T, both markers included."
         distance: Literal["any", "near", "far"] = "any"
         "Where the first marker stands: anywhere, in the last quarter of its places, or in the first."
@@ -53,6 +50,8 @@ class Induction(Generated, Classification):
         "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
         "training": {"steps": 500, "batch_size": 64, "lr": 0.003},
     }
+    changed = {"near": {"distance": "near"}, "far": {"distance": "far"}}
+    doubled = {"longer": "seq_len"}
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -69,15 +68,9 @@ class Induction(Generated, Classification):
         }[config.distance]
         self.set_support(len(self.places) * (config.vocab_size - 1) ** places)
 
-    def constants(self) -> Mapping[str, Mapping[str, float]]:
+    def constants(self) -> Constants:
         """Of the token that the sequence shows most often."""
         return {"without_order": {"accuracy": likeliest(self.config.seq_len - 2, self.config.vocab_size - 1)}}
-
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
-        """By the marker's distance, and twice as long."""
-        return self.possible(
-            near={"distance": "near"}, far={"distance": "far"}, longer={"seq_len": 2 * self.config.seq_len}
-        )
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         """See `Generated.examples`."""
@@ -86,4 +79,4 @@ class Induction(Generated, Classification):
         tokens = 1 + below(draws, config.vocab_size - 1)
         place = self.places.start + below(draws[:, -1], len(self.places))
         tokens[rows, place] = tokens[:, -1] = MARKER
-        return Batch(torch.from_numpy(tokens), torch.from_numpy(tokens[rows, place + 1]))
+        return Batch.of(tokens, tokens[rows, place + 1])

@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from typing import Annotated, Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
@@ -27,7 +25,7 @@ from ablate.base.streams import numpy_stream
 from ablate.core.signature import Signature
 from ablate.tasks.generated import Generated
 from ablate.tasks.regression import Regression
-from ablate.tasks.task import Batch
+from ablate.tasks.task import Batch, Constants, Slices
 
 FREQUENCIES = np.arange(1, 4)
 VARIANCE = float(np.sum(1 / FREQUENCIES**2))
@@ -53,7 +51,7 @@ class KernelRegression(Generated, Regression):
 
         num_pairs: PositiveInt = 16
         "n, places with a known value; T is n + 1."
-        noise: Annotated[float, Field(ge=0.01)] = 0.3
+        noise: float = Field(0.3, ge=0.01)
         "Standard deviation of the noise of a known value, at least .01."
 
     outcome = "graded"
@@ -79,12 +77,12 @@ class KernelRegression(Generated, Regression):
         self.set_spread(VARIANCE, errors["bayes"], solved)
         self.set_support(np.inf)
 
-    def constants(self) -> Mapping[str, Mapping[str, float]]:
+    def constants(self) -> Constants:
         """Of three estimators, averaged over places, functions and noise."""
         errors = expected_errors(self.config.num_pairs, self.config.noise)
         return {name: {"r2": 1 - error / VARIANCE, "loss": error} for name, error in errors.items()}
 
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
+    def slices(self) -> Slices:
         """`noisier`: twice the noise; `fewer`: half of the pairs; `more`: twice as many."""
         pairs, noise = self.config.num_pairs, self.config.noise
         fewer = {"fewer": {"num_pairs": pairs // 2}} if pairs > 1 else {}
@@ -102,7 +100,7 @@ class KernelRegression(Generated, Regression):
         inputs[..., :2] = waves[..., [len(FREQUENCIES), 0]]
         inputs[:, :-1, 2] = values[:, :-1] + self.config.noise * noise
         inputs[:, :-1, 3] = 1
-        return Batch(torch.from_numpy(inputs), torch.from_numpy(values[:, -1].astype(np.float32)))
+        return Batch.of(inputs, values[:, -1].astype(np.float32))
 
 
 @functools.cache

@@ -11,7 +11,6 @@ from itertools import count, islice
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 from torch import Tensor
@@ -67,7 +66,6 @@ class Language(Labelling):
         asked: Literal["all", "last"] = "all"
         "Whether every position is asked, or the last alone, whose answer the window does not show."
 
-    topologies: tuple[Topology, ...] = ("decoder", "encoder")
     outcome = "graded"
     joint: ClassVar[str]
     "What stands between two pieces."
@@ -160,7 +158,7 @@ class Language(Labelling):
         """Characters (B, T), and at each position the next one (B, T)."""
         targets = windows[:, 1:].copy()
         targets[:, : self._first - 1] = IGNORED
-        return Batch(torch.from_numpy(windows[:, :-1]).to(device), torch.from_numpy(targets).to(device))
+        return Batch.of(windows[:, :-1], targets).each(lambda x: x.to(device))
 
 
 @of_file

@@ -12,11 +12,8 @@ Of the n + 1 tokens 0 is the slot and 1 … n are keys; values are classes of th
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
-from typing import Annotated, Any
 
 import numpy as np
-import torch
 from pydantic import Field, PositiveInt
 
 from ablate.base.errors import Invalid
@@ -46,9 +43,9 @@ class Memorization(Generated, Labelling):
 
         num_facts: PositiveInt = 512
         "n, the number of keys."
-        num_values: Annotated[int, Field(ge=2)] = 16
+        num_values: int = Field(16, ge=2)
         "m; it divides `num_facts`."
-        seq_len: Annotated[int, Field(ge=2, multiple_of=2)] = 16
+        seq_len: int = Field(16, ge=2, multiple_of=2)
         "T, even; half of the positions are keys."
 
     outcome = "graded"
@@ -64,6 +61,7 @@ class Memorization(Generated, Labelling):
             "clip_norm": 1.0,
         },
     }
+    doubled = {"longer": "seq_len"}
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -87,10 +85,6 @@ class Memorization(Generated, Labelling):
         drawn.facts = numpy_stream(seed, "data", "facts").permutation(self.facts)
         return drawn
 
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
-        """`longer`: twice as many of the same keys."""
-        return {"longer": {"seq_len": 2 * self.config.seq_len}}
-
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         """See `Generated.examples`; `under` says which value a key has."""
         keys = below(generator.random((count, self.asked)), self.config.num_facts)
@@ -98,4 +92,4 @@ class Memorization(Generated, Labelling):
         targets = np.full_like(tokens, IGNORED)
         tokens[:, ::2] = 1 + keys
         targets[:, 1::2] = self.facts[keys]
-        return Batch(torch.from_numpy(tokens), torch.from_numpy(targets))
+        return Batch.of(tokens, targets)

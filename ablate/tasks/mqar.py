@@ -12,21 +12,17 @@ The vocabulary of V tokens: 0 is the filler; 1 … V/2 − 1 are keys; V/2 … V
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from typing import Literal
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
 from pydantic import Field, NonNegativeInt, PositiveInt
 
 from ablate.base.errors import Gather
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.draws import distinct
-from ablate.tasks.generated import Generated, below
+from ablate.tasks.generated import Generated, below, distinct
 from ablate.tasks.labelling import Labelling
-from ablate.tasks.task import IGNORED, Batch
+from ablate.tasks.task import IGNORED, Batch, Constants
 
 FILLER = 0
 NOISE = 16  # Noise tokens that there are, as in the code of Poli et al. 2024.
@@ -53,7 +49,7 @@ class MQAR(Generated, Labelling):
         "T, even, at least 4 · num_pairs + noise."
         num_pairs: PositiveInt = 2
         "K, less than V/2."
-        power: Annotated[float, Field(gt=0, le=1)] = 0.01
+        power: float = Field(0.01, gt=0, le=1)
         "a: the smaller, the sooner a key comes again; with 1, queries are anywhere."
         filler: Literal["zero", "random"] = "zero"
         "Between queries: token 0, or any of the V tokens, keys of the sequence included."
@@ -66,6 +62,8 @@ class MQAR(Generated, Labelling):
         "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
         "training": {"steps": 400, "batch_size": 64, "lr": 0.003},
     }
+    changed = {"far": {"power": 1.0}}
+    doubled = {"more_pairs": "num_pairs", "noisier": "noise", "longer": "seq_len"}
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -93,20 +91,9 @@ class MQAR(Generated, Labelling):
         filled = math.perm(half - 1, pairs) * math.perm(self.num_values, pairs)
         self.set_support(filled * math.perm(self.num_gaps, pairs) * noisy)
 
-    def constants(self) -> Mapping[str, Mapping[str, float]]:
+    def constants(self) -> Constants:
         """Of any of the values that the sequence shows, which are distinct."""
         return {"guessing_among_the_pairs": {"accuracy": 1 / self.config.num_pairs}}
-
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
-        """Twice as many pairs, queries anywhere, twice as much noise, twice as long."""
-        config = self.config
-        noisier = {"noisier": {"noise": 2 * config.noise}} if config.noise else {}
-        return self.possible(
-            more_pairs={"num_pairs": 2 * config.num_pairs},
-            far={"power": 1.0},
-            **noisier,
-            longer={"seq_len": 2 * config.seq_len},
-        )
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         """See `Generated.examples`."""
@@ -118,7 +105,9 @@ class MQAR(Generated, Labelling):
         values = self.first_value + distinct(of_values, self.num_values)
         # Each pair fills one of the slots that remain when a pair counts as one token.
         slots = np.sort(distinct(of_slots, pairs + config.noise), axis=1) + np.arange(pairs)
-        queries = self.first_query + 2 * self._gaps(of_gaps)
+        # Distinct gaps, drawn in turn with p(g) ∝ g^(a − 1), are the first arrivals at such rates.
+        rates = np.arange(1, self.num_gaps + 1) ** (config.power - 1)
+        queries = self.first_query + 2 * np.argsort(-np.log1p(-of_gaps) / rates, axis=1)[:, :pairs]
 
         rows = np.arange(count)[:, None]
         tokens = np.where(config.filler == "random", below(of_fillers, config.vocab_size), FILLER)
@@ -127,9 +116,4 @@ class MQAR(Generated, Labelling):
         tokens[rows, slots + 1] = values
         targets = np.full_like(tokens, IGNORED)
         targets[rows, queries] = values
-        return Batch(torch.from_numpy(tokens), torch.from_numpy(targets))
-
-    def _gaps(self, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
-        """(N, K): distinct gaps, drawn in turn with p(g) ∝ g^(a − 1), as the first arrivals at such rates."""
-        rates = np.arange(1, self.num_gaps + 1) ** (self.config.power - 1)
-        return np.argsort(-np.log1p(-uniform) / rates, axis=1)[:, : self.config.num_pairs]
+        return Batch.of(tokens, targets)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,13 +40,6 @@ class Pool(Task):
     def digests(self, seed: int) -> Mapping[str, str]:
         """Of all three splits."""
         return {name: digest(self.examples(rows, "cpu")) for name, rows in self.indices(seed).items()}
-
-    def recurring(self, inputs: NDArray[Any], draws: int) -> float:
-        """By the rows of `inputs`, what `draws` training examples show of the test examples; see `Task.coverage`."""
-        rows = self.indices(0)
-        known = {row.tobytes() for row in inputs[rows["train"]]}
-        seen = np.mean([row.tobytes() in known for row in inputs[rows["test"]]])
-        return float(seen) * min(1.0, draws / len(rows["train"]))
 
     def _shuffled(self, seed: int, device: str) -> Iterator[Batch]:
         rows, generator = self.indices(seed)["train"], numpy_stream(seed, "data", "order")

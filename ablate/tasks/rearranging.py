@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import Annotated, Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, PositiveInt
 
 from ablate.base.errors import Invalid
 from ablate.tasks.generated import Generated, below
-from ablate.tasks.task import Batch
-from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Transduction
+from ablate.tasks.task import Batch, Integers, Slices
+from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Transduction, signature_of
 
 
 class Rearranging(Transduction, Generated):
@@ -26,7 +23,7 @@ class Rearranging(Transduction, Generated):
     class Config(Generated.Config):
         """The sizes of a task that asks for the source in another order."""
 
-        vocab_size: Annotated[int, Field(gt=FIRST_SYMBOL)] = 11
+        vocab_size: int = Field(11, gt=FIRST_SYMBOL)
         "V: padding, start, end, and V − 3 symbols."
         min_len: PositiveInt = 1
         "Symbols of the shortest source."
@@ -46,12 +43,12 @@ class Rearranging(Transduction, Generated):
             )
         self.num_symbols = config.vocab_size - FIRST_SYMBOL
         self.lengths = range(config.min_len, config.max_len + 1)
-        self.set_sequences(vocab_size=config.vocab_size, sources=self.lengths, targets=self.lengths)
-        self.set_answers([self.answers(length) for length in self.lengths], config.test_size)
+        self.signature = signature_of(config.vocab_size, self.lengths, self.lengths)
+        self.set_chances([self.answers(length) for length in self.lengths], config.test_size)
         self.set_support(sum(self.num_symbols**length for length in self.lengths))
 
     @abstractmethod
-    def rearranged(self, symbols: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
         """The target's symbols, from those of the source (B, max_len), of which the first `lengths` (B, 1) count."""
 
     def answers(self, length: int) -> Answers:
@@ -59,7 +56,7 @@ class Rearranging(Transduction, Generated):
         n = self.num_symbols
         return Answers(length * math.log(n), n**-length, np.full((length, 1), 1 / n))
 
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
+    def slices(self) -> Slices:
         """Where lengths vary, `longer`: sources of more symbols than any in training, up to twice as many."""
         longest = self.config.max_len
         longer = {"longer": {"min_len": longest + 1, "max_len": 2 * longest}}

@@ -12,18 +12,15 @@ as many or one more.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
-import torch
 from pydantic import PositiveInt
 
 from ablate.base.errors import Gather
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.draws import distinct, likeliest
-from ablate.tasks.generated import Generated, below
-from ablate.tasks.task import Batch, Classification
+from ablate.tasks.generated import Generated, below, distinct, likeliest
+from ablate.tasks.task import Batch, Classification, Constants
 
 FILLER = 0
 
@@ -83,7 +80,7 @@ class Recall(Generated, Classification):
         places = math.comb(config.seq_len - 1 - config.num_pairs, config.num_pairs)
         self.set_support(filled * places * config.num_pairs)
 
-    def constants(self) -> Mapping[str, Mapping[str, float]]:
+    def constants(self) -> Constants:
         """Of the value that the sequence shows most often, whatever its key."""
         return {"without_matching_the_key": {"accuracy": likeliest(self.config.num_pairs, self.num_values)}}
 
@@ -103,4 +100,4 @@ class Recall(Generated, Classification):
         tokens[rows[:, None], places] = keys
         tokens[rows[:, None], places + 1] = values
         tokens[:, -1] = keys[rows, query]
-        return Batch(torch.from_numpy(tokens), torch.from_numpy(values[rows, query]))
+        return Batch.of(tokens, values[rows, query])

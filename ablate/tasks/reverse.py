@@ -6,14 +6,9 @@ another position of the source for each length.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
-
 from ablate.base.registry import register
 from ablate.tasks.rearranging import Rearranging
+from ablate.tasks.task import Integers, Slices
 from ablate.tasks.transduction import backwards
 
 
@@ -34,10 +29,10 @@ class Reverse(Rearranging):
         "training": {"steps": 250, "batch_size": 64, "lr": 0.003},
     }
 
-    def rearranged(self, symbols: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
         """Source position L − 1 − t answers target position t."""
         return backwards(symbols, lengths)
 
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
+    def slices(self) -> Slices:
         """None."""
         return {}

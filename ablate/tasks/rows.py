@@ -16,7 +16,7 @@ from ablate.base.errors import Invalid
 from ablate.base.registry import PartConfig
 from ablate.core.metric import Metric, Sampling
 from ablate.core.signature import Signature
-from ablate.tasks.files import Parts, Table, of_file, read_table, split_rows
+from ablate.tasks.files import Parts, Table, of_file, split_rows
 from ablate.tasks.pool import Pool
 from ablate.tasks.regression import Regression
 from ablate.tasks.task import Batch, Classification, Outcomes
@@ -66,12 +66,12 @@ class Rows(Pool):
         parts = self.indices(0)
         sizes = {name: len(of) for name, of in parts.items()}
         self.sampling = Sampling("held_out", sizes["test"], sizes["train"], sizes["validation"])
-        self.set_answers(np.delete(rows.targets, parts["test"]), rows.targets[parts["test"]])
+        self.set_answers(np.delete(rows.targets, parts["test"], axis=0), rows.targets[parts["test"]])
 
     @classmethod
     @abstractmethod
-    def read(cls, table: Table, config: Any) -> Examples:
-        """The table as data."""
+    def read(cls, file: DataFile, config: Any) -> Examples:
+        """The file as data."""
 
     @abstractmethod
     def set_answers(self, rest: NDArray[Any], test: NDArray[Any]) -> None:
@@ -95,7 +95,10 @@ class Rows(Pool):
 
     def coverage(self, draws: int) -> float:
         """By the test examples of which a model can tell no more than of one in training."""
-        return self.recurring(self.rows.inputs, draws)
+        parts, inputs = self.indices(0), self.rows.inputs
+        known = {row.tobytes() for row in inputs[parts["train"]]}
+        seen = np.mean([row.tobytes() in known for row in inputs[parts["test"]]])
+        return float(seen) * min(1.0, draws / len(parts["train"]))
 
 
 class Labelled(Rows, Classification):
@@ -152,13 +155,13 @@ def _macro_f1(labels: NDArray[Any], answers: NDArray[Any]) -> float:
 @of_file
 def examples_of(file: DataFile, config: Any) -> Examples:
     """What a task reads of its file."""
-    found: Examples = config.part.read(read_table(file), config)
+    found: Examples = config.part.read(file, config)
     return found
 
 
-def without_test(table: Table, keys: Sequence[str]) -> NDArray[np.intp]:
+def without_test(file: DataFile, keys: Sequence[str]) -> NDArray[np.intp]:
     """The rows from which scales and vocabularies are."""
-    return np.delete(np.arange(len(keys)), split_rows(table.file, keys)["test"])
+    return np.delete(np.arange(len(keys)), split_rows(file, keys)["test"])
 
 
 def filled(table: Table, name: str, column: str) -> Sequence[str]:

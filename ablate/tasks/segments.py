@@ -14,17 +14,13 @@ The vocabulary of V tokens is 0 … V − 1.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated
-
 import numpy as np
-import torch
 from pydantic import Field
 
 from ablate.base.registry import register
 from ablate.core.signature import Signature
 from ablate.tasks.generated import Generated, below
-from ablate.tasks.task import Batch, Classification
+from ablate.tasks.task import Batch, Classification, Constants
 
 
 @register("task", "segments")
@@ -40,9 +36,9 @@ class Segments(Generated, Classification):
     class Config(Generated.Config):
         """Parameters of the task of two segments."""
 
-        vocab_size: Annotated[int, Field(ge=2)] = 16
+        vocab_size: int = Field(16, ge=2)
         "V, at least 2."
-        seq_len: Annotated[int, Field(ge=3)] = 8
+        seq_len: int = Field(8, ge=3)
         "T, the length of both segments together, at least 3."
 
     outcome = "all_or_nothing"
@@ -61,7 +57,7 @@ class Segments(Generated, Classification):
         ways = sum(len(distances) for _, distances in self._places())
         self.set_support(2 * ways * config.vocab_size * (config.vocab_size - 1) ** (config.seq_len - 2))
 
-    def constants(self) -> Mapping[str, Mapping[str, float]]:
+    def constants(self) -> Constants:
         """Of the likelier answer for each boundary between the segments."""
         answers = np.zeros((self.config.seq_len, 2))
         for place, distances in self._places():
@@ -93,4 +89,4 @@ class Segments(Generated, Classification):
         tokens[np.arange(count), place] = asked
         tokens[:, -1] = asked
         segments = (np.arange(seq_len) >= boundary[:, None]).astype(np.int64)
-        return Batch(torch.from_numpy(tokens), torch.from_numpy(target), segments=torch.from_numpy(segments))
+        return Batch.of(tokens, target, segments=segments)

@@ -13,20 +13,16 @@ The vocabulary of V tokens: 0 is noise, 1 marks an answer slot, 2 … V − 1 ar
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Annotated, Any
 
 import numpy as np
-import torch
 from pydantic import Field, PositiveInt
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.draws import likeliest
-from ablate.tasks.generated import Generated, below
+from ablate.tasks.generated import Generated, below, likeliest
 from ablate.tasks.labelling import Labelling
-from ablate.tasks.task import IGNORED, Batch
+from ablate.tasks.task import IGNORED, Batch, Constants
 
 NOISE, SLOT, FIRST = 0, 1, 2
 
@@ -45,7 +41,7 @@ class SelectiveCopy(Generated, Labelling):
     class Config(Generated.Config):
         """Parameters of selective copying."""
 
-        vocab_size: Annotated[int, Field(ge=4)] = 16
+        vocab_size: int = Field(16, ge=4)
         "V: noise, the mark of a slot, and V − 2 data tokens."
         seq_len: PositiveInt = 32
         "T, at least 2 · num_tokens; the slots are its end."
@@ -65,6 +61,7 @@ class SelectiveCopy(Generated, Labelling):
             "clip_norm": 1.0,
         },
     }
+    doubled = {"longer": "seq_len"}
 
     def __init__(self, config: Config) -> None:
         self.config = config
@@ -80,13 +77,9 @@ class SelectiveCopy(Generated, Labelling):
         )
         self.set_support(self.num_symbols**tokens * math.comb(config.seq_len - tokens, tokens))
 
-    def constants(self) -> Mapping[str, Mapping[str, float]]:
+    def constants(self) -> Constants:
         """Of the token that the sequence shows most often, in every slot."""
         return {"without_order": {"accuracy": likeliest(self.config.num_tokens, self.num_symbols)}}
-
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
-        """`longer`: as many tokens in twice the length."""
-        return {"longer": {"seq_len": 2 * self.config.seq_len}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         """See `Generated.examples`."""
@@ -101,4 +94,4 @@ class SelectiveCopy(Generated, Labelling):
         np.put_along_axis(tokens, places, data, 1)
         tokens[:, context:] = SLOT
         targets[:, context:] = data
-        return Batch(torch.from_numpy(tokens), torch.from_numpy(targets))
+        return Batch.of(tokens, targets)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import Annotated
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from ablate.base.registry import register
 from ablate.tasks.rearranging import Rearranging
+from ablate.tasks.task import Integers
 from ablate.tasks.transduction import FIRST_SYMBOL, Answers
 
 
@@ -28,9 +27,9 @@ class Sort(Rearranging):
     class Config(Rearranging.Config):
         """Parameters of the sort task."""
 
-        vocab_size: Annotated[int, Field(gt=FIRST_SYMBOL, le=FIRST_SYMBOL + 256)] = 11
+        vocab_size: int = Field(11, gt=FIRST_SYMBOL, le=FIRST_SYMBOL + 256)
         "V: padding, start, end, and V − 3 symbols, at most 256."
-        max_len: Annotated[int, Field(ge=1, le=128)] = 6
+        max_len: int = Field(6, ge=1, le=128)
         "Symbols of the longest source, at most 128; shorter ones are padded, and so are their targets."
 
     recommended = {
@@ -39,7 +38,7 @@ class Sort(Rearranging):
         "training": {"steps": 500, "batch_size": 64, "lr": 0.003},
     }
 
-    def rearranged(self, symbols: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
         """Ascending."""
         real = np.arange(symbols.shape[1]) < lengths
         return np.sort(np.where(real, symbols, self.config.vocab_size), axis=1)

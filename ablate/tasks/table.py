@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
+from ablate.base.datafile import DataFile
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.files import Table, Vocabulary
+from ablate.tasks.files import Table, Vocabulary, read_table
 from ablate.tasks.rows import Examples, Labelled, Numbered, Rows, examples_of, filled, labels_of, without_test
 from ablate.tasks.task import Batch
 
@@ -41,8 +41,9 @@ class Columns(Rows):
             return (NumberOfRow if one else LabelOfRow)(self)
 
     @classmethod
-    def read(cls, table: Table, config: Config) -> Examples:
+    def read(cls, file: DataFile, config: Config) -> Examples:
         """Of each row the numbers of its columns, and the first feature of each, 0 where there is none: (N, 2C)."""
+        table = read_table(file)
         others = [name for name in table.columns if name != config.target]
         names = others if config.columns is None else config.columns
         with Gather() as at:
@@ -54,7 +55,7 @@ class Columns(Rows):
             )
         columns = [table.column("columns", name) for name in names]
         keys = ["\t".join(row) for row in zip(*columns, strict=True)]
-        rest = without_test(table, keys)
+        rest = without_test(file, keys)
         inputs = np.zeros((len(keys), 2, len(names)), np.float32)
         width, digests = 0, dict[str, str]()
         for place, (name, cells) in enumerate(zip(names, columns, strict=True)):
@@ -80,9 +81,8 @@ class Columns(Rows):
         # The first is for what is missing; of a category the second is that of its neighbour, and 0.
         np.put_along_axis(features, first + 1, values[..., None], -1)
         np.put_along_axis(features, first, 1.0, -1)
-        return Batch(
-            *(torch.from_numpy(of).to(device) for of in (features[..., 1:-1].copy(), self.rows.targets[rows]))
-        )
+        batch = Batch.of(features[..., 1:-1].copy(), self.rows.targets[rows])
+        return batch.each(lambda x: x.to(device))
 
 
 @register("task", "table")

@@ -58,6 +58,13 @@ class Batch:
     segments: Tensor | None = None
     "Which segment each position belongs to, (B, T), int64; None where the task has none."
 
+    @classmethod
+    def of(cls, *arrays: NDArray[Any], **named: NDArray[Any]) -> Batch:
+        """The batch whose fields are these arrays."""
+        return cls(
+            *map(torch.from_numpy, arrays), **{name: torch.from_numpy(of) for name, of in named.items()}
+        )
+
     def __len__(self) -> int:
         return len(self.targets)
 
@@ -87,7 +94,10 @@ class Batch:
         return (self[start : start + size] for start in range(0, len(self), size))
 
 
+Integers = NDArray[np.int64]
 Outcomes = Mapping[str, NDArray[np.float32]]  # What `measure` gives for every example of a split, (N).
+Constants = Mapping[str, Mapping[str, float]]  # Name → metric → value.
+Slices = Mapping[str, Mapping[str, Any]]  # Name → field of the config → value.
 
 
 class Task(ABC):
@@ -155,7 +165,7 @@ class Task(ABC):
         """What limits every model on the task, for plans and reports."""
         return ()
 
-    def constants(self) -> Mapping[str, Mapping[str, float]]:
+    def constants(self) -> Constants:
         """What claims may compare a variant with, `without_order` or `ngram` → metric → its value.
 
         One that begins with `without_` is the best that a model can do which lacks an ability.
@@ -170,7 +180,7 @@ class Task(ABC):
         """What only the model's own output shows, for each test example, (B): greedy decoding, for instance."""
         return {}
 
-    def slices(self) -> Mapping[str, Mapping[str, Any]]:
+    def slices(self) -> Slices:
         """Evaluation slice → the fields of the config that differ where its test examples are drawn."""
         return {}
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
+from ablate.base.datafile import DataFile
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.files import PADDING, Table, Unit, Vocabulary, padded, symbols
+from ablate.tasks.files import PADDING, Unit, Vocabulary, padded, read_table, symbols
 from ablate.tasks.rows import Examples, Labelled, Rows, filled, labels_of, without_test
 from ablate.tasks.task import Batch
 
@@ -37,13 +37,14 @@ class TextClassification(Labelled):
         "The most frequent tokens, so many at most, are told apart; all others are one."
 
     @classmethod
-    def read(cls, table: Table, config: Config) -> Examples:
+    def read(cls, file: DataFile, config: Config) -> Examples:
         """Tokens (N, T)."""
+        table = read_table(file)
         texts = [symbols(text, config.unit) for text in filled(table, "text", config.text)]
         targets, size = labels_of(table, "label", config.label)
         kept = [text[: config.max_len] for text in texts]
         keys = ["\0".join(text) for text in kept]
-        rest = without_test(table, keys)
+        rest = without_test(file, keys)
         vocabulary = Vocabulary((kept[row] for row in rest), config.vocab_size)
         inputs = padded([vocabulary.encode(text) for text in kept], config.max_len)
         some_padded = bool((inputs == PADDING).any())
@@ -58,7 +59,6 @@ class TextClassification(Labelled):
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
         """Tokens (B, T), labels (B), and a mask (B, 1, 1, T) that is False at padding."""
-        inputs, targets = (
-            torch.from_numpy(of[rows]).to(device) for of in (self.rows.inputs, self.rows.targets)
-        )
-        return Batch(inputs, targets, (inputs != PADDING)[:, None, None] if self.signature.padded else None)
+        inputs, targets = (of[rows] for of in (self.rows.inputs, self.rows.targets))
+        masks = [(inputs != PADDING)[:, None, None]] if self.signature.padded else []
+        return Batch.of(inputs, targets, *masks).each(lambda x: x.to(device))

@@ -25,12 +25,12 @@ from torch import Tensor
 from ablate.core.metric import Metric
 from ablate.core.signature import Signature
 from ablate.tasks.labelling import Labelling
-from ablate.tasks.task import IGNORED, Batch, Task, Topology
+from ablate.tasks.task import IGNORED, Batch, Integers, Task, Topology
 
 PADDING, START, END = 0, 1, 2
 FIRST_SYMBOL = 3
 # Symbols (B, longest), of which the first count, as many as the lengths (B, 1) say.
-Sequences = tuple[NDArray[np.int64], NDArray[np.int64]]
+Sequences = tuple[Integers, Integers]
 
 
 @dataclass(frozen=True)
@@ -52,23 +52,10 @@ class Transduction(Labelling):
     """
 
     topologies: tuple[Topology, ...] = ("encoder_decoder", "decoder")
-    padded: tuple[bool, bool]
-    "Whether sources, and targets, have several lengths."
+    apart: Signature | None = None
+    "Of source and target as two sequences, where a model reads them as one."
 
-    def set_sequences(self, *, vocab_size: int, sources: range, targets: range) -> None:
-        """Sets `signature`; the lengths are those that sources and targets may have, without the end."""
-        self.padded = len(sources) > 1, len(targets) > 1
-        self.signature = Signature(
-            max(targets) + 1,
-            num_outputs=vocab_size,
-            vocab_size=vocab_size,
-            readout="all",
-            padded=self.padded[1],
-            # Nothing is read out at the source: it has no outputs.
-            source=Signature(max(sources), num_outputs=0, vocab_size=vocab_size, padded=self.padded[0]),
-        )
-
-    def set_answers(self, answers: Sequence[Answers], num_test: int) -> None:
+    def set_chances(self, answers: Sequence[Answers], num_test: int) -> None:
         """Sets `metrics` and `chance_loss` for targets of several lengths, all equally likely."""
         count, lengths = len(answers), [len(of.shares) for of in answers]
         # Of the end, and of each symbol, at each place.
@@ -101,8 +88,9 @@ class Transduction(Labelling):
         if topology != "decoder" or source is None:
             return self
         task: Transduction = self.config.build()
-        length = source.seq_len + self.signature.seq_len
-        task.signature = replace(self.signature, seq_len=length, padded=any(self.padded), source=None)
+        length, padded = source.seq_len + self.signature.seq_len, source.padded or self.signature.padded
+        task.apart = self.signature
+        task.signature = replace(self.signature, seq_len=length, padded=padded, source=None)
         return task
 
     def sliced(self, name: str) -> Task:
@@ -119,13 +107,13 @@ class Transduction(Labelling):
         inputs = np.where(place <= ends, np.roll(written, 1, axis=1), PADDING)
         inputs[:, 0] = START
         read, asked, tokens = (torch.from_numpy(array) for array in (given, targets, inputs))
-        of_source, of_target = self.padded
+        apart = self.apart or self.signature
         return Batch(
             tokens,
             asked,
-            _mask(tokens) if of_target else None,
+            _mask(tokens) if apart.padded else None,
             source=read,
-            source_mask=_mask(read) if of_source else None,
+            source_mask=_mask(read) if apart.source and apart.source.padded else None,
         )
 
     def laid_out(self, examples: Batch) -> Batch:
@@ -146,6 +134,15 @@ class Transduction(Labelling):
         return {name: found[of] for name, of in names.items()}
 
 
+def signature_of(vocab_size: int, sources: range, targets: range) -> Signature:
+    """Of sources and targets as two sequences; the lengths are those that they may have, without the end."""
+    # Nothing is read out at the source: it has no outputs.
+    source = Signature(max(sources), num_outputs=0, vocab_size=vocab_size, padded=len(sources) > 1)
+    return Signature(
+        max(targets) + 1, vocab_size, vocab_size, readout="all", padded=len(targets) > 1, source=source
+    )
+
+
 def greedy(model: Any, batch: Batch) -> Tensor:
     """(B, T): what a model writes, each token after its own, in the places of the targets; padding after the end."""
     given, state, found = batch.inputs, None, []
@@ -162,7 +159,7 @@ def greedy(model: Any, batch: Batch) -> Tensor:
     return torch.cat(found, 1)
 
 
-def backwards(symbols: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+def backwards(symbols: Integers, lengths: Integers) -> Integers:
     """The first `lengths` (B, 1) symbols of each row, the last of them first; what follows means nothing."""
     places = np.maximum(lengths - 1 - np.arange(symbols.shape[1]), 0)
     return np.take_along_axis(symbols, places, axis=1)

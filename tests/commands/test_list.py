@@ -130,5 +130,5 @@ def test_of_a_task_chance_ceiling_slices_and_constants_are_told(tmp_path):
     done = ablate_here("list", "task", "recall", cwd=tmp_path)
     told = re.sub(r"\s+", " ", done.stdout)
     assert "all or nothing" in told
-    assert "accuracy chance 0.0625, solved 0.95, best 1" in told
-    assert "without_matching_the_key {accuracy: 0.5312}" in told
+    assert "accuracy chance 0.125, solved 0.95, best 1" in told
+    assert "without_matching_the_key {accuracy: 0.5625}" in told

@@ -102,8 +102,8 @@ def test_the_same_run_again_trains_nothing_and_writes_nothing(run, ran, tmp_path
     assert run(resolved, results=ran)[0].trained == 0
 
 
-def test_workers_come_first_where_something_seems_to_be_missing_and_never_where_nothing_is(
-    write, run, ran, monkeypatch
+def test_workers_of_the_built_in_workload_come_first_and_others_where_something_is_missing(
+    run, ran, monkeypatch
 ):
     class Begun(Exception):
         pass
@@ -116,13 +116,9 @@ def test_workers_come_first_where_something_seems_to_be_missing_and_never_where_
     assert run(TOY_STUDY, jobs=2)[0].trained == 0
     # That of the built-in workload, which imports torch, before the study is checked.
     built_in = "name: toy\ntask: nonsense\n"
-    shutil.rmtree(ran / "toy")
-    for options in ({"jobs": 0}, {"jobs": 2}):
-        with pytest.raises(StudyError):
-            run(built_in, **options)
-    for options in ({"jobs": 2, "fresh": True}, {"jobs": 2, "results": ran / "other"}):
-        with pytest.raises(Begun):
-            run(built_in, **options)
+    for jobs, raised in ((0, StudyError), (2, Begun)):
+        with pytest.raises(raised):
+            run(built_in, jobs=jobs)
 
 
 @pytest.mark.parametrize(

@@ -19,9 +19,8 @@ def means(task, answers, batch) -> dict[str, float]:
     ("given", "distances"),
     [
         ({}, range(1, 8)),
-        ({"min_distance": 3, "max_distance": 5}, range(3, 6)),
-        ({"min_distance": 7}, [7]),
-        ({"max_distance": 1}, [1]),
+        ({"distance": "near"}, [1, 2]),
+        ({"distance": "far"}, [6, 7]),
     ],
 )
 def test_every_pair_of_places_at_an_allowed_distance_is_as_likely(given, distances):

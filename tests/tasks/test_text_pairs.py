@@ -10,9 +10,8 @@ import torch
 from ablate.base.datafile import DataFile
 from ablate.base.registry import CATALOGUE
 from ablate.core.trial import Trial
-from ablate.tasks.bleu import corpus_bleu, counted
 from ablate.tasks.task import IGNORED
-from ablate.tasks.text_pairs import TextPairs
+from ablate.tasks.text_pairs import TextPairs, corpus_bleu, counted
 from ablate.tasks.transduction import END, FIRST_SYMBOL, PADDING, START
 from ablate.training.trial import train_trial
 
@@ -36,7 +35,7 @@ def built(folder: Path, content: str | bytes = NUMBERS, topology="encoder_decode
 
 def text(task: TextPairs, codes: torch.Tensor) -> str:
     names = {PADDING: "", START: "⊢", END: "⊣", IGNORED: "", FIRST_SYMBOL: "�"}
-    names |= {1 + FIRST_SYMBOL + code: symbol for code, symbol in enumerate(task.texts.vocabulary.symbols)}
+    names |= {1 + FIRST_SYMBOL + code: symbol for code, symbol in enumerate(task.rows.vocabulary.symbols)}
     return (" " if task.config.unit == "words" else "").join(filter(None, map(names.get, codes.tolist())))
 
 
@@ -70,7 +69,7 @@ def test_what_is_left_out_is_said(tmp_path):
     assert "max_len = 6" in said
     assert (task.signature.seq_len, task.signature.source.seq_len) == (7, 3)
     assert task.signature.vocab_size == FIRST_SYMBOL + 1 + 8
-    assert text(task, task.all.targets[0]).endswith("⊣")
+    assert text(task, task.examples(np.arange(1), "cpu").targets[0]).endswith("⊣")
     assert built(tmp_path).cautions() == []
 
 
@@ -79,9 +78,8 @@ def test_guessing_is_the_commonest_of_training(tmp_path):
     content = "\n".join(f"{n}\t{'yes' if n % 3 else f'no {n % 5}'}" for n in range(600))
     task = built(tmp_path, content)
     test = [text(task, target) for target in task.split(0, "test", "cpu").targets]
-    train = [
-        text(task, target) for target in np.delete(task.all.targets.numpy(), task.indices(0)["test"], axis=0)
-    ]
+    known = np.sort(np.concatenate([task.indices(0)[part] for part in ("train", "validation")]))
+    train = [text(task, target) for target in task.examples(known, "cpu").targets]
     share = test.count("yes⊣") / len(test)
     assert task.metrics["accuracy"].floor == pytest.approx(share)
     hits = [np.mean([a == b for a, b in zip(t, "yes⊣⊣", strict=False)]) for t in test]
@@ -90,6 +88,7 @@ def test_guessing_is_the_commonest_of_training(tmp_path):
     total = sum(counts.values()) + task.signature.vocab_size - len(counts)
     loss = np.mean([np.mean([-math.log(counts[c] / total) for c in t]) for t in test])
     assert task.chance_loss == pytest.approx(loss)
+    assert task.constants() == {"commonest": {name: of.floor for name, of in task.metrics.items()}}
 
 
 class Writer:
