@@ -149,14 +149,6 @@ def test_a_run_trains_and_keeps_what_was_timed(copy, monkeypatch):
     assert kept(copy) == before
 
 
-def test_what_cannot_be_timed_is_refused_before_anything_is_written(write, tmp_path):
-    plugin = Path(__file__).parents[1] / "rated.py"
-    write(f"name: rated\nworkload: rated\nplugins: [{plugin}]\nfactors: {{model.limit: [0.05]}}\n")
-    rule = "needs a workload that says what can be timed, in `operations`, which rated does not"
-    assert rule in said("bench", "study.yaml", cwd=tmp_path, code=2)
-    assert not (tmp_path / "results").exists()
-
-
 @pytest.mark.slow
 def test_after_a_run_speed_is_added_to_its_report(write, tmp_path):
     text = f"{PLAIN}claims: [{BETTER}]\n"

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import click
-from harness import ablate as typed
 
 import ablate.commands
 from ablate.cli import main
@@ -65,10 +64,3 @@ def test_every_command_in_readme_and_guide_can_be_called_so():
         command = main if name.startswith("--") else main.commands[name]
         options = {word for word in (name, *arguments) if word.startswith("--")}
         assert options <= {option for p in command.params for option in p.opts}, call
-
-
-def test_an_unknown_command_is_refused():
-    done = typed("rnu", cwd=Path.cwd())
-    assert done.returncode == 2
-    assert "No such command 'rnu'." in done.stderr
-    assert "Did you mean 'run'?" in done.stderr

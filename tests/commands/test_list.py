@@ -9,7 +9,6 @@ import pytest
 from harness import ablate_here
 from ruamel.yaml import YAML
 
-from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
 from ablate.report.parts import describe
 
@@ -125,29 +124,6 @@ def test_a_part_of_a_plugin_is_described(tmp_path):
         "defined in own.py:10",
     ):
         assert line in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("slot", "name", "message"),
-    [
-        ("scor", None, r"unknown slot 'scor'; allowed: .*score.*Did you mean 'score'\?"),
-        ("attention", None, r"Did you mean `ablate list mixer attention` or `ablate list cross attention`\?"),
-        ("score", "RoPE", r"unknown score 'RoPE'; allowed: .*Did you mean `ablate list position rope`\?"),
-        ("score", "addditive", r"unknown score 'addditive'; allowed: .*Did you mean 'additive'\?"),
-    ],
-)
-def test_what_is_not_registered_is_named(slot, name, message):
-    with pytest.raises(AblateError, match=message):
-        describe(slot, name)
-
-
-@pytest.mark.parametrize("command", ["list", "schema"])
-def test_a_plugin_that_fails_is_named_with_its_line(command, tmp_path):
-    (tmp_path / "own.py").write_text("import json\nraise ValueError('no')\n")
-    done = ablate_here(command, "--plugin", "own.py", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "own.py: fails when it is loaded: ValueError: no (own.py:2). Correct" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_of_a_task_chance_ceiling_slices_and_constants_are_told(tmp_path):

@@ -74,29 +74,6 @@ def test_on_the_command_line(tmp_path):
     done = ablate_here("new", "mine.yaml", "--task", "digits", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "Wrote mine.yaml. Edit it to ask your question, then run: ablate plan mine.yaml\n"
-    content = (tmp_path / "mine.yaml").read_bytes()
-    done = ablate_here("new", "mine", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr.startswith("NAME: already exists; given 'mine.yaml'")
-    assert (tmp_path / "mine.yaml").read_bytes() == content
-
-
-@pytest.mark.parametrize(
-    ("name", "task", "message"),
-    [
-        ("a b", "recall", "NAME: is not a valid study name; given 'a b'; allowed: letters, digits"),
-        ("store", "recall", "NAME: is not a valid study name; given 'store'"),
-        ("-x", "recall", "NAME: is not a valid study name"),
-        ("x" * 101, "recall", "NAME: is not a valid study name"),
-        ("no/x", "recall", "x.yaml: cannot be written: No such"),
-        ("x", "recal", "--task: is not a task; given 'recal'; allowed: .*Did you mean 'recall'?"),
-    ],
-)
-def test_what_cannot_be_is_refused_and_nothing_is_written(name, task, message, tmp_path):
-    CATALOGUE.load_builtin()
-    with pytest.raises(AblateError, match=message):
-        create(tmp_path / name, task)
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_file_is_never_replaced(tmp_path):
@@ -155,23 +132,3 @@ def test_a_study_of_a_file_reads_it_with_the_task_that_it_looks_like(
     assert config["task"]["file"] == str(tmp_path / "data" / file)
     topology = config["model"]["topology"]["name"]
     assert topology == CATALOGUE.get("task", known).topologies[0]
-
-
-@pytest.mark.parametrize(
-    ("file", "content", "task", "words"),
-    [
-        ("a.csv", None, None, ["--from", "does not exist", "a.csv"]),
-        ("a.txt", b"\xff", None, ["--from", "UTF-8", "line 1"]),
-        ("a.csv", b"text,label\n", None, ["--from", "0 different examples", "at least 50"]),
-        ("a.csv", b"a,b\n1\n", None, ["--from", "1 in line 2", "2 in the first"]),
-        (None, None, "table", ["--task", "needs file, target", "--from"]),
-    ],
-)
-def test_a_file_that_does_not_do_is_refused_before_anything_is_written(file, content, task, words, tmp_path):
-    CATALOGUE.load_builtin()
-    if content is not None:
-        (tmp_path / file).write_bytes(content)
-    with pytest.raises(AblateError) as raised:
-        create(tmp_path / "mine", task, file and tmp_path / file)
-    assert all(word in str(raised.value) for word in words)
-    assert not (tmp_path / "mine.yaml").exists()

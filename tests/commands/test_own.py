@@ -6,7 +6,6 @@ import pytest
 from click.testing import CliRunner
 from harness import ablate_here, with_database
 
-from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
 from ablate.cli import main
 from ablate.commands._results import run
@@ -45,31 +44,6 @@ def test_what_it_writes_is_compared_by_one_more_command(call, variant, shorter, 
     results = run("mine.yaml", seeds=2, sets=shorter, jobs=0)
     assert variant in set(results.comparisons.variant)
     assert "failed" not in set(results.trials.status)
-
-
-@pytest.mark.parametrize(
-    ("slot", "name", "message"),
-    [
-        ("scor", "x", "--part: has no template of a part; given 'scor'; allowed: .* Did you mean 'score'?"),
-        ("norm", "layer", "NAME: is already registered as norm; given 'layer'"),
-        ("norm", "my-norm", "NAME: cannot be the name of a Python file; given 'my-norm'; allowed: letters"),
-        ("norm", "class", "NAME: cannot be the name of a Python file"),
-        ("norm", "random", "NAME: is a Python module, which a file of this name could hide; given 'random'"),
-        ("norm", "no/x", "x.py: cannot be written: No such"),
-    ],
-)
-def test_what_cannot_be_written_is_refused(slot, name, message, tmp_path):
-    with pytest.raises(AblateError, match=message):
-        create_part(slot, tmp_path / name)
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("taken", ["mine.py", "mine.yaml"])
-def test_no_file_is_replaced_and_none_is_written_beside_one(taken, tmp_path):
-    (tmp_path / taken).write_text("kept")
-    with pytest.raises(AblateError, match=f"already exists; given .*{taken}"):
-        create_part("norm", tmp_path / "mine")
-    assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [(taken, "kept")]
 
 
 def test_an_exception_where_no_stage_expects_it_names_the_file_and_its_line(tmp_path, monkeypatch):

@@ -5,13 +5,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from harness import TOY_STUDY, ablate_without, plan_here
 from made_evidence import ACCURACY, study
 
 from ablate.analysis.prospects import Power, Prospect
 from ablate.base.wording import duration
-from ablate.cli import main
 from ablate.commands.plan import said
 from ablate.core.record import Record
 from ablate.core.short_names import short_name
@@ -254,8 +252,3 @@ def test_an_all_or_nothing_task_is_planned_by_rates(plan):
     (task,) = found.power.tasks
     assert (task.by_rate, task.prospects, task.seeds) == (True, (), 12)
     assert task.failure_rate == pytest.approx(0.7, abs=0.05)
-
-
-def test_a_results_folder_that_no_file_can_be_in_is_the_mistake_of_the_call(write):
-    done = CliRunner().invoke(main, ["plan", str(write(TOY)), "--results", "x" * 300])
-    assert (done.exit_code, "File name too long" in done.stderr) == (2, True)

@@ -100,12 +100,8 @@ def test_the_beginning_of_an_id_is_enough_where_it_is_the_only_one(made):
 
 def test_what_is_no_id_is_refused_with_the_nearest(made):
     trial = min(stored(made / "results"))
-    for given, hint in (("zz", ""), ("", ""), ("results/toy", ""), (f"{trial[:7]}zz{trial[9:]}", trial)):
-        with pytest.raises(
-            AblateError, match=r"ID: matches no trial; given .*; allowed: an id of the 8"
-        ) as caught:
-            text(given, made / "results")
-        assert not hint or f"Did you mean '{hint}'" in str(caught.value)
+    with pytest.raises(AblateError, match=f"ID: matches no trial; .*Did you mean '{trial}'"):
+        text(f"{trial[:7]}zz{trial[9:]}", made / "results")
 
 
 def test_a_trial_that_no_study_refers_to_and_what_it_printed_cannot_act_on_the_terminal(tmp_path):
@@ -124,11 +120,6 @@ def test_on_the_command_line_without_torch_and_mlflow(made, tmp_path):
     done = ablate_without({"torch", "mlflow"}, "show", trial[:10], cwd=made)
     assert f"id: {trial}" in done.stdout
     assert f"ablate run {Path('results/toy/study.yaml')} --only" in done.stdout
-    done = ablate_here("show", "abc", cwd=tmp_path)
-    assert done.returncode == 2
-    assert (
-        done.stderr == "results: holds no trials; run a study first, or name another folder with --results\n"
-    )
 
 
 def test_a_table_that_cannot_be_read_is_named(tmp_path):

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import re
+import shlex
 import shutil
 import tempfile
 import warnings
@@ -29,6 +30,7 @@ PUBLISHED = sorted(path for path in (ROOT / "results").iterdir() if (path / "tri
 RECORDINGS: dict[str, Callable[[], list[str]]] = {}
 SLOW: set[str] = set()
 """Those that take more than a few seconds."""
+LONG = "n" * 300
 FOLDERS: list[tempfile.TemporaryDirectory[str]] = []
 os.environ.setdefault("COLUMNS", "100")
 
@@ -284,55 +286,39 @@ def _help() -> Iterator[str]:
         yield from map(str.rstrip, ablate_here(*words, cwd=ROOT).stdout.splitlines())
 
 
-CALLS = """\
-run study.yaml
-run study.yaml --strict
-run nowhere.yaml
-run
-run study.yaml --jobs -1
-run study.yaml --nope
-run study.yaml --set model.width=13
-run study.yaml --only nobody
-plan study.yaml
-plan study.yaml --detect nan
-report frozen --strict
-report nothing
-sweep study.yaml
-show zzzz
-list
-list score
-list nothing
-guide nothing
-diff frozen nothing
-diff results/frozen results/frozen
-new study
-clean
-nothing
-"""
-
-
-def codes(calls: Iterable[str], folder: Path) -> list[str]:
-    """Each call with its exit code."""
-    return [f"{words}: {ablate_here(*words.split(), cwd=folder).returncode}" for words in calls]
-
-
-@recording("exit-codes")
-def _codes() -> list[str]:
-    """Of calls where the toy study has run, in a copy of it."""
-    return codes(CALLS.splitlines(), Path(shutil.copytree(toy_folder(), temporary() / "toy")))
+@recording("refused-calls")
+def _calls() -> Iterator[str]:
+    """Of each call of `calls.jsonl` its exit code, what it said if it was refused, and the files that it made."""
+    for line in Path(__file__).with_name("calls.jsonl").read_text().splitlines():
+        case = json.loads(line.replace("{TESTS}", str(ROOT / "tests")).replace("{LONG}", LONG))
+        folder = Path(shutil.copytree(toy_folder(), temporary() / "toy")) if "toy" in case else temporary()
+        write_files(folder, case.get("files", {}))
+        yield f"# {case['test']}"
+        for words in case["calls"]:
+            before = {*folder.rglob("*")}
+            done = ablate_here(*shlex.split(words), cwd=folder)
+            yield f"$ {cleaned(words, folder)}: {done.returncode}"
+            said = filter(str.strip, done.stderr.splitlines())
+            yield from (cleaned(part, folder) for part in said if done.returncode)
+            made = {*folder.rglob("*")} - before if "toy" not in case else ()
+            yield from sorted(f"made {path.relative_to(folder)}" for path in made)
 
 
 @recording("exit-codes-failed", slow=True)
-def _codes_failed() -> list[str]:
-    """The same of runs with trials that fail, and with a claim that is refuted."""
+def _codes_failed() -> Iterator[str]:
+    """The exit codes of runs with trials that fail, and with a claim that is refuted."""
     folder, run = temporary(), "run study.yaml --jobs 0"
     claims = ("model.effect=0.2 beats baseline", "baseline beats model.effect=0.2")
     (folder / "study.yaml").write_text(TOY_STUDY.replace(*claims))
-    calls = [f"{run} --set training.fault=raise{more}" for more in ("", " --strict", " --fail-fast")]
-    return codes(
-        [*calls, *(f"{run} --set training.steps=4 --seeds 6 {gate}" for gate in ("--gate", "--strict"))],
-        folder,
-    )
+    for more in (
+        "fault=raise",
+        "fault=raise --strict",
+        "fault=raise --fail-fast",
+        "steps=4 --seeds 6 --gate",
+        "steps=4 --seeds 6 --strict",
+    ):
+        words = f"{run} --set training.{more}"
+        yield f"{words}: {ablate_here(*words.split(), cwd=folder).returncode}"
 
 
 def _keys(found: Any, at: str) -> set[str]:
@@ -406,16 +392,20 @@ def _refused(models: bool) -> Iterator[str]:
         if models == ("workload:" in case["files"][case["study"]]):
             continue
         folder = temporary()
-        for name, content in case["files"].items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_bytes(content.encode("latin-1"))
+        write_files(folder, case["files"])
         options = case.get("sets", []), case.get("seeds"), case.get("confirm", False)
         found = today.problems(folder / case["study"], *options)
         yield f"# {number} {case['test']}"
-        yield from sorted(_problem(problem, folder) for problem in found) or ["not refused"]
+        yield from sorted(cleaned(problem, folder) for problem in found) or ["not refused"]
 
 
-def _problem(problem: Any, folder: Path) -> str:
-    """Line or option, path, rule, what was given, what is allowed and the hint."""
-    said = str(problem).replace(str(folder), "FOLDER").replace(str(ROOT), "ROOT")
+def write_files(folder: Path, files: Mapping[str, str]) -> None:
+    for name, content in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(content.encode("latin-1"))
+
+
+def cleaned(message: object, folder: Path) -> str:
+    """A message in one line, without where it was said: path, rule, what was given, what is allowed, the hint."""
+    said = str(message).replace(str(folder), "FOLDER").replace(str(ROOT), "ROOT").replace(LONG, "{LONG}")
     return " ".join(said.split())[:500].encode("ascii", "backslashreplace").decode()

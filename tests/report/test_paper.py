@@ -136,16 +136,6 @@ def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(whole):
 
 
 @pytest.mark.parametrize(
-    ("wrong", "hint"), [("forrest", "Did you mean 'forest'?"), ("x", "allowed: comparisons, ")]
-)
-def test_a_name_that_is_none_is_refused(whole, wrong, hint):
-    with pytest.raises(AblateError) as caught:
-        for_paper(whole, WIDTH, [wrong], pytest.fail)
-    assert f"--only: is no table or figure of {whole.facts.study}; given '{wrong}'" in str(caught.value)
-    assert hint in str(caught.value)
-
-
-@pytest.mark.parametrize(
     ("given", "expected"),
     [
         ("low_rank(rank=8) & 5 % of #1", r"low\_rank(rank=8) \& 5 \% of \#1"),

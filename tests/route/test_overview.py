@@ -6,7 +6,6 @@ import pytest
 from harness import ablate_without
 from made_evidence import study as made
 
-from ablate.base.errors import AblateError
 from ablate.commands.list import overview
 from ablate.core.trial import Cell, Trial
 from ablate.records.folder import StudyFolder
@@ -57,8 +56,3 @@ def test_every_report_has_a_row(results):
 def test_the_command_lists_them_without_torch(results):
     done = ablate_without({"torch"}, "list", "results", "--results", results, cwd=results)
     assert "2026-11-22" in done.stdout
-
-
-def test_a_folder_without_reports_is_named(tmp_path):
-    with pytest.raises(AblateError, match=f"{tmp_path}: holds no reports; run a study first"):
-        overview(tmp_path)

@@ -1,5 +1,4 @@
 import os
-import re
 from pathlib import Path
 
 import pytest
@@ -24,36 +23,6 @@ def test_scalars_are_those_of_yaml_1_2(write):
         "a": 1e-4, "b": "off", "c": 3, "d": "3", "e": True, "f": None,
         "g": 15, "h": "2020-01-01", "i": 1.5, "j": "yes",
     }  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("!foo bar", "b: has a tag that means nothing in a study; given '!foo'"),
-        (
-            "!python/object:os.system ls",
-            "b: has a tag that means nothing in a study; given '!python/object:os.system'",
-        ),
-        ("!!set {x, y}", "b: has a tag that means nothing in a study; given '!!set'"),
-        ("!!binary aGk=", "b: has a tag that means nothing in a study; given '!!binary'"),
-        ("{!foo c: 1}", "b: a key must be a word; given 'c'"),
-        ("!!bool maybe", "b: is not a value that YAML knows; given 'maybe'"),
-        ("!!int ''", "b: is not a value that YAML knows; given ''"),
-        ("0x8000000000000000", "b: must be a number of at most 64 bits; given '0x8000000000000000'"),
-        (r'"\e[31mred"', r"b: must not have a control character; given '\x1b[31mred'"),
-        (r'"\0"', r"b: must not have a control character; given '\x00'"),
-        (r'"\x85"', r"b: must not have a control character; given '\x85'"),
-        (r'"\ud800"', r"b: must not have a control character; given '\ud800'"),
-        (r'{"\a": 1}', r"b: a key must be a word; given '\x07'"),
-    ],
-)
-def test_a_value_that_is_refused_in_a_file_and_in_an_option(write, text, expected):
-    with pytest.raises(StudyError) as caught:
-        read_document(write(f"a: 1\nb: {text}\nc: 2\n"))
-    assert [str(p).partition(":")[2] for p in caught.value.problems] == [f"2: {expected}"]
-    inside = expected.removeprefix("b: ").removeprefix("b.").removeprefix("b")
-    with pytest.raises(ValueError, match=f"^{re.escape(inside)}$"):
-        parse_value(text)
 
 
 def test_text_of_any_language_is_read(write):

@@ -2,10 +2,7 @@
 
 import pytest
 import torch
-from click.testing import CliRunner
 from harness import problems
-
-from ablate.cli import main
 
 HEAD = "name: big\ntask: recall\n"
 
@@ -60,22 +57,3 @@ def test_attention_weights_that_no_machine_has_the_memory_for(write):
     training = "training: {batch_size: 1000, device: cpu}\n"
     for making in (", score: additive", ", weighting: hard"):
         assert "training.batch_size: needs 10" in problems(write(study % making + training))[0]
-
-
-CALLS = (
-    *("new LONG", "new study --task LONG", "report LONG", "report study.yaml --results LONG", "show LONG"),
-    *("show ab --results LONG", "list LONG", "list score LONG", "eval LONG", "plan LONG", "sweep LONG"),
-    *("plan study.yaml --results LONG", "run study.yaml --results LONG", "run study.yaml --only LONG"),
-    *("schema --workload LONG", "schema --plugin LONG", "clean --results LONG", "ui --results LONG"),
-)
-
-
-@pytest.mark.parametrize("call", CALLS)
-def test_a_name_of_300_characters(write, call, monkeypatch, tmp_path):
-    write(HEAD)
-    monkeypatch.chdir(tmp_path)
-    done = CliRunner().invoke(main, call.replace("LONG", "n" * 300).split())
-    assert done.exit_code in (1, 2), (done.output, done.exception)
-    assert isinstance(done.exception, SystemExit)
-    assert done.stderr.strip()
-    assert [path.name for path in tmp_path.iterdir()] == ["study.yaml"]

@@ -204,10 +204,3 @@ def test_of_another_workload(tmp_path):
     assert problems(validator, study | {"model": {"efect": 1}})
     del study["workload"]
     assert problems(validator, study)
-
-
-def test_an_unknown_workload_is_named(tmp_path):
-    done = ablate_here("schema", "--workload", "sequnce", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "unknown workload 'sequnce'; allowed: " in done.stderr
-    assert "Did you mean 'sequence'?" in done.stderr

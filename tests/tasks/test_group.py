@@ -5,7 +5,6 @@ import pytest
 import torch
 from scipy import stats
 
-from ablate.base.errors import Invalid
 from ablate.tasks.group import Group
 from ablate.tasks.task import IGNORED
 
@@ -60,11 +59,3 @@ def test_a_longer_sequence_is_a_slice():
     test = task.sliced(name).split(0, "test", "cpu")
     assert (name, tuple(test.inputs.shape)) == ("longer", (100, 24))
     assert ((test.targets != IGNORED).sum(1) == 23).all()
-
-
-@pytest.mark.parametrize(("given", "support"), [({"group": "S2", "seq_len": 8}, 256), ({"seq_len": 3}, 216)])
-def test_too_few_examples_are_refused_with_their_number(given, support):
-    with pytest.raises(Invalid) as raised:
-        group(**given)
-    (problem,) = raised.value.problems
-    assert (problem.given, problem.allowed) == (support, "at least 400")

@@ -3,7 +3,6 @@ import pytest
 import torch
 from scipy import stats
 
-from ablate.base.errors import Invalid
 from ablate.tasks.induction import MARKER, Induction
 
 
@@ -63,10 +62,3 @@ def test_slices_are_by_distance_and_length_where_they_can_be_drawn():
     }
     assert where(found["near"]).min() >= 23 > 6 >= where(found["far"]).max()
     assert list(induction(vocab_size=3, seq_len=9).slices()) == ["longer"]
-
-
-def test_too_few_examples_are_refused_with_their_number():
-    with pytest.raises(Invalid) as raised:
-        induction(vocab_size=3, seq_len=7)
-    (problem,) = raised.value.problems
-    assert (problem.given, problem.allowed) == (5 * 2**5, "at least 400")

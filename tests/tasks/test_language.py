@@ -9,7 +9,6 @@ import pytest
 import torch
 
 from ablate.base.datafile import DataFile
-from ablate.base.errors import Invalid
 from ablate.study.ids import declared_files
 from ablate.tasks.characters import Characters
 from ablate.tasks.language import Language
@@ -123,21 +122,6 @@ def test_metrics_are_nats_bits_and_right_characters():
     found = task.summarise({name: values.numpy() for name, values in task.measure(guess, batch).items()})
     for name, metric in task.metrics.items():
         assert found[name] == pytest.approx(metric.floor, rel=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("content", "settings", "words"),
-    [
-        ("short", {}, ["1 different", "at least 50"]),
-        ("\n\n".join(map(str, range(60))), {}, ["seq_len = 32", "0 for test", "at least 20 for each"]),
-        ("\n".join(map(str, range(5000))), {}, ["1 different"]),
-        ("\n\n".join(map(str, range(5000))), {"max_characters": 100}, ["28 different"]),
-    ],
-)
-def test_a_text_that_is_too_small_is_refused_with_the_numbers(content, settings, words, tmp_path):
-    with pytest.raises(Invalid) as raised:
-        text_file(tmp_path, content, **settings)
-    assert all(word in str(raised.value) for word in ("file", "prose.txt", *words))
 
 
 def test_rare_characters_are_one_and_more_text_than_is_asked_for_is_left_out(tmp_path):

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 import torch
 
-from ablate.base.errors import Invalid
 from ablate.tasks.memorization import SLOT, Memorization
 from ablate.tasks.task import IGNORED
 
@@ -45,16 +44,3 @@ def test_one_who_knows_the_facts_reaches_the_ceiling_and_one_who_does_not_chance
     ):
         logits = torch.nn.functional.one_hot(given, 4).float()
         assert task.measure(logits, batch)["accuracy"].mean().item() == pytest.approx(expected, abs=tolerance)
-
-
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [
-        ({"num_facts": 50, "num_values": 4}, "num_values"),
-        ({"num_facts": 4, "num_values": 2, "seq_len": 4}, ""),
-    ],
-)
-def test_facts_that_leave_no_room_are_refused(given, field):
-    with pytest.raises(Invalid) as caught:
-        memorization(**given)
-    assert [".".join(map(str, problem.path)) for problem in caught.value.problems] == [field]

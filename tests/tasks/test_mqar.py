@@ -5,7 +5,6 @@ import pytest
 import torch
 from scipy import stats
 
-from ablate.base.errors import Invalid
 from ablate.tasks.mqar import FILLER, MQAR, NOISE
 from ablate.tasks.task import IGNORED, Batch
 
@@ -132,26 +131,3 @@ def test_slices_are_those_that_the_size_has_room_for():
     assert ((noisier >= 16).sum(1) == 4).all()
     places = torch.nonzero(found["far"].targets != IGNORED)[:, 1]
     assert stats.chisquare(torch.bincount(places, minlength=16)[4::2].numpy()).pvalue > 1e-4
-
-
-@pytest.mark.parametrize(
-    ("given", "problems"),
-    [
-        ({"seq_len": 14, "num_pairs": 4}, [("seq_len", 14, "at least 16")]),
-        ({"seq_len": 16, "num_pairs": 4, "noise": 1}, [("seq_len", 16, "at least 17")]),
-        ({"seq_len": 17}, [("seq_len", 17, "an even number")]),
-        ({"vocab_size": 8, "num_pairs": 4}, [("vocab_size", 8, "at least 10")]),
-        (
-            {"seq_len": 7, "vocab_size": 4},
-            [("seq_len", 7, None), ("seq_len", 7, None), ("vocab_size", 4, None)],
-        ),
-        ({"vocab_size": 6, "seq_len": 8, "num_pairs": 1}, [("", 18, "at least 400")]),
-    ],
-)
-def test_what_leaves_no_room_is_refused_with_the_numbers(given, problems):
-    with pytest.raises(Invalid) as raised:
-        mqar(**given)
-    assert len(raised.value.problems) == len(problems)
-    for found, (path, value, allowed) in zip(raised.value.problems, problems, strict=True):
-        assert (found.path, found.given) == ((path,) if path else (), value)
-        assert allowed in (None, found.allowed)

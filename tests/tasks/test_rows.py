@@ -10,7 +10,6 @@ from sklearn.metrics import f1_score
 from statsmodels.api import OLS, add_constant
 
 from ablate.base.datafile import DataFile
-from ablate.base.errors import Invalid
 from ablate.tasks.files import PADDING, UNKNOWN
 from ablate.tasks.pool import Pool
 from ablate.tasks.table import LabelOfRow
@@ -128,24 +127,3 @@ def test_texts_are_read_as_far_as_asked_and_rare_words_are_one(tmp_path):
     assert task.coverage(10_000) > 0.9
     assert reviews(tmp_path, rows, unit="characters", max_len=99).signature.seq_len == len(rows[199][1])
     assert "vocabulary" in task.digests(0)
-
-
-@pytest.mark.parametrize(
-    ("header", "rows", "settings", "words"),
-    [
-        ("n,y", 3, {}, ["file", "3 different", "at least 50"]),
-        ("n,y", 90, {"target": "z"}, ["target", "'z'", "n, y"]),
-        ("n,y", 90, {"columns": ["m"]}, ["columns", "'m'", "allowed: n, y"]),
-        ("n,y", 90, {"columns": ["n", "y"]}, ["columns", "target = y"]),
-        ("n,y", 90, {"categorical": ["y"]}, ["categorical", "allowed: n"]),
-        ("n,y", 90, {"predict": "number", "target": "n"}, ["target", "numbers alone"]),
-        ("n,y,x", 90, {"target": "x"}, ["target", "two different", "1"]),
-        ("n,y,x", 90, {"target": "e"}, ["target", "no column"]),
-        ("n,y,x,e", 90, {"target": "e"}, ["target", "no empty cell", "line 12"]),
-    ],
-)
-def test_a_table_that_does_not_do_is_refused(header, rows, settings, words, tmp_path):
-    cells = [(f"no {n}", n, "same", "" if n == 10 else n)[: header.count(",") + 1] for n in range(rows)]
-    with pytest.raises(Invalid) as raised:
-        table(tmp_path, header, cells, **{"target": "y", **settings})
-    assert all(word in str(raised.value) for word in words)

@@ -5,7 +5,6 @@ import pytest
 import torch
 from scipy import stats
 
-from ablate.base.errors import Invalid
 from ablate.tasks.selective_copy import FIRST, NOISE, SLOT, SelectiveCopy
 from ablate.tasks.task import IGNORED
 
@@ -57,13 +56,3 @@ def test_the_longer_slice_has_as_many_tokens():
     sliced = copying().sliced("longer").split(0, "test", "cpu")
     assert sliced.inputs.shape[1] == 64
     assert ((sliced.targets != IGNORED).sum(1) == 8).all()
-
-
-@pytest.mark.parametrize(
-    ("given", "field"),
-    [({"seq_len": 15, "num_tokens": 8}, "seq_len"), ({"vocab_size": 4, "seq_len": 4, "num_tokens": 2}, "")],
-)
-def test_tokens_that_do_not_fit_are_refused(given, field):
-    with pytest.raises(Invalid) as caught:
-        copying(**given)
-    assert [".".join(map(str, problem.path)) for problem in caught.value.problems] == [field]

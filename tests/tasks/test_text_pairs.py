@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from ablate.base.datafile import DataFile
-from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.core.trial import Trial
 from ablate.tasks.task import IGNORED
@@ -72,26 +71,6 @@ def test_what_is_left_out_is_said(tmp_path):
     assert task.signature.vocab_size == FIRST_SYMBOL + 1 + 8
     assert text(task, task.examples(np.arange(1), "cpu").targets[0]).endswith("⊣")
     assert built(tmp_path).cautions() == []
-
-
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (b"", ("empty",)),
-        (b"a\tb\n\xff\t\n", ("line 2", "0xff")),
-        ("a\tb\nc\n", ("1 in line 2", "2 in the first")),
-        ("a\tb\tc\nd\te\tf\n", ("line 1",)),
-        ("a\tb\nc\t \n", ("line 2",)),
-        ("a\tb\n" * 60, ("1 different",)),
-        ("\n".join(f"{n}\tx" for n in range(40)), ("40 different",)),
-    ],
-)
-def test_a_file_that_cannot_be_used_is_refused_with_the_numbers(content, words, tmp_path):
-    with pytest.raises(Invalid) as caught:
-        built(tmp_path, content)
-    (problem,) = caught.value.problems
-    assert problem.path == ("file",)
-    assert all(word in str(problem) for word in words)
 
 
 def test_guessing_is_the_commonest_of_training(tmp_path):

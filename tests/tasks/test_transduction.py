@@ -11,7 +11,6 @@ import torch
 from scipy import stats
 from torch.nn import functional
 
-from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
 from ablate.components.masks import real_positions
 from ablate.core.trial import Trial
@@ -22,7 +21,6 @@ from ablate.tasks.task import IGNORED, Batch, digest
 from ablate.tasks.transduction import END, FIRST_SYMBOL, PADDING, START, Transduction, greedy
 from ablate.training.loop import train
 from ablate.training.section import TrainingSection
-from ablate.training.workload import SequenceWorkload
 
 CATALOGUE.load_builtin()
 
@@ -294,26 +292,3 @@ def test_noise_is_in_the_labels_that_are_asked_for(topology):
     assert torch.equal(clean.inputs, noisy.inputs)
     wrong = (clean.targets != noisy.targets)[asked].float().mean()
     assert wrong == pytest.approx(0.43, abs=0.04)
-
-
-@pytest.mark.parametrize(
-    ("name", "given", "field", "numbers"),
-    [
-        ("copy", {"min_len": 7, "max_len": 6}, "min_len", ("7", "6")),
-        ("addition", {"digits": 2, "min_digits": 3}, "min_digits", ("3", "2")),
-        ("addition", {"digits": 1}, "", ("100", "400")),
-        ("sort", {"vocab_size": 4, "max_len": 128}, "", ("128", "400")),
-    ],
-)
-def test_what_cannot_be_is_refused_with_the_numbers(name, given, field, numbers):
-    with pytest.raises(Invalid) as caught:
-        made(name, **given)
-    (problem,) = caught.value.problems
-    assert ".".join(map(str, problem.path)) == field
-    assert all(number in str(problem) for number in numbers)
-
-
-def test_an_encoder_cannot_answer():
-    config = {"task": {"name": "copy"}, "model": {"topology": "encoder"}, "training": {}}
-    with pytest.raises(Invalid, match="encoder_decoder, decoder"):
-        SequenceWorkload().check(config)

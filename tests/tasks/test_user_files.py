@@ -26,28 +26,6 @@ def file(folder, content: bytes | str, name: str = "data.csv") -> DataFile:
     return DataFile(str(folder / name), name)
 
 
-@pytest.mark.parametrize(
-    ("read", "content", "words"),
-    [
-        (read_text, b"a\nb\xff\n", ["line 2", "0xff"]),
-        (read_text, b"\xef\xbb\xbfa\n\xfe\n\n", ["line 2", "0xfe"]),
-        (read_text, b" \n", ["empty"]),
-        (read_table, b"", ["empty"]),
-        (read_table, "a,b\n1,2\n\n1,2,3\n", ["3 in line 4", "2 in the first"]),
-        (read_table, 'a,b\n1,"2\n', ["line 2"]),
-        (read_table, "a,a\n1,2\n", ["'a', 'a'"]),
-        (read_table, "a,\n1,2\n", ["'a', ''"]),
-    ],
-)
-def test_what_cannot_be_read_is_refused_with_file_and_line(read, content, words, tmp_path):
-    with pytest.raises(Invalid) as raised:
-        read(file(tmp_path, content))
-    (problem,) = raised.value.problems
-    assert problem.path == ("file",)
-    assert problem.given == "data.csv"
-    assert all(word in problem.rule for word in words)
-
-
 def test_a_file_that_has_gone_and_one_that_is_no_parquet_are_refused(tmp_path):
     for name in ("gone.csv", "gone.parquet"):
         with pytest.raises(Invalid, match="does not exist"):

@@ -162,14 +162,6 @@ def test_what_is_kept_is_no_part_of_a_trials_id(write):
     assert {(c.trial.checkpoint, c.trial.save_every) for c in keeping.cells()} == {("final", 5)}
 
 
-def test_a_workload_that_keeps_nothing_refuses_to(toy_study):
-    with pytest.raises(StudyError) as caught:
-        prepare(toy_study, ["checkpoint=final", "save_every=10"])
-    found = {p.path: p for p in caught.value.problems}
-    assert "needs a workload that keeps weights, which toy does not" in found[("checkpoint",)].rule
-    assert "which toy cannot" in found[("save_every",)].rule
-
-
 def test_a_study_by_its_name_is_taken_as_it_was_run(tmp_path):
     outcome, _ = run_in(tmp_path, seeds=1, sets=["training.steps=10"], only=["model.norm=rms"])
     (tmp_path / "study.yaml").write_text(STUDY.replace("d_model: 8", "d_model: 16"))

@@ -53,21 +53,3 @@ def test_another_folder_another_width_and_one_figure_of_a_folder(results, tmp_pa
     assert done.exit_code == 0, done.output
     assert files(out) == ["forest.pdf", "forest.svg", "forest.tex"]
     assert "237.6" in (out / "forest.svg").read_text()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["x_2"], "x_2: is neither a study file nor the name of a study under"),
-        (["x_2"], "Did you mean 'x_1'?"),
-        (["x_1", "--only", "forst"], "Did you mean 'forest'?"),
-        (["x_1", "--width", "84"], "is not in the range 2.5<=x<=12"),
-        (["x_1", "--out", __file__], "is a file"),
-    ],
-)
-def test_mistakes_write_nothing(results, tmp_path, arguments, said):
-    before = sorted(results.rglob("*"))
-    done = call(results, *arguments)
-    assert done.exit_code == 2
-    assert said in " ".join(done.output.split())
-    assert sorted(results.rglob("*")) == before
