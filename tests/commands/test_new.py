@@ -132,3 +132,10 @@ def test_a_study_of_a_file_reads_it_with_the_task_that_it_looks_like(
     assert config["task"]["file"] == str(tmp_path / "data" / file)
     topology = config["model"]["topology"]["name"]
     assert topology == CATALOGUE.get("task", known).topologies[0]
+
+
+def test_a_file_that_exists_keeps_its_content(tmp_path):
+    (tmp_path / "mine.yaml").write_text("name: mine\n")
+    done = ablate_here("new", "mine", cwd=tmp_path)
+    assert done.returncode == 2
+    assert (tmp_path / "mine.yaml").read_text() == "name: mine\n"
