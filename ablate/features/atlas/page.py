@@ -56,9 +56,13 @@ def card(folder: StudyFolder) -> Card | None:
     agree = claims["verdict"] == claims["claim"].map(confirmed)
     claims = claims.assign(verdict=claims["verdict"].where(~decided | agree, OPEN))
     facts, spent = folder.facts(), [pd.read_parquet(path) for path in folder.path.glob("*.parquet")]
-    seconds = [frame["train_seconds"] for frame in spent if "train_seconds" in frame]
+    spent = [frame for frame in spent if "train_seconds" in frame]
+    # A setting that a search tried was trained on several seeds.
+    trainings = sum(int(frame["seeds"].sum()) if "seeds" in frame else len(frame) for frame in spent)
     table = claim_table(claims, facts, level_of(planned_rows(comparisons)))
-    return Card(facts, claims, table, sum(map(len, seconds)), sum(map(np.nansum, seconds)) / 60)
+    return Card(
+        facts, claims, table, trainings, sum(np.nansum(frame["train_seconds"]) for frame in spent) / 60
+    )
 
 
 def write(results: Path, intro: str) -> Path:
