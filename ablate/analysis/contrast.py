@@ -61,16 +61,12 @@ class Contrast:
         a, b = list(chain(*plus)), list(chain(*minus))
         sides, task, runs = (*a, *b), a[0].task, a[0].runs
         metric, better = task.metrics[name], sign(task.metrics[name])
-        first, second = (
-            np.stack(
-                [
-                    side.scored(of)
-                    for part, of in zip(parts, (name, less or name), strict=False)
-                    for side in part
-                ]
-            )
-            for parts in (plus, minus)
-        )
+
+        def scores_of(parts: Sequence[Sequence[Side]]) -> Floats:
+            by_part = zip(parts, (name, less or name), strict=False)
+            return np.stack([side.scored(of) for part, of in by_part for side in part])
+
+        first, second = scores_of(plus), scores_of(minus)
         unknown, asked = np.isnan([*first, *second]), np.all([side.asked for side in sides], axis=0)
         lost = (unknown & [side.status != "diverged" for side in sides]).any(axis=0) & asked
         usable = ~unknown.any(axis=0)

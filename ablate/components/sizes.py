@@ -35,9 +35,8 @@ class Sizes:
     padded: bool = False  # Whether sequences may have padding, which no query may attend to.
     num_heads: int = 1  # H, inside attention; of a value, the heads that it has.
     num_kv_heads: int = 1  # Heads of keys and values, inside attention.
-    d_q: int = (
-        0  # Query width of one head, inside attention; that of keys unless the score joins other widths.
-    )
+    # Query width of one head, inside attention; that of keys unless the score joins other widths.
+    d_q: int = 0
     d_k: int = 0  # Key width of one head, inside attention.
     d_v: int = 0  # Value width of one head, inside attention.
     splits: int = 1  # Number of shares of the features; each group of a value's heads reads one of them.

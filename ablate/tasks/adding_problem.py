@@ -19,7 +19,7 @@ from torch import Tensor
 from ablate.base.registry import register
 from ablate.core.metric import Metric
 from ablate.core.signature import Signature
-from ablate.tasks.generated import Generated, below
+from ablate.tasks.generated import WARMED, Generated, below
 from ablate.tasks.regression import Regression
 from ablate.tasks.task import Batch
 
@@ -52,14 +52,7 @@ class AddingProblem(Generated, Regression):
     recommended = {
         "task": {"seq_len": 16},
         "model": {"topology": "encoder", "d_model": 32, "num_layers": 2},
-        "training": {
-            "steps": 1000,
-            "batch_size": 64,
-            "lr": 3e-3,
-            "schedule": "cosine",
-            "warmup_steps": 50,
-            "clip_norm": 1.0,
-        },
+        "training": {"steps": 1000, **WARMED},
     }
     changed = {"near": {"distance": "near"}, "far": {"distance": "far"}}
 

@@ -26,10 +26,8 @@ from ablate.base.streams import numpy_stream
 MAX_BYTES = 100_000_000  # Of a file.
 KEPT = 8  # Of what is made of files.
 LEAST = 50  # Different examples of the smallest file.
-TEST, VALIDATION = (
-    0.2,
-    0.125,
-)  # Share of all hashes that is for test, and of the remaining rows that is for validation.
+# Share of all hashes that is for test, and of the remaining rows that is for validation.
+TEST, VALIDATION = 0.2, 0.125
 UNKNOWN, PADDING = 0, 1  # Codes of every vocabulary; a language model's text has no padding.
 WORD = re.compile(r"\w+|[^\w\s]")
 

@@ -35,6 +35,14 @@ CHUNK = 4096  # Examples that are drawn at a time.
 PARTS = {"test": range(2), "validation": range(2, 3), "train": range(3, 8)}
 # Distinct examples of the smallest task: an accuracy over fewer than a hundred for test would be too coarse.
 LEAST = 400
+# Training with which small models learn several of these tasks, but for its steps.
+WARMED: Mapping[str, Any] = {
+    "batch_size": 64,
+    "lr": 3e-3,
+    "schedule": "cosine",
+    "warmup_steps": 50,
+    "clip_norm": 1.0,
+}
 
 
 class Generated(Task):

@@ -23,7 +23,7 @@ from pydantic import Field, PositiveInt
 from ablate.base.registry import register
 from ablate.base.streams import numpy_stream
 from ablate.core.signature import Signature
-from ablate.tasks.generated import Generated
+from ablate.tasks.generated import WARMED, Generated
 from ablate.tasks.regression import Regression
 from ablate.tasks.task import Batch, Constants, Slices
 
@@ -58,14 +58,7 @@ class KernelRegression(Generated, Regression):
     recommended = {
         "task": {"num_pairs": 16, "noise": 0.3},
         "model": {"topology": "encoder", "position": "none", "d_model": 32, "num_layers": 2},
-        "training": {
-            "steps": 600,
-            "batch_size": 64,
-            "lr": 3e-3,
-            "schedule": "cosine",
-            "warmup_steps": 50,
-            "clip_norm": 1.0,
-        },
+        "training": {"steps": 600, **WARMED},
     }
 
     def __init__(self, config: Config) -> None:

@@ -20,7 +20,7 @@ from ablate.base.errors import Invalid
 from ablate.base.registry import register
 from ablate.base.streams import numpy_stream
 from ablate.core.signature import Signature
-from ablate.tasks.generated import Generated, below
+from ablate.tasks.generated import WARMED, Generated, below
 from ablate.tasks.labelling import Labelling
 from ablate.tasks.task import IGNORED, Batch
 
@@ -52,14 +52,7 @@ class Memorization(Generated, Labelling):
     recommended = {
         "task": {"num_facts": 512, "num_values": 16, "seq_len": 16},
         "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
-        "training": {
-            "steps": 300,
-            "batch_size": 64,
-            "lr": 3e-3,
-            "schedule": "cosine",
-            "warmup_steps": 50,
-            "clip_norm": 1.0,
-        },
+        "training": {"steps": 300, **WARMED},
     }
     doubled = {"longer": "seq_len"}
 

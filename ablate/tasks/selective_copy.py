@@ -20,7 +20,7 @@ from pydantic import Field, PositiveInt
 from ablate.base.errors import Invalid
 from ablate.base.registry import register
 from ablate.core.signature import Signature
-from ablate.tasks.generated import Generated, below, likeliest
+from ablate.tasks.generated import WARMED, Generated, below, likeliest
 from ablate.tasks.labelling import Labelling
 from ablate.tasks.task import IGNORED, Batch, Constants
 
@@ -52,14 +52,7 @@ class SelectiveCopy(Generated, Labelling):
     recommended = {
         "task": {"vocab_size": 16, "seq_len": 32, "num_tokens": 8},
         "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
-        "training": {
-            "steps": 600,
-            "batch_size": 64,
-            "lr": 3e-3,
-            "schedule": "cosine",
-            "warmup_steps": 50,
-            "clip_norm": 1.0,
-        },
+        "training": {"steps": 600, **WARMED},
     }
     doubled = {"longer": "seq_len"}
 
