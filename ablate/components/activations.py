@@ -78,7 +78,6 @@ class Identity(Activation):
     function = staticmethod(lambda x: x)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {}
 
 

@@ -28,8 +28,6 @@ class Convolution(Mixer):
     """
 
     class Config(PartConfig):
-        """Parameters of the convolution."""
-
         kernel_size: PositiveInt = 3
         "Number of positions that one output reads."
         bias: OnOff = True
@@ -84,8 +82,6 @@ class Fourier(Mixer):
     }
 
     class Config(PartConfig):
-        """Parameters of the Fourier transform."""
-
         unitary: OnOff = False
         "Whether the transform is divided by √(T·D), so that it keeps the norm of x; the paper's is not."
 

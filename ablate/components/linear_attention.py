@@ -35,8 +35,6 @@ class LinearAttention(Mixer):
     reads_order = False
 
     class Config(PartConfig):
-        """Parameters of linear attention."""
-
         num_heads: PositiveInt = 4
         "H; divides d_model unless d_k and d_v are both given."
         d_k: PositiveInt | None = None
@@ -79,7 +77,6 @@ class LinearAttention(Mixer):
         return self._merge(q @ state), state
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {"elu": queries * (self.query.out_features + self.key.out_features)}
 
     def _project(self, x_btd: Tensor) -> tuple[Tensor, Tensor, Tensor]:

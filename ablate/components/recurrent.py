@@ -47,8 +47,6 @@ class Recurrent(Mixer):
     "Torch's kernel, which returns the outputs, then each state after the last position, (1, B, h)."
 
     class Config(PartConfig):
-        """Parameters of a recurrent mixer."""
-
         hidden: PositiveInt | None = None
         "Width of the state, of both directions together where nothing is causal; d_model when not given."
 
@@ -74,7 +72,6 @@ class Recurrent(Mixer):
         return self.output(y_bth)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {function: times * self.hidden * queries for function, times in self.evaluates.items()}
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:

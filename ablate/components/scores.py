@@ -107,8 +107,6 @@ class Gaussian(Score):
     """
 
     class Config(PartConfig):
-        """Parameters of the Gaussian score."""
-
         sigma: Annotated[float, Field(ge=0.001)] | None = None
         """σ, the kernel's width, at least 0.001; when not given d_k^¼, so that qᵀk is scaled as in `scaled_dot`:
         σ² = √d_k."""
@@ -159,8 +157,6 @@ class Cosine(Score):
     """
 
     class Config(PartConfig):
-        """Parameters of the cosine score."""
-
         temperature: Annotated[float, Field(ge=SMALLEST_TEMPERATURE)] | None = None
         """Initial τ of every head, at least 0.01; when not given √(3 / d_k), so that logits begin as those of
         `scaled_dot` for q and k of variance 1/√3, between 1 and the 1/3 that projections begin with."""
@@ -180,7 +176,6 @@ class Cosine(Score):
         return F.normalize(q, dim=-1) * (-log_temperature).exp(), F.normalize(k, dim=-1), 1.0
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         numbers = self.sizes.num_heads * (queries + keys) * self.sizes.d_k
         return {"norm": numbers, "exp": self.log_temperature.numel()}
 
@@ -197,8 +192,6 @@ class Additive(Score):
     joins_widths = True
 
     class Config(PartConfig):
-        """Parameters of the additive score."""
-
         hidden: PositiveInt | None = None
         "Width of the hidden layer; d_k when not given."
 
@@ -225,7 +218,6 @@ class Additive(Score):
         return _AdditiveLogits.apply(query @ q.transpose(-2, -1), key @ k.transpose(-2, -1), weight)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {"tanh": self.weight.numel() * queries * keys}
 
 

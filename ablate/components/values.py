@@ -46,8 +46,6 @@ class LowRank(Value):
     """
 
     class Config(PartConfig):
-        """Parameters of the low-rank value."""
-
         rank: PositiveInt
         "r, at most d_model."
 

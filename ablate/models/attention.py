@@ -41,8 +41,6 @@ class Attention(Mixer):
     reads_order = False
 
     class Config(PartConfig):
-        """Parameters of attention."""
-
         num_heads: PositiveInt = 4
         "H; divides d_model unless d_k and d_v are both given."
         num_kv_heads: PositiveInt | None = None
@@ -135,7 +133,6 @@ class Attention(Mixer):
         return self.attend(self.queries(x_b1d), read, position), read
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         asked, read = self.num_heads * queries, self.num_kv_heads * keys
         parts = (self.weighting, self.value, self.score)
         found = [part.beside(queries, keys) for part in parts if part is not None]

@@ -170,8 +170,6 @@ class EncoderDecoder(nn.Module):
     reads_source: ClassVar[bool] = True
 
     class Config(PartConfig):
-        """Parameters of the encoder–decoder."""
-
         cross: Annotated[Any, Slot("cross", default="attention")] = "attention"
         "How the decoder reads the source."
         num_encoder_layers: PositiveInt | None = None

@@ -56,8 +56,6 @@ class Median(Pruner):
     wraps = "pruners.MedianPruner"
 
     class Config(_ByStep):
-        """Parameters of the comparison with settings of earlier batches, at the same step."""
-
         n_startup_trials: NonNegativeInt = 5
         "Settings that must have been trained to their end before any is pruned."
         n_min_trials: PositiveInt = 1
@@ -71,8 +69,6 @@ class Percentile(Pruner):
     wraps = "pruners.PercentilePruner"
 
     class Config(Median.Config):
-        """Parameters of the comparison."""
-
         percentile: Annotated[float, Field(ge=0, le=100)] = 25.0
         "The share of the others that counts as the best, in percent."
 
@@ -109,15 +105,12 @@ class Patient(Pruner):
     compares = False
 
     class Config(PartConfig):
-        """Parameters of the patience."""
-
         patience: NonNegativeInt = 3
         "Reports without an improvement, beyond the next one, before a setting ends."
         min_delta: Annotated[float, Field(ge=0)] = 0.0
         "By how much it must have become worse."
 
     def arguments(self) -> dict[str, Any]:
-        """See `Wrapped.arguments`."""
         return super().arguments() | {"wrapped_pruner": None}
 
 
@@ -132,8 +125,6 @@ class Wilcoxon(Pruner):
     reads = "seeds"
 
     class Config(PartConfig):
-        """Parameters of the test."""
-
         p_threshold: Annotated[float, Field(gt=0, le=1)] = 0.1
         "One-sided p below which it ends."
         n_startup_steps: NonNegativeInt = 2

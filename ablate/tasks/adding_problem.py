@@ -41,8 +41,6 @@ class AddingProblem(Generated, Regression):
     """
 
     class Config(Generated.Config):
-        """Parameters of the adding problem."""
-
         seq_len: int = Field(16, ge=2)
         "T, at least 2."
         distance: Literal["any", "near", "far"] = "any"
@@ -70,7 +68,6 @@ class AddingProblem(Generated, Regression):
         self.set_support(np.inf)
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         seq_len = self.config.seq_len
         draws = generator.random((count, seq_len + 2))
         # A distance d leaves T − d places to the first marker.

@@ -42,8 +42,6 @@ class Addition(Transduction, Generated):
     """
 
     class Config(Generated.Config):
-        """Parameters of the addition task."""
-
         digits: int = Field(4, ge=1, le=256)
         "Digits of each number, at most 256; of the longest, where `min_digits` is less."
         min_digits: PositiveInt | None = None
@@ -88,7 +86,6 @@ class Addition(Transduction, Generated):
         return longer if len(self.lengths) > 1 else {}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         most = self.config.digits
         draws = generator.random((count, 1 + 2 * most))
         lengths = self.lengths[0] + below(draws[:, :1], len(self.lengths))

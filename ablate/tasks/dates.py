@@ -78,8 +78,6 @@ class Dates(Transduction, Generated):
     """
 
     class Config(Generated.Config):
-        """Parameters of the task of dates."""
-
         test_size: PositiveInt = 2048
         "Number of test examples."
         forms: Literal["all", "named", "numeric"] = "all"
@@ -115,7 +113,6 @@ class Dates(Transduction, Generated):
         return {kind: {"forms": kind} for kind in kinds}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         draws, targets = generator.random((count, 2)), _calendar()["iso"]
         days, forms = below(draws[:, 0], len(targets)), below(draws[:, 1], len(self.forms))
         codes = np.full((count, self.longest), PADDING)

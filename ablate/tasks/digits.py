@@ -42,8 +42,6 @@ class Digits(Pool, Classification):
     """
 
     class Config(PartConfig):
-        """Parameters of the digits task."""
-
         representation: Literal["rows", "pixels", "patches"] = "rows"
         "Content of a position: a row (T = 8, F = 8), a pixel (T = 64, F = 1) or a square patch."
         patch_size: Literal[2, 4] | None = None

@@ -41,8 +41,6 @@ class Group(Generated, Labelling):
     """
 
     class Config(Generated.Config):
-        """Parameters of the word problem."""
-
         group: Literal["S2", "S3", "S5"] = "S3"
         "All permutations of 2, 3 or 5 things: 2, 6 or 120 tokens."
         seq_len: int = Field(12, ge=2)
@@ -79,7 +77,6 @@ class Group(Generated, Labelling):
         return {"without_memory": {"accuracy": (two + (asked - two) / self.order) / asked}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         tokens = below(generator.random((count, self.config.seq_len)), self.order)
         targets, table = tokens.copy(), _products(int(self.config.group[1:]))
         for place in range(1, self.config.seq_len):

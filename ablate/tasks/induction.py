@@ -35,8 +35,6 @@ class Induction(Generated, Classification):
     """
 
     class Config(Generated.Config):
-        """Parameters of the induction task."""
-
         vocab_size: int = Field(16, ge=3)
         "V: one marker, V − 1 others."
         seq_len: int = Field(32, ge=3)
@@ -73,7 +71,6 @@ class Induction(Generated, Classification):
         return {"without_order": {"accuracy": likeliest(self.config.seq_len - 2, self.config.vocab_size - 1)}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         config, rows = self.config, np.arange(count)
         draws = generator.random((count, config.seq_len))
         tokens = 1 + below(draws, config.vocab_size - 1)

@@ -112,7 +112,6 @@ class Language(Labelling):
         return laid_out
 
     def cautions(self) -> Iterator[str]:
-        """See `Task.cautions`."""
         if self.sees_target:
             yield f"an encoder sees its target: what it has learned to tell, loss@{PREFIX} alone says"
 

@@ -39,8 +39,6 @@ class Memorization(Generated, Labelling):
     """
 
     class Config(Generated.Config):
-        """Parameters of memorization."""
-
         num_facts: PositiveInt = 512
         "n, the number of keys."
         num_values: int = Field(16, ge=2)

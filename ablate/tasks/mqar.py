@@ -41,8 +41,6 @@ class MQAR(Generated, Labelling):
     """
 
     class Config(Generated.Config):
-        """Parameters of the task of many queries."""
-
         vocab_size: PositiveInt = 16
         "V; half are values, the others keys and one filler."
         seq_len: PositiveInt = 16
@@ -96,7 +94,6 @@ class MQAR(Generated, Labelling):
         return {"guessing_among_the_pairs": {"accuracy": 1 / self.config.num_pairs}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         config, pairs = self.config, self.config.num_pairs
         widths = (pairs, pairs, pairs, self.num_gaps, config.seq_len)
         draws = generator.random((count, sum(widths)))

@@ -63,7 +63,6 @@ class Rearranging(Transduction, Generated):
         return longer if len(self.lengths) > 1 else {}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         draws = generator.random((count, 1 + self.config.max_len))
         lengths = self.config.min_len + below(draws[:, :1], len(self.lengths))
         symbols = FIRST_SYMBOL + below(draws[:, 1:], self.num_symbols)

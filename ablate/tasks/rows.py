@@ -78,7 +78,6 @@ class Rows(Pool):
         """Sets `metrics` and `chance_loss` from targets, those for test and all others."""
 
     def indices(self, seed: int) -> Parts:
-        """See `split_rows`."""
         return split_rows(self.config.file, self.rows.keys, seed)
 
     def constants(self) -> Mapping[str, Mapping[str, float]]:
@@ -86,7 +85,6 @@ class Rows(Pool):
         return {self.guess: {name: of.floor for name, of in self.metrics.items() if of.floor is not None}}
 
     def cautions(self) -> Sequence[str]:
-        """See `Task.cautions`."""
         return self.rows.cautions
 
     def digests(self, seed: int) -> Mapping[str, str]:
@@ -107,7 +105,6 @@ class Labelled(Rows, Classification):
     guess = "majority"
 
     def set_answers(self, rest: NDArray[Any], test: NDArray[Any]) -> None:
-        """See `Rows.set_answers`."""
         counts = np.bincount(rest, minlength=self.signature.num_outputs) + 1
         majority = np.full(len(test), counts.argmax())
         accuracy = float((test == majority).mean())
@@ -134,7 +131,6 @@ class Numbered(Rows, Regression):
     guess = "naive"
 
     def set_answers(self, rest: NDArray[Any], test: NDArray[Any]) -> None:
-        """See `Rows.set_answers`."""
         self.set_spread(float(np.square(test, dtype=np.float64).mean()), solved=self.config.solved)
         error = Metric("min", floor=self.rows.scale * self.chance_loss**0.5, ceiling=0.0)
         self.metrics = {**self.metrics, "error": error}

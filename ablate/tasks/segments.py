@@ -34,8 +34,6 @@ class Segments(Generated, Classification):
     """
 
     class Config(Generated.Config):
-        """Parameters of the task of two segments."""
-
         vocab_size: int = Field(16, ge=2)
         "V, at least 2."
         seq_len: int = Field(8, ge=3)
@@ -72,7 +70,6 @@ class Segments(Generated, Classification):
         return [(place, range(min(place, last - place))) for place in range(1, last)]
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         seq_len, vocab_size = self.config.seq_len, self.config.vocab_size
         draws = generator.random((count, seq_len + 3))
         asked = below(draws[:, 0], vocab_size)

@@ -39,8 +39,6 @@ class SelectiveCopy(Generated, Labelling):
     """
 
     class Config(Generated.Config):
-        """Parameters of selective copying."""
-
         vocab_size: int = Field(16, ge=4)
         "V: noise, the mark of a slot, and V − 2 data tokens."
         seq_len: PositiveInt = 32
@@ -75,7 +73,6 @@ class SelectiveCopy(Generated, Labelling):
         return {"without_order": {"accuracy": likeliest(self.config.num_tokens, self.num_symbols)}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         asked = self.config.num_tokens
         context = self.config.seq_len - asked
         draws = generator.random((count, context + asked))

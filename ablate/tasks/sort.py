@@ -25,8 +25,6 @@ class Sort(Rearranging):
     """
 
     class Config(Rearranging.Config):
-        """Parameters of the sort task."""
-
         vocab_size: int = Field(11, gt=FIRST_SYMBOL, le=FIRST_SYMBOL + 256)
         "V: padding, start, end, and V − 3 symbols, at most 256."
         max_len: int = Field(6, ge=1, le=128)

@@ -24,8 +24,6 @@ class Columns(Rows):
     """Columns of a table, each a position."""
 
     class Config(Rows.Config):
-        """Parameters of the task."""
-
         target: str
         "The column that is asked for."
         predict: Literal["number", "label"] | None = None

@@ -23,8 +23,6 @@ class TextClassification(Labelled):
     """
 
     class Config(Rows.Config):
-        """Parameters of the task."""
-
         text: str = "text"
         "The column of texts."
         label: str = "label"

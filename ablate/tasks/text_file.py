@@ -19,8 +19,6 @@ class TextFile(Language):
     """Which character comes next in a text of your own?"""
 
     class Config(Language.Config):
-        """Parameters of the task."""
-
         file: DataFile
         "The text, in UTF-8; its path is relative to the study."
         pieces: Literal["paragraphs", "lines"] = "paragraphs"

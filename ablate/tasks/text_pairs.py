@@ -53,8 +53,6 @@ class TextPairs(Transduction, Rows):
     """
 
     class Config(Rows.Config):
-        """Parameters of the task."""
-
         file: DataFile
         "Lines of a source, a tab and its target, in UTF-8; the path is relative to the study."
         unit: Unit = "characters"
@@ -94,7 +92,6 @@ class TextPairs(Transduction, Rows):
         return Texts(keys, read, asked, signature, digests, cautions, vocabulary=vocabulary)
 
     def set_answers(self, rest: Integers, test: Integers) -> None:
-        """See `Rows.set_answers`."""
         asked = test != PADDING
         places = np.stack([np.bincount(column, minlength=self.signature.num_outputs) for column in rest.T])
         places[:, PADDING] = 0
@@ -111,7 +108,6 @@ class TextPairs(Transduction, Rows):
         }
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        """See `Transduction.laid_out`."""
         read, asked = self.rows.inputs[rows], self.rows.targets[rows]
         batch = self.pairs((read, _lengths(read)), (asked[:, :-1], _lengths(asked) - 1))
         return self.laid_out(batch).each(lambda x: x.to(device))

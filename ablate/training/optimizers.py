@@ -59,8 +59,6 @@ class AdamW(Optimizer):
     """
 
     class Config(PartConfig):
-        """Parameters of Adam."""
-
         beta1: Momentum = 0.9
         "β₁, decay of the mean of gradients."
         beta2: Momentum = 0.999
@@ -78,7 +76,6 @@ class AdamW(Optimizer):
 
     @torch.no_grad()
     def step(self, lr: float) -> None:
-        """See `Optimizer.step`."""
         chosen, gradients = _with_gradient(self.parameters)
         if not chosen:
             return
@@ -112,8 +109,6 @@ class SGD(Optimizer):
     """Gradient descent: b ← momentum · b + g, w ← w − lr · b; nesterov: w ← w − lr · (g + momentum · b)."""
 
     class Config(PartConfig):
-        """Parameters of gradient descent."""
-
         momentum: Momentum = 0.0
         "Share of the previous update that is kept; b starts as the first gradient."
         nesterov: OnOff = False
@@ -129,7 +124,6 @@ class SGD(Optimizer):
 
     @torch.no_grad()
     def step(self, lr: float) -> None:
-        """See `Optimizer.step`."""
         try:
             self._update(lr, fused=True)
         except NO_KERNEL:

@@ -44,8 +44,6 @@ class Decay(Schedule):
     """Base of the schedules that fall."""
 
     class Config(PartConfig):
-        """Parameters of a schedule that falls."""
-
         final: Annotated[float, Field(ge=0, le=1)] = 0.0
         "Share of the peak that is left at the last update."
 
