@@ -38,8 +38,7 @@ class Found(Mapping[str, click.Command]):
     """The `command` of each module of commands, those of features included, imported when it is asked for."""
 
     def __getitem__(self, name: str) -> click.Command:
-        found: click.Command = importlib.import_module(_modules()[name]).command
-        return found
+        return importlib.import_module(_modules()[name]).command
 
     def __iter__(self) -> Iterator[str]:
         return iter(_modules())

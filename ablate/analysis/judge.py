@@ -143,5 +143,4 @@ def row(estimate: Estimate, margin: float | None, alpha: float = ALPHA) -> Row:
 
 def p_of(estimate: Estimate) -> float:
     """Two-sided p of no difference, whatever blocks it; NaN without two pairs."""
-    p = 2 * min(estimate.above(0.0), estimate.below(0.0))
-    return min(1.0, p) if estimate.n > 1 else math.nan
+    return min(1.0, 2 * min(estimate.above(0.0), estimate.below(0.0))) if estimate.n > 1 else math.nan

@@ -51,8 +51,7 @@ class Measure:
     def estimate(self, runs: Runs, groups: Groups) -> Estimated:
         """Of A and B, or of the four groups of an interaction, as `Claim.sides` has them; the mean over variants."""
         if self.derived is not None and self.derived.estimate is not None:
-            found: Estimated = self.derived.estimate(self, runs, groups)
-            return found
+            return self.derived.estimate(self, runs, groups)
         return over_settings(runs, self.task, groups, partial(self._at, runs))
 
     def _at(self, runs: Runs, groups: Groups) -> Plain:

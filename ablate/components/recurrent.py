@@ -106,8 +106,7 @@ class RecurrentCell(nn.Module):
     def forward(self, x_btd: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Outputs (B, T, h) and the state after the last position; the first state is zero when not given."""
         if state is None:
-            zeros = x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1])
-            state = (zeros,) * self.kind.num_states
+            state = (x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1]),) * self.kind.num_states
         weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
         first = [part_bh.unsqueeze(0) for part_bh in state]
         # Biases, one layer, no dropout, whether gradients may follow, one direction, batch first.

@@ -269,5 +269,4 @@ def _hidden(a: Tensor, b: Tensor) -> Tensor:
 
 def _zeros(shape: tuple[int, ...], *sources: Tensor) -> Tensor:
     """Zeros to write into; under `vmap` they are batched where any of `sources` is."""
-    zero = torch.stack([source.new_zeros(()) for source in sources]).sum()
-    return zero.new_zeros(shape)
+    return torch.stack([source.new_zeros(()) for source in sources]).sum().new_zeros(shape)

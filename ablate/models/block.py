@@ -53,8 +53,7 @@ class Block(nn.Module):
                         self.add_module(f"{name}_norm", section.norm.build(sizes))
                     if self.placement == "sandwich":
                         self.add_module(f"{name}_norm_after", section.norm.build(sizes))
-                site = dropouts.get(name, "attention_output")
-                self.add_module(f"{name}_dropout", sizes.dropout_at(site))
+                self.add_module(f"{name}_dropout", sizes.dropout_at(dropouts.get(name, "attention_output")))
                 self.add_module(f"{name}_residual_dropout", sizes.dropout_at("residual"))
 
     def forward(

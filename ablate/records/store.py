@@ -204,8 +204,7 @@ def whereabouts(trial_id: str, results: Path) -> str:
 def stored(folder: Path) -> dict[str, list[Path]]:
     """Trial id → its files, the record first, without links; a trial without a record has not finished."""
     found: dict[str, list[Path]] = {}
-    for suffix in SUFFIXES:
-        for path in sorted(folder.glob(f"{ANY_ID}{suffix}")):
-            if path.is_file() and not path.is_symlink():
-                found.setdefault(path.stem, []).append(path)
+    paths = (path for suffix in SUFFIXES for path in sorted(folder.glob(f"{ANY_ID}{suffix}")))
+    for path in (path for path in paths if path.is_file() and not path.is_symlink()):
+        found.setdefault(path.stem, []).append(path)
     return found

@@ -138,8 +138,7 @@ def planned(
     for cell in cells:
         if (record := records.get(cell.id)) and record.started_at:
             took.setdefault((cell.variant, cell.task), []).append(record.seconds)
-    compute = experiment.describe(experiment.variants[0])[0].compute
-    told = None if took else store.usual_seconds(compute)
+    told = None if took else store.usual_seconds(experiment.describe(experiment.variants[0])[0].compute)
     usual = {(cell.variant, cell.task): [told] for cell in cells if told}
     return Planned(
         experiment,

@@ -81,8 +81,6 @@ class Threshold(Pruner):
     compares = False
 
     class Config(_ByStep):
-        """The bounds."""
-
         lower: FiniteFloat | None = None
         "The lowest result that is allowed."
         upper: FiniteFloat | None = None
@@ -133,8 +131,7 @@ class Wilcoxon(Pruner):
     @property
     def seeds(self) -> int:
         """One more than the pairs with which p can be below the threshold: with k pairs it is at least 2^-k."""
-        smallest = math.floor(-math.log2(self.config.p_threshold)) + 1
-        return max(2, self.config.n_startup_steps, smallest) + 1
+        return max(2, self.config.n_startup_steps, math.floor(-math.log2(self.config.p_threshold)) + 1) + 1
 
 
 def check_pruner(

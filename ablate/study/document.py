@@ -150,8 +150,7 @@ def read_document(path: Path) -> Document:
     """Reads a study file; raises `StudyError` when it is no mapping of plain data, or larger than any study."""
     source = str(path)
     try:
-        text = _text(path)
-        read = _Reader(text)
+        read = _Reader(_text(path))
         if not isinstance(read.data, dict):
             kinds = {
                 list: "must be a mapping, not a list",

@@ -134,8 +134,7 @@ class StudyBase(StrictModel):
         base = {name: data[name] for name in sections if name != "task"}
         if "task" not in sections:
             return [base]
-        tasks = data["tasks"] or [data["task"]]
-        return [{"task": task} | base for task in tasks]
+        return [{"task": task} | base for task in (data["tasks"] or [data["task"]])]
 
 
 def study_model(workload: Workload) -> type[StudyBase]:

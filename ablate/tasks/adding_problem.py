@@ -79,8 +79,7 @@ class AddingProblem(Generated, Regression):
         inputs = np.zeros((count, seq_len, 2), dtype=np.float32)
         inputs[..., 0] = draws[:, 2:]
         inputs[np.arange(count)[:, None], marked, 1] = 1
-        targets = (inputs[..., 0] * inputs[..., 1]).sum(1)
-        return Batch.of(inputs, targets)
+        return Batch.of(inputs, (inputs[..., 0] * inputs[..., 1]).sum(1))
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
         """`accuracy`: 1 where the answer is within .04; see `Regression.measure`."""

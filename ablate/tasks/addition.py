@@ -82,8 +82,7 @@ class Addition(Transduction, Generated):
     def slices(self) -> Slices:
         """Where lengths vary, `longer`: numbers of more digits than any in training, up to twice as many."""
         most = self.config.digits
-        longer = {"longer": {"min_digits": most + 1, "digits": 2 * most}}
-        return longer if len(self.lengths) > 1 else {}
+        return {"longer": {"min_digits": most + 1, "digits": 2 * most}} if len(self.lengths) > 1 else {}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
         most = self.config.digits

@@ -96,8 +96,7 @@ class Dates(Transduction, Generated):
         targets = _calendar()["iso"]
         count, length = targets.shape
         vocab_size = FIRST_SYMBOL + len(CHARACTERS)
-        widths = [_written(form, np.zeros(1, np.int64)).shape[1] for form in self.forms]
-        self.longest = max(widths)
+        self.longest = max(_written(form, np.zeros(1, np.int64)).shape[1] for form in self.forms)
         self.signature = signature_of(vocab_size, range(8, self.longest + 1), range(length, length + 1))
         shares = np.stack([np.bincount(column, minlength=vocab_size) for column in targets.T]) / count
         self.set_chances([Answers(math.log(count), 1 / count, shares)], config.test_size)

@@ -69,19 +69,13 @@ class Digits(Pool, Classification):
         representation, patch_size = config.representation, config.patch_size
         room = NUM_EXAMPLES - config.validation_size - config.test_size
         with Gather() as at:
+            patches = representation == "patches"
             at.refuse(
-                representation == "patches" and patch_size is None,
+                patches == (patch_size is None),
                 "patch_size",
-                "must be given with representation = patches",
-                allowed="2, 4",
-            )
-            at.refuse(
-                representation != "patches" and patch_size is not None,
-                "patch_size",
-                f"has no meaning with representation = {representation}",
+                f"{'must' if patches else 'cannot'} be given with representation = {representation}",
                 patch_size,
-                "nothing",
-                "Leave it out, or choose representation: patches",
+                "2, 4" if patches else "nothing",
             )
             at.refuse(
                 config.train_size > room,
@@ -127,8 +121,7 @@ class Digits(Pool, Classification):
         height, width = self._cell()
         cells = images[rows].reshape(len(rows), SIDE // height, height, SIDE // width, width)
         features = cells.transpose(0, 1, 3, 2, 4).reshape(len(rows), -1, height * width)
-        scaled = (features / MAX_VALUE).astype(np.float32)
-        return Batch.of(scaled, digits[rows]).each(lambda x: x.to(device))
+        return Batch.of((features / MAX_VALUE).astype(np.float32), digits[rows]).each(lambda x: x.to(device))
 
     def _cell(self) -> tuple[int, int]:
         """Height and width, in pixels, of the cell at one position."""
@@ -160,6 +153,5 @@ def _stratified_order(labels: NDArray[np.int64], generator: np.random.Generator)
     places = np.empty(len(labels))
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        ranks = generator.permutation(len(members))
-        places[members] = (ranks + generator.random()) / len(members)
+        places[members] = (generator.permutation(len(members)) + generator.random()) / len(members)
     return np.argsort(places, kind="stable")

@@ -64,8 +64,7 @@ class Rows(Pool):
         self.rows = rows = examples_of(config.file, config)
         self.signature, self.support = rows.signature, len(rows.keys)
         parts = self.indices(0)
-        sizes = {name: len(of) for name, of in parts.items()}
-        self.sampling = Sampling("held_out", sizes["test"], sizes["train"], sizes["validation"])
+        self.sampling = Sampling("held_out", *(len(parts[name]) for name in ("test", "train", "validation")))
         self.set_answers(np.delete(rows.targets, parts["test"], axis=0), rows.targets[parts["test"]])
 
     @classmethod
@@ -143,16 +142,14 @@ class Numbered(Rows, Regression):
 
 def _macro_f1(labels: NDArray[Any], answers: NDArray[Any]) -> float:
     occurring = np.union1d(labels, answers)
-    hits = [np.sum((labels == label) & (answers == label)) for label in occurring]
-    sizes = [np.sum(labels == label) + np.sum(answers == label) for label in occurring]
-    return float(np.mean(2 * np.array(hits) / np.array(sizes)))
+    both = [(labels == label, answers == label) for label in occurring]
+    return float(np.mean([2 * np.sum(of & given) / (np.sum(of) + np.sum(given)) for of, given in both]))
 
 
 @of_file
 def examples_of(file: DataFile, config: Any) -> Examples:
     """What a task reads of its file."""
-    found: Examples = config.part.read(file, config)
-    return found
+    return config.part.read(file, config)
 
 
 def without_test(file: DataFile, keys: Sequence[str]) -> NDArray[np.intp]:

@@ -85,5 +85,4 @@ class Segments(Generated, Classification):
         tokens[:, :-1] = others + (others >= asked[:, None])
         tokens[np.arange(count), place] = asked
         tokens[:, -1] = asked
-        segments = (np.arange(seq_len) >= boundary[:, None]).astype(np.int64)
-        return Batch.of(tokens, target, segments=segments)
+        return Batch.of(tokens, target, segments=(np.arange(seq_len) >= boundary[:, None]).astype(np.int64))

@@ -79,8 +79,7 @@ class Columns(Rows):
         # The first is for what is missing; of a category the second is that of its neighbour, and 0.
         np.put_along_axis(features, first + 1, values[..., None], -1)
         np.put_along_axis(features, first, 1.0, -1)
-        batch = Batch.of(features[..., 1:-1].copy(), self.rows.targets[rows])
-        return batch.each(lambda x: x.to(device))
+        return Batch.of(features[..., 1:-1].copy(), self.rows.targets[rows]).each(lambda x: x.to(device))
 
 
 @register("task", "table")

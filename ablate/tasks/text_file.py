@@ -28,9 +28,6 @@ class TextFile(Language):
 
     joint = "\n"
 
-    def __init__(self, config: Config) -> None:
-        self.set_text(config.file, config)
-
     @classmethod
     def pieces(cls, file: DataFile, config: Config) -> Iterable[str]:
         """Paragraphs or lines, without the blank space after them."""

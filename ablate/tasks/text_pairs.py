@@ -88,8 +88,7 @@ class TextPairs(Transduction, Rows):
         said = (
             f"{cut[0]} sources and {cut[1]} targets of {len(keys)} are cut off at max_len = {config.max_len}"
         )
-        cautions = [said] if any(cut) else []
-        return Texts(keys, read, asked, signature, digests, cautions, vocabulary=vocabulary)
+        return Texts(keys, read, asked, signature, digests, [said] if any(cut) else [], vocabulary=vocabulary)
 
     def set_answers(self, rest: Integers, test: Integers) -> None:
         asked = test != PADDING
@@ -137,9 +136,7 @@ class TextPairs(Transduction, Rows):
 
 def _coded(texts: Sequence[Sequence[str]], vocabulary: Vocabulary) -> Integers:
     """(N, longest): the symbols of each text, and padding."""
-    lengths = np.array([[len(text)] for text in texts])
-    codes = FIRST_SYMBOL + padded([vocabulary.encode(text) for text in texts], int(lengths.max()))
-    return np.where(np.arange(codes.shape[1]) < lengths, codes, PADDING)
+    return padded([[FIRST_SYMBOL + code for code in vocabulary.encode(text)] for text in texts], PADDING)
 
 
 def _lengths(codes: Integers) -> Integers:
@@ -168,5 +165,4 @@ def corpus_bleu(counts: NDArray[np.floating]) -> float:
     possible = [np.maximum(counts[:, 0] - n + 1, 0).sum(dtype=np.float64) for n in ORDERS]
     if min(matches) == 0:
         return 0.0
-    logs = np.log(np.array(matches) / possible)
-    return math.exp(min(0.0, 1 - wanted / written) + logs.mean())
+    return math.exp(min(0.0, 1 - wanted / written) + np.log(np.array(matches) / possible).mean())

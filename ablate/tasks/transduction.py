@@ -161,8 +161,7 @@ def greedy(model: Any, batch: Batch) -> Tensor:
 
 def backwards(symbols: Integers, lengths: Integers) -> Integers:
     """The first `lengths` (B, 1) symbols of each row, the last of them first; what follows means nothing."""
-    places = np.maximum(lengths - 1 - np.arange(symbols.shape[1]), 0)
-    return np.take_along_axis(symbols, places, axis=1)
+    return np.take_along_axis(symbols, np.maximum(lengths - 1 - np.arange(symbols.shape[1]), 0), axis=1)
 
 
 def _mask(tokens: Tensor) -> Tensor:

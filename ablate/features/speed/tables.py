@@ -91,8 +91,8 @@ def call_shown(rows: Sequence[Row]) -> str:
 def brief_tables(rows: Sequence[Row], names: Names) -> Iterator[Table]:
     """Time and memory at the study's own size, of the call that matters most, a table a task."""
     call = call_shown(rows := own(rows))
-    for task in dict.fromkeys(row["task"] for row in only(rows, call)):
-        yield speed_table(rows, names, call, task)
+    tasks = dict.fromkeys(row["task"] for row in only(rows, call))
+    return (speed_table(rows, names, call, task) for task in tasks)
 
 
 def speed_table(rows: Sequence[Row], names: Names, call: str, task: str) -> Table:
