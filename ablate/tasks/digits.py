@@ -4,8 +4,6 @@ E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machin
 (its test part).
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 from pathlib import Path
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
-from ablate.base.errors import AblateError, Gather
+from ablate.base.errors import NOT_GIVEN, AblateError, Gather
 from ablate.base.registry import PartConfig, register
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Sampling
@@ -74,7 +72,7 @@ class Digits(Pool, Classification):
                 patches == (patch_size is None),
                 "patch_size",
                 f"{'must' if patches else 'cannot'} be given with representation = {representation}",
-                patch_size,
+                patch_size or NOT_GIVEN,
                 "2, 4" if patches else "nothing",
             )
             at.refuse(
