@@ -1,7 +1,5 @@
 """The command line: finds its commands, and turns their errors into messages and exit codes."""
 
-from __future__ import annotations
-
 import errno
 import functools
 import importlib

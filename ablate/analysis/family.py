@@ -12,8 +12,6 @@ beforehand, so that
 is a p-value whatever the test and whenever the looks end, by the union bound. A fixed plan is the case K = 1.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -13,8 +13,6 @@ else open. A row of the table is `equivalent` where "matches within the margin" 
 twice the one-sided: they decide at α.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

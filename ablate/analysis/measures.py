@@ -4,8 +4,6 @@ A metric that a task has is a paired mean, or a rate where the task is all or no
 kinds (`core.derived`): a mean by seed, 0 or 1 by seed, a spread over seeds, a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial

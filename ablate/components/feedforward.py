@@ -1,7 +1,5 @@
 """Feed-forwards: the same map at every position, (B, T, D) → (B, T, D)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 

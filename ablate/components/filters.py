@@ -1,7 +1,5 @@
 """Filters over positions, as mixers: convolution, and the Fourier transform."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

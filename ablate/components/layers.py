@@ -1,7 +1,5 @@
 """Layers inside several parts: dropout whose masks are a function of seed, site and step; linear maps into heads."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -3,8 +3,6 @@
 Shapes: B batch, H heads, T positions, D = d_model; q and k (B, H, T, d_k) after the feature map, v (B, H, T, d_v).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import accumulate
 

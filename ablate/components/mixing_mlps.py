@@ -7,8 +7,6 @@ nor its length matters.
 Shapes: B batch, T positions, D = d_model, h hidden width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

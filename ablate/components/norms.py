@@ -1,7 +1,5 @@
 """Norms keep the scale of the residual stream, (B, T, D) → (B, T, D)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 

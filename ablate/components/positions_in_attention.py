@@ -3,8 +3,6 @@
 All of them depend on distances alone, and are defined for any length.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

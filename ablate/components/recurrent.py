@@ -3,8 +3,6 @@
 Shapes: B batch, T positions, D = d_model, h width of one direction's state, G gates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 

@@ -4,8 +4,6 @@ Shapes: B batch, H heads, T positions, n hidden width; q (B, H, T_q, d_q), k (B,
 (B, H, T_q, T_k). Only a score that joins widths has d_q ≠ d_k.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar

@@ -1,7 +1,5 @@
 """Weightings turn scores into the weights of a mean over keys; logits and weights are (B, H, T_q, T_k)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

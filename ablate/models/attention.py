@@ -4,8 +4,6 @@ Shapes: B batch, H heads, H_kv key and value heads, T positions, D = d_model; q 
 v (B, H, T_k, d_v).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal

@@ -2,8 +2,6 @@
 each with norm and residual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

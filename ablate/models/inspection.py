@@ -4,8 +4,6 @@ Shapes: B batch, H heads, T_q queries, T_k keys. A weight is what a module's `we
 arguments of its forward pass, before dropout; masked weights are exactly zero.
 """
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import math

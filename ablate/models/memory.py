@@ -1,7 +1,5 @@
 """The encoded source, and the ways in which a decoder reads it (the slot `cross`)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

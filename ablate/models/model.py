@@ -1,7 +1,5 @@
 """The whole model: inputs → embedding → stack → logits, and the part that each of its parameters belongs to."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager

@@ -10,8 +10,6 @@ what was asked for, is set aside under another name, and its trial is trained ag
 lies there is a user's, and stays.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 import os

@@ -1,7 +1,5 @@
 """`report.html`, `report.md` and the figures: renders the blocks of sections; names and tables in markdown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -4,8 +4,6 @@ What its seeds can detect is told by the pairs that are known: of its last repor
 the spread of their differences is used, never the differences themselves.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence

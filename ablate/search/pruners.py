@@ -4,8 +4,6 @@ Parts of the slot `pruner`. A pruner compares a setting with those of earlier ba
 not depend on the number of workers; steps are those at which a trial reports, counted from 1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal

@@ -4,8 +4,6 @@ Parts of the slot `sampler`, each with the arguments that its class in Optuna ha
 has a seed: asked the same questions and told the same results, it gives the same settings.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal
 

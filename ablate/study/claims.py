@@ -10,8 +10,6 @@ crosses them; or several levels joined by commas, in any order, which are the on
 baseline's on every other path.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re

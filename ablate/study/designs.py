@@ -1,7 +1,5 @@
 """Designs: which combinations are trained, the variants that they make, and what stands at a level."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from abc import ABC, abstractmethod

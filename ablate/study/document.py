@@ -4,8 +4,6 @@ YAML 1.2 through ruamel.yaml: `1e-4` is a number and `off` a word. The tree of n
 data: construction stops at the first duplicate key, and a few aliases can stand for a billion values.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import operator

@@ -1,7 +1,5 @@
 """What a study is judged by: its metric, and the claims that it can make."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """A study file, validated: every mistake against the schema is named at once."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress

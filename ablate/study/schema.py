@@ -1,7 +1,5 @@
 """The study file's own sections; those of its workload are added when it is known."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import (

@@ -7,8 +7,6 @@ of [−1, 1], markers 0 and 1, sequences of one length, and the sum itself as th
     marker    0    1    0    0    1     →  1.26
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 

@@ -11,8 +11,6 @@ An example with two digits, 57 + 68 = 125:
 Tokens beside padding, start and end: 3 … 12 are the digits 0 … 9, 13 is the plus.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """The English of Python's own language reference, character by character."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections.abc import Iterator, Mapping

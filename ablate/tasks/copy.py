@@ -1,7 +1,5 @@
 """Copying: the source again, then an end token (Graves et al. 2014, "Neural Turing Machines")."""
 
-from __future__ import annotations
-
 from ablate.base.registry import register
 from ablate.tasks.rearranging import Rearranging
 

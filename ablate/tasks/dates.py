@@ -3,8 +3,6 @@
 The forms are a list of our own. Each is unambiguous: the month is written by its name, or the year comes first.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import string

@@ -1,7 +1,5 @@
 """A user's own files as data: text and tables, the parts that a hash splits them into, and vocabularies."""
 
-from __future__ import annotations
-
 import csv
 import functools
 import hashlib
@@ -146,8 +144,8 @@ def split_rows(file: DataFile, keys: Sequence[str], seed: int = 0) -> Parts:
     digests = (hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest() for key in keys)
     hashes = np.frombuffer(b"".join(digests), dtype="<u8")
     for_test = hashes < np.uint64(TEST * 2**64)
-    if (different := len({*keys})) < LEAST or not for_test.any():
-        rule = f"is too small to be split into training, validation and test data: it has {different} different examples"
+    if (distinct := len({*keys})) < LEAST or not for_test.any():
+        rule = f"is too small to be split into training, validation and test data: it has {distinct} different examples"
         raise Invalid("file", rule, file.written, f"at least {LEAST}")
     rest = np.flatnonzero(~for_test)
     groups, group = np.unique(hashes[rest], return_inverse=True)

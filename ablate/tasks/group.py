@@ -9,8 +9,6 @@ S2, with the elements 0 (keep) and 1 (swap):
 The vocabulary is the group: each of the n! permutations of n things is a token, the identity 0.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import cache

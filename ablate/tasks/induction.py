@@ -8,8 +8,6 @@ marker stands once, and again at the end. An example:
 The vocabulary of V tokens: 0 is the marker (⊢); 1 … V − 1 are the others.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np

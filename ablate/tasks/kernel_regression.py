@@ -11,8 +11,6 @@ a kernel of their distance. With n = 3:
     is known     1      1     1      0     →  f(x) at the last x
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 

@@ -9,8 +9,6 @@ generator: pairs first, then each key once more, at an even distance. An example
 The vocabulary of V tokens: 0 is the filler; 1 … V/2 − 1 are keys; V/2 … V − 1 are values.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 

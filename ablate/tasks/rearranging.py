@@ -1,7 +1,5 @@
 """Tasks whose target is the symbols of the source in another order."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -9,8 +9,6 @@ The vocabulary of V tokens: 0 is the filler; 1 … K, with K = (V − 1) // 2, a
 as many or one more.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tasks whose examples are the rows of a user's table."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -12,8 +12,6 @@ without their separator. An example, with the segments under its tokens:
 The vocabulary of V tokens is 0 … V − 1.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from pydantic import Field
 

@@ -10,8 +10,6 @@ and ⊢ an answer slot:
 The vocabulary of V tokens: 0 is noise, 1 marks an answer slot, 2 … V − 1 are data.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Sorting: the symbols of the source in ascending order, then an end token."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

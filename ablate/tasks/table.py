@@ -1,7 +1,5 @@
 """A table of one's own: one column from the others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """Texts of one's own, each with a label."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import PositiveInt

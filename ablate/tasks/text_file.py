@@ -1,7 +1,5 @@
 """Language modelling on a text of one's own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Literal

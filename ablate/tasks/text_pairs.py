@@ -1,7 +1,5 @@
 """Pairs of texts of one's own: the source, and the target that is to be written for it."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence

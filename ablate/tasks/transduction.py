@@ -10,8 +10,6 @@ right and is asked about the target only. An example of three symbols, of at mos
 The vocabulary, which source and target share: 0 is padding, 1 the start (⊢), 2 the end (⊣); the rest are symbols.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -3,8 +3,6 @@
 The same record always gives the same content, timestamps included, so that a digest tells whether a run is up to date.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import getpass
 import json

@@ -4,8 +4,6 @@ The tags of a run (study, trial) identify it. A trial's run is whole if it carri
 written last; any other is replaced, whatever interrupted it. So a sync that was killed is simply repeated.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Container, Iterable, Mapping

@@ -10,8 +10,6 @@ instance in a process takes over a second to import torch's compiler. These kern
 one is missing or takes other arguments, the functions of `torch.optim` do the same more slowly.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal

@@ -5,8 +5,6 @@ inputs, in float64 and evaluation mode, on data of the task. Initial values get 
 begins at zero may learn to matter.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from itertools import groupby

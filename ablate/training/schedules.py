@@ -8,8 +8,6 @@ For update u = 1 … N, warm-up of W updates, peak learning rate η:
 so that p grows from 0 at F to 1 at the last update, and factor(0) = 1.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Tuning with equal budgets as frames: what each variant was given, and whether it sufficed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 

@@ -4,8 +4,6 @@ It ends at once when its pipe closes. What it tells is a word and what belongs t
 turns to, `done` what it has found of a group, `failed` why the config that it was at cannot be measured.
 """
 
-from __future__ import annotations
-
 import copy
 import gc
 import os

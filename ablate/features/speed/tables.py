@@ -1,7 +1,5 @@
 """Measurements of speed as tables and sentences say them, read from rows without pandas."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

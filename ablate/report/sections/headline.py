@@ -3,8 +3,6 @@
 The answer is in the past tense: what was found on these seeds, at these settings. Other seeds may find otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ablate.analysis.learning import Learned, baseline_learned, convergence, noise
