@@ -83,7 +83,7 @@ class Language(Labelling):
         )
         windows = {part: text.windows(part, config.seq_len) for part in text.codes}
         if few := [f"{len(of)} for {part}" for part, of in windows.items() if len(of) < FEWEST]:
-            rule = f"must leave at least {FEWEST} windows of {self.file.written} in each part: it leaves {', '.join(few)}"
+            rule = f"must leave {FEWEST} windows of {self.file.written} in every part: it leaves {', '.join(few)}"
             raise Invalid("seq_len", rule, config.seq_len, hint="Use a longer text, or a smaller seq_len")
         size, asked = len(text.vocabulary), windows["test"][:, self._first :]
         counts = np.bincount(text.codes["train"], minlength=size) + 1
