@@ -29,7 +29,7 @@ def text_file(folder: Path, content: str, **settings) -> TextFile:
 
 def read(task: Language, part: str) -> str:
     symbols = "\N{REPLACEMENT CHARACTER}", *task.text.vocabulary.symbols
-    return "".join(symbols[code] for code in getattr(task.text, part))
+    return "".join(symbols[code] for code in task.text.codes[part])
 
 
 def smoothed(train: list[int], context: list[int], symbol: int, size: int) -> float:
