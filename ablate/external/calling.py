@@ -21,14 +21,6 @@ UNREAD = "unread"  # The keys of the config that the function has not read.
 class Config(dict[str, Any]):
     """A dict that remembers which of its keys were read; those of mappings in it by their dotted paths."""
 
-    # As they are in terms of `__getitem__`, where those of a dict are not.
-    items, values, get, pop = (
-        MutableMapping.items,
-        MutableMapping.values,
-        MutableMapping.get,
-        MutableMapping.pop,
-    )  # type: ignore[assignment]
-
     def __init__(self, data: Mapping[str, Any], unread: dict[str, None], prefix: str = ""):
         self.prefix, self.unread = prefix, unread
         for key, value in data.items():
@@ -43,6 +35,11 @@ class Config(dict[str, Any]):
     def __iter__(self) -> Iterator[str]:
         # With one of its own, `**config` and `dict(config)` read it by its items, too.
         return super().__iter__()
+
+
+for _name in ("items", "values", "get", "pop"):
+    # In terms of `__getitem__`, as those of a dict are not.
+    setattr(Config, _name, getattr(MutableMapping, _name))
 
 
 def loaded(place: str) -> Any:

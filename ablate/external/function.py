@@ -13,7 +13,7 @@ from ablate.base.errors import Invalid, listed, nearest
 from ablate.base.registry import register
 from ablate.external import calling
 from ablate.external.options import Options
-from ablate.external.reading import Reading
+from ablate.external.reading import STEP, Reading
 from ablate.external.sources import constants, parsed
 from ablate.external.workload import External
 
@@ -60,7 +60,9 @@ class FunctionWorkload(External):
             return reading.hear(line)
         told = json.loads(line.removeprefix(calling.MARK))
         reading.unread = told.pop(calling.UNREAD, reading.unread)
-        return reading.add(told)
+        found = reading.add(told)
+        # What it returns is no report, to which there would be an answer.
+        return found if STEP in told else {}
 
     def shown(self, config: Mapping[str, Any], seed: int) -> str:
         """The call."""

@@ -87,10 +87,11 @@ class Reading:
 
     @property
     def curves(self) -> dict[str, Curve]:
-        """The values of each metric by step."""
+        """The values by step of each metric that has several."""
         return {
             name: Curve(np.array(sorted(of)), np.array([of[step] for step in sorted(of)]))
             for name, of in self.values.items()
+            if len(of) > 1
         }
 
     def lacks(self, metrics: Sequence[str]) -> str:

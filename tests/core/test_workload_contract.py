@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from harness import ablate, content
+from own import CONFIGS, METRICS, OPTIONS, OWN
 
 from ablate import load
 from ablate.base.errors import Invalid
@@ -32,6 +33,7 @@ SMALL = {
     },
     "toy": {"task": {"name": "coin"}},
     "peaks": {"task": {"name": "peak"}},
+    **{kind: {"config": CONFIGS[kind], "metrics": METRICS[kind]} for kind in OPTIONS},
 }
 """Settings of a quick trial, where the defaults are not enough."""
 FAULTY = {
@@ -43,7 +45,8 @@ FAULTY = {
 
 
 def instance(name):
-    workload = CATALOGUE.get("workload", name)()
+    part = CATALOGUE.get("workload", name)
+    workload = part.of({"name": name, **OPTIONS[name]}, OWN) if name in OPTIONS else part()
     workload.load_parts()
     return workload
 
@@ -125,10 +128,10 @@ class TestWorkload:
         assert workload.sources(config_model(workload).model_validate(config))
 
     def test_more_threads_are_part_of_the_identity(self, name, config):
-        part = CATALOGUE.get("workload", name)
-        wider = type("Wider", (part,), {"threads": 3})()
-        assert part.threads == 1
-        assert dict(wider.identity(config)) == {**part().identity(config), "threads": "3"}
+        plain, wider = instance(name), instance(name)
+        assert plain.threads == 1
+        wider.threads = 3
+        assert dict(wider.identity(config)) == {**plain.identity(config), "threads": "3"}
 
     def test_a_trial_gives_finite_metrics(self, workload, config):
         record = workload.train(Trial("id", config, 7, "placebo"), Emitted())
