@@ -15,7 +15,7 @@ from ablate.base.process import stopwatch
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Hear, Progress, Saved
 from ablate.core.record import FILE, Record
-from ablate.core.trial import Trial
+from ablate.core.trial import AGAIN, Trial
 from ablate.core.workload import Workload
 from ablate.records.environment import environment
 from ablate.records.record_file import fault_of
@@ -87,7 +87,14 @@ def run_trial(
             _check_sources(trial, ids)
         # A copy: what a workload does to its config is not what was asked for.
         record = _checked(
-            workload.train(dataclasses.replace(trial, config=copy.deepcopy(trial.config)), emit)
+            workload.train(
+                dataclasses.replace(
+                    trial,
+                    config=copy.deepcopy(trial.config),
+                    stream="" if trial.stream == AGAIN else trial.stream,
+                ),
+                emit,
+            )
         )
         _check_files(trial)
     except (Exception, SystemExit) as error:

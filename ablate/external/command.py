@@ -9,6 +9,7 @@ import shlex
 import signal
 import string
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -102,8 +103,9 @@ def _written(value: Any, spec: str) -> list[str]:
 def variables(place: Path, config: Mapping[str, Any], seed: int, threads: int = 1) -> dict[str, str]:
     """What a command finds in its environment; `place` is the folder that it may write to."""
     own = {"ABLATE_DIR": str(place), "ABLATE_CONFIG": json.dumps(config), "ABLATE_SEED": str(seed)}
-    # Unbuffered: what it has printed is known when it is ended.
-    return own | dict.fromkeys(THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"}
+    # `python` is the one that runs us; unbuffered, what it has printed is known when it is ended.
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
+    return own | dict.fromkeys(THREADS, str(threads)) | {"PATH": path, "PYTHONUNBUFFERED": "1"}
 
 
 def run(

@@ -20,7 +20,7 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.streams import stream_seed
 from ablate.core.metric import Description, Metric, Sampling
 from ablate.core.record import Record
-from ablate.core.trial import AGAIN, Emit, Trial
+from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
 from ablate.external import calling
 from ablate.external.command import filled, run, variables
@@ -117,7 +117,7 @@ class External(Workload):
         config, metrics, resources = trial.config["config"], trial.config["metrics"], self.options.resources
         # The streams of a placebo are those of another seed.
         other = stream_seed(trial.seed, "seed", trial.stream) % 2**31
-        seed = trial.seed if trial.stream in ("", AGAIN) else other
+        seed = other if trial.stream else trial.seed
         reading, fault, pruned = (
             Reading({name: compiled(pattern) for name, pattern in self.options.read.items()}),
             "",
@@ -139,7 +139,10 @@ class External(Workload):
             env = variables(Path(place), config, seed, resources.threads)
             if resources.memory is not None:
                 words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', str(int(resources.memory * 2**20)), *words]
-            ended = run(words, self.folder, env, hear, resources.time)
+            try:
+                ended = run(words, self.folder, env, hear, resources.time)
+            except AblateError as error:
+                return Record.of(trial, "failed", reason=str(error), error=str(error))
             sys.stdout.write(ended.output)
             if not (fault or pruned or ended.fault):
                 try:

@@ -34,7 +34,7 @@ def written(folder: Path, kind: str = "function", **changes: object) -> Path:
 
 def records(folder: Path):
     store = Store(folder / "results" / "store", print)
-    return [store.read(name) for name in sorted(stored(folder / "results"))]
+    return [store.load(name) for name in sorted(stored(folder / "results"))]
 
 
 @pytest.mark.parametrize("kind", OPTIONS)
@@ -42,7 +42,7 @@ def test_it_is_judged_like_any_other(folder, kind):
     study = written(folder, kind)
     planned = plan_here(study)
     outcome, _ = run_here(study)
-    assert outcome.exit_code == 0
+    assert not outcome.failed
     (row,) = load(folder / "results" / "own").comparisons.itertuples()
     assert (row.n, row.verdict) == (3, "better")
     shown = {
@@ -97,7 +97,7 @@ def test_a_faulty_function_fails_its_trials_with_its_output_at_hand(folder, name
     resources = {"time": 1} if name == "hangs" else {}
     options = {"function": f"train.py:{name}", "resources": resources}
     outcome, printed = run_here(written(folder, workload=options, seeds=1), jobs=1)
-    assert outcome.exit_code == 1
+    assert outcome.failed
     assert said in printed
     record = records(folder)[0]
     assert (record.status, record.metrics) == ("failed", {})
@@ -108,7 +108,7 @@ def test_one_that_prints_megabytes_or_forks_is_kept(folder):
     for name in ("loud", "forks"):
         options = {"function": f"train.py:{name}"}
         outcome, printed = run_here(written(folder, name=name, workload=options, seeds=2), jobs=1)
-        assert outcome.exit_code == 0
+        assert not outcome.failed
         assert "config.rate=1.0 seed 1: accuracy 1.5" in printed
         # Their config is never read.
         assert "never read" in printed
@@ -142,7 +142,7 @@ def test_what_is_not_finite_has_diverged(folder):
         (
             "function",
             {"workload": {"function": "train.py:train", "sources": ["src"]}},
-            "workload.sources[0]: does not exist",
+            "workload.sources.0: does not exist",
         ),
         (
             "command",
@@ -155,7 +155,6 @@ def test_what_is_not_finite_has_diverged(folder):
             {"workload": {"command": "walk", "read": {"val_loss": "loss"}}},
             "workload.read.val_loss: has 0 groups",
         ),
-        ("script", {"config": {"RATE": 0.5, "generator": 1}}, "config.generator: is not a constant|is read"),
         ("script", {"config": {"RATE": 0.5, "step": 1}}, "config.step: is not a constant"),
         ("script", {"config": {"RATE": 0.5, "UNUSED": 2}}, "config.UNUSED: is never read"),
         ("script", {"workload": {"script": "walk.py", "seed": "SEDE"}}, "workload.seed: is not a constant"),
@@ -164,7 +163,7 @@ def test_what_is_not_finite_has_diverged(folder):
 )
 def test_what_cannot_run_is_refused_with_its_place(folder, kind, changes, said):
     found = problems(written(folder, kind, **changes))
-    assert any(part in text for text in found for part in said.split("|")), found
+    assert any(said in text for text in found), found
 
 
 def tried(folder: Path, kind: str, options: dict[str, object], config: dict[str, object] | None = None):
@@ -184,16 +183,15 @@ def tried(folder: Path, kind: str, options: dict[str, object], config: dict[str,
         ),
         ("echo nothing", "val_loss was not read: no line matches"),
         (
-            "sh -c 'echo val loss 1; echo {{\\\"val_loss\\\": 2}} > $ABLATE_DIR/m.json'",
-            "val_loss was reported twice",
+            "sh -c 'echo val loss 1; cp two.json $ABLATE_DIR'",
+            "val_loss was reported twice: 1, and 2 in two.json",
         ),
         ("echo val loss x", "'x' is not a number"),
     ],
 )
 def test_a_command_that_does_not_count_says_why(folder, command, said):
-    record = tried(
-        folder, "command", {"command": command.replace('\\"', '"'), "read": {"val_loss": r"val loss (\S+)"}}
-    )
+    (folder / "two.json").write_text('{"val_loss": 2}')
+    record = tried(folder, "command", {"command": command, "read": {"val_loss": r"val loss (\S+)"}})
     assert record.status == "failed"
     assert said in record.reason
 
@@ -210,7 +208,7 @@ def test_memory_and_json_in_its_own_folder(folder):
 
 
 def test_the_line_of_a_fixed_seed_is_named(folder):
-    assert seeded(folder / "gpt.py") == ["gpt.py:21: torch.manual_seed(1337)"]
+    assert seeded(folder / "gpt.py") == ["gpt.py:20: torch.manual_seed(1337)"]
     assert seeded(folder / "walk.py") == []
     (folder / "s.py").write_text("import random\nSEED = 1\nrandom.seed(SEED)\n")
     assert seeded(folder / "s.py") == ["s.py:3: random.seed(SEED)"]
@@ -219,12 +217,12 @@ def test_the_line_of_a_fixed_seed_is_named(folder):
 
 def test_tuning_and_a_sweep_search_its_config(folder):
     over = {"config.rate": {"float": [0.1, 2.0]}}
-    tune = {"over": over, "trials": 3, "seeds": 1}
+    tune = {"over": over, "trials": 3, "seeds": 3}
     outcome, _ = run_here(written(folder, tune=tune, factors={"config.steps": [5]}, seeds=2))
-    assert outcome.exit_code == 0
+    assert not outcome.failed
     results = load(folder / "results" / "own")
     assert len(results.trials) == 4
-    search = {"over": over, "trials": 4, "seeds": 1}
+    search = {"over": over, "trials": 4, "seeds": 3}
     (folder / "sweep.yaml").write_text(
         json.dumps(own_study("function", name="sweep", search=search, factors={}, seeds=2))
     )
@@ -261,8 +259,9 @@ def test_a_killed_driver_leaves_no_process_and_a_second_one_goes_on(folder):
         raise AssertionError(children)
     written(folder)
     drivers = [subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    assert [driver.wait(timeout=120) for driver in drivers] == [0, 0]
-    assert sum("to train" in driver.stdout.read() for driver in drivers) == 1
+    printed = [driver.communicate(timeout=120)[0] for driver in drivers]
+    assert [driver.returncode for driver in drivers] == [0, 0]
+    assert sum("to train" in text for text in printed) == 1
     assert len(stored(folder / "results")) == 6
 
 
@@ -277,9 +276,9 @@ def test_a_script_in_the_manner_of_nanogpt_is_judged_in_two_commands(folder):
         "probe": {"config.iters": 5},
     }
     written(folder, "command", **changes)
-    assert "gpt.py:21: torch.manual_seed(1337)" in ablate("plan", "study.yaml", cwd=folder).stdout
+    assert "gpt.py:20: torch.manual_seed(1337)" in ablate("plan", "study.yaml", cwd=folder).stdout
     done = ablate("run", "study.yaml", cwd=folder)
     assert done.returncode == 2
-    for said in ("another seed changes nothing", "config.dropout=0.5 changes nothing", "gpt.py:21"):
+    for said in ("another seed changes nothing", "config.dropout=0.5 changes nothing", "gpt.py:20"):
         assert said in done.stderr
     assert "config.lr=0.03 changes" not in done.stderr
