@@ -10,9 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
-
-from pydantic import Field
+from typing import Any, ClassVar, Literal, TypeVar
 
 from ablate.base.errors import Invalid, Problem
 from ablate.base.registry import PartConfig, register
@@ -175,8 +173,13 @@ class LeaveOneOut(OneFactor):
     class Config(PartConfig):
         """The changes."""
 
-        stack: Annotated[dict[str, Any], Field(min_length=1)]
+        stack: dict[str, Any] = {}
         "Path → value in the stack; without it, a path has the value that the study gives it."
+
+    def check(self, levels: Mapping[str, int], study: Any) -> None:
+        """See `Kind`: a stack."""
+        if not self.stack:
+            raise Invalid("design.stack", "is required", allowed="path → value: {training.warmup_steps: 100}")
 
     @property
     def stack(self) -> Mapping[str, Any]:  # type: ignore[override]

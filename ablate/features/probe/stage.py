@@ -32,7 +32,7 @@ _PROBE = "What makes a run short, path → value: {config.max_iters: 20}. Nothin
 _LATE = "Paths of factors that act too late for a short run to show it, which are trained all the same."
 GRAMMAR: dict[str, tuple[Any, Any]] = {
     "probe": (Annotated[dict[str, Any], Field(description=_PROBE)], {}),
-    "late": (Annotated[list[str], Field(description=_LATE)], []),
+    "acts_late": (Annotated[list[str], Field(description=_LATE)], []),
 }
 REPEAT, SEED = "baseline again", "another seed"
 
@@ -40,7 +40,7 @@ REPEAT, SEED = "baseline again", "another seed"
 def check_probe(draft: Draft) -> None:
     """Refuses a probe that does not fit the baseline or changes what is compared, and what acts late in none."""
     study, document, paths = draft.study, draft.document, draft.design.paths
-    probe, late = study.section("probe"), study.section("late")
+    probe, late = study.section("probe"), study.section("acts_late")
     for config in draft.design.variants[0].configs:
         _, problems = attempt(lambda config: draft.resolve(apply_patches(config, probe)), config)
         report_at(problems, probe, ("probe",), document)
@@ -53,7 +53,7 @@ def check_probe(draft: Draft) -> None:
             rule = (
                 "is not changed by any variant" if probe else "needs a `probe`, to which it is an exception"
             )
-            document.refuse(("late", index), rule, path, listed(paths), nearest(path, paths))
+            document.refuse(("acts_late", index), rule, path, listed(paths), nearest(path, paths))
 
 
 def settles(experiment: Experiment, options: Any = None) -> bool:
@@ -85,13 +85,13 @@ def settle(run: Run) -> Experiment:
         for name, (record, paths) in of_task.items():
             if distance(base, record) > noise:
                 continue
-            if paths and {*paths} <= {*experiment.study.section("late")}:
+            if paths and {*paths} <= {*experiment.study.section("acts_late")}:
                 remarks.append(f"{name} changes nothing in a short run{on}; the study says that it acts late")
             else:
                 dead.append(f"{name} changes nothing{on}")
     if dead:
         known = dict.fromkeys([*dead, *experiment.workload.cautions(experiment.variants[0].configs[0])])
-        hint = "Mend it, or list a factor that acts late under `late:`"
+        hint = "Mend it, or list a factor that acts late under `acts_late:`"
         lines = "\n".join(f"  {line}" for line in known)
         raise AblateError(
             f"{experiment.path}: the probe refuses the study, of which nothing was trained:\n{lines}\n{hint}"

@@ -48,7 +48,7 @@ def test_what_is_live_is_trained_and_the_probe_is_kept(tmp_path):
 def test_a_flag_that_does_nothing_is_refused_unless_it_acts_late(tmp_path, late, refused):
     folder = shutil.copytree(OWN, tmp_path / "own")
     factors = {"config.act": ["gelu"], "config.dead": [1]}
-    study = own_study("command", factors=factors, probe={"config.steps": 2}, late=late)
+    study = own_study("command", factors=factors, probe={"config.steps": 2}, acts_late=late)
     (folder / "study.yaml").write_text(json.dumps(study))
     if refused:
         with pytest.raises(AblateError, match=r"config\.dead=1 changes nothing\nMend") as error:
@@ -77,8 +77,8 @@ def test_a_seed_that_changes_nothing_is_refused_with_the_line_that_fixes_it(tmp_
     [
         ("probe: {training.stepz: 2}", "training.stepz"),
         ("probe: {model.effect: 1.0}", "is what makes a run of the probe short"),
-        ("late: [model.effect]", "needs a `probe`"),
-        ("probe: {training.steps: 2}\nlate: [model.width]", "is not changed by any variant"),
+        ("acts_late: [model.effect]", "needs a `probe`"),
+        ("probe: {training.steps: 2}\nacts_late: [model.width]", "is not changed by any variant"),
     ],
 )
 def test_what_does_not_fit_is_refused(tmp_path, text, said):
