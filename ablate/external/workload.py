@@ -106,7 +106,7 @@ class External(Workload):
         entries = {file for name, file in self.files(config).items() if name.startswith("module ")}
         given = getattr(self.options, "seed", "") or ""
         found = [place for file in sorted(entries) for place in seeded(Path(file), given)]
-        return [f"the seed of a trial may change nothing: {place} is the same in each" for place in found]
+        return [f"a generator has the same seed in every trial at {place}" for place in found]
 
     def shown(self, config: Mapping[str, Any], seed: int) -> str:
         """The command as it is run."""
