@@ -47,47 +47,50 @@ def _own_name(name: str) -> str:
 class Resources(StrictModel):
     """What a trial may use."""
 
-    threads: PositiveInt = 1
-    "Threads that OMP_NUM_THREADS and its like allow."
-    gpu: OnOff = False
-    "Whether it needs a GPU; each trial then sees one."
-    memory: PositiveFloat | None = None
-    "GiB of data that its first process may hold."
-    time: PositiveFloat | None = None
-    "Seconds after which it is ended as failed."
+    threads: Annotated[PositiveInt, Field(description="Threads that OMP_NUM_THREADS and its like allow.")] = 1
+    gpu: Annotated[OnOff, Field(description="Whether it needs a GPU; each trial then sees one.")] = False
+    memory: Annotated[
+        PositiveFloat | None, Field(description="GiB of data that its first process may hold.")
+    ] = None
+    time: Annotated[PositiveFloat | None, Field(description="Seconds after which it is ended as failed.")] = (
+        None
+    )
 
 
 class Options(PartConfig):
     """What a study says of its own code, whatever its kind."""
 
-    read: dict[str, Annotated[str, AfterValidator(_compiles)]] = {}
-    """Metric → regular expression for a line that is printed, its one group the number; `step` gives the steps of
-    curves. What is not listed is read from JSON and JSON lines in $ABLATE_DIR."""
-    sources: list[str] = []
-    "Files and folders, beside what is imported, whose edits train anew."
-    resources: Resources = {}  # type: ignore[assignment]
-    "Threads, GPU, memory and time of a trial."
-    parallel: OnOff = False
-    "Whether several trials may run at once."
+    read: Annotated[
+        dict[str, Annotated[str, AfterValidator(_compiles)]],
+        Field(
+            description="Metric → regular expression for a line that is printed, its one group the number; `step` gives "
+            "the steps of curves. What is not listed is read from JSON and JSON lines in $ABLATE_DIR."
+        ),
+    ] = {}
+    sources: Annotated[
+        list[str], Field(description="Files and folders, beside what is imported, whose edits train anew.")
+    ] = []
+    resources: Annotated[Resources, Field(description="Threads, GPU, memory and time of a trial.")] = {}  # type: ignore[assignment]
+    parallel: Annotated[OnOff, Field(description="Whether several trials may run at once.")] = False
 
 
 class OwnMetric(StrictModel):
     """A number by which runs are judged."""
 
-    direction: Literal["max", "min"]
-    "`max`: more is better."
-    margin: PositiveFloat | None = None
-    "The smallest difference of interest, for the metric that the study judges."
-    floor: float | None = None
-    "The value of guessing."
-    ceiling: float | None = None
-    "The best possible value."
-    solved: float | None = None
-    "The value at which a run counts as learned."
+    direction: Annotated[Literal["max", "min"], Field(description="`max`: more is better.")]
+    margin: Annotated[
+        PositiveFloat | None,
+        Field(description="The smallest difference of interest, for the metric that the study judges."),
+    ] = None
+    floor: Annotated[float | None, Field(description="The value of guessing.")] = None
+    ceiling: Annotated[float | None, Field(description="The best possible value.")] = None
+    solved: Annotated[float | None, Field(description="The value at which a run counts as learned.")] = None
     resolution: Annotated[float, Field(ge=0)] = 0.0
     "The smallest possible difference: 1/N for an accuracy over N examples."
-    outcome: Literal["graded", "all_or_nothing"] = "graded"
-    "all_or_nothing: a run either finds the solution or stays near guessing."
+    outcome: Annotated[
+        Literal["graded", "all_or_nothing"],
+        Field(description="all_or_nothing: a run either finds the solution or stays near guessing."),
+    ] = "graded"
 
 
 MetricName = Annotated[str, Field(pattern=r"^[A-Za-z_][\w./-]*$"), AfterValidator(_own_name)]

@@ -8,20 +8,20 @@ from __future__ import annotations
 import ast
 import functools
 import importlib.metadata
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
 from ablate.base.errors import Invalid
 from ablate.base.plugins import PREFIX, imported, named_by
+from ablate.external.constants import parsed
 
-LOCKS = ("*.lock", "requirements*.txt", "conda-lock.yml", "environment.yml", "environment.yaml")
+LOCKS = (
+    *("uv.lock", "poetry.lock", "pdm.lock", "pixi.lock", "Pipfile.lock", "pylock*.toml", "requirements*.txt"),
+    *("conda-lock.yml", "environment.yml", "environment.yaml"),
+)
 # Words of a command with these ends are part of the program; other files may be its data or its results.
 PROGRAM = (".py", ".sh", ".yaml", ".yml", ".toml", ".cfg", ".ini")
-_SEEDING = re.compile(
-    r"(^|\.)(manual_seed(_all)?|seed|set_seed|seed_everything|default_rng|RandomState|PRNGKey)$"
-)
 
 
 def named_in(words: Sequence[str], folder: Path) -> list[Path]:
@@ -87,39 +87,3 @@ def _packages(files: Iterable[str]) -> dict[str, str]:
 
 
 _distributions = functools.cache(importlib.metadata.packages_distributions)
-
-
-def parsed(file: Path) -> ast.Module:
-    """The syntax tree of a file; an empty one where it is no Python."""
-    try:
-        return ast.parse(file.read_bytes())
-    except (SyntaxError, ValueError):
-        return ast.Module([], [])
-
-
-def seeded(file: Path, given: str = "") -> list[str]:
-    """Where a file seeds a generator with a constant, as `train.py:3: torch.manual_seed(1337)`.
-
-    `given`: the constant that gets the seed of a trial.
-    """
-    tree = parsed(file)
-    fixed = {name for name, value in constants(tree).items() if isinstance(value, ast.Constant)} - {given}
-    return [
-        f"{file.name}:{node.lineno}: {ast.unparse(node)}"
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and _SEEDING.search(ast.unparse(node.func)) and node.args
-        if isinstance(node.args[0], ast.Constant)
-        or (isinstance(node.args[0], ast.Name) and node.args[0].id in fixed)
-    ]
-
-
-def constants(tree: ast.Module) -> Mapping[str, ast.expr]:
-    """Name → what is assigned to it at the top level; a name that is assigned several times has no entry."""
-    found: dict[str, list[ast.expr]] = {}
-    for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign) and node.value is not None:
-            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            for target in targets:
-                if isinstance(target, ast.Name):
-                    found.setdefault(target.id, []).append(node.value)
-    return {name: of[0] for name, of in found.items() if len(of) == 1}

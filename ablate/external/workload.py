@@ -24,9 +24,10 @@ from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
 from ablate.external import calling
 from ablate.external.command import filled, run, variables
+from ablate.external.constants import seeded
 from ablate.external.options import Options, OwnConfig, OwnMetrics
 from ablate.external.reading import Reading, compiled
-from ablate.external.sources import files_of, seeded
+from ablate.external.sources import files_of
 
 
 class External(Workload):

@@ -15,7 +15,7 @@ from own import OPTIONS, OWN, own_study
 
 from ablate import load
 from ablate.core.trial import Trial
-from ablate.external.sources import seeded
+from ablate.external.constants import seeded
 from ablate.external.workload import External
 from ablate.records.store import Store
 from ablate.study.prepare import prepare
