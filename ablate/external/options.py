@@ -63,8 +63,8 @@ class Options(PartConfig):
     read: Annotated[
         dict[str, Annotated[str, AfterValidator(_compiles)]],
         Field(
-            description="Metric → regular expression for a line that is printed, its one group the number; `step` gives "
-            "the steps of curves. What is not listed is read from JSON and JSON lines in $ABLATE_DIR."
+            description="Metric → regular expression for a line that is printed, its one group the number; `step` "
+            "gives the steps of curves. What is not listed is read from JSON and JSON lines in $ABLATE_DIR."
         ),
     ] = {}
     sources: Annotated[

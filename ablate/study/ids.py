@@ -73,11 +73,10 @@ class TrialIds:
             parsed = self.model.model_validate(config)
             values = [*values_in(parsed)]
             parts = [type(value).part for value in values if isinstance(value, PartConfig)]
-            owners = type(self.workload), *parts
-            declared = {**dict(declared_files(dict.fromkeys(owners))), **self.workload.files(config)}
+            own = dict(declared_files(dict.fromkeys((type(self.workload), *parts))))
+            declared = {**own, **self.workload.files(config)}
             named = [str(value) for value in values if isinstance(value, DataFile)]
-            places = dict.fromkeys([*named, *declared.values()])
-            files = {place: digest_of_file(place) for place in places}
+            files = {place: digest_of_file(place) for place in dict.fromkeys([*named, *declared.values()])}
             content = {
                 "config": identified(config, self.irrelevant, files),
                 "identity": dict(self.workload.identity(config)),
