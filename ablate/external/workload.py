@@ -160,7 +160,7 @@ class External(Workload):
             read = listed(f"{name} {value:g}" for name, value in reading.last.items())
             printed = (ended.output.strip().splitlines() or ["nothing"])[-1][:200]
             reason = f"{fault}; last read: {read or 'nothing'}; last printed: {printed}"
-            return Record.of(trial, "failed", reason=reason, error=ended.output or reason, **fields)
+            return Record.of(trial, "failed", reason=reason, error=reason, **fields)
         if reading.unbounded:
             return Record.of(
                 trial, "diverged", reason=reading.unbounded, metrics=dict.fromkeys(metrics), **fields

@@ -276,7 +276,9 @@ def test_a_script_in_the_manner_of_nanogpt_is_judged_in_two_commands(folder):
         "probe": {"config.iters": 5},
     }
     written(folder, "command", **changes)
-    assert "gpt.py:20: torch.manual_seed(1337)" in ablate("plan", "study.yaml", cwd=folder).stdout
+    assert "gpt.py:20: torch.manual_seed(1337)" in " ".join(
+        ablate("plan", "study.yaml", cwd=folder).stdout.split()
+    )
     done = ablate("run", "study.yaml", cwd=folder)
     assert done.returncode == 2
     for said in ("another seed changes nothing", "config.dropout=0.5 changes nothing", "gpt.py:20"):
