@@ -99,7 +99,6 @@ def test_the_package_of_features_is_named_once():
 KNOWN = {
     ("base/registry.py", "search"): "the package `ablate.search`",
     ("commands/_results.py", "search"): "the frame that `Results.searched` shows",
-    ("models/contract.py", "probe"): "the generator of the checks of parts",
 }
 
 

@@ -32,8 +32,7 @@ class WorkloadRef:
     watched: tuple[Path, ...] = ()
     # The number that each trial may use.
     threads: int = 1
-    # Its options, as the study in `folder` gives them; None: of a workload of which only the schema is asked.
-    options: Mapping[str, Any] | None = None
+    # To which paths of the study are relative.
     folder: Path = Path()
 
     def load(self) -> Workload:
@@ -43,8 +42,8 @@ class WorkloadRef:
         CATALOGUE.load_package("external")
         if self.name not in CATALOGUE.names("workload"):
             CATALOGUE.load_builtin()
-        part: Any = CATALOGUE.get("workload", self.name)
-        workload: Workload = part() if self.options is None else part.of(self.options, self.folder)
+        workload: Workload = CATALOGUE.get("workload", self.name)()
+        workload.folder = self.folder
         workload.load_parts()
         return workload
 

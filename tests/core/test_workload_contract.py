@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from harness import ablate, content
-from own import CONFIGS, METRICS, OPTIONS, OWN
 
 from ablate import load
 from ablate.base.errors import Invalid
@@ -33,7 +32,6 @@ SMALL = {
     },
     "toy": {"task": {"name": "coin"}},
     "peaks": {"task": {"name": "peak"}},
-    **{kind: {"config": CONFIGS[kind], "metrics": METRICS[kind]} for kind in OPTIONS},
 }
 """Settings of a quick trial, where the defaults are not enough."""
 FAULTY = {
@@ -45,8 +43,7 @@ FAULTY = {
 
 
 def instance(name):
-    part = CATALOGUE.get("workload", name)
-    workload = part.of({"name": name, **OPTIONS[name]}, OWN) if name in OPTIONS else part()
+    workload = CATALOGUE.get("workload", name)()
     workload.load_parts()
     return workload
 
@@ -128,10 +125,10 @@ class TestWorkload:
         assert workload.sources(config_model(workload).model_validate(config))
 
     def test_more_threads_are_part_of_the_identity(self, name, config):
-        plain, wider = instance(name), instance(name)
-        assert plain.threads == 1
-        wider.threads = 3
-        assert dict(wider.identity(config)) == {**plain.identity(config), "threads": "3"}
+        part = CATALOGUE.get("workload", name)
+        wider = type("Wider", (part,), {"threads": 3})()
+        assert part.threads == 1
+        assert dict(wider.identity(config)) == {**part().identity(config), "threads": "3"}
 
     def test_a_trial_gives_finite_metrics(self, workload, config):
         record = workload.train(Trial("id", config, 7, "placebo"), Emitted())

@@ -19,7 +19,6 @@ from ablate.core.events import FixedPlan
 from ablate.core.metric import FREE
 from ablate.core.record import Record
 from ablate.core.trial import AGAIN, Cell
-from ablate.external.calling import UNREAD
 from ablate.study.checks import Draft, attempt, refuse_own
 from ablate.study.expand import report_at
 from ablate.study.experiment import Experiment
@@ -40,19 +39,16 @@ REPEAT, SEED = "baseline again", "another seed"
 def check_probe(draft: Draft) -> None:
     """Refuses a probe that does not fit the baseline or changes what is compared, and what acts late in none."""
     study, document, paths = draft.study, draft.document, draft.design.paths
-    probe, late = study.section("probe"), study.section("acts_late")
+    probe = study.section("probe")
     for config in draft.design.variants[0].configs:
         _, problems = attempt(lambda config: draft.resolve(apply_patches(config, probe)), config)
         report_at(problems, probe, ("probe",), document)
     for path in probe:
-        refuse_own(
-            path, "is what makes a run of the probe short", "Probe without it, or compare without it", draft
-        )
-    for index, path in enumerate(late):
-        if path not in paths or not probe:
-            rule = (
-                "is not changed by any variant" if probe else "needs a `probe`, to which it is an exception"
-            )
+        hint = "Probe without it, or compare without it"
+        refuse_own(path, "is what makes a run of the probe short", hint, draft)
+    for index, path in enumerate(study.section("acts_late")):
+        if path not in paths:
+            rule = "is not changed by any variant"
             document.refuse(("acts_late", index), rule, path, listed(paths), nearest(path, paths))
 
 
@@ -102,16 +98,15 @@ def settle(run: Run) -> Experiment:
 
 def _runs(experiment: Experiment) -> Iterator[tuple[Cell, tuple[str, ...]]]:
     """The runs of the probe, each with the paths that it changes."""
-    base, design = experiment.variants[0].configs, experiment.design
-    first = experiment.study.seeds.values[0]
+    (baseline, *variants), first = experiment.variants, experiment.study.seeds.values[0]
     runs: list[tuple[str, tuple[str, ...], Any, int, str]] = [
-        ("baseline", (), base, first, ""),
-        (REPEAT, (), base, first, AGAIN),
-        (SEED, (), base, first + 1, ""),
+        ("baseline", (), baseline.configs, first, ""),
+        (REPEAT, (), baseline.configs, first, AGAIN),
+        (SEED, (), baseline.configs, first + 1, ""),
     ]
-    for path, levels in design.factors.items():
+    for path, levels in experiment.design.factors.items():
         runs += [(f"{path}={short_label(of.value)}", (path,), of.configs, first, "") for of in levels]
-    by_hand = [variant for variant in design.variants if variant.at[:1] == ("variants",)]
+    by_hand = [variant for variant in variants if variant.at[:1] == ("variants",)]
     runs += [(variant.name, (*variant.patches,), variant.configs, first, "") for variant in by_hand]
     for index, task in enumerate(experiment.tasks):
         for name, paths, configs, seed, stream in runs:
@@ -124,25 +119,23 @@ def _runs(experiment: Experiment) -> Iterator[tuple[Cell, tuple[str, ...]]]:
 def distance(one: Record, other: Record) -> float:
     """The largest difference of any number of two runs, times and memory aside; infinite where one lacks some."""
     mine, its = _numbers(one), _numbers(other)
-    if one.status != other.status or mine.keys() != its.keys():
+    if mine.keys() != its.keys():
         return np.inf
-    pairs = [(mine[name], its[name]) for name in mine]
-    if any(a.shape != b.shape or (np.isnan(a) != np.isnan(b)).any() for a, b in pairs):
-        return np.inf
-    return max((float(np.nanmax(np.abs(a - b), initial=0.0)) for a, b in pairs), default=0.0)
+    return max((abs(value - its[place]) for place, value in mine.items()), default=0.0)
 
 
-def _numbers(record: Record) -> Mapping[str, Any]:
-    curves = {f"curve {name}": curve.values for name, curve in record.curves.items()}
-    metrics = {
-        name: np.array([value], float) for name, value in record.metrics.items() if not name.endswith(FREE)
-    }
-    return metrics | curves
+def _numbers(record: Record) -> Mapping[tuple[str, int], float]:
+    """Metric and step, −1 of the last → value."""
+    metrics = {(name, -1): of for name, of in record.metrics.items() if not name.endswith(FREE)}
+    points = {name: zip(of.steps.tolist(), of.values.tolist(), strict=True) for name, of in record.curves.items()}
+    curves = {(name, step): value for name, of in points.items() for step, value in of}
+    return {place: value for place, value in (metrics | curves).items() if value is not None and value == value}
 
 
-def name_unread(run: Run, missing: bool) -> None:
-    """Warns of the settings that the baseline's code has not read."""
-    cell = run.experiment.cells()[0]
-    record = run.store.load(cell.trial)
-    if record and (unread := record.environment.get(UNREAD)):
-        run.warn(f"never read, so that no change of it changes anything: {listed(unread)}")
+def commands(experiment: Experiment, store: Any) -> tuple[list[str], None]:
+    """What `ablate plan` shows of one's own code: the command line of each variant."""
+    workload, seed = experiment.workload, experiment.study.seeds.values[0]
+    if not isinstance(workload, External):
+        return [], None
+    every = (f"{variant.name}: {shlex.join(workload.words(variant.configs[0], seed))}" for variant in experiment.variants)
+    return ["\n".join(every)], None
