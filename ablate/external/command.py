@@ -32,6 +32,8 @@ def filled(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]
     """
     try:
         words = shlex.split(command) if isinstance(command, str) else command
+        if not words:
+            raise ValueError("it names no program")
         return [text for word in words for text in _texts(word, values)]
     except KeyError as error:
         (name,), known = error.args, listed(f"{{{key}}}" for key in values)

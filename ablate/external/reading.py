@@ -39,9 +39,12 @@ class Reading:
     _step: int | None = None
 
     def hear(self, line: str) -> dict[str, float]:
-        """The metrics in a line that was printed. Raises `AblateError` for what is no number."""
+        """The metrics that a line reports. Raises `AblateError` for what is no number."""
         if line.startswith(MARK):
-            return self.add(json.loads(line.removeprefix(MARK)))
+            told = json.loads(line.removeprefix(MARK))
+            found = self.add(told)
+            # What a function returns is no report, to which there would be an answer.
+            return found if STEP in told else {}
         every = {name: re.findall(pattern, line) for name, pattern in self.patterns.items()}
         return self.add({name: matches[-1] for name, matches in every.items() if matches})
 

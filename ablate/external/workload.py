@@ -59,11 +59,14 @@ class External(Workload):
         return ("metrics", *(f"workload.{path}" for path in of_options))
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        declared = {name: dict(metric) for name, metric in config["metrics"].items()}
-        outcome, *_ = [metric.pop("outcome") for metric in declared.values()]
-        metrics = {name: Metric(**metric) for name, metric in declared.items()}
-        parallel = config["workload"]["parallel"]
-        return Description(metrics, outcome=outcome, sampling=Sampling("held_out"), parallel=parallel)
+        kept = {name: {**of} for name, of in config["metrics"].items()}
+        outcome, *_ = (of.pop("outcome") for of in kept.values())
+        return Description(
+            {name: Metric(**of) for name, of in kept.items()},
+            outcome=outcome,
+            sampling=Sampling("held_out"),
+            parallel=config["workload"]["parallel"],
+        )
 
     def check(self, config: Mapping[str, Any]) -> None:
         own, metrics = config["workload"], config["metrics"]
@@ -150,18 +153,10 @@ class FunctionWorkload(External):
         module, _, name = config["workload"]["function"].rpartition(":")
         file = module if module.endswith(".py") else f"{module.replace('.', '/')}.py"
         tree = parsed(self.folder / file)
-        found = {node.name: node.args for node in tree.body if isinstance(node, ast.FunctionDef)}
-        with Gather() as at:
+        found = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+        if name not in found:
             rule = f"is no function that is defined in {file}"
-            at.refuse(name not in found, "workload.function", rule, name, listed(found), nearest(name, found))
-        taken = [arg.arg for arg in found[name].args]
-        others = {*taken[2 : len(taken) - len(found[name].defaults)]} - {"report"}
-        if len(taken) < 2 or others:
-            rule, allowed = (
-                "must take config and seed, and may take report",
-                f"{name}(config, seed, report=None)",
-            )
-            raise Invalid("workload.function", rule, f"{name}({ast.unparse(found[name])})", allowed)
+            raise Invalid("workload.function", rule, name, listed(found), nearest(name, found))
 
 
 @register("workload", "command")

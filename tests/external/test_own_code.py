@@ -10,12 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
+from ablate.external.constants import seeded
 from harness import ablate, ablate_here, plan_here, problems, run_here, stored
 from own import OPTIONS, OWN, own_study
 
 from ablate import load
 from ablate.core.trial import Trial
-from ablate.external.constants import seeded
 from ablate.external.workload import External
 from ablate.records.store import Store
 from ablate.study.prepare import prepare
