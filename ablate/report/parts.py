@@ -71,7 +71,8 @@ def _sections(part: Any) -> Iterator[tuple[str, Rows]]:
     """Headings with their rows; of parts of a model also shapes."""
     # Of a workload with options of its own, one of them has its name.
     own = getattr(part, "Options", None)
-    yield "in a study", [(f"{_path(part.slot)}:", f"{{{part.name}: …}}" if own else _as_given(part))]
+    given = f"{{{part.name}: {settings_for(own)[part.name]}}}" if own else _as_given(part)
+    yield "in a study", [(f"{_path(part.slot)}:", given)]
     parameters = _parameters(own or part.Config)
     yield ("parameters" if parameters else "no parameters"), parameters
     if part.slot == "task":
