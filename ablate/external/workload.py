@@ -71,9 +71,7 @@ class External(Workload):
     def check(self, config: Mapping[str, Any]) -> None:
         own, metrics = config["workload"], config["metrics"]
         with Gather() as at:
-            at.refuse(
-                "seed" in config["config"], "config.seed", "is what the study gives", allowed="`seeds:`"
-            )
+            at.refuse("seed" in config["config"], "config.seed", "is given by the study", allowed="`seeds:`")
             for name in metrics:
                 taken = f"any but {', '.join(TAKEN)}"
                 at.refuse(name in TAKEN, f"metrics.{name}", "is a name that tables have already", name, taken)
@@ -153,8 +151,11 @@ class FunctionWorkload(External):
         tree = parsed(self.folder / file)
         found = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
         if name not in found:
-            rule = f"is no function that is defined in {file}"
-            raise Invalid("workload.function", rule, name, listed(found), nearest(name, found))
+            rule, hint = (
+                f"is no function that is defined in {module or 'a file'}",
+                "Write train.py:train or package.module:train",
+            )
+            raise Invalid("workload.function", rule, name, listed(found), nearest(name, found) or hint)
 
 
 @register("workload", "command")

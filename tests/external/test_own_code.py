@@ -122,7 +122,7 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
         ("function", {"workload": "function"}, "workload: must be a mapping"),
         ("function", {"metrics": {}}, "metrics: must not be empty"),
         ("function", {"metrics": {"seed": "max"}}, "is a name that tables have already"),
-        ("function", {"config": {"rate": 0.5, "seed": 1}}, "config.seed: is what the study gives"),
+        ("function", {"config": {"rate": 0.5, "seed": 1}}, "config.seed: is given by the study"),
         (
             "function",
             {"workload": {"function": "train.py:train", "sources": ["src"]}},
