@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 _GROUPS = Path("/sys/fs/cgroup")
+# Variables that say how many threads libraries use.
+THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")]
 
 
 def now() -> str:

@@ -10,6 +10,7 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
@@ -41,6 +42,8 @@ class Workload(ABC):
     what else it can do; each names the methods that go with it.
     """
 
+    name: ClassVar[str]  # Under which it is registered.
+    folder = Path()  # To which paths of its study are relative.
     # Metrics of every config, the primary one first. Where they depend on the config, override `describe`.
     metrics: ClassVar[Mapping[str, Metric]] = {}
     threads: ClassVar[int] = 1  # Threads on which a trial trains.
@@ -93,6 +96,10 @@ class Workload(ABC):
     def irrelevant(self) -> tuple[str, ...]:
         """Paths of the config that cannot change the result (a device given as `auto`)."""
         return ()
+
+    def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
+        """Files that the result of `config` rests on, beside those that it names: name → place."""
+        return {}
 
     def sources(self, config: BaseModel) -> list[Any]:
         """The functions and classes that train `config`, beside the parts that it names."""

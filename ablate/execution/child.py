@@ -12,6 +12,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
+from ablate.base.process import THREADS
+
 # Bytes of a process's output that are kept, from its end.
 MAX_OUTPUT = 64 * 1024
 
@@ -20,7 +22,6 @@ _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
     "from ablate.base.process import rarely_collect; rarely_collect(); from {} import main; main()"
 )
-_THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")]
 
 
 class Child:
@@ -94,7 +95,7 @@ def fresh(
         stderr=output,
         pass_fds=[pipe],
         # Unbuffered: output is kept in its order, and not lost with a process that dies.
-        env=os.environ | dict.fromkeys(_THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"},
+        env=os.environ | dict.fromkeys(THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"},
     )
 
 

@@ -13,7 +13,7 @@ from ablate.base.process import stopwatch
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Hear, Progress, Saved
 from ablate.core.record import FILE, Record
-from ablate.core.trial import Trial
+from ablate.core.trial import AGAIN, Trial
 from ablate.core.workload import Workload
 from ablate.records.environment import environment
 from ablate.records.record_file import fault_of
@@ -32,14 +32,18 @@ class WorkloadRef:
     watched: tuple[Path, ...] = ()
     # The number that each trial may use.
     threads: int = 1
+    # To which paths of the study are relative.
+    folder: Path = Path()
 
     def load(self) -> Workload:
         """Returns the workload, with its parts registered; the plugins must be those that the driver has loaded."""
         for plugin in self.plugins:
             load_plugin(Path(plugin.path), plugin)
+        CATALOGUE.load_package("external")
         if self.name not in CATALOGUE.names("workload"):
             CATALOGUE.load_builtin()
         workload: Workload = CATALOGUE.get("workload", self.name)()
+        workload.folder = self.folder
         workload.load_parts()
         return workload
 
@@ -80,7 +84,14 @@ def run_trial(
             _check_sources(trial, ids)
         # A copy: what a workload does to its config is not what was asked for.
         record = _checked(
-            workload.train(dataclasses.replace(trial, config=copy.deepcopy(trial.config)), emit)
+            workload.train(
+                dataclasses.replace(
+                    trial,
+                    config=copy.deepcopy(trial.config),
+                    stream="" if trial.stream == AGAIN else trial.stream,
+                ),
+                emit,
+            )
         )
         _check_files(trial)
     except (Exception, SystemExit) as error:

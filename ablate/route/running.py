@@ -34,10 +34,11 @@ MAX_FAILED = 12
 
 def reference(experiment: Experiment) -> WorkloadRef:
     """All that a worker needs to train the study's trials."""
-    files = [base_of(experiment.path, experiment.study.folder) / name for name in experiment.study.plugins]
+    folder, workload = base_of(experiment.path, experiment.study.folder), experiment.workload
+    files = [folder / name for name in experiment.study.plugins]
     plugins = tuple(load_plugin(file) for file in files)
-    watched, threads = (experiment.path, *files), experiment.workload.threads
-    return WorkloadRef(experiment.study.workload, plugins, command_line(sys.argv), watched, threads)
+    watched = (experiment.path, *files)
+    return WorkloadRef(workload.name, plugins, command_line(sys.argv), watched, workload.threads, folder)
 
 
 class Workers(Supervised):
@@ -50,7 +51,8 @@ class Workers(Supervised):
             import torch
 
             devices = torch.cuda.device_count()
-        self.jobs = (devices or default_jobs()) if jobs is None else jobs
+        parallel = experiment.describe(experiment.variants[0])[0].parallel
+        self.jobs = ((devices or default_jobs()) if parallel else 1) if jobs is None else jobs
         pool = LocalPool(self.where, self.jobs, devices, server) if self.jobs else None
         super().__init__(pool or InProcess(self.where, experiment.workload), self.where.environment)
 

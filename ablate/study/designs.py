@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import Field
 
 from ablate.base.errors import Invalid, Problem
 from ablate.base.registry import PartConfig, register
@@ -162,6 +164,15 @@ class OneFactor(Kind):
             for place in places
             for level in levels[place]
         )
+
+
+@register("design", "leave_one_out")
+class LeaveOneOut(OneFactor):
+    """A stack of changes laid over the baseline, each taken out in turn: what carries anything?"""
+
+    class Config(PartConfig):
+        stack: Annotated[dict[str, Any], Field(min_length=1)]
+        "Path → value in the stack; without it, a path has the value that the study gives it."
 
 
 MAX_VARIANTS = 100_000

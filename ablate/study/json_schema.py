@@ -62,7 +62,7 @@ def study_schema(workload: Workload) -> Node:
     for key, mark in marks.items():
         definitions[key] = {"oneOf": [*_forms(mark, definitions)]}
     properties, name = study["properties"], getattr(workload, "name", None)
-    if name is not None:
+    if name is not None and "workload" not in workload.schema():
         properties["workload"]["const"] = name
         study["required"] += [] if name == StudyBase.model_fields["workload"].default else ["workload"]
     if "task" in properties:

@@ -65,6 +65,7 @@ def load(document: Document, *, confirm: bool = False) -> tuple[StudyBase, Workl
     folder = base_of(path, data.get("folder"))
     _load_plugins(document, folder)
     workload = _workload(document)
+    workload.folder = folder
     return _validated(document, study_model(workload), folder), workload
 
 
@@ -87,8 +88,11 @@ def _load_plugins(document: Document, folder: Path) -> None:
 
 
 def _workload(document: Document) -> Workload:
-    name = document.data.get("workload", DEFAULT_WORKLOAD)
-    if name not in CATALOGUE.names("workload"):
+    CATALOGUE.load_package("external")
+    name, own = document.data.get("workload", DEFAULT_WORKLOAD), CATALOGUE.names("workload")
+    # Options name their workload by the one of them that has its name.
+    name = next((key for key in name if key in own), name) if isinstance(name, dict) else name
+    if name not in own:
         CATALOGUE.load_builtin()
     known = CATALOGUE.names("workload")
     part: Any = CATALOGUE.get("workload", name) if name in known else None

@@ -35,7 +35,7 @@ from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
 from ablate.study.judged import check_metric, claimable, parse_claims
 from ablate.study.load import load
-from ablate.study.patch import apply_patches, key_of, level_labels
+from ablate.study.patch import apply_patches, key_of, level_labels, value_at
 from ablate.study.schema import config_model
 from ablate.study.sections import Asked
 
@@ -64,9 +64,18 @@ def prepare(
     tasks = [labels[key_of(task)] for task in given] or [""]
     for task in {task for task in tasks if tasks.count(task) > 1}:
         document.refuse(("tasks",), "names the same task twice", task)
+    factors = study.factors
+    if stack := getattr(study.design, "stack", None):
+        with document.reporting("design", "stack"):
+            bare, baseline = baseline[0], [resolve(apply_patches(config, stack)) for config in baseline]
+            factors = factors | {path: [value_at(bare, path), *factors.get(path, [])] for path in stack}
     before = len(document.problems)
     of_tasks, known = describe_baseline(workload, baseline, document)
-    design = expand(study, baseline, resolve, document)
+    metrics, asked = of_tasks[0].metrics, study.metric
+    own = metrics.get(asked.name or next(iter(metrics), ""))
+    if own and asked.margin is None:
+        study = study.model_copy(update={"metric": asked.model_copy(update={"margin": own.margin})})
+    design = expand(study.model_copy(update={"factors": factors}), baseline, resolve, document)
     draft = Draft(workload, study, design, resolve, document)
     check_study(draft)
     check_variants(draft, known)
@@ -147,7 +156,11 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     for key in ("task", "tasks", *grammar()):
         if key in data and not data[key]:
             del data[key]
-    if data["plugins"] or any(cell.trial.files for cell in experiment.cells(study.seeds.values[:1])):
+    if (
+        data["plugins"]
+        or isinstance(data["workload"], dict)
+        or any(cell.trial.files for cell in experiment.cells(study.seeds.values[:1]))
+    ):
         data["folder"] = os.path.relpath(base_of(experiment.path, study.folder), folder.resolve())
     else:
         del data["folder"]

@@ -1,0 +1,116 @@
+"""What a study says of its own code: how it is run and read, its settings, its metrics."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt
+
+from ablate.base.datafile import DataFile
+from ablate.base.registry import OnOff, StrictModel
+from ablate.core.metric import Direction, Outcome
+
+
+class Resources(StrictModel):
+    """What a trial may use."""
+
+    threads: Annotated[PositiveInt, Field(description="Threads that OMP_NUM_THREADS and its like allow.")] = 1
+    gpu: Annotated[OnOff, Field(description="Whether it needs a GPU; each trial then sees one.")] = False
+    memory: Annotated[PositiveFloat | None, Field(description="GiB of data that a process may hold.")] = None
+    time: Annotated[PositiveFloat | None, Field(description="Seconds after which it is ended as failed.")] = (
+        None
+    )
+
+
+class Options(StrictModel):
+    """What a study says of its own code, whatever its kind."""
+
+    read: Annotated[
+        dict[str, str],
+        Field(
+            description="Metric → regular expression for a line that is printed, its one group the number; `step` "
+            "gives the steps of curves. What is not listed is read from JSON and JSON lines in $ABLATE_DIR."
+        ),
+    ] = {}
+    sources: Annotated[
+        list[str], Field(description="Files and folders, beside what is imported, whose edits train anew.")
+    ] = []
+    resources: Annotated[Resources, Field(description="Threads, GPU, memory and time of a trial.")] = (
+        Resources()
+    )
+    parallel: Annotated[OnOff, Field(description="Whether several trials may run at once.")] = False
+
+
+class FunctionOptions(Options):
+    """Options of `workload: {function: …}`."""
+
+    function: Annotated[
+        str, Field(description="`train.py:train`, or `package.module:train`, relative to the study.")
+    ]
+
+
+class CommandOptions(Options):
+    """Options of `workload: {command: …}`."""
+
+    command: Annotated[
+        str | list[str], Field(description="Split as a shell would, and run without one; {{ is a brace.")
+    ]
+
+
+class ScriptOptions(Options):
+    """Options of `workload: {script: …}`."""
+
+    script: Annotated[DataFile, Field(description="A Python file, relative to the study.")]
+    seed: Annotated[str | None, Field(description="The constant that gets the seed.")] = None
+
+
+class OwnMetric(StrictModel):
+    """A number by which runs are judged."""
+
+    direction: Annotated[Direction, Field(description="`max`: more is better.")]
+    margin: Annotated[
+        PositiveFloat | None,
+        Field(description="The smallest difference of interest, for the metric that the study judges."),
+    ] = None
+    floor: Annotated[float | None, Field(description="The value of guessing.")] = None
+    ceiling: Annotated[float | None, Field(description="The best possible value.")] = None
+    solved: Annotated[float | None, Field(description="The value at which a run counts as learned.")] = None
+    resolution: Annotated[
+        float,
+        Field(ge=0, description="The smallest possible difference: 1/N for an accuracy over N examples."),
+    ] = 0.0
+    outcome: Annotated[
+        Outcome,
+        Field(description="all_or_nothing: a run either finds the solution or stays near guessing."),
+    ] = "graded"
+
+
+OwnMetrics = Annotated[
+    dict[
+        Annotated[str, Field(pattern=r"^[A-Za-z_][\w./-]*$")],
+        Annotated[
+            OwnMetric,
+            BeforeValidator(
+                lambda given: {"direction": given} if isinstance(given, str) else given,
+                json_schema_input_type=Literal["max", "min"] | OwnMetric,
+            ),
+        ],
+    ],
+    Field(
+        min_length=1,
+        description="The numbers that a trial reports and verdicts are about, the first one judged.",
+    ),
+]
+
+
+def _switched(given: Any) -> Any:
+    if isinstance(given, dict):
+        return {key: _switched(value) for key, value in given.items()}
+    return {"on": True, "off": False}.get(given, given) if isinstance(given, str) else given
+
+
+OwnConfig = Annotated[
+    dict[str, Any],
+    BeforeValidator(_switched),
+    Field(
+        description="The baseline's settings, under names of your own; factors are paths such as config.lr."
+    ),
+]

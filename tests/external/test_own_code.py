@@ -1,0 +1,331 @@
+"""One's own function, command and script, from a study to verdicts, and what goes wrong with them."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from harness import ablate, ablate_here, plan_here, problems, run_here, stored
+from own import OPTIONS, OWN, own_study
+
+from ablate import load
+from ablate.core.trial import Trial
+from ablate.external.cautions import seeded
+from ablate.records.store import Store
+from ablate.study.prepare import prepare
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return Path(shutil.copytree(OWN, tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__")))
+
+
+def written(folder: Path, kind: str = "function", **changes: object) -> Path:
+    path = folder / "study.yaml"
+    path.write_text(json.dumps(own_study(kind, **changes)))
+    return path
+
+
+def records(folder: Path):
+    store = Store(folder / "results" / "store", print)
+    return [store.load(name) for name in sorted(stored(folder / "results"))]
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
+def test_it_is_judged_like_any_other(folder, kind):
+    study = written(folder, kind)
+    planned = plan_here(study)
+    outcome, _ = run_here(study)
+    assert not outcome.failed
+    (row,) = load(folder / "results" / "own").comparisons.itertuples()
+    assert (row.n, row.verdict) == (3, "better")
+    shown = {
+        "function": """runner.py train.py:train '{"rate": 1.0, "steps": 4}' 0""",
+        "command": "python walk.py --rate 0.5 --act gelu --dead 0 --steps 6 --seed 0",
+        "script": """walk.py '{"RATE": 1.0, "STEPS": 6, "SEED": 0}' 0""",
+    }
+    assert shown[kind] in planned
+    assert len(load(folder / "results" / "own").curves) > 6
+    assert "is up to date" in run_here(study)[1]
+
+
+def test_an_edit_trains_what_it_concerns(folder):
+    (folder / "extra").mkdir()
+    for name in ("extra/data.txt", "other.py", "uv.lock"):
+        (folder / name).write_text("")
+    study = written(folder, workload=OPTIONS["function"] | {"sources": ["extra"]})
+    changes = {}
+    for changed in ("ends.py", "uv.lock", "extra/data.txt", "other.py", "study.yaml"):
+        before = {cell.id for cell in prepare(study).cells()}
+        with (folder / changed).open("a") as file:
+            file.write("\n# changed\n")
+        changes[changed] = len({cell.id for cell in prepare(study).cells()} - before)
+    assert changes == {"ends.py": 6, "uv.lock": 6, "extra/data.txt": 6, "other.py": 0, "study.yaml": 0}
+
+
+def test_versions_of_imported_packages_and_local_modules_count(folder):
+    experiment = prepare(written(folder))
+    files = experiment.workload.files(experiment.variants[0].configs[0])
+    assert files["train.py ends"] == str(folder / "ends.py")
+    read = {"val_loss": "(.)"}
+    experiment = prepare(
+        written(folder, "command", workload={"command": "python gpt.py {seed}", "read": read})
+    )
+    assert "torch" in experiment.workload.identity(experiment.variants[0].configs[0])
+
+
+PACKAGE = {"__init__": "", "a": "from lib.b import f\ndef main(c, s): ...\n", "b": "import ends\n"}
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"function": "lib.a:main"}, {"function": "lib/a.py:main"}, {"command": "python -m lib.a {seed}"}],
+)
+def test_a_module_of_a_package_is_followed_from_where_it_runs(folder, options):
+    (folder / "lib").mkdir()
+    for name, text in PACKAGE.items():
+        (folder / "lib" / f"{name}.py").write_text(text)
+    kind = next(iter(options))
+    factors = {"config.rate": [1.0]}
+    experiment = prepare(written(folder, kind, workload=options, factors=factors))
+    found = {*experiment.workload.files(experiment.variants[0].configs[0]).values()}
+    assert {str(folder / name) for name in ("lib/a.py", "lib/b.py", "ends.py")} <= found
+
+
+def test_what_fails_is_named_with_its_output_at_hand(folder):
+    outcome, printed = run_here(written(folder, workload={"function": "train.py:raises"}, seeds=1), jobs=1)
+    assert len(outcome.failed) == 2
+    assert "last read: accuracy 0.25; last printed: RuntimeError: out of luck" in printed
+    assert all("Traceback" in record.output for record in records(folder))
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "said"),
+    [
+        (
+            "function",
+            {"workload": {"function": "train.py:trian"}},
+            "is no function that is defined in train.py",
+        ),
+        (
+            "function",
+            {"workload": {"function": "gone.py:train"}},
+            "is no function that is defined in gone.py",
+        ),
+        ("function", {"workload": {"funktion": "train.py:train"}}, "workload: unknown workload"),
+        ("function", {"workload": {"function": "train.py:train", "raed": {}}}, "workload.raed: unknown key"),
+        ("function", {"workload": "function"}, "workload: must be a mapping"),
+        ("function", {"metrics": {}}, "metrics: must not be empty"),
+        ("function", {"metrics": {"seed": "max"}}, "is a name that tables have already"),
+        ("function", {"config": {"rate": 0.5, "seed": 1}}, "config.seed: is given by the study"),
+        (
+            "function",
+            {"workload": {"function": "train.py:train", "sources": ["src"]}},
+            "workload.sources.0: does not exist",
+        ),
+        (
+            "command",
+            {"workload": {"command": "python walk.py --rate {rtae}"}},
+            "workload.command: {rtae} has no value",
+        ),
+        ("command", {"workload": {"command": "walk '"}}, "workload.command: cannot be filled in"),
+        (
+            "command",
+            {"workload": {"command": "walk", "read": {"val_loss": "loss"}}},
+            "workload.read.val_loss: has 0 groups",
+        ),
+        ("command", {"workload": {"command": "walk", "read": {"loss": "(.)"}}}, "is not among `metrics`"),
+        ("script", {"config": {"RATE": 0.5, "step": 1}}, "config.step: is not assigned once"),
+        ("script", {"workload": {"script": "walk.py", "seed": "SEDE"}}, "workload.seed: is not assigned"),
+        ("script", {"workload": {"script": "gone.py"}}, "workload.script: does not exist"),
+    ],
+)
+def test_what_cannot_run_is_refused_with_its_place(folder, kind, changes, said):
+    found = problems(written(folder, kind, **changes))
+    assert any(said in text for text in found), found
+
+
+def tried(folder: Path, **options: object):
+    experiment = prepare(written(folder, next(iter(options))))
+    config = experiment.resolve(experiment.variants[0].configs[0] | {"workload": options})
+    return experiment.workload.train(Trial("id", config, 1), lambda *_: False)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nothing", "must return numbers by name"),
+        ("text", "accuracy: 'high' is not a number"),
+        ("wrong", "missing 1 required positional argument: 'width'"),
+        ("exits", "accuracy was not read"),
+        ("raises", "last read: accuracy 0.25; last printed: RuntimeError: out of luck"),
+        ("hangs", "time limit of 1 s exceeded"),
+        ("killed", "SIGKILL"),
+    ],
+)
+def test_a_faulty_function_fails_its_trials_with_its_output_at_hand(folder, name, said):
+    record = tried(folder, function=f"train.py:{name}", resources={"time": 1 if name == "hangs" else None})
+    assert (record.status, record.metrics) == ("failed", {})
+    assert said in record.reason
+    assert said in record.error
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("no-such-program", "no-such-program: cannot be started"),
+        (
+            "sh -c 'echo val loss 2; exit 3'",
+            "'sh' returned non-zero exit status 3; last read: val_loss 2; last printed: val loss 2",
+        ),
+        ("echo nothing", "val_loss was not read: no line matches"),
+        (
+            "sh -c 'echo val loss 1; cp two.json $ABLATE_DIR'",
+            "val_loss was reported twice: 1, and 2 in two.json",
+        ),
+        ("echo val loss x", "'x' is not a number"),
+    ],
+)
+def test_a_command_that_does_not_count_says_why(folder, command, said):
+    (folder / "two.json").write_text('{"val_loss": 2}')
+    record = tried(folder, command=command, read={"val_loss": r"val loss (\S+)"})
+    assert record.status == "failed"
+    assert said in record.reason
+
+
+@pytest.mark.parametrize("name", ["loud", "forks"])
+def test_one_that_prints_megabytes_or_forks_is_kept(folder, name):
+    assert tried(folder, function=f"train.py:{name}").metrics == {"accuracy": 1.5}
+
+
+def test_what_is_not_finite_has_diverged(folder):
+    record = tried(folder, function="train.py:diverges")
+    assert (record.status, record.reason) == ("diverged", "accuracy nan")
+    assert record.metrics == {"accuracy": None}
+
+
+def test_memory_and_json_in_its_own_folder(folder):
+    code = "import json, os; c = json.loads(os.environ['ABLATE_CONFIG']); "
+    code += "open(os.environ['ABLATE_DIR'] + '/m.jsonl', 'w').write(json.dumps({{'step': 1, 'val_loss': c['rate']}}))"
+    record = tried(folder, command=[sys.executable, "-c", code])
+    assert (record.status, record.metrics) == ("completed", {"val_loss": 0.5})
+    hungry = [sys.executable, "-c", "x = bytearray(4 << 30); print('val_loss 1')"]
+    record = tried(folder, command=hungry, resources={"memory": 0.5})
+    assert record.status == "failed"
+    assert "MemoryError" in record.reason
+
+
+def test_the_line_of_a_fixed_seed_is_named(folder):
+    assert [*seeded([folder / "gpt.py"])] == ["gpt.py:20: torch.manual_seed(1337)"]
+    assert [*seeded([folder / "walk.py"])] == []
+    (folder / "s.py").write_text("import random\nSEED = 1\nrandom.seed(SEED)\n")
+    assert [*seeded([folder / "s.py"])] == ["s.py:3: random.seed(SEED)"]
+    assert [*seeded([folder / "s.py"], "SEED")] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "lost"),
+    [
+        ("function", {"rate": 0.5, "steps": 4, "heads": 4, "depth": 2}, "config.heads, config.depth"),
+        ("command", {"rate": 0.5, "act": "relu", "dead": 0, "steps": 6, "width": 64}, "config.width"),
+        ("script", {"RATE": 0.5, "STEPS": 6, "UNUSED": 2}, "config.UNUSED"),
+    ],
+)
+def test_settings_that_the_code_does_not_read_are_named(folder, kind, config, lost):
+    assert f"may not read, {lost}" in " ".join(plan_here(written(folder, kind, config=config)).split())
+    assert "may not read" not in plan_here(written(folder, kind))
+
+
+@pytest.mark.slow
+def test_tuning_and_a_sweep_search_its_config(folder):
+    over = {"config.rate": {"float": [0.1, 2.0]}}
+    tune = {"over": over, "trials": 3, "seeds": 3}
+    outcome, _ = run_here(written(folder, tune=tune, factors={"config.steps": [5]}, seeds=2))
+    assert not outcome.failed
+    results = load(folder / "results" / "own")
+    assert len(results.trials) == 4
+    search = {"over": over, "trials": 4, "seeds": 3}
+    (folder / "sweep.yaml").write_text(
+        json.dumps(own_study("function", name="sweep", search=search, factors={}, seeds=2))
+    )
+    done = ablate_here("sweep", "sweep.yaml", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.slow
+def test_a_killed_driver_leaves_no_process_and_a_second_one_goes_on(folder):
+    written(folder, workload={"function": "train.py:hangs"}, seeds=2)
+    command = [sys.executable, "-m", "ablate", "run", "study.yaml"]
+    first = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    children: list[str] = []
+    for _ in range(300):
+        found = subprocess.run(
+            ["pgrep", "-f", str(OWN.parents[2] / "ablate/external/runner.py")],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if children := found.stdout.split():
+            break
+        time.sleep(0.1)
+    os.kill(first.pid, signal.SIGKILL)
+    first.wait()
+    for _ in range(100):
+        if not any(
+            Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes()
+            for pid in children
+        ):
+            break
+        time.sleep(0.1)
+    else:
+        raise AssertionError(children)
+    written(folder)
+    drivers = [subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    printed = [driver.communicate(timeout=120)[0] for driver in drivers]
+    assert [driver.returncode for driver in drivers] == [0, 0]
+    assert sum("to train" in text for text in printed) == 1
+    assert len(stored(folder / "results")) == 6
+
+
+SHORT = {"command": "iters", "script": "eval_interval"}
+GPT = {
+    "command": {
+        "workload": {
+            "command": "python gpt.py --learning_rate {lr} --dropout {dropout} {compile:--compile} --max_iters {iters}"
+        },
+        "config": {"lr": 0.01, "dropout": 0.0, "compile": False, "iters": 20},
+        "factors": {"config.lr": [0.03], "config.dropout": [0.5]},
+    },
+    "script": {
+        "workload": {"script": "gpt.py"},
+        "config": {"batch_size": 16, "eval_interval": 10},
+        "factors": {"config.batch_size": [4]},
+    },
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", GPT)
+def test_a_script_in_the_manner_of_nanogpt_is_judged_in_two_commands(folder, kind):
+    options = GPT[kind]["workload"] | {"read": OPTIONS["command"]["read"]}
+    study = written(folder, kind, **GPT[kind] | {"workload": options, "seeds": 2})
+    planned = ablate("plan", "study.yaml", cwd=folder)
+    assert "gpt.py:20: torch.manual_seed(1337)" in " ".join(planned.stdout.split())
+    done = ablate("run", "study.yaml", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "the same seed in every trial at gpt.py:20" in done.stdout + done.stderr
+    rows = load(folder / "results" / "own").comparisons
+    assert (len(rows), {*rows.n}) == (len(GPT[kind]["factors"]), {2})
+    study.write_text(json.dumps(json.loads(study.read_text()) | {"probe": {f"config.{SHORT[kind]}": 5}}))
+    done = ablate("run", "study.yaml", cwd=folder)
+    assert done.returncode == 2
+    for said in ("another seed changes nothing", "gpt.py:20: torch.manual_seed(1337)"):
+        assert said in done.stderr
+    assert ("config.dropout=0.5 changes nothing" in done.stderr) == (kind == "command")
+    assert "config.lr=0.03 changes" not in done.stderr
+    assert "config.batch_size=4 changes" not in done.stderr
