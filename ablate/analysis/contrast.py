@@ -15,6 +15,7 @@ import numpy as np
 from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats
 from ablate.analysis.runs import Constant, Side, solving_metric
+from ablate.analysis.unpaired import Unpaired, of_documents
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, sign
 from ablate.core.reason import Block, Reason
@@ -53,10 +54,12 @@ class Contrast:
         *,
         counted: bool = False,
         less: str = "",
+        paired: bool = False,
     ) -> Contrast:
         """Of sums of means over the variants of each part: (A + D) − (B + C) is a difference of differences.
 
-        The second of two parts may be of another metric, `less`.
+        The second of two parts may be of another metric, `less`. Runs that were given, and of which the two sides share
+        no two seeds, are compared without pairs, unless what is asked takes these: `paired`.
         """
         a, b = list(chain(*plus)), list(chain(*minus))
         sides, task, runs = (*a, *b), a[0].task, a[0].runs
@@ -76,19 +79,32 @@ class Contrast:
         examples = None
         if len(rows) == len(sides):
             examples = np.tensordot([*of_a, *np.negative(of_b)], np.broadcast_arrays(*rows), 1)[usable]
-        means = np.tensordot(of_a, first, 1)[usable], np.tensordot(of_b, second, 1)[usable]
+        given, two = runs.facts.given, len(sides) == 2 and not less and not paired
+        known = given == "known_noise"
+        apart = two and (known or (given == "runs" and asked.sum() < 2))
+        # Without pairs each side has its own runs.
+        own = [~np.isnan(side[0]) if apart else usable for side in (first, second)]
+        means = np.tensordot(of_a, first, 1)[own[0]], np.tensordot(of_b, second, 1)[own[1]]
         threshold, of_task = solving_metric(task, runs.facts.metric), task in runs.facts.tasks
-        scores, solved = (first[:, usable], second[:, usable]), None
+        scores, solved = (first[:, own[0]], second[:, own[1]]), None
         if len(sides) == 2 and counted:
             solved = better * scores[0][0] > better * 0.5, better * scores[1][0] > better * 0.5
-        elif len(sides) == 2 and threshold is not None:
+        elif len(sides) == 2 and threshold is not None and not apart:
             solved = a[0].solved[asked & ~lost], b[0].solved[asked & ~lost]
-        step = metric.resolution or smallest_difference(np.concatenate(scores))
+        step = metric.resolution or smallest_difference(np.concatenate([side.ravel() for side in scores]))
+        if apart:
+            lost = np.concatenate([side.asked & ~side.ended for side in sides])
+            differences: Differences = Unpaired(means[0], max(step, 1e-100), others=means[1], known=known)
+        elif given == "documents" and examples is not None and len(examples) == 1:
+            sources = np.array(task.sources or range(examples.shape[1]))
+            differences = of_documents(examples[0], sources, metric.resolution)
+        else:
+            differences = Differences.between(*means, step, examples, overlap(task))
         return cls(
             metric,
             *scores,
-            Differences.between(*means, step, examples, overlap(task)),
-            diverged=sum(int((side.status[asked] == "diverged").sum()) for side in sides),
+            differences,
+            diverged=sum(int((side.status[asked | apart] == "diverged").sum()) for side in sides),
             missing=int(lost.sum()),
             solved=solved,
             by_rate=counted or task.outcome == "all_or_nothing",
@@ -147,8 +163,8 @@ class Contrast:
             ceiling = 0.0  # Of a loss that does not say.
         # The distance from a bound within which `margin` could not be seen.
         near = max(margin, CEILING_STEPS * metric.resolution) + 1e-12
-        scores = way * np.concatenate([self.a, self.b])
-        cells = scores.mean(axis=1)
+        scores = way * np.concatenate([self.a.ravel(), self.b.ravel()])
+        cells = way * np.concatenate([self.a.mean(axis=1), self.b.mean(axis=1)])
         low = -np.inf if metric.floor is None else way * metric.floor + near
         if self.interaction and ((cells >= ceiling - near) | (cells <= low)).any():
             yield Block(Reason("scale"))

@@ -122,6 +122,7 @@ class Differences:
     examples: NDArray[np.floating] | None = None
     overlap: float = 0.0  # n_test/n_train, where every seed draws both from one pool.
     blocks: Sequence[Block] = ()
+    unit: str = "seeds"  # What more of would narrow it.
 
     @classmethod
     def between(

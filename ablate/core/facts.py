@@ -7,7 +7,7 @@ import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import TypeAdapter
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 # The kind of `A beats B on METRIC by more at PATH=y than at PATH=x`, and of `A beats B by more on M@y than on M@x`.
 INTERACTION = "interaction"
+# How runs that exist were given; nothing of those that a study planned. `runs`: several of each variant; `known_noise`:
+# single ones, beside kept runs of the baseline that say how far runs are apart; `documents`: one of each, whose test
+# examples are all that repeats.
+Given = Literal["", "runs", "known_noise", "documents"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,8 @@ class TaskFacts:
     stability: dict[str, Metric] = field(default_factory=dict)
     # What claims may compare a variant with → metric → its value.
     constants: dict[str, dict[str, float]] = field(default_factory=dict)
+    # Of fixed models: the source of each test example, by number, where several share one.
+    sources: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -144,6 +150,9 @@ class Facts:
     differs: list[str] = field(default_factory=list)
     source: str = ""  # The study file, relative to the folder of the report; empty where that is not known.
     reported: str = ""  # ISO 8601 date and time of the report; empty where that is not known.
+    given: Given = ""
+    # Of runs that were given: variant → task → the seeds that it has.
+    own_seeds: dict[str, dict[str, list[int]]] = field(default_factory=dict)
 
     def column_of(self, metric: str) -> str:
         """The column of the trials frame that holds a metric as it is judged."""
@@ -157,6 +166,8 @@ class Facts:
 
     def seeds_of(self, variant: str, task: str) -> list[int]:
         """The seeds that a variant was asked for on a task: not all where it was settled before the last look."""
+        if self.given:
+            return self.own_seeds.get(variant, {}).get(task, [])
         return self.seeds[: self.until.get(variant, {}).get(task)]
 
     @classmethod

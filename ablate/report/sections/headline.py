@@ -110,6 +110,7 @@ def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learne
         against=compared_with(facts),
         equivalent=groups["equivalent"],
         inconclusive=list(unclear.items()),
+        given=facts.given,
     )
 
 
@@ -168,6 +169,7 @@ def limits(material: Material) -> list[str]:
         ],
         "rate": planned_rows(material.comparisons) and facts.rate,
         "looks": facts.looks and facts,
+        "given": facts.given,
         "held_out": "held_out" in pools,
         "resplit": "resplit" in pools,
     }

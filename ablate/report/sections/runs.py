@@ -58,7 +58,10 @@ class Incidents(
         def reason(row: Row) -> str:
             found = say("cost.not_run") if row["status"] == "missing" else why(row["status"], row["reason"])
             found = in_short_names(text(found), names)
-            return f"{found} ({whereabouts(row['id'], material.results)})".strip() if row["id"] else found
+            known = (
+                row["id"] if material.facts.given else row["id"] and whereabouts(row["id"], material.results)
+            )
+            return f"{found} ({known})".strip() if known else found
 
         columns = [
             variant_column(names),
@@ -132,7 +135,9 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
             "Margin": say("cost.margin", facts.margin),
             "Seeds": say("cost.seeds", facts.seeds),
             "Trials": ", ".join(f"{n} {status}" for status, n in statuses.items()),
-            "Test data": "; ".join(dict.fromkeys(say(f"cost.{task.sampling.pool}") for task in facts.tasks)),
+            "Test data": "; ".join(
+                dict.fromkeys(say(f"cost.{task.sampling.pool}") for task in facts.tasks if not facts.given)
+            ),
         }
     pairs |= {feature.name.capitalize(): CITED.sub("", feature.account(evidence)) for feature in features()}
     return [(term, text(value)) for term, value in pairs.items() if text(value)]

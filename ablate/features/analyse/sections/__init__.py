@@ -1,0 +1,1 @@
+"""The section of this feature."""

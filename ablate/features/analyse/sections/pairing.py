@@ -1,0 +1,58 @@
+"""How runs that exist were compared: with or without pairs, over what, and how the two runs of a pair correlate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ablate.analysis.compare import every
+from ablate.analysis.runs import Runs
+from ablate.analysis.unpaired import Unpaired
+from ablate.core.facts import Evidence
+from ablate.report.section import Block, Material, Section
+from ablate.report.verdicts import names_of, variant_column
+from ablate.report.words import Column, Table, fixed, say, tabulated
+
+
+class Pairing(Section, place=150, title="How they were compared", open=True):
+    """One row a comparison."""
+
+    def applies(self, material: Material) -> bool:
+        return bool(material.facts.given)
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        yield table(material.evidence)
+
+
+def table(evidence: Evidence) -> Table:
+    """The same wherever it is shown."""
+    columns = [
+        variant_column(names_of(evidence.facts)),
+        Column("task", "Task", varying=True),
+        Column("how", "Compared", show=lambda row: say(f"analyse.{row['how']}", row["a"], row["b"])),
+        Column("r", "Correlation", True, show=lambda row: fixed(row["r"], 2)),
+    ]
+    return tabulated(columns, list(compared(evidence)), say("analyse.caption"))
+
+
+def compared(evidence: Evidence) -> Iterator[dict[str, Any]]:
+    """One row a planned comparison: variant, task, how, a and b (runs of each side, or what was paired), r."""
+    runs = Runs(evidence)
+    for one in (one for one in every(runs) if one.judged):
+        d, a, b, r = one.contrast.differences, one.contrast.a[0], one.contrast.b[0], np.nan
+        how = ("known" if d.known else "welch") if isinstance(d, Unpaired) else d.unit
+        if how == "documents":
+            sides = [runs.of(name, one.pair.task) for name in (*one.pair.a, *one.pair.b)]
+            a, b = (np.nanmean(side.by_example(one.metric), axis=0) for side in sides)  # type: ignore[arg-type]
+        if not isinstance(d, Unpaired) and len(a) > 2 and min(np.ptp(a), np.ptp(b)) > 0:
+            r = float(np.corrcoef(a, b)[0, 1])
+        yield {
+            "variant": one.pair.name,
+            "task": one.pair.task.name,
+            "how": how,
+            "a": len(a),
+            "b": len(b),
+            "r": r,
+        }
