@@ -116,7 +116,7 @@ class Compared:
         why, c = self.decision.reason, self.contrast
         if self.decision.verdict == "equivalent" and not c.by_rate and self.runs.facts.given != "documents":
             untested = {} if c.metric.span is not None else {"untested": 1.0}
-            return Reason("unseen", {"failures": unseen(c.n), **untested})
+            return Reason("unseen", {"failures": unseen(min(c.a.shape[1], c.b.shape[1])), **untested})
         # How many seeds it takes is not told by those of what did not learn.
         if at_floor(c.metric, sign(c.metric) * c.b):
             return why

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -44,11 +43,14 @@ class Given:
 def given_runs(table: pd.DataFrame, asked: Asked) -> Given:
     """The runs of a table. Raises `AblateError`, of a column with all that is wrong in it."""
     by_example, first = "example" in table, next(iter(asked.metrics))
+    if by_example and "task" in table:
+        # Of a suite of benchmarks, those that are measured by it.
+        table = table[column(table, first, asked.runs).notna().groupby(table["task"]).transform("any")]
     found = pd.DataFrame({"id": table.index, "variant": column(table, "variant", asked.runs)}, table.index)
-    found["task"] = table["task"] if "task" in table else Path(asked.runs).stem
+    found["task"] = table.get("task", "runs")
     found["seed"] = table["seed"] if "seed" in table else 0 if by_example else np.arange(1, len(table) + 1)
     found["example"] = table["example"] if by_example else ""
-    found["source"] = table["source"] if "source" in table else found["example"]
+    found["source"] = table.get("source", found["example"])
     for name in ("variant", "task", "example", "source"):
         _refuse(
             found[name],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,8 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
         if options["keep_noise"]:
             saying(console)("\n".join(keep_noise(runs, options["keep_noise"], options)))
             return 0
-        folder = StudyFolder(results, options["name"] or Path(runs).stem)
+        name = options["name"] or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem)
+        folder = StudyFolder(results, name)
         report(folder, runs, options, saying(console, "warning"))
         if options["card"]:
             console.out((folder.path / "card.md").read_text("utf-8"), highlight=False)

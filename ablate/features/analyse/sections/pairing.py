@@ -31,28 +31,24 @@ def table(evidence: Evidence) -> Table:
     columns = [
         variant_column(names_of(evidence.facts)),
         Column("task", "Task", varying=True),
-        Column("how", "Compared", show=lambda row: say(f"analyse.{row['how']}", row["a"], row["b"])),
+        Column("how", "Compared", show=lambda row: say(f"analyse.{row['how']}", row["n_a"], row["n_b"])),
         Column("r", "Correlation", True, show=lambda row: fixed(row["r"], 2)),
     ]
     return tabulated(columns, list(compared(evidence)), say("analyse.caption"))
 
 
 def compared(evidence: Evidence) -> Iterator[dict[str, Any]]:
-    """One row a planned comparison: variant, task, how, a and b (runs of each side, or what was paired), r."""
+    """One row a planned comparison: variant, task, how, r, n_a and n_b (runs of each side, or documents, sources)."""
     runs = Runs(evidence)
     for one in (one for one in every(runs) if one.judged):
-        d, a, b, r = one.contrast.differences, one.contrast.a[0], one.contrast.b[0], np.nan
-        how = ("known" if d.known else "welch") if isinstance(d, Unpaired) else d.unit
+        c, d, r = one.contrast, one.contrast.differences, np.nan
+        a, b, how = c.a[0], c.b[0], d.unit
         if how == "documents":
             sides = [runs.of(name, one.pair.task) for name in (*one.pair.a, *one.pair.b)]
             a, b = (np.nanmean(side.by_example(one.metric), axis=0) for side in sides)  # type: ignore[arg-type]
-        if not isinstance(d, Unpaired) and len(a) > 2 and min(np.ptp(a), np.ptp(b)) > 0:
+        if isinstance(d, Unpaired):
+            how = "known" if d.known else "welch"
+        elif len(a) > 2 and min(np.ptp(a), np.ptp(b)) > 0:
             r = float(np.corrcoef(a, b)[0, 1])
-        yield {
-            "variant": one.pair.name,
-            "task": one.pair.task.name,
-            "how": how,
-            "a": len(a),
-            "b": len(b),
-            "r": r,
-        }
+        counts = {"n_a": len(a), "n_b": d.n if how == "documents" else len(b)}
+        yield {"variant": one.pair.name, "task": one.pair.task.name, "how": how, **counts, "r": r}
