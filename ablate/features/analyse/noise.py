@@ -1,103 +1,102 @@
 """Known noise: how far runs of the baseline are apart, measured once, and reused for single new runs.
 
-It is kept with what must not change: evaluation, data and machine. `analysis.unpaired` says how it is used.
+It is kept with what must not change: evaluation, data and machine. `analysis.unpaired` says how it is used. What is
+wrong raises `AblateError`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-import numpy as np
 import pandas as pd
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError, create_model
 
-from ablate.analysis.paired import sd_of
 from ablate.base.errors import AblateError, Problem
 from ablate.base.files import unreadable, write_text
 from ablate.base.process import now
-from ablate.features.analyse.reading import MOST, refuse
-from ablate.features.analyse.runs import Asked, Given
+from ablate.features.analyse.reading import MOST, require
+from ablate.features.analyse.runs import Asked, Runs
 
 SAME = ("evaluation", "data", "machine")
 AGAIN = "Measure it: ablate analyse RUNS --keep-noise FILE"
+# The file; n, sd and values of the metric by task, `made_with`: the commit, and digests of `SAME`.
+Noise = create_model(
+    "Noise",
+    **dict.fromkeys(("baseline", "metric", "direction", "date"), (str, ...)),  # type: ignore[call-overload]
+    **{"made_with": (dict[str, str], ...), "n": (dict[str, int], ...), "sd": (dict[str, float], ...)},
+    values=(dict[str, list[float]], ...),
+)
 
 
-@dataclass(frozen=True)
-class Noise:
-    """Runs of a baseline, by task."""
-
-    baseline: str
-    metric: str
-    direction: str
-    n: dict[str, int]
-    sd: dict[str, float]
-    date: str
-    made_with: dict[str, str]  # Commit, and digests of `SAME`.
-    values: dict[str, list[float]]
-
-
-def keep(file: Path, given: Given, asked: Asked, made_with: Mapping[str, str]) -> Noise:
-    """Writes the noise of the baseline's runs. Raises `AblateError`."""
-    metric, direction = next((name, metric.direction) for name, metric in asked.metrics.items())
-    own = given.trials[given.trials["variant"] == asked.baseline]
-    if lacking := [f"--made-with {name} VALUE" for name in (*SAME, "commit") if name not in made_with]:
-        rule = "noise is kept with what must not change, and with its commit"
-        raise refuse(asked.runs, rule, hint=f"Give {' '.join(lacking)}, or columns of these names")
-    by_task = {str(task): of[metric].tolist() for task, of in own.groupby("task")}
-    if not by_task or min(map(len, by_task.values())) < 2 or (own["status"] != "completed").any():
-        rule = "noise takes two completed runs of the baseline or more on each task, better ten"
-        raise refuse(asked.runs, rule, given={task: len(of) for task, of in by_task.items()})
-    n = {task: len(of) for task, of in by_task.items()}
-    sd = {task: sd_of(np.array(of)) for task, of in by_task.items()}
-    found = Noise(asked.baseline, metric, direction, n, sd, now(), dict(made_with), by_task)
-    write_text(file, json.dumps(asdict(found), indent=1) + "\n")
-    return found
+def keep(file: Path, runs: Runs, asked: Asked, made_with: Mapping[str, str]) -> dict[str, Any]:
+    """Writes the noise of the baseline's runs."""
+    metric, direction = next((name, of.direction) for name, of in asked.metrics.items())
+    lacking = [f"--made-with {name} VALUE" for name in (*SAME, "commit") if name not in made_with]
+    rule = "noise is kept with what must not change, and with its commit"
+    require(not lacking, asked.runs, rule, hint=f"Give {' '.join(lacking)}, or columns of these names")
+    own = runs.trials[runs.trials["variant"] == asked.baseline]
+    by_task = own.groupby("task")[metric]
+    rule = "noise takes two completed runs of the baseline or more on each task, better ten"
+    enough = len(own) and by_task.size().min() > 1 and (own["status"] == "completed").all()
+    require(enough, asked.runs, rule, given=by_task.size().to_dict())
+    found = {"baseline": asked.baseline, "metric": metric, "direction": direction, "date": now()}
+    whole = {
+        **found,
+        "made_with": dict(made_with),
+        "n": by_task.size().to_dict(),
+        "sd": by_task.std().to_dict(),
+    }
+    write_text(file, json.dumps(whole | {"values": by_task.agg(list).to_dict()}, indent=1) + "\n")
+    return whole
 
 
-def load(file: Path) -> Noise:
-    """Raises `AblateError`."""
+def load(file: Path) -> dict[str, Any]:
+    """What `keep` wrote."""
+    why = unreadable(file, MOST)
+    require(not why, file, str(why), hint=AGAIN)
     try:
-        why = unreadable(file, MOST)
-        if not why:
-            return TypeAdapter(Noise).validate_json(file.read_bytes())
+        return Noise.model_validate_json(file.read_bytes()).model_dump()
     except ValidationError as error:
-        first = error.errors()[0]
-        why = f"is no noise that was kept ({'.'.join(map(str, first['loc']))}: {first['msg']})"
-    raise refuse(file, why, hint=AGAIN)
+        where = ".".join(map(str, error.errors()[0]["loc"]))
+        require(False, file, f"is no noise that was kept ({where}: {error.errors()[0]['msg']})", hint=AGAIN)
+        raise
 
 
-def beside(noise: Noise, given: Given, asked: Asked, made_with: Mapping[str, str], file: Path) -> Given:
-    """The runs with those of the baseline that were kept. Raises `AblateError` where the noise is not theirs."""
-    rows, changed = given.trials, list[Problem]()
-    for name in SAME:
-        mine, kept = made_with.get(name, "nothing"), noise.made_with.get(name)
-        if mine != kept:
-            rule = f"{name} must be that under which the noise was measured"
-            changed.append(Problem(rule, given=mine, allowed=str(kept), hint=AGAIN, source=str(file)))
-    if changed:
-        raise AblateError("\n".join(map(str, changed)))
-    if (rows["variant"] == asked.baseline).any():
-        raise refuse(asked.runs, "has runs of the baseline beside the kept ones", given=asked.baseline)
-    if lacking := {*rows["task"]} - {*noise.values}:
-        raise refuse(file, "has no runs of a task", given=min(lacking), allowed=", ".join(noise.values))
-    runs = [
-        {"id": f"{file}: run {i}", "variant": asked.baseline, "task": task, "seed": i, noise.metric: value}
-        for task in dict.fromkeys(rows["task"])
-        for i, value in enumerate(noise.values[task], start=1)
+def beside(
+    noise: Mapping[str, Any], runs: Runs, asked: Asked, made_with: Mapping[str, str], file: Path
+) -> Runs:
+    """The runs with those of the baseline that were kept."""
+    rows, kept, rule = runs.trials, noise["made_with"], "must be that under which the noise was measured"
+    changed = [
+        str(Problem(f"{name} {rule}", given=mine, allowed=kept[name], hint=AGAIN, source=str(file)))
+        for name in SAME
+        if (mine := made_with.get(name, "nothing")) != kept[name]
     ]
-    own = pd.DataFrame(runs).assign(status="completed", reason="")
-    return replace(given, trials=pd.concat([own, rows], ignore_index=True))
+    if changed:
+        raise AblateError("\n".join(changed))
+    rule = "has runs of the baseline, or of a task, that were not kept"
+    foreign = rows[(rows["variant"] == asked.baseline) | ~rows["task"].isin([*noise["values"]])]
+    require(foreign.empty, asked.runs, rule, given=foreign[["variant", "task"]].head(1).to_dict("records"))
+    own = [
+        {"id": f"{file}: run {i}", "variant": asked.baseline, "task": task, "seed": i, noise["metric"]: value}
+        for task in dict.fromkeys(rows["task"])
+        for i, value in enumerate(noise["values"][task], start=1)
+    ]
+    own_rows = pd.DataFrame(own).assign(status="completed", reason="")
+    return runs._replace(trials=pd.concat([own_rows, rows], ignore_index=True))
 
 
 def made_with(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:
     """Commit and digests: as given, else those in the columns of these names, which must have one value each."""
-    found = dict(given)
-    for name in {*SAME, "commit"} & {*table} - {*given}:
-        values = sorted({*table[name].astype(str)})
-        if len(values) > 1:
-            raise refuse(table.index[0], f"column {name} must have one value", given=", ".join(values[:4]))
-        found[name] = values[0]
-    return found
+    found = {name: sorted({*table[name].astype(str)}) for name in (*SAME, "commit") if name in table}
+    for name, values in found.items():
+        require(
+            name in given or len(values) == 1,
+            table.index[0],
+            f"column {name} must have one value",
+            given=values,
+        )
+    return {**{name: values[0] for name, values in found.items()}, **given}

@@ -1,4 +1,4 @@
-"""From runs that exist to the folder of a report, with its evidence card."""
+"""From runs that exist to the folder of a report, with its evidence card. What is wrong raises `AblateError`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,12 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from ablate.base.errors import AblateError
 from ablate.base.files import write_text
 from ablate.core import names
 from ablate.core.metric import Metric
 from ablate.features.analyse import noise
-from ablate.features.analyse.evidence import evidence_of
-from ablate.features.analyse.reading import read, refuse
-from ablate.features.analyse.runs import Asked, Given, given_runs
+from ablate.features.analyse.reading import read, require
+from ablate.features.analyse.runs import Asked, Runs, checked, evidence_of
 from ablate.features.analyse.sections.pairing import table
 from ablate.records.environment import command_line
 from ablate.records.folder import StudyFolder
@@ -24,55 +22,56 @@ from ablate.report.terminal import summary
 from ablate.report.words import say, templates
 from ablate.route.publish import publish
 
-NUMBERS = ("floor", "ceiling", "resolution", "solved")
 
-
-def opened(runs: str, options: Mapping[str, Any]) -> tuple[Asked, Given, dict[str, str]]:
-    """What the options declare, the runs, and what these were made with. Raises `AblateError`."""
+def opened(runs: str, options: Mapping[str, Any]) -> tuple[Asked, Runs, dict[str, str]]:
+    """What the options declare, the runs, and what these were made with."""
     for name in ("baseline", "metric", "direction"):
-        if not options[name]:
-            raise refuse(f"--{name}", "must be given", hint="Or --known-noise FILE, which has it")
-    numbers = {name: options[name] for name in NUMBERS if options[name] is not None}
-    metrics = {options["metric"]: Metric(options["direction"], **numbers)}
+        require(options[name], f"--{name}", "must be given", hint="Or --known-noise FILE, which has it")
+    known = {name: options[name] for name in ("floor", "ceiling", "solved") if options[name] is not None}
+    metrics = {options["metric"]: Metric(options["direction"], options["resolution"], **known)}
     for name, direction in options["also"]:
-        if metrics.setdefault(name, Metric(direction)).direction != direction:
-            raise refuse("--also", "a metric has one direction", given=f"{name} {direction}")
-    if options["all_or_nothing"] and not {"floor", "ceiling", "solved"} <= numbers.keys():
-        raise refuse("--all-or-nothing", "takes --floor, --ceiling and --solved")
+        one = metrics.setdefault(name, Metric(direction)).direction == direction
+        require(one, "--also", "a metric has one direction", given=f"{name} {direction}")
+    whole = len(known) == 3 or not options["all_or_nothing"]
+    require(whole, "--all-or-nothing", "takes --floor, --ceiling and --solved")
     asked = Asked(
-        runs, options["baseline"], metrics, options["margin"], options["all_or_nothing"], options["claim"]
+        runs, options["baseline"], metrics, *(options[of] for of in ("margin", "all_or_nothing", "claim"))
     )
     rows = read(runs, dict(options["column"]), options["tracking_uri"])
-    return asked, given_runs(rows, asked), noise.made_with(rows, dict(options["made_with"]))
+    return asked, checked(rows, asked), noise.made_with(rows, dict(options["made_with"]))
 
 
-def keep_noise(runs: str, file: Path, options: Mapping[str, Any]) -> list[str]:
-    """Keeps the noise of the baseline's runs, and says it. Raises `AblateError`."""
+def keep_noise(runs: str, file: Path, options: Mapping[str, Any]) -> str:
+    """Keeps the noise of the baseline's runs, and says it."""
     asked, given, made_with = opened(runs, options)
     kept = noise.keep(file, given, asked, made_with)
-    return [*(say("analyse.kept", task, sd, kept.n[task]) for task, sd in kept.sd.items()), f"Noise: {file}"]
+    return "\n".join(
+        [*(say("analyse.kept", task, sd, kept["n"][task]) for task, sd in kept["sd"].items()), str(file)]
+    )
 
 
 def report(folder: StudyFolder, runs: str, options: Mapping[str, Any], warn: Callable[[str], None]) -> None:
-    """Judges runs and writes their report. Raises `AblateError`."""
-    if not re.fullmatch(names.OWN, folder.name) or folder.name in names.RESERVED:
-        raise refuse(
-            "--name", "is no name of a report", given=folder.name, allowed="letters, digits, `.`, `_`, `-`"
-        )
-    if folder.study_file.is_file() or (folder.has_report and not folder.facts().given):
-        raise AblateError(f"{folder.path}: is the report of a study; choose another --name")
-    if file := options["known_noise"]:
-        known = noise.load(file)
-        for name in ("baseline", "metric", "direction"):
-            if options[name] not in (None, value := getattr(known, name)):
-                raise refuse(f"--{name}", "is not that of the kept noise", given=options[name], allowed=value)
-            options = {**options, name: value}
-    asked, given, made_with = opened(runs, options)
-    if file:
-        given = noise.beside(known, given, asked, made_with, file)
-    evidence = evidence_of(
-        given, asked, folder.name, "known_noise" if file else "runs", command_line(["ablate", *sys.argv[1:]])
+    """Judges runs and writes their report."""
+    proper = re.fullmatch(names.OWN, folder.name) and folder.name not in names.RESERVED
+    require(
+        proper,
+        "--name",
+        "is no name of a report",
+        given=folder.name,
+        allowed="letters, digits, `.`, `_`, `-`",
     )
+    ours = not folder.study_file.is_file() and (not folder.has_report or folder.facts().given)
+    require(ours, folder.path, "is the report of a study", hint="Choose another --name")
+    file = options["known_noise"]
+    known = noise.load(file) if file else {}
+    for name in ("baseline", "metric", "direction") if known else ():
+        same = options[name] in (None, known[name])
+        require(same, f"--{name}", "is not that of the kept noise", given=options[name], allowed=known[name])
+        options = {**options, name: known[name]}
+    asked, given, made_with = opened(runs, options)
+    given = noise.beside(known, given, asked, made_with, file) if known else given
+    command = command_line(["ablate", *sys.argv[1:]])
+    evidence = evidence_of(given, asked, folder.name, "known_noise" if known else "runs", command)
     for caution in evidence.facts.cautions:
         warn(caution)
     folder.save_evidence(evidence)

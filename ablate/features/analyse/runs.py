@@ -1,17 +1,35 @@
-"""The rows of a table as trials, one a variant, task and seed, checked; with what each of their examples gave."""
+"""The rows of a table checked, and as the evidence of a study, from which judge and report go on as from any other."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from ablate.base.errors import AblateError, Problem, listed, nearest
-from ablate.core.facts import EXAMPLES, frame_of
-from ablate.core.metric import Metric
-from ablate.features.analyse.reading import column, refuse
+from ablate.base.errors import AblateError, Gather, Problem, listed, nearest
+from ablate.base.process import now
+from ablate.core.derived import Offer
+from ablate.core.facts import (
+    BASELINE,
+    EXAMPLES,
+    Claim,
+    Evidence,
+    Facts,
+    Given,
+    TaskFacts,
+    VariantFacts,
+    frame_of,
+)
+from ablate.core.feature import derived
+from ablate.core.metric import FRESH, Metric, Sampling
+from ablate.features.analyse.reading import column, require
+from ablate.records.environment import versions
+from ablate.report.words import say
+from ablate.study.claims import Claimable, parse_claim
+from ablate.study.designs import Design, OneFactor, Variant
 
 KEY = ["variant", "task", "seed"]
 SHOWN = 8  # Mistakes that are listed.
@@ -29,113 +47,190 @@ class Asked:
     claims: Sequence[str]
 
 
-@dataclass(frozen=True)
-class Given:
-    """Runs that exist: a row each (id, variant, task, seed, status, reason, metrics), and beside them as in `Evidence`
-    the values by example, and by task the sources of these as in `TaskFacts`.
+class Runs(NamedTuple):
+    """A row a run: id, variant, task, seed, status, reason, metrics. `examples` are as in `Evidence`, and `sources` by
+    task as in `TaskFacts`.
     """
 
     trials: pd.DataFrame
     examples: pd.DataFrame
-    sources: Mapping[str, list[int]] = field(default_factory=dict)
+    sources: Mapping[str, list[int]]
 
 
-def given_runs(table: pd.DataFrame, asked: Asked) -> Given:
+def checked(table: pd.DataFrame, asked: Asked) -> Runs:
     """The runs of a table. Raises `AblateError`, of a column with all that is wrong in it."""
     by_example, first = "example" in table, next(iter(asked.metrics))
     if by_example and "task" in table:
         # Of a suite of benchmarks, those that are measured by it.
         table = table[column(table, first, asked.runs).notna().groupby(table["task"]).transform("any")]
     found = pd.DataFrame({"id": table.index, "variant": column(table, "variant", asked.runs)}, table.index)
-    found["task"] = table.get("task", "runs")
-    found["seed"] = table["seed"] if "seed" in table else 0 if by_example else np.arange(1, len(table) + 1)
-    found["example"] = table["example"] if by_example else ""
+    found["task"], found["example"] = table.get("task", "runs"), table.get("example", "all")
     found["source"] = table.get("source", found["example"])
     for name in ("variant", "task", "example", "source"):
-        _refuse(
-            found[name],
-            found[name].isna() | (found[name].astype(str).str.strip() == ""),
-            by_example,
-            "must have a name",
-        )
-        found[name] = found[name].astype(str).str.strip()
-    seeds = pd.to_numeric(found["seed"], errors="coerce")
-    _refuse(found["seed"], ~(seeds % 1 == 0), True, "must be a whole number")
-    found = found.assign(seed=seeds.astype(int), status="completed", reason="")
+        found[name] = found[name].where(found[name].notna(), "").astype(str).str.strip()
+        _refuse(found[name] == "", found[name], "must not be empty")
+    seeds = table.get("seed", pd.Series(0 if by_example else range(1, len(table) + 1), table.index))
+    found["seed"] = pd.to_numeric(seeds, errors="coerce")
+    _refuse(found["seed"] % 1 != 0, seeds, "must be a whole number")
+    found = found.assign(seed=found["seed"].astype(int), status="completed", reason="")
     for name in asked.metrics:
         said = column(table, name, asked.runs).astype(str).str.strip()
         empty = table[name].isna() | (said == "")
         found[name] = pd.to_numeric(said, errors="coerce").astype(float)
         wrong = found[name].isna() & ~empty & ~said.str.lower().isin(["nan", "-nan"])
-        _refuse(
-            said, wrong, True, "must be a number, nan of a run that diverged, or empty of one that failed"
-        )
+        _refuse(wrong, said, "must be a number, nan of a run that diverged, or empty of one that failed")
         if name == first:
-            found.loc[~np.isfinite(found[name]), "status"] = "diverged"
-            found.loc[empty, ["status", "reason"]] = ["failed", f"has no {name}"]
+            found["status"] = np.select(
+                [empty, ~np.isfinite(found[name])], ["failed", "diverged"], "completed"
+            )
     key = [*KEY, "example"] if by_example else KEY
-    for place, row in found[found.duplicated(key)].head(1).iterrows():
-        same = found.index[(found[key] == row[key]).all(axis=1)][0]
-        run = ", ".join(f"{name} {row[name]}" for name in key)
-        raise refuse(place, "each run must have one row", given=run, hint=f"Keep this or {same}")
-    return _by_example(found, asked) if by_example else Given(found, frame_of((), EXAMPLES))
+    twice = found[found.duplicated(key, keep=False)].sort_values(key, kind="stable")
+    places, rule = [*twice.index[:2], "", ""], "a variant, task and seed (and example) has one row"
+    require(
+        twice.empty,
+        places[0],
+        rule,
+        given=twice[key].head(1).to_dict("records"),
+        hint=f"Keep this or {places[1]}",
+    )
+    return _by_example(found, asked) if by_example else Runs(found, frame_of((), EXAMPLES), {})
 
 
-def _refuse(values: pd.Series, bad: pd.Series, where: bool, rule: str) -> None:
-    if where and bad.any():
-        some = [
-            str(Problem(rule, (str(values.name),), of, source=str(at)))
-            for at, of in values[bad].head(SHOWN).items()
-        ]
-        raise AblateError("\n".join([*some, *[f"and {bad.sum() - SHOWN} more"] * (bad.sum() > SHOWN)]))
+def _refuse(bad: pd.Series, values: pd.Series, rule: str) -> None:
+    wrong = values[bad]
+    lines = [
+        str(Problem(f"{values.name} {rule}", given=of, source=str(at)))
+        for at, of in wrong.head(SHOWN).items()
+    ]
+    if lines:
+        raise AblateError("\n".join([*lines, *[f"and {len(wrong) - SHOWN} more"] * (len(wrong) > SHOWN)]))
 
 
-def _by_example(rows: pd.DataFrame, asked: Asked) -> Given:
+def _by_example(rows: pd.DataFrame, asked: Asked) -> Runs:
     """With the mean of each run over its examples, which all runs of a task must share."""
     rows = rows.sort_values("example", kind="stable")
+    runs, sources = rows.groupby(KEY, sort=False), {}
     for task, part in rows.groupby("task"):
         sizes, every = part.groupby("example").size(), len(part.drop_duplicates(KEY))
-        for example, have in sizes[sizes < every].head(1).items():
-            rule, given = f"example {example!r} must be in every run of {task}", f"in {have} of {every} runs"
-            raise refuse(asked.runs, rule, given=given, hint="Leave out examples that some runs lack")
-    runs = rows.groupby(KEY, sort=False)
-    # The worst status of an example is that of its run.
-    trials = runs.agg(
-        {"id": "first", "status": "max", "reason": "max"} | dict.fromkeys(asked.metrics, "mean")
+        rule, hint = (
+            f"{sizes.idxmin()!r} must be in every run of {task}",
+            "Leave out examples that some runs lack",
+        )
+        require(
+            sizes.min() == every,
+            f"{asked.runs}: example",
+            rule,
+            given=f"in {sizes.min()} of {every} runs",
+            hint=hint,
+        )
+        once = part.drop_duplicates("example")["source"]
+        sources[str(task)] = pd.factorize(once)[0].tolist() if once.duplicated().any() else []
+    worst = runs["status"].agg(lambda of: max(of, key=["completed", "diverged", "failed"].index))
+    trials = runs.agg({"id": "first", "reason": "first"} | dict.fromkeys(asked.metrics, "mean")).assign(
+        status=worst
     )
-    trials["status"] = runs["status"].agg(lambda of: max(of, key=["completed", "diverged", "failed"].index))
     varying = [name for name in asked.metrics if runs[name].nunique().max() > 1]
     kept = [(run["id"].iloc[0], name, run[name].to_numpy(np.float32)) for _, run in runs for name in varying]
-    once = rows.drop_duplicates(["task", "example"]).groupby("task")["source"]
-    sources = {str(task): pd.factorize(of)[0].tolist() for task, of in once if of.duplicated().any()}
-    return Given(trials.reset_index(), frame_of(kept, EXAMPLES), sources)
+    return Runs(trials.reset_index(), frame_of(kept, EXAMPLES), sources)
 
 
-def alike(given: Given, asked: Asked) -> Iterator[str]:
-    """Groups of runs that have the same numbers, as copies and a seed that ran twice have.
+def _alike(runs: Runs, asked: Asked) -> Iterator[str]:
+    """Groups of runs that have the same numbers, in six digits, as copies and a seed that ran twice have.
 
-    By examples, and metrics without a resolution, in six digits, of which one number at least has five: two runs may
-    well have the same accuracy.
+    Not where it may be chance: by their range and the smallest step between them, N runs have less than one pair alike
+    in a hundred. Runs by example have the same examples.
     """
-    found: dict[tuple[object, ...], list[str]] = {}
-    names = [name for name, metric in asked.metrics.items() if not metric.resolution]
-    by_run = (
-        given.examples.groupby("id")["values"]
-        .agg(lambda of: b"".join(each.tobytes() for each in of))
-        .to_dict()
+    kept = runs.examples.groupby("id")["values"].agg(lambda of: b"".join(map(bytes, of))).to_dict()
+    for _, found in runs.trials[runs.trials["status"] == "completed"].groupby("task"):
+        keys = pd.DataFrame({"examples": [kept.get(run, b"") for run in found["id"]]}, found.index)
+        cells = np.inf if len(kept) else 1.0
+        for name, metric in asked.metrics.items():
+            decimals = max(len(repr(value).partition(".")[2]) for value in found[name].tolist())
+            size = found[name].abs().max()
+            step = max(10.0**-decimals, 1e-6 * size, metric.resolution)
+            keys[name], cells = (found[name] / step).round(), cells * (np.ptp(found[name]) or size) / step
+        if len(found) ** 2 / 2 < 0.01 * cells:
+            names = (
+                (found["variant"] + " seed " + found["seed"].astype(str))
+                .groupby([*keys.to_numpy().T])
+                .agg(list)
+            )
+            yield from (listed(group, 6) for group in names if len(group) > 1)
+
+
+def evidence_of(runs: Runs, asked: Asked, name: str, how: Given, command: str) -> Evidence:
+    """Evidence with the facts of the report `name`. Raises `AblateError`."""
+    trials, metric, examples = runs.trials, next(iter(asked.metrics)), len(runs.examples) > 0
+    names = dict.fromkeys(trials["variant"])
+    hint, allowed = nearest(asked.baseline, names), listed(names)
+    require(
+        asked.baseline in names,
+        "--baseline",
+        "is no variant",
+        given=asked.baseline,
+        allowed=allowed,
+        hint=hint,
     )
-    for row in given.trials[given.trials["status"] == "completed"].to_dict("records"):
-        said, examples = [f"{row[name]:.6g}" for name in names], by_run.get(row["id"])
-        if examples or any(len(text.partition("e")[0].replace(".", "").strip("-0")) >= 5 for text in said):
-            run = f"{row['variant']} seed {row['seed']}"
-            found.setdefault((row["task"], examples, *said), []).append(run)
-    yield from (listed(runs, 6) for runs in found.values() if len(runs) > 1)
+    require(len(names) > 1, asked.runs, "has no other variant than the baseline", given=allowed)
+    if how == "runs" and trials.groupby(KEY[:2]).size().max() == 1:
+        rule, hint = (
+            "one run of each variant shows no difference",
+            "give --known-noise FILE, or a row an example",
+        )
+        require(examples, asked.runs, rule, hint=f"Run more seeds, {hint}")
+        how = "documents"
+    rule = "runs by example, and --all-or-nothing, take variants that share seeds"
+    shared = trials.groupby(KEY[1:])["variant"].nunique().max() > 1
+    require(shared or not (examples or asked.all_or_nothing), asked.runs, rule, hint="Give seeds")
+    # The report knows the baseline by that name; another variant of the name has a new one.
+    new = {BASELINE: f"former {BASELINE}", asked.baseline: BASELINE}
+    shown = {
+        old: new.get(old, old)
+        for old in (asked.baseline, *(each for each in names if each != asked.baseline))
+    }
+    tasks, own = (
+        [*dict.fromkeys(trials["task"])],
+        trials.groupby(KEY[:2])["seed"].agg(lambda of: sorted(of.tolist())),
+    )
+    facts = Facts(
+        *(name, say("analyse.question", asked.baseline, metric), "", metric, metric, "last", asked.margin),
+        design="runs that exist",
+        seeds=sorted({*trials["seed"].tolist()}),
+        tasks=[
+            TaskFacts(
+                task,
+                dict(asked.metrics),
+                "all_or_nothing" if asked.all_or_nothing else "graded",
+                Sampling("held_out", len(runs.examples["values"].iloc[0])) if examples else FRESH,
+                sources=runs.sources.get(task, []),
+            )
+            for task in tasks
+        ],
+        variants=[VariantFacts(each, {}, {}) for each in shown.values()],
+        factors={},
+        claims=_claims(asked, shown),
+        environment={"command": command, "versions": versions()},
+        cautions=[say("analyse.alike", group) for group in _alike(runs, asked)],
+        labels={BASELINE: asked.baseline} if asked.baseline != BASELINE else {},
+        reported=now(),
+        given=how,
+        own_seeds={to: {task: own.get((old, task), []) for task in tasks} for old, to in shown.items()},
+    )
+    trials = trials.assign(variant=trials["variant"].map(shown)).reset_index(drop=True)
+    curves = frame_of((), ("id", "step", "metric", "value"))
+    return Evidence(facts, trials[["id", *KEY, "status", "reason", *asked.metrics]], curves, runs.examples)
 
 
-def check_baseline(given: Given, asked: Asked) -> None:
-    """Raises `AblateError` where it has no runs, or nothing else has."""
-    names = dict.fromkeys(given.trials["variant"])
-    if asked.baseline not in names or len(names) == 1:
-        rule = "is the only variant" if asked.baseline in names else f"is no variant of {asked.runs}"
-        hint = nearest(asked.baseline, names)
-        raise refuse("--baseline", rule, given=asked.baseline, allowed=listed(names), hint=hint)
+def _claims(asked: Asked, shown: dict[str, str]) -> list[Claim]:
+    """In the names that are `shown`; all count in the family."""
+    design = Design([Variant(each, [{}]) for each in shown], {}, [], OneFactor())
+    lacking = {name: why for name, of in derived().items() if (why := of.lacks(Offer(asked.metrics)))}
+    known = {name: of.metric for name, of in derived().items() if name not in lacking}
+    found = list[Claim]()
+    with Gather() as at:
+        for text in asked.claims:
+            with at("--claim"):
+                claim = parse_claim(text, design, Claimable({**asked.metrics, **known}, lacking))
+                a, b = ([shown[name] for name in side] for side in claim.sides[:2])
+                found.append(replace(claim, a=a, b=b, declared=now()))
+    return found

@@ -13,8 +13,7 @@ from ablate.analysis.compare import compare
 from ablate.core.derived import Offer
 from ablate.core.facts import INTERACTION, Claim, Evidence, Facts
 from ablate.core.feature import derived
-from ablate.features.analyse.evidence import evidence_of
-from ablate.features.analyse.runs import Asked, given_runs
+from ablate.features.analyse.runs import Asked, checked, evidence_of
 from ablate.records.folder import StudyFolder
 
 RESULTS = Path(__file__).parents[3] / "results"
@@ -67,7 +66,7 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
     metrics |= {c.metric: task.metrics[c.metric] for c in claims.values() if c.metric in task.metrics}
     asked = Asked("runs", "baseline", metrics, facts.margin, task.outcome == "all_or_nothing", [*claims])
     table = long_table(evidence).assign(task=task.name)
-    found = evidence_of(given_runs(table, asked), asked, path.name, "runs", "")
+    found = evidence_of(checked(table, asked), asked, path.name, "runs", "")
     mine = compare(found).set_index(["variant", "metric"])
 
     # Without the other settings that tuning could not tell from the chosen ones: their runs are not in the table. And
@@ -105,7 +104,7 @@ def judged(
     from ablate.core.metric import Metric
 
     asked = Asked("runs", "a", {"m": Metric("max", **metric)}, margin, False, ())
-    (row,) = compare(evidence_of(given_runs(table, asked), asked, "x", how, "")).to_dict("records")
+    (row,) = compare(evidence_of(checked(table, asked), asked, "x", how, "")).to_dict("records")
     return pd.Series(row)
 
 

@@ -9,59 +9,51 @@ from typing import Any
 import click
 
 from ablate.base.text import saying
-from ablate.route.console import AS_JSON, GATE, RESULTS, STRICT, ended, printing
+from ablate.route.console import AS_JSON, GATE, RESULTS, STRICT, ended, printing, warn
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 WAY = click.Choice(["max", "min"])
 ROLE = click.Choice(["variant", "task", "seed", "example", "source"])
 MADE = click.Choice(["evaluation", "data", "machine", "commit"])
-# Name, type, placeholder and help of each option.
-OPTIONS: tuple[tuple[str, Any, str, str], ...] = (
-    ("--baseline", str, "NAME", "Variant that the others are compared with."),
-    ("--metric", str, "NAME", "Column that is judged."),
-    ("--direction", WAY, "max|min", "Whether more of it is better, or less."),
-    ("--margin", float, "X", "Variants are equivalent within ±X."),
-    ("--floor", float, "X", "Value of guessing, with which a diverged run counts."),
-    ("--ceiling", float, "X", "Best possible value."),
-    ("--resolution", float, "X", "Smallest possible difference: 1/N of an accuracy over N examples."),
-    ("--solved", float, "X", "Value from which on a run counts as solved."),
-    ("--tracking-uri", str, "URI", "RUNS is the name of an experiment of this MLflow."),
-    ("--known-noise", FILE, "FILE", "Judge single runs against the kept runs of a baseline in FILE."),
-    ("--keep-noise", FILE, "FILE", "Keep the runs of the baseline in FILE, and judge nothing."),
-    ("--name", str, "NAME", "Name of the report (default: that of RUNS)."),
-)
-SEVERAL: tuple[tuple[str, Any, str, str], ...] = (
-    ("--claim", str, "CLAIM", "'A beats B on METRIC [by X]' and the like; may be repeated."),
-    ("--also", (str, WAY), "METRIC max|min", "Another metric, for claims; may be repeated."),
-    (
-        "--column",
-        (ROLE, str),
-        "ROLE NAME",
-        "Column that is variant, task, seed, example or source; may be repeated.",
-    ),
-    (
-        "--made-with",
-        (MADE, str),
-        "WHAT VALUE",
-        "Digest of evaluation, data or machine, or commit, of the runs; may be repeated.",
-    ),
-)
-
-
-def declared(command: Any) -> Any:
-    """The click options of both lists."""
-    for several, options in ((True, SEVERAL), (False, OPTIONS)):
-        for name, kind, metavar, text in reversed(options):
-            command = click.option(name, type=kind, metavar=metavar, help=text, multiple=several)(command)
-    return command
 
 
 @click.command("analyse")
 @click.argument("runs")
-@declared
+@click.option("--baseline", metavar="NAME", help="Variant that the others are compared with.")
+@click.option("--metric", metavar="NAME", help="Column that is judged.")
+@click.option("--direction", type=WAY, help="Whether more of it is better, or less.")
+@click.option("--margin", type=float, metavar="X", help="Variants are equivalent within ±X.")
+@click.option(
+    "--claim", multiple=True, metavar="CLAIM", help="'A beats B on METRIC' and the like; may be repeated."
+)
+@click.option("--floor", type=float, metavar="X", help="Value of guessing, with which a diverged run counts.")
+@click.option("--ceiling", type=float, metavar="X", help="Best possible value.")
+@click.option(
+    "--resolution", type=float, default=0.0, metavar="X", help="1/N of an accuracy over N examples."
+)
+@click.option("--solved", type=float, metavar="X", help="Value from which on a run counts as solved.")
 @click.option(
     "--all-or-nothing", is_flag=True, help="Runs solve the task or do not: those that do are counted."
 )
+@click.option("--also", type=(str, WAY), multiple=True, help="Another metric, for claims; may be repeated.")
+@click.option(
+    "--column",
+    type=(ROLE, str),
+    multiple=True,
+    metavar="ROLE NAME",
+    help="Column that is variant, task, seed, example or source; may be repeated.",
+)
+@click.option("--tracking-uri", metavar="URI", help="RUNS is the name of an experiment of this MLflow.")
+@click.option("--known-noise", type=FILE, help="Judge single runs against the kept runs of a baseline.")
+@click.option("--keep-noise", type=FILE, help="Keep the runs of the baseline, and judge nothing.")
+@click.option(
+    "--made-with",
+    type=(MADE, str),
+    multiple=True,
+    metavar="WHAT VALUE",
+    help="Digest of evaluation, data or machine, or commit, of the runs; may be repeated.",
+)
+@click.option("--name", metavar="NAME", help="Name of the report (default: that of RUNS).")
 @click.option(
     "--card", is_flag=True, help="Print the evidence card, markdown for a pull request, and no tables."
 )
@@ -85,12 +77,11 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     from ablate.route.publish import print_results
 
     with printing(as_json) as console:
-        if options["keep_noise"]:
-            saying(console)("\n".join(keep_noise(runs, options["keep_noise"], options)))
+        if file := options["keep_noise"]:
+            saying(console)(keep_noise(runs, file, options))
             return 0
-        name = options["name"] or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem)
-        folder = StudyFolder(results, name)
-        report(folder, runs, options, saying(console, "warning"))
+        folder = StudyFolder(results, options["name"] or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem))
+        report(folder, runs, options, warn)
         if options["card"]:
             console.out((folder.path / "card.md").read_text("utf-8"), highlight=False)
         else:
