@@ -97,7 +97,7 @@ def test_known_noise_judges_single_runs_and_is_refused_where_something_changed(t
 def test_the_same_runs_under_two_names_are_named(tmp_path):
     values = np.random.default_rng(1).normal(3.28, 0.002, 8).tolist()
     runs = [f"{'base' if seed < 4 else 'b'},{seed},{value}" for seed, value in enumerate(values)]
-    text = "\n".join(["variant,seed,loss", *runs, f"c,8,{values[2] + 1e-9}", f"c,9,{values[0] + 1e-3}"])
+    text = "\n".join(["variant,seed,loss", *runs, f"c,8,{values[2] + 1e-12}", f"c,9,{values[0] + 1e-3}"])
     done = analyse(tmp_path, text)
     assert "The same numbers: base seed 2, c seed 8." in done.stderr
     assert "base seed 2, c seed 8" in (tmp_path / "results/runs/report.html").read_text()

@@ -109,7 +109,7 @@ def _samples(folder: Path, source: str) -> pd.DataFrame:
     rows: dict[tuple[str, ...], dict[str, Any]] = {}
     files = [(path, SAMPLES.fullmatch(path.name)) for path in sorted(folder.rglob("samples_*.jsonl"))]
     for path, line, text in (
-        (p, *line) for p, named in files if named for line in enumerate(p.open("rb"), start=1)
+        (p, *line) for p, named in files if named for line in enumerate(p.read_bytes().splitlines(), start=1)
     ):
         try:
             sample = json.loads(text)

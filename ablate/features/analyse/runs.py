@@ -135,10 +135,10 @@ def _by_example(rows: pd.DataFrame, asked: Asked) -> Runs:
 
 
 def _alike(runs: Runs, asked: Asked) -> Iterator[str]:
-    """Groups of runs that have the same numbers, in six digits, as copies and a seed that ran twice have.
+    """Groups of runs that have the same numbers, to ten digits, as copies and a seed that ran twice have.
 
-    Not where it may be chance: by their range and the smallest step between them, N runs have less than one pair alike
-    in a hundred. Runs by example have the same examples.
+    Named where chance is no reason: by their range and smallest step, less than one table in twenty would have a pair
+    alike. Runs by example have the same examples.
     """
     kept = runs.examples.groupby("id")["values"].agg(lambda of: b"".join(map(bytes, of))).to_dict()
     for _, found in runs.trials[runs.trials["status"] == "completed"].groupby("task"):
@@ -147,9 +147,9 @@ def _alike(runs: Runs, asked: Asked) -> Iterator[str]:
         for name, metric in asked.metrics.items():
             decimals = max(len(repr(value).partition(".")[2]) for value in found[name].tolist())
             size = found[name].abs().max()
-            step = max(10.0**-decimals, 1e-6 * size, metric.resolution)
+            step = max(10.0**-decimals, 1e-10 * size, metric.resolution)
             keys[name], cells = (found[name] / step).round(), cells * (np.ptp(found[name]) or size) / step
-        if len(found) ** 2 / 2 < 0.01 * cells:
+        if len(found) ** 2 / 2 < 0.05 * cells:
             names = (
                 (found["variant"] + " seed " + found["seed"].astype(str))
                 .groupby([*keys.to_numpy().T])
