@@ -84,7 +84,7 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
     results = at_results(folder.results)
     mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
     lines = [(say("terminal.report"), str(folder.report_file))]
-    lines += [(say("terminal.mlflow"), mlflow)] if folder.study_file.is_file() else []
+    lines += [] if folder.facts().given else [(say("terminal.mlflow"), mlflow)]
     console.print()
     for words, typing in [*lines, *_next(folder, results)]:
         console.print(printable(f"{words}: {typing}"), markup=False, highlight=False, soft_wrap=True)

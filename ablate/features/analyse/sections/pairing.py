@@ -31,7 +31,7 @@ def table(evidence: Evidence) -> Table:
     columns = [
         variant_column(names_of(evidence.facts)),
         Column("task", "Task", varying=True),
-        Column("how", "Compared", show=lambda row: say(f"analyse.{row['how']}", row["n_a"], row["n_b"])),
+        Column("how", "Compared", show=lambda row: say("analyse.how", row["how"], row["n_a"], row["n_b"])),
         Column("r", "Correlation", True, show=lambda row: fixed(row["r"], 2)),
     ]
     return tabulated(columns, list(compared(evidence)), say("analyse.caption"))
