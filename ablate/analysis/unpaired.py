@@ -3,8 +3,6 @@
 They are `Differences` with another standard error, so that the one judge takes them as they are.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cached_property
 

@@ -164,7 +164,7 @@ def test_an_experiment_of_mlflow_is_judged(tmp_path):
 BAD = {
     "a ragged line": (RUNS.replace("base,3,", "base,"), (), "runs.csv:5: ", "3 values"),
     "a line too long": (RUNS + "base,9,1,2\n", (), "runs.csv:17: ", "4 values"),
-    "a run twice": (RUNS + RUNS.splitlines()[1] + "\n", (), "runs.csv:2: ", "runs.csv:17"),
+    "a run twice": (RUNS + RUNS.splitlines()[1] + "\n", (), "runs.csv:2 and runs.csv:17: ", "one row"),
     "no number": (RUNS.replace("3.20", "about", 1), (), "runs.csv:2: loss", "number"),
     "a broken seed": (RUNS.replace("base,2,", "base,two,"), (), "runs.csv:4: seed", "'two'"),
     "no name": (RUNS.replace("wide,2,", ",2,"), (), "runs.csv:9: variant", "empty"),

@@ -4,8 +4,6 @@ It is kept with what must not change: evaluation, data and machine. `analysis.un
 wrong raises `AblateError`.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,6 +15,7 @@ from pydantic import ValidationError, create_model
 from ablate.base.errors import AblateError, Problem
 from ablate.base.files import unreadable, write_text
 from ablate.base.process import now
+from ablate.base.text import first_line
 from ablate.features.analyse.reading import MOST, require
 from ablate.features.analyse.runs import Asked, Runs
 
@@ -35,22 +34,24 @@ def keep(file: Path, runs: Runs, asked: Asked, made_with: Mapping[str, str]) -> 
     """Writes the noise of the baseline's runs."""
     metric, direction = next((name, of.direction) for name, of in asked.metrics.items())
     lacking = [f"--made-with {name} VALUE" for name in (*SAME, "commit") if name not in made_with]
-    rule = "noise is kept with what must not change, and with its commit"
-    require(not lacking, asked.runs, rule, hint=f"Give {' '.join(lacking)}, or columns of these names")
+    require(
+        not lacking,
+        asked.runs,
+        "noise is kept with what must not change, and with its commit",
+        hint=f"Give {' '.join(lacking)}, or columns of these names",
+    )
     own = runs.trials[runs.trials["variant"] == asked.baseline]
     by_task = own.groupby("task")[metric]
-    rule = "noise takes two completed runs of the baseline or more on each task, better ten"
-    enough = len(own) and by_task.size().min() > 1 and (own["status"] == "completed").all()
-    require(enough, asked.runs, rule, given=by_task.size().to_dict())
+    require(
+        len(own) and by_task.size().min() > 1 and (own["status"] == "completed").all(),
+        asked.runs,
+        "noise takes two completed runs of the baseline or more on each task, better ten",
+        given=by_task.size().to_dict(),
+    )
     found = {"baseline": asked.baseline, "metric": metric, "direction": direction, "date": now()}
-    whole = {
-        **found,
-        "made_with": dict(made_with),
-        "n": by_task.size().to_dict(),
-        "sd": by_task.std().to_dict(),
-    }
-    write_text(file, json.dumps(whole | {"values": by_task.agg(list).to_dict()}, indent=1) + "\n")
-    return whole
+    found |= {"made_with": dict(made_with), "n": by_task.size().to_dict(), "sd": by_task.std().to_dict()}
+    write_text(file, json.dumps(found | {"values": by_task.agg(list).to_dict()}, indent=1) + "\n")
+    return found
 
 
 def load(file: Path) -> dict[str, Any]:
@@ -60,33 +61,37 @@ def load(file: Path) -> dict[str, Any]:
     try:
         return Noise.model_validate_json(file.read_bytes()).model_dump()
     except ValidationError as error:
-        where = ".".join(map(str, error.errors()[0]["loc"]))
-        require(False, file, f"is no noise that was kept ({where}: {error.errors()[0]['msg']})", hint=AGAIN)
-        raise
+        raise AblateError(f"{file}: is no noise that was kept ({first_line(error)}). {AGAIN}") from None
 
 
 def beside(
     noise: Mapping[str, Any], runs: Runs, asked: Asked, made_with: Mapping[str, str], file: Path
 ) -> Runs:
     """The runs with those of the baseline that were kept."""
-    rows, kept, rule = runs.trials, noise["made_with"], "must be that under which the noise was measured"
+    both = (made_with, noise["made_with"])
+    rows, mine, kept = runs.trials, *({name: of.get(name, "nothing") for name in SAME} for of in both)
+    rule = "must be that under which the noise was measured"
     changed = [
-        str(Problem(f"{name} {rule}", given=mine, allowed=kept[name], hint=AGAIN, source=str(file)))
+        str(Problem(f"{name} {rule}", given=mine[name], allowed=kept[name], hint=AGAIN, source=str(file)))
         for name in SAME
-        if (mine := made_with.get(name, "nothing")) != kept[name]
+        if mine[name] != kept[name]
     ]
     if changed:
         raise AblateError("\n".join(changed))
-    rule = "has runs of the baseline, or of a task, that were not kept"
     foreign = rows[(rows["variant"] == asked.baseline) | ~rows["task"].isin([*noise["values"]])]
-    require(foreign.empty, asked.runs, rule, given=foreign[["variant", "task"]].head(1).to_dict("records"))
+    require(
+        foreign.empty,
+        asked.runs,
+        "has runs of the baseline, or of a task, that were not kept",
+        given=foreign[["variant", "task"]].head(1).to_dict("records"),
+    )
     own = [
         {"id": f"{file}: run {i}", "variant": asked.baseline, "task": task, "seed": i, noise["metric"]: value}
         for task in dict.fromkeys(rows["task"])
         for i, value in enumerate(noise["values"][task], start=1)
     ]
-    own_rows = pd.DataFrame(own).assign(status="completed", reason="")
-    return runs._replace(trials=pd.concat([own_rows, rows], ignore_index=True))
+    whole = pd.concat([pd.DataFrame(own).assign(status="completed", reason=""), rows], ignore_index=True)
+    return runs._replace(trials=whole)
 
 
 def made_with(table: pd.DataFrame, given: Mapping[str, str]) -> dict[str, str]:

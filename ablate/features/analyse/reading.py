@@ -3,8 +3,6 @@
 The index of a table says where a row was read: `runs.csv:12`. What is wrong raises `AblateError`.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json
@@ -69,8 +67,13 @@ def _csv(path: Path, text: str) -> pd.DataFrame:
     names, *rows = ([cell.strip() for cell in row] for row in lines.values())
     require(len({*names}) == len(names), path, "must name each column once", given=", ".join(names))
     for place, row in lines.items():
-        rule, allowed = "must have a value for each column of the first line", f"{len(names)} values"
-        require(len(row) == len(names), place, rule, given=f"{len(row)} values", allowed=allowed)
+        require(
+            len(row) == len(names),
+            place,
+            "must have a value for each column of the first line",
+            given=f"{len(row)} values",
+            allowed=f"{len(names)} values",
+        )
     return pd.DataFrame(rows, [*lines][1:], names)
 
 
@@ -89,8 +92,14 @@ def _experiment(name: str, uri: str) -> pd.DataFrame:
             runs, token = [*runs, *page], page.token or None
     except Exception as error:
         require(False, "--tracking-uri", f"cannot be read ({first_line(error)})", given=masked(uri))
-    rule, hint = f"is no experiment of {masked(uri)}", nearest(name, known)
-    require(name in known, "RUNS", rule, given=name, allowed=listed(known), hint=hint)
+    require(
+        name in known,
+        "RUNS",
+        f"is no experiment of {masked(uri)}",
+        given=name,
+        allowed=listed(known),
+        hint=nearest(name, known),
+    )
     parents = {run.data.tags.get("mlflow.parentRunId") for run in runs}
     rows = {
         f"{name}: run {run.info.run_id}": {"run_name": run.info.run_name}
@@ -118,11 +127,19 @@ def _samples(folder: Path, source: str) -> pd.DataFrame:
             require(False, f"{path}:{line}", "is no sample of lm-eval", given=text[:40])
         key = (path.parent.name, SAMPLES.sub(r"\1", path.name), document)
         after = f",{kind}" if (kind := sample.get("filter", "none")) != "none" else ""
-        found = {name + after: sample[name] for name in sample.get("metrics") or {*sample} - {"doc_id"}}
-        found = {name: value for name, value in found.items() if isinstance(value, int | float)}
+        found = {
+            name + after: value
+            for name in sample.get("metrics") or {*sample} - {"doc_id"}
+            if isinstance(value := sample.get(name), int | float)
+        }
         row = rows.setdefault(key, {"place": f"{path}:{line}"})
-        rule, hint = "has a document that was read before", "Keep one file of each model and task"
-        require(not found.keys() & row, f"{path}:{line}", rule, given=document, hint=hint)
+        require(
+            not found.keys() & row,
+            f"{path}:{line}",
+            "has a document that was read before",
+            given=document,
+            hint="Keep one file of each model and task",
+        )
         row |= found | dict(zip(("variant", "task", "example"), key, strict=True))
-        row |= {source: sample["doc"].get(source.removeprefix("doc."))} if source else {}
+        row |= {source: sample.get("doc", {}).get(source.removeprefix("doc."))} if source else {}
     return pd.DataFrame([*rows.values()], columns=None if rows else ["place"]).set_index("place")

@@ -1,7 +1,5 @@
 """From runs that exist to the folder of a report, with its evidence card. What is wrong raises `AblateError`."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable, Mapping

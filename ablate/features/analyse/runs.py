@@ -1,7 +1,5 @@
 """The rows of a table checked, and as the evidence of a study, from which judge and report go on as from any other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -85,13 +83,11 @@ def checked(table: pd.DataFrame, asked: Asked) -> Runs:
             )
     key = [*KEY, "example"] if by_example else KEY
     twice = found[found.duplicated(key, keep=False)].sort_values(key, kind="stable")
-    places, rule = [*twice.index[:2], "", ""], "a variant, task and seed (and example) has one row"
     require(
         twice.empty,
-        places[0],
-        rule,
+        " and ".join(map(str, twice.index[:2])),
+        "a variant, task and seed (and example) has one row",
         given=twice[key].head(1).to_dict("records"),
-        hint=f"Keep this or {places[1]}",
     )
     return _by_example(found, asked) if by_example else Runs(found, frame_of((), EXAMPLES), {})
 
@@ -112,16 +108,12 @@ def _by_example(rows: pd.DataFrame, asked: Asked) -> Runs:
     runs, sources = rows.groupby(KEY, sort=False), {}
     for task, part in rows.groupby("task"):
         sizes, every = part.groupby("example").size(), len(part.drop_duplicates(KEY))
-        rule, hint = (
-            f"{sizes.idxmin()!r} must be in every run of {task}",
-            "Leave out examples that some runs lack",
-        )
         require(
             sizes.min() == every,
             f"{asked.runs}: example",
-            rule,
+            f"{sizes.idxmin()!r} must be in every run of {task}",
             given=f"in {sizes.min()} of {every} runs",
-            hint=hint,
+            hint="Leave out examples that some runs lack",
         )
         once = part.drop_duplicates("example")["source"]
         sources[str(task)] = pd.factorize(once)[0].tolist() if once.duplicated().any() else []
@@ -162,36 +154,32 @@ def evidence_of(runs: Runs, asked: Asked, name: str, how: Given, command: str) -
     """Evidence with the facts of the report `name`. Raises `AblateError`."""
     trials, metric, examples = runs.trials, next(iter(asked.metrics)), len(runs.examples) > 0
     names = dict.fromkeys(trials["variant"])
-    hint, allowed = nearest(asked.baseline, names), listed(names)
     require(
         asked.baseline in names,
         "--baseline",
         "is no variant",
         given=asked.baseline,
-        allowed=allowed,
-        hint=hint,
+        allowed=listed(names),
+        hint=nearest(asked.baseline, names),
     )
-    require(len(names) > 1, asked.runs, "has no other variant than the baseline", given=allowed)
+    require(len(names) > 1, asked.runs, "has no other variant than the baseline", given=asked.baseline)
     if how == "runs" and trials.groupby(KEY[:2]).size().max() == 1:
-        rule, hint = (
+        require(
+            examples,
+            asked.runs,
             "one run of each variant shows no difference",
-            "give --known-noise FILE, or a row an example",
+            hint="Run more seeds, give --known-noise FILE, or a row an example",
         )
-        require(examples, asked.runs, rule, hint=f"Run more seeds, {hint}")
         how = "documents"
-    rule = "runs by example, and --all-or-nothing, take variants that share seeds"
-    shared = trials.groupby(KEY[1:])["variant"].nunique().max() > 1
-    require(shared or not (examples or asked.all_or_nothing), asked.runs, rule, hint="Give seeds")
+    require(
+        trials.groupby(KEY[1:])["variant"].nunique().max() > 1 or not (examples or asked.all_or_nothing),
+        asked.runs,
+        "runs by example, and --all-or-nothing, take variants that share seeds",
+    )
     # The report knows the baseline by that name; another variant of the name has a new one.
     new = {BASELINE: f"former {BASELINE}", asked.baseline: BASELINE}
-    shown = {
-        old: new.get(old, old)
-        for old in (asked.baseline, *(each for each in names if each != asked.baseline))
-    }
-    tasks, own = (
-        [*dict.fromkeys(trials["task"])],
-        trials.groupby(KEY[:2])["seed"].agg(lambda of: sorted(of.tolist())),
-    )
+    shown = {old: new.get(old, old) for old in dict.fromkeys([asked.baseline, *names])}
+    tasks, seeds = [*dict.fromkeys(trials["task"])], trials.groupby(KEY[:2])["seed"].agg(list)
     facts = Facts(
         *(name, say("analyse.question", asked.baseline, metric), "", metric, metric, "last", asked.margin),
         design="runs that exist",
@@ -214,7 +202,7 @@ def evidence_of(runs: Runs, asked: Asked, name: str, how: Given, command: str) -
         labels={BASELINE: asked.baseline} if asked.baseline != BASELINE else {},
         reported=now(),
         given=how,
-        own_seeds={to: {task: own.get((old, task), []) for task in tasks} for old, to in shown.items()},
+        own_seeds={to: {task: seeds.get((old, task), []) for task in tasks} for old, to in shown.items()},
     )
     trials = trials.assign(variant=trials["variant"].map(shown)).reset_index(drop=True)
     curves = frame_of((), ("id", "step", "metric", "value"))
@@ -231,6 +219,6 @@ def _claims(asked: Asked, shown: dict[str, str]) -> list[Claim]:
         for text in asked.claims:
             with at("--claim"):
                 claim = parse_claim(text, design, Claimable({**asked.metrics, **known}, lacking))
-                a, b = ([shown[name] for name in side] for side in claim.sides[:2])
-                found.append(replace(claim, a=a, b=b, declared=now()))
+                a, b, *less = [[shown[name] for name in side] for side in (*claim.sides, [], [])][:4]
+                found.append(replace(claim, a=a, b=b, a_less=less[0], b_less=less[1], declared=now()))
     return found

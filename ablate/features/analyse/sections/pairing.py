@@ -1,7 +1,5 @@
 """How runs that exist were compared: with or without pairs, over what, and how the two runs of a pair correlate."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 
