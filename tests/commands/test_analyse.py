@@ -42,6 +42,7 @@ def test_runs_are_judged_and_reported_without_torch(tmp_path):
     assert ablate_here("report", "runs", cwd=tmp_path).returncode == 0
     refuted = analyse(tmp_path, RUNS, "--claim", "base beats wide on loss", "--gate", "--card")
     assert refuted.returncode == 1
+    assert len(StudyFolder(tmp_path / "results", "runs").claims()) == 1
     assert refuted.stdout.startswith("### ")
 
 

@@ -48,7 +48,12 @@ def keep(file: Path, runs: Runs, asked: Asked, made_with: Mapping[str, str]) -> 
         "noise takes two completed runs of the baseline or more on each task, better ten",
         given=by_task.size().to_dict(),
     )
-    found = {"baseline": asked.baseline, "metric": metric, "direction": direction, "date": now()}
+    found: dict[str, Any] = {
+        "baseline": asked.baseline,
+        "metric": metric,
+        "direction": direction,
+        "date": now(),
+    }
     found |= {"made_with": dict(made_with), "n": by_task.size().to_dict(), "sd": by_task.std().to_dict()}
     write_text(file, json.dumps(found | {"values": by_task.agg(list).to_dict()}, indent=1) + "\n")
     return found

@@ -73,6 +73,7 @@ def report(folder: StudyFolder, runs: str, options: Mapping[str, Any], warn: Cal
     for caution in evidence.facts.cautions:
         warn(caution)
     folder.save_evidence(evidence)
+    folder.write_claims([])  # Those of an earlier call are none of this one.
     publish(folder, warn)
     write_text(folder.path / "card.md", card(folder))
 
