@@ -15,7 +15,7 @@ import numpy as np
 from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats
 from ablate.analysis.runs import Constant, Side, solving_metric
-from ablate.analysis.unpaired import Unpaired, of_documents
+from ablate.analysis.unpaired import Unpaired
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, sign
 from ablate.core.reason import Block, Reason
@@ -58,8 +58,8 @@ class Contrast:
     ) -> Contrast:
         """Of sums of means over the variants of each part: (A + D) − (B + C) is a difference of differences.
 
-        The second of two parts may be of another metric, `less`. Runs that were given, and of which the two sides share
-        no two seeds, are compared without pairs, unless what is asked takes these: `paired`.
+        The second of two parts may be of another metric, `less`. Given runs of two sides that share no two seeds are
+        compared without pairs, unless what is asked takes them: `paired`.
         """
         a, b = list(chain(*plus)), list(chain(*minus))
         sides, task, runs = (*a, *b), a[0].task, a[0].runs
@@ -70,42 +70,43 @@ class Contrast:
             return np.stack([side.scored(of) for part, of in by_part for side in part])
 
         first, second = scores_of(plus), scores_of(minus)
-        unknown, asked = np.isnan([*first, *second]), np.all([side.asked for side in sides], axis=0)
-        lost = (unknown & [side.status != "diverged" for side in sides]).any(axis=0) & asked
-        usable = ~unknown.any(axis=0)
+        # Of each side by seed; where seeds are pairs, all sides alike.
+        known, asked = ~np.isnan([*first, *second]), np.array([side.asked for side in sides])
+        given, shared = runs.facts.given, int(asked.all(axis=0).sum())
+        apart = given == "known_noise" or (given == "runs" and shared < 2)
+        apart = apart and len(sides) == 2 and not (less or counted or paired)
+        lost = ~known & [side.status != "diverged" for side in sides]
+        if not apart:
+            known[:], asked[:], lost[:] = known.all(axis=0), asked.all(axis=0), lost.any(axis=0)
+        lost, usable, others = lost & asked, known[0], known[-1]
         rows = [values for side in sides if not less and (values := side.by_example(name)) is not None]
         # Of each variant, its weight in the sum of the means of the parts.
         of_a, of_b = ([better / len(part) for part in parts for _ in part] for parts in (plus, minus))
         examples = None
         if len(rows) == len(sides):
             examples = np.tensordot([*of_a, *np.negative(of_b)], np.broadcast_arrays(*rows), 1)[usable]
-        given, two = runs.facts.given, len(sides) == 2 and not less and not paired
-        known = given == "known_noise"
-        apart = two and (known or (given == "runs" and asked.sum() < 2))
-        # Without pairs each side has its own runs.
-        own = [~np.isnan(side[0]) if apart else usable for side in (first, second)]
-        means = np.tensordot(of_a, first, 1)[own[0]], np.tensordot(of_b, second, 1)[own[1]]
+        means = np.tensordot(of_a, first, 1)[usable], np.tensordot(of_b, second, 1)[others]
         threshold, of_task = solving_metric(task, runs.facts.metric), task in runs.facts.tasks
-        scores, solved = (first[:, own[0]], second[:, own[1]]), None
+        scores, solved = (first[:, usable], second[:, others]), None
         if len(sides) == 2 and counted:
             solved = better * scores[0][0] > better * 0.5, better * scores[1][0] > better * 0.5
         elif len(sides) == 2 and threshold is not None and not apart:
-            solved = a[0].solved[asked & ~lost], b[0].solved[asked & ~lost]
+            solved = a[0].solved[asked[0] & ~lost[0]], b[0].solved[asked[0] & ~lost[0]]
         step = metric.resolution or smallest_difference(np.concatenate([side.ravel() for side in scores]))
         if apart:
-            lost = np.concatenate([side.asked & ~side.ended for side in sides])
-            differences: Differences = Unpaired(means[0], max(step, 1e-100), others=means[1], known=known)
+            d: Differences = Unpaired.of(*means, step, known=given == "known_noise")
         elif given == "documents" and examples is not None and len(examples) == 1:
-            sources = np.array(task.sources or range(examples.shape[1]))
-            differences = of_documents(examples[0], sources, metric.resolution)
+            d = replace(
+                Differences.between(examples[0], 0 * examples[0], metric.resolution), unit="documents"
+            )
         else:
-            differences = Differences.between(*means, step, examples, overlap(task))
+            d = Differences.between(*means, step, examples, overlap(task))
         return cls(
             metric,
             *scores,
-            differences,
-            diverged=sum(int((side.status[asked | apart] == "diverged").sum()) for side in sides),
-            missing=int(lost.sum()),
+            d,
+            diverged=int((asked & [side.status == "diverged" for side in sides]).sum()),
+            missing=int((lost if apart else lost[0]).sum()),
             solved=solved,
             by_rate=counted or task.outcome == "all_or_nothing",
             on_this_metric=counted or threshold == name,

@@ -63,8 +63,7 @@ class Measure:
         """The pairs; with what the metric says against them."""
         a, b, *less = [[self.side(runs, name) for name in names] for names in groups]
         plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
-        rate = self.kind == "rate"
-        return Contrast.between(plus, minus, self.name, counted=rate, less=self.less, paired=rate)
+        return Contrast.between(plus, minus, self.name, counted=self.kind == "rate", less=self.less)
 
     def _spread(self, runs: Runs, groups: Groups) -> Differences:
         """The mean over seeds of how much nearer A is to its median than B to its own (Brown and Forsythe 1974)."""

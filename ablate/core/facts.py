@@ -7,7 +7,7 @@ import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
 
 # The kind of `A beats B on METRIC by more at PATH=y than at PATH=x`, and of `A beats B by more on M@y than on M@x`.
 INTERACTION = "interaction"
-# How runs that exist were given; nothing of those that a study planned. `runs`: several of each variant; `known_noise`:
-# single ones, beside kept runs of the baseline that say how far runs are apart; `documents`: one of each, whose test
-# examples are all that repeats.
-Given = Literal["", "runs", "known_noise", "documents"]
 
 
 @dataclass(frozen=True)
@@ -76,8 +72,6 @@ class TaskFacts:
     stability: dict[str, Metric] = field(default_factory=dict)
     # What claims may compare a variant with → metric → its value.
     constants: dict[str, dict[str, float]] = field(default_factory=dict)
-    # Of fixed models: the source of each test example, by number, where several share one.
-    sources: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -150,7 +144,10 @@ class Facts:
     differs: list[str] = field(default_factory=list)
     source: str = ""  # The study file, relative to the folder of the report; empty where that is not known.
     reported: str = ""  # ISO 8601 date and time of the report; empty where that is not known.
-    given: Given = ""
+    # How runs that exist were given, empty of those that a study planned. `runs`: several of each variant;
+    # `known_noise`: beside kept runs of the baseline, which say how far runs are apart; `documents`: one of each, whose
+    # test examples are all that repeats.
+    given: str = ""
     # Of runs that were given: variant → task → the seeds that it has.
     own_seeds: dict[str, dict[str, list[int]]] = field(default_factory=dict)
 

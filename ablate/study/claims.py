@@ -257,14 +257,12 @@ class _Reader:
 
     def _variants(self, side: _Side, level: tuple[str, str] | None) -> list[str]:
         """Those of a side, at one more level where there is one."""
-        if side.cell and not level and any(side.name == variant.name for variant in self.design.variants):
-            return [side.name]
         there = dict([level]) if level else {}
         named = f"{side.name}{''.join(f' at {path}={label}' for path, label in there.items())}"
         if self.constant(side.name):
             return [side.name]
         if "=" not in side.name and self.design.at(side.levels, cell=side.cell) != [side.name]:
-            found = []  # A placebo has no counterpart.
+            found = [] if there else [side.name]  # a placebo has no counterpart
         else:
             found = self.design.at({**side.levels, **there}, cell=side.cell)
         if not found:

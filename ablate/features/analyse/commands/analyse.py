@@ -7,19 +7,19 @@ from typing import Any
 import click
 
 from ablate.base.text import saying
-from ablate.route.console import AS_JSON, GATE, RESULTS, STRICT, ended, printing, warn
+from ablate.route.console import AS_JSON, GATE, RESULTS, STRICT, ended, printing
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 WAY = click.Choice(["max", "min"])
-ROLE = click.Choice(["variant", "task", "seed", "example", "source"])
+ROLE = click.Choice(["variant", "task", "seed", "example", "source", "status"])
 MADE = click.Choice(["evaluation", "data", "machine", "commit"])
 
 
 @click.command("analyse")
 @click.argument("runs")
-@click.option("--baseline", metavar="NAME", help="Variant that the others are compared with.")
-@click.option("--metric", metavar="NAME", help="Column that is judged.")
-@click.option("--direction", type=WAY, help="Whether more of it is better, or less.")
+@click.option("--baseline", required=True, metavar="NAME", help="Variant that the others are compared with.")
+@click.option("--metric", required=True, metavar="NAME", help="Column that is judged.")
+@click.option("--direction", required=True, type=WAY, help="Whether more of it is better, or less.")
 @click.option("--margin", type=float, metavar="X", help="Variants are equivalent within ±X.")
 @click.option(
     "--claim", multiple=True, metavar="CLAIM", help="'A beats B on METRIC' and the like; may be repeated."
@@ -29,9 +29,11 @@ MADE = click.Choice(["evaluation", "data", "machine", "commit"])
 @click.option(
     "--resolution", type=float, default=0.0, metavar="X", help="1/N of an accuracy over N examples."
 )
-@click.option("--solved", type=float, metavar="X", help="Value from which on a run counts as solved.")
 @click.option(
-    "--all-or-nothing", is_flag=True, help="Runs solve the task or do not: those that do are counted."
+    "--all-or-nothing",
+    type=float,
+    metavar="X",
+    help="Runs solve the task or do not, and have solved it from X on: those that have are counted.",
 )
 @click.option("--also", type=(str, WAY), multiple=True, help="Another metric, for claims; may be repeated.")
 @click.option(
@@ -39,7 +41,7 @@ MADE = click.Choice(["evaluation", "data", "machine", "commit"])
     type=(ROLE, str),
     multiple=True,
     metavar="ROLE NAME",
-    help="Column that is variant, task, seed, example or source; may be repeated.",
+    help="Column that is variant, task, seed, example, source or status; may be repeated.",
 )
 @click.option("--tracking-uri", metavar="URI", help="RUNS is the name of an experiment of this MLflow.")
 @click.option("--known-noise", type=FILE, help="Judge single runs against the kept runs of a baseline.")
@@ -52,14 +54,11 @@ MADE = click.Choice(["evaluation", "data", "machine", "commit"])
     help="Digest of evaluation, data or machine, or commit, of the runs; may be repeated.",
 )
 @click.option("--name", metavar="NAME", help="Name of the report (default: that of RUNS).")
-@click.option(
-    "--card", is_flag=True, help="Print the evidence card, markdown for a pull request, and no tables."
-)
 @RESULTS
 @GATE
 @STRICT
 @AS_JSON
-def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, **options: Any) -> int:
+def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, **asked: Any) -> int:
     """Judge runs that exist, of any training code: verdicts, claims and report.
 
     RUNS is a CSV or parquet file with a row a run and columns variant, seed and metrics, and task where there are
@@ -70,18 +69,21 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: the runs or the call are wrong; 3: with --strict, no
     claim is refuted, and one is inconclusive.
     """
-    from ablate.features.analyse.report import keep_noise, report
+    from ablate.features.analyse import noise, report
+    from ablate.features.analyse.reading import read
+    from ablate.features.analyse.runs import checked
     from ablate.records.folder import StudyFolder
     from ablate.route.publish import print_results
 
     with printing(as_json) as console:
-        if file := options["keep_noise"]:
-            saying(console)(keep_noise(runs, file, options))
+        rows = read(runs, asked)
+        if asked["keep_noise"]:
+            kept = noise.keep(checked(rows, report.metrics_of(asked))[0], asked)
+            saying(console)("\n".join(kept))
             return 0
-        folder = StudyFolder(results, options["name"] or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem))
-        report(folder, runs, options, warn)
-        if options["card"]:
-            console.out((folder.path / "card.md").read_text("utf-8"), highlight=False)
-        else:
-            print_results(folder, console)
+        folder = StudyFolder(results, asked["name"] or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem))
+        report.judge(folder, noise.beside(rows, asked) if asked["known_noise"] else rows, asked)
+        print_results(folder, console)
+        for line in [*folder.facts().cautions, f"To paste: {folder.path / 'card.md'}"]:
+            saying(console)(line)
     return ended(folder.path, None, as_json, gate, strict)

@@ -1,1 +1,0 @@
-"""The section of this feature."""
