@@ -96,13 +96,14 @@ def _alike(trials: pd.DataFrame, examples: pd.DataFrame, metrics: Mapping[str, M
     alike. Runs by example have the same examples.
     """
     for _, found in trials[trials["status"] == "completed"].groupby("task"):
-        values, resolution = found[[*metrics]], [metric.resolution for metric in metrics.values()]
+        values, least = found[[*metrics]], [metric.resolution for metric in metrics.values()]
         if len(examples):
             kept = examples.drop_duplicates("id").set_index("id").loc[found["id"], "values"]
-            values, resolution = pd.DataFrame([*kept], found.index), [0.0]
-        digits = values.map(lambda value: len(repr(value).partition(".")[2])).max().to_numpy()
-        step = np.maximum.reduce([10.0**-digits, 1e-10 * values.abs().max(), resolution])
-        if len(found) ** 2 / 2 < 0.05 * np.prod((values.max() - values.min()) / step):
+            values, least = pd.DataFrame([*kept], found.index), [0.0]
+        decimals = values.map(lambda value: len(repr(float(value)).partition(".")[2])).max()
+        step = np.maximum(np.maximum(10.0**-decimals, 1e-10 * values.abs().max()), least)
+        cells = ((values.max() - values.min()) / step).clip(lower=1.0)
+        if np.log(cells).sum() > np.log(10 * len(found) ** 2):
             names = found["variant"] + " seed " + found["seed"].astype(str)
             groups = names.groupby([*(values / step).round().to_numpy().T]).agg(list)
             yield from (listed(group, 6) for group in groups if len(group) > 1)
@@ -115,38 +116,28 @@ def evidence_of(
     (trials, examples), baseline, metric = checked(rows, metrics), asked["baseline"], next(iter(metrics))
     names, counts = [*dict.fromkeys(trials["variant"])], trials.groupby(KEY[:2], sort=False).size()
     given = "known_noise" if asked["known_noise"] else "runs" if counts.max() > 1 else "documents"
-    # Each run with that of the baseline under its seed.
-    both = trials.merge(trials[trials["variant"] == baseline], on=KEY[1:], suffixes=("", " of the baseline"))
-    pairs = both.groupby(KEY[:2])[[metric, f"{metric} of the baseline"]]
-    r = pairs.corr(min_periods=3).xs(metric, level=-1).iloc[:, -1]
-    compared = (
-        pd.DataFrame({"runs": counts, "pairs": pairs.size(), "r": r})
-        .drop(baseline, errors="ignore")
-        .reset_index()
-    )
-    by_example = len(examples) > 0
     with Gather() as at:
-        at.refuse(
-            baseline not in names,
-            "--baseline",
-            "is no variant",
-            baseline,
-            listed(names),
-            nearest(baseline, names),
-        )
+        hint = nearest(baseline, names)
+        at.refuse(baseline not in names, "--baseline", "is no variant", baseline, listed(names), hint)
         rule = "is a name that reports give to what variants are compared with: rename the variant"
         at.refuse(BASELINE in names and baseline != BASELINE, "RUNS", rule, BASELINE)
         at.refuse(len(names) == 1, "RUNS", "must have another variant than the baseline", names[0])
         rule = "must have several runs of each variant: one shows no difference"
         hint = "Run more seeds, give --known-noise FILE, or a row an example"
-        at.refuse(given == "documents" and not by_example, "RUNS", rule, hint=hint)
+        at.refuse(given == "documents" and examples.empty, "RUNS", rule, hint=hint)
+    # Each run with that of the baseline under its seed.
+    both = trials.merge(trials[trials["variant"] == baseline], on=KEY[1:], suffixes=("", " of the baseline"))
+    pairs = both.groupby(KEY[:2])[[metric, f"{metric} of the baseline"]]
+    r = pairs.corr(min_periods=3).xs(metric, level=-1).iloc[:, -1]
+    compared = pd.DataFrame({"runs": counts, "pairs": pairs.size(), "r": r}).loc[counts.index].reset_index()
+    compared = compared[compared["variant"] != baseline]
+    with Gather() as at:
         rule = "must share seeds with the baseline where runs are by example, or all or nothing"
-        together = given == "runs" and (by_example or asked["all_or_nothing"] is not None)
+        together = given == "runs" and (len(examples) or asked["all_or_nothing"] is not None)
         apart = compared.loc[~(compared["pairs"] > 1), "variant"]
         at.refuse(together and len(apart), "RUNS", rule, listed(apart))
     # Reports know the baseline by that name.
-    trials["variant"] = trials["variant"].replace(baseline, BASELINE)
-    shown = [BASELINE, *(of for of in names if of != baseline)]
+    shown = {baseline: BASELINE, **{of: of for of in names if of != baseline}}
     tasks, seeds = [*dict.fromkeys(trials["task"])], trials.groupby(KEY[:2])["seed"].agg(list)
     facts = Facts(
         *(name, say("analyse.question", baseline, metric), "", metric, metric, "last", asked["margin"]),
@@ -157,13 +148,13 @@ def evidence_of(
                 task,
                 dict(metrics),
                 "graded" if asked["all_or_nothing"] is None else "all_or_nothing",
-                Sampling("held_out") if by_example else FRESH,
+                Sampling("held_out") if len(examples) else FRESH,
             )
             for task in tasks
         ],
-        variants=[VariantFacts(each, {}, {}) for each in shown],
+        variants=[VariantFacts(each, {}, {}) for each in shown.values()],
         factors={},
-        claims=[*_claims(asked, shown, metrics)],
+        claims=[*_claims(asked, [*shown.values()], metrics)],
         environment={"command": command_line(sys.argv), "versions": versions()},
         cautions=[
             *(say("analyse.alike", group) for group in _alike(trials, examples, metrics)),
@@ -176,8 +167,9 @@ def evidence_of(
         labels={} if baseline == BASELINE else {BASELINE: baseline},
         reported=now(),
         given=given,
-        own_seeds={each: {task: seeds.get((each, task), []) for task in tasks} for each in shown},
+        own_seeds={new: {task: seeds.get((old, task), []) for task in tasks} for old, new in shown.items()},
     )
+    trials = trials.assign(variant=trials["variant"].map(shown))
     return Evidence(facts, trials, frame_of((), ("id", "step", "metric", "value")), examples)
 
 

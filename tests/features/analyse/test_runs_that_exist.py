@@ -13,7 +13,8 @@ from ablate.analysis.compare import compare
 from ablate.core.derived import Offer
 from ablate.core.facts import INTERACTION, Claim, Evidence, Facts
 from ablate.core.feature import derived
-from ablate.features.analyse.runs import Asked, checked, evidence_of
+from ablate.core.metric import Metric
+from ablate.features.analyse.runs import evidence_of
 from ablate.records.folder import StudyFolder
 
 RESULTS = Path(__file__).parents[3] / "results"
@@ -25,6 +26,10 @@ STUDIES = sorted(
 )
 FAST = ("15-causal", "08-heads", "22-depth")
 NUMBERS = ["n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high", "level", "p", "solved_variant"]
+
+
+ASKED = {"baseline": "a", "margin": None, "all_or_nothing": None, "claim": (), "known_noise": None}
+GIVEN = {"task": "runs", "seed": 0, "example": "all", "status": "completed"}
 
 
 def long_table(evidence: Evidence) -> pd.DataFrame:
@@ -64,9 +69,9 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
     claims = {text: claim for claim in facts.claims if (text := claimed(claim, facts))}
     metrics = {facts.metric: task.metrics[facts.metric]}
     metrics |= {c.metric: task.metrics[c.metric] for c in claims.values() if c.metric in task.metrics}
-    asked = Asked("runs", "baseline", metrics, facts.margin, task.outcome == "all_or_nothing", [*claims])
-    table = long_table(evidence).assign(task=task.name)
-    found = evidence_of(checked(table, asked), asked, path.name, "runs", "")
+    rate = task.outcome == "all_or_nothing" or None
+    asked = {"baseline": "baseline", "margin": facts.margin, "all_or_nothing": rate, "claim": [*claims]}
+    found = evidence_of(rows(long_table(evidence)), metrics, ASKED | asked, path.name)
     mine = compare(found).set_index(["variant", "metric"])
 
     # Without the other settings that tuning could not tell from the chosen ones: their runs are not in the table. And
@@ -98,13 +103,14 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
                 assert mine.loc[key, "verdict"] == row["verdict"] or row["exploratory"]
 
 
-def judged(
-    table: pd.DataFrame, margin: float | None = None, how: str = "runs", **metric: object
-) -> pd.Series:
-    from ablate.core.metric import Metric
+def rows(table: pd.DataFrame) -> pd.DataFrame:
+    """As `read` gives them."""
+    return pd.DataFrame(GIVEN | {"id": range(len(table))}).assign(**table)
 
-    asked = Asked("runs", "a", {"m": Metric("max", **metric)}, margin, False, ())
-    (row,) = compare(evidence_of(checked(table, asked), asked, "x", how, "")).to_dict("records")
+
+def judged(table: pd.DataFrame, **metric: float) -> pd.Series:
+    found = evidence_of(rows(table), {"m": Metric("max", **metric)}, ASKED, "x")
+    (row,) = compare(found).to_dict("records")
     return pd.Series(row)
 
 
