@@ -13,7 +13,7 @@ from itertools import chain
 import numpy as np
 
 from ablate.analysis.estimates import Rate
-from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats
+from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats, mean_of
 from ablate.analysis.runs import Constant, Side, solving_metric
 from ablate.analysis.unpaired import Unpaired
 from ablate.core.facts import TaskFacts
@@ -59,7 +59,7 @@ class Contrast:
         """Of sums of means over the variants of each part: (A + D) − (B + C) is a difference of differences.
 
         The second of two parts may be of another metric, `less`. Given runs of two sides that share no two seeds are
-        compared without pairs, unless what is asked takes them: `paired`.
+        compared without pairs, unless what is asked takes them (`paired`): so do outcomes by example, and rates.
         """
         a, b = list(chain(*plus)), list(chain(*minus))
         sides, task, runs = (*a, *b), a[0].task, a[0].runs
@@ -72,9 +72,9 @@ class Contrast:
         first, second = scores_of(plus), scores_of(minus)
         # Of each side by seed; where seeds are pairs, all sides alike.
         known, asked = ~np.isnan([*first, *second]), np.array([side.asked for side in sides])
-        given, shared = runs.facts.given, int(asked.all(axis=0).sum())
-        apart = given == "known_noise" or (given == "runs" and shared < 2)
-        apart = apart and len(sides) == 2 and not (less or counted or paired)
+        given, single = runs.facts.given, task.outcome == "graded" and task.sampling.pool == "fresh"
+        few = given == "known_noise" or (given == "runs" and asked.all(axis=0).sum() < 2)
+        apart = few and single and len(sides) == 2 and not (less or counted or paired)
         lost = ~known & [side.status != "diverged" for side in sides]
         if not apart:
             known[:], asked[:], lost[:] = known.all(axis=0), asked.all(axis=0), lost.any(axis=0)
@@ -94,7 +94,8 @@ class Contrast:
             solved = a[0].solved[asked[0] & ~lost[0]], b[0].solved[asked[0] & ~lost[0]]
         step = metric.resolution or smallest_difference(np.concatenate([side.ravel() for side in scores]))
         if apart:
-            d: Differences = Unpaired.of(*means, step, known=given == "known_noise")
+            d = Differences.between(means[0], np.full_like(means[0], mean_of(means[1])), step)
+            d = Unpaired(d.values, d.floor, others=means[1], known=given == "known_noise")
         elif given == "documents" and examples is not None and len(examples) == 1:
             d = replace(
                 Differences.between(examples[0], 0 * examples[0], metric.resolution), unit="documents"

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ablate.analysis.paired import Differences, Floats, StandardError, mean_of, sd_of
+from ablate.analysis.paired import Differences, Floats, StandardError, sd_of
 
 
 @dataclass(frozen=True)
 class Unpaired(Differences):
-    """Runs of which none shares a seed with `others`: `values` (n_a,) less the mean of `others` (n_b,).
+    """Runs of which none shares a seed with `others`: `values` (n_a,), less the mean of `others` (n_b,).
 
     The standard error is √(s_a²/n_a + s_b²/n_b), with the degrees of freedom of Welch 1947 (Biometrika 34, 28–35). With
     `known` noise it is s_b·√(1/n_a + 1/n_b) with n_b − 1, under the assumption that both have one variance: that of a
@@ -23,17 +23,12 @@ class Unpaired(Differences):
     others: Floats = field(default_factory=lambda: np.empty(0))
     known: bool = False
 
-    @classmethod
-    def of(cls, a: Floats, b: Floats, resolution: float, *, known: bool) -> Differences:
-        """Of the means of a (n_a,) and b (n_b,), finite and oriented; neither deviation is taken below `resolution`."""
-        d = Differences.between(a, np.full_like(a, mean_of(b)), resolution)
-        return cls(d.values, d.floor, others=b, known=known)
-
     @property
     def n(self) -> int:
         """Runs of the smaller side; with a known noise, those that it was measured on."""
-        known = self.known and len(self.values) > 0
-        return len(self.others) if known else min(len(self.values), len(self.others))
+        return (
+            len(self.others) if self.known and len(self.values) else min(map(len, (self.values, self.others)))
+        )
 
     def errors_at(self, n: int) -> list[StandardError]:
         """Those of these runs or, for another `n`, of as many on each side."""

@@ -10,14 +10,13 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.base.errors import AblateError, Gather, listed
+from ablate.base.errors import AblateError, Gather, listed, shown
 from ablate.base.files import write_text
 from ablate.base.process import now
 from ablate.base.text import first_line
 from ablate.report.words import say
 
 MADE = ("evaluation", "data", "machine", "commit")
-AGAIN = "Measure it: ablate analyse RUNS --keep-noise FILE"
 
 
 def _made(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,7 +24,7 @@ def _made(asked: Mapping[str, Any]) -> dict[str, Any]:
     return {name: asked[name] for name in ("baseline", "metric", "direction")} | dict(asked["made_with"])
 
 
-def keep(trials: pd.DataFrame, asked: Mapping[str, Any]) -> list[str]:
+def keep(trials: pd.DataFrame, asked: Mapping[str, Any]) -> str:
     """Writes the noise of the baseline's runs, n, σ and values by task, and says it."""
     own, made, file = trials[trials["variant"] == asked["baseline"]], _made(asked), asked["keep_noise"]
     noise = own.groupby("task")[asked["metric"]].agg(n="size", sd="std", values=list)
@@ -40,7 +39,7 @@ def keep(trials: pd.DataFrame, asked: Mapping[str, Any]) -> list[str]:
         )
     kept = {"date": now(), "made_with": made, "noise": noise.to_dict("index")}
     write_text(file, json.dumps(kept, indent=1) + "\n")
-    return [*(say("analyse.kept", task, of["sd"], of["n"]) for task, of in kept["noise"].items()), str(file)]
+    return "\n".join(say("analyse.kept", task, of["sd"], of["n"], file) for task, of in kept["noise"].items())
 
 
 def beside(rows: pd.DataFrame, asked: Mapping[str, Any]) -> pd.DataFrame:
@@ -49,14 +48,23 @@ def beside(rows: pd.DataFrame, asked: Mapping[str, Any]) -> pd.DataFrame:
     try:
         kept = json.loads(file.read_bytes())
         noise = pd.DataFrame.from_dict(kept["noise"], "index")["values"].explode()
-        changed = {name: of for name, of in kept["made_with"].items() if made.get(name) != of}
+        was = {
+            name: of for name, of in kept["made_with"].items() if name != "commit" and made.get(name) != of
+        }
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise AblateError(f"{file}: is no noise that was kept ({first_line(error)}). {AGAIN}") from None
+        raise AblateError(f"{file}: is no noise that --keep-noise has kept ({first_line(error)})") from None
     with Gather() as at:
-        for name, of in changed.items():
-            rule = f"must be that of the kept noise: {name}"
-            at.refuse(name != "commit", "--known-noise", rule, made.get(name), str(of), AGAIN)
-    places = [f"{file}, run {run}" for run in range(1, len(noise) + 1)]
-    own = {"id": places, "task": noise.index, "seed": range(-1, -len(noise) - 1, -1), "example": "all"}
-    own |= {"variant": asked["baseline"], "status": "completed", asked["metric"]: noise.to_numpy()}
-    return pd.concat([pd.DataFrame(own, places), rows])
+        at.refuse(
+            was,
+            "--known-noise",
+            "must be of runs that were made alike",
+            {name: made.get(name) for name in was},
+            shown(was),
+            "Measure it again, with --keep-noise",
+        )
+    own = {
+        "id": [f"{file}, run {run}" for run in range(1, len(noise) + 1)],
+        **{"task": noise.index, "seed": range(-1, -len(noise) - 1, -1), "example": "all"},
+        **{"variant": asked["baseline"], "status": "completed", asked["metric"]: noise.to_numpy()},
+    }
+    return pd.concat([pd.DataFrame(own).set_index("id", drop=False), rows])

@@ -1,6 +1,6 @@
-"""Runs that exist as a table, a row a run or a run and example: from a file, MLflow, or the samples of lm-eval.
+"""Runs that exist: read as a table, from a file, MLflow or the samples of lm-eval, and checked.
 
-The index of a table says where a row was read. What is wrong raises `AblateError`.
+A row is a run, or an example of a run; the index says where it was read. What is wrong raises `AblateError`.
 """
 
 import json
@@ -9,13 +9,23 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from ablate.base.datafile import DataFile
-from ablate.base.errors import AblateError, Gather, listed, nearest
+from ablate.base.errors import AblateError, Gather, Problem, listed, nearest
 from ablate.base.text import first_line
+from ablate.core.metric import Metric
 from ablate.tasks.files import read_table
 from ablate.tracking.database import check_uri, import_client
+
+KEY = ["variant", "task", "seed"]
+FAILED = ("failed", "killed", "pruned", "running", "scheduled")
+RULES = {
+    "seed": "must be a whole number",
+    **dict.fromkeys(("variant", "task", "example"), "must not be empty"),
+}
+NUMBER = "must be a number, nan of a run that diverged, or empty of one that failed"
 
 
 def read(runs: str, asked: Mapping[str, Any]) -> pd.DataFrame:
@@ -35,8 +45,14 @@ def read(runs: str, asked: Mapping[str, Any]) -> pd.DataFrame:
     with Gather() as at:
         at.refuse(table.empty, "RUNS", "has no runs", runs)
         for name in (*roles.values(), *metrics) if len(table) else ():
-            hint = nearest(name, table) or f"Where it has another name, give --column {name} NAME"
-            at.refuse(name not in table, "RUNS", f"has no column {name!r}", runs, listed(table), hint)
+            at.refuse(
+                name not in table,
+                "RUNS",
+                f"has no column {name!r}",
+                runs,
+                listed(table),
+                nearest(name, table) or f"Where it has another name, give --column {name} NAME",
+            )
     table = table.assign(**{role: table[name] for role, name in roles.items()})
     # Without seeds no two runs are a pair; two models that were evaluated once are.
     seeds = 0 if "example" in table else range(1, len(table) + 1)
@@ -74,6 +90,69 @@ def _samples(folder: Path, metric: str) -> pd.DataFrame:
         task = re.sub(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl", r"\1", path.name)
         filtered = ("," + table.get("filter", pd.Series("none", table.index))).replace(",none", "")
         table = table.assign(variant=path.parent.name, task=task + filtered)
-        table.index = [f"{path}, line {line}" for line in range(1, len(table) + 1)]
+        table = table.set_axis([f"{path}, line {line}" for line in range(1, len(table) + 1)])
         tables += [table[table[metric].notna()]] if metric in table else []
     return pd.concat(tables)
+
+
+def checked(rows: pd.DataFrame, metrics: Mapping[str, Metric]) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The runs, a row each, and their examples, both as in `Evidence`; `rows` are as `read` gives them."""
+    said = rows.astype(str).where(rows.notna(), "").apply(lambda column: column.str.strip())
+    numbers = said[["seed", *metrics]].apply(pd.to_numeric, errors="coerce")
+    blank = said[[*metrics]].apply(lambda column: column.str.lower().isin(["", "nan", "-nan"]))
+    empty, broken = said[["variant", "task", "example"]] == "", numbers[["seed"]] % 1 != 0
+    wrong = pd.concat([empty, broken, numbers[[*metrics]].isna() & ~blank], axis=1)
+    with Gather() as at:
+        at.problems += [
+            Problem(RULES.get(name, NUMBER), given=given, source=f"{place}: {name}")
+            for name in wrong
+            for place, given in said.loc[wrong[name], name].head(8).items()
+        ]
+    first, status = next(iter(metrics)), said["status"].str.lower()
+    states = [status == "diverged", (said[first] == "") | status.isin(FAILED), ~np.isfinite(numbers[first])]
+    status = np.select(states, ["diverged", "failed", "diverged"], "completed")
+    rows = said.assign(**numbers.astype({"seed": int}), status=status, reason="")
+    key = [*KEY, "example"]
+    twice = rows[rows.duplicated(key, keep=False)].sort_values(key, kind="stable")
+    runs = rows.drop_duplicates(KEY).groupby("task").size()
+    lacking = rows.groupby(["task", "example"]).size().div(runs, level="task").loc[lambda share: share < 1]
+    with Gather() as at:
+        at.refuse(
+            len(twice),
+            "",
+            f"{' and '.join(twice.index[:2])} must not have the same variant, task, seed and example",
+            twice[key].head(1).to_dict("records"),
+        )
+        at.refuse(
+            len(lacking),
+            "RUNS",
+            "every run of a task must have the same examples",
+            f"not in all: {listed(lacking.index, 3)}",
+            hint="Leave out examples that some runs lack",
+        )
+    if "source" in rows:
+        rows = _by_source(rows, [*metrics])
+    grouped = rows.sort_values("example", kind="stable").groupby(KEY, sort=False)
+    # The statuses are in the order of their letters: a run that failed on one example has failed.
+    columns = {"id": "first", "status": "max", "reason": "max", **dict.fromkeys(metrics, "mean")}
+    trials = grouped.agg(columns).reset_index()
+    # A metric that is the same on all examples is of the run.
+    varying = [name for name in metrics if grouped[name].nunique().max() > 1]
+    examples = grouped[["id", *varying]].agg(list).assign(id=[*trials["id"]])
+    return trials, examples.melt("id", var_name="metric", value_name="values")
+
+
+def _by_source(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """With a source in place of the examples that share it.
+
+    With the C sums S_c of m values of a run, and m_c of them of a source, u_c = x̄ + C/m·(S_c − m_c·x̄) has the mean x̄,
+    and of differences the standard error that is robust to clusters, s_u/√C with C − 1 degrees of freedom (Liang and
+    Zeger 1986, Biometrika 73, 13–22).
+    """
+    rows = rows.assign(source=rows.groupby(["task", "example"])["source"].transform("first"))
+    runs, of_source = rows.groupby(KEY), rows.groupby([*KEY, "source"])["source"].transform("size")
+    share = runs["source"].transform("nunique") / runs["source"].transform("size") * of_source
+    means = runs[metrics].transform("mean")
+    rows = rows.assign(example=rows["source"], **means + (rows[metrics] - means).mul(share, axis=0))
+    columns = {"id": "first", "status": "max", "reason": "max", **dict.fromkeys(metrics, "mean")}
+    return rows.groupby([*KEY, "example"], sort=False).agg(columns).reset_index()

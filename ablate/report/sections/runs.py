@@ -58,10 +58,11 @@ class Incidents(
         def reason(row: Row) -> str:
             found = say("cost.not_run") if row["status"] == "missing" else why(row["status"], row["reason"])
             found = in_short_names(text(found), names)
-            known = (
-                row["id"] if material.facts.given else row["id"] and whereabouts(row["id"], material.results)
+            return (
+                f"{found} ({whereabouts(row['id'], material.results)})".strip()
+                if row["id"] and not material.facts.given
+                else found
             )
-            return f"{found} ({known})".strip() if known else found
 
         columns = [
             variant_column(names),
@@ -77,7 +78,7 @@ class Incidents(
                 failed = rows_of(frame[frame["status"] == "failed"])
                 rows += [row | {"variant": f"{row['variant']} {name}"} for row in failed]
         if rows:
-            yield tabulated(columns, rows, say("cost.incidents"), "trials.parquet")
+            yield tabulated(columns, rows, say("cost.incidents", material.facts.given), "trials.parquet")
 
 
 def incidents(evidence: Evidence) -> list[dict[str, Any]]:

@@ -54,9 +54,9 @@ class Verdicts(Section, place=100, title="Verdicts", open=True):
             for verdict in GUIDE
             if verdict in present
         ]
-        given = material.facts.given
         terms += [
-            (word.capitalize(), say(f"verdicts.{word}", given)) for word in ("difference", "detectable")
+            (word.capitalize(), say(f"verdicts.{word}", material.facts.given))
+            for word in ("difference", "detectable")
         ]
         yield Folded(say("verdicts.guide"), [Terms(terms)])
 

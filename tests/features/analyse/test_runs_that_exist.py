@@ -14,7 +14,7 @@ from ablate.core.derived import Offer
 from ablate.core.facts import INTERACTION, Claim, Evidence, Facts
 from ablate.core.feature import derived
 from ablate.core.metric import Metric
-from ablate.features.analyse.runs import evidence_of
+from ablate.features.analyse.report import evidence_of
 from ablate.records.folder import StudyFolder
 
 RESULTS = Path(__file__).parents[3] / "results"

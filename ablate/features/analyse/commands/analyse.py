@@ -11,8 +11,6 @@ from ablate.route.console import AS_JSON, GATE, RESULTS, STRICT, ended, printing
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 WAY = click.Choice(["max", "min"])
-ROLE = click.Choice(["variant", "task", "seed", "example", "source", "status"])
-MADE = click.Choice(["evaluation", "data", "machine", "commit"])
 
 
 @click.command("analyse")
@@ -38,7 +36,7 @@ MADE = click.Choice(["evaluation", "data", "machine", "commit"])
 @click.option("--also", type=(str, WAY), multiple=True, help="Another metric, for claims; may be repeated.")
 @click.option(
     "--column",
-    type=(ROLE, str),
+    type=(click.Choice(["variant", "task", "seed", "example", "source", "status"]), str),
     multiple=True,
     metavar="ROLE NAME",
     help="Column that is variant, task, seed, example, source or status; may be repeated.",
@@ -48,7 +46,7 @@ MADE = click.Choice(["evaluation", "data", "machine", "commit"])
 @click.option("--keep-noise", type=FILE, help="Keep the runs of the baseline, and judge nothing.")
 @click.option(
     "--made-with",
-    type=(MADE, str),
+    type=(click.Choice(["evaluation", "data", "machine", "commit"]), str),
     multiple=True,
     metavar="WHAT VALUE",
     help="Digest of evaluation, data or machine, or commit, of the runs; may be repeated.",
@@ -70,20 +68,19 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     claim is refuted, and one is inconclusive.
     """
     from ablate.features.analyse import noise, report
-    from ablate.features.analyse.reading import read
-    from ablate.features.analyse.runs import checked
+    from ablate.features.analyse.reading import checked, read
     from ablate.records.folder import StudyFolder
     from ablate.route.publish import print_results
 
     with printing(as_json) as console:
         rows = read(runs, asked)
         if asked["keep_noise"]:
-            kept = noise.keep(checked(rows, report.metrics_of(asked))[0], asked)
-            saying(console)("\n".join(kept))
+            saying(console)(noise.keep(checked(rows, report.metrics_of(asked))[0], asked))
             return 0
         folder = StudyFolder(results, asked["name"] or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem))
         report.judge(folder, noise.beside(rows, asked) if asked["known_noise"] else rows, asked)
-        print_results(folder, console)
-        for line in [*folder.facts().cautions, f"To paste: {folder.path / 'card.md'}"]:
+        for line in folder.facts().cautions:
             saying(console)(line)
+        print_results(folder, console)
+        saying(console)(f"Card for a pull request: {folder.path / 'card.md'}")
     return ended(folder.path, None, as_json, gate, strict)
