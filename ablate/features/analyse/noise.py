@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from ablate.base.errors import AblateError, Gather, listed, shown
+from ablate.base.errors import AblateError, Gather, shown
 from ablate.base.files import write_text
 from ablate.base.process import now
 from ablate.base.text import first_line
@@ -29,8 +29,10 @@ def keep(trials: pd.DataFrame, asked: Mapping[str, Any]) -> str:
     own, made, file = trials[trials["variant"] == asked["baseline"]], _made(asked), asked["keep_noise"]
     noise = own.groupby("task")[asked["metric"]].agg(n="size", sd="std", values=list)
     with Gather() as at:
-        lacking = [f"--made-with {name} VALUE" for name in MADE if name not in made]
-        at.refuse(lacking, "--keep-noise", "takes what must not change, and the commit", listed(lacking))
+        lacking = " ".join(f"--made-with {name} VALUE" for name in MADE if name not in made)
+        at.refuse(
+            lacking, "--keep-noise", "takes what must not change, and the commit", hint=f"Give {lacking}"
+        )
         at.refuse(
             own.empty or noise["n"].min() < 2 or (own["status"] != "completed").any(),
             "RUNS",

@@ -43,7 +43,13 @@ def read(runs: str, asked: Mapping[str, Any]) -> pd.DataFrame:
         found = read_table(DataFile(runs))
         table = pd.DataFrame(dict(found.columns), [f"{runs}, {place}" for place in found.places])
     with Gather() as at:
-        at.refuse(table.empty, "RUNS", "has no runs", runs)
+        at.refuse(
+            table.empty,
+            "RUNS",
+            "has no runs",
+            runs,
+            hint="Give a table with a row a run, or a folder of samples of lm-eval with this metric",
+        )
         for name in (*roles.values(), *metrics) if len(table) else ():
             at.refuse(
                 name not in table,
@@ -51,7 +57,7 @@ def read(runs: str, asked: Mapping[str, Any]) -> pd.DataFrame:
                 f"has no column {name!r}",
                 runs,
                 listed(table),
-                nearest(name, table) or f"Where it has another name, give --column {name} NAME",
+                nearest(name, table) or "Say which it is: --metric NAME, --column variant NAME",
             )
     table = table.assign(**{role: table[name] for role, name in roles.items()})
     # Without seeds no two runs are a pair; two models that were evaluated once are.
