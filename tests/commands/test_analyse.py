@@ -39,7 +39,7 @@ def test_runs_are_judged_and_reported_without_torch(tmp_path):
     card = (tmp_path / "results/runs/card.md").read_text()
     assert card.startswith("### ")
     assert "| wide | ▲ better |" in card
-    assert "wide: paired with base by seed, 5 pairs" in card
+    assert "wide: paired with base by seed (5 pairs, correlation" in card
     assert ablate_here("report", "runs", cwd=tmp_path).returncode == 0
     refuted = analyse(tmp_path, RUNS, "--claim", "base beats wide on loss", "--gate")
     assert refuted.returncode == 1

@@ -84,8 +84,8 @@ def _alike(trials: pd.DataFrame, examples: pd.DataFrame, metrics: Mapping[str, M
         step = np.maximum(np.maximum(10.0**-decimals, 1e-10 * values.abs().max()), least)
         cells = ((values.max() - values.min()) / step).clip(lower=1.0)
         if np.log(cells).sum() > np.log(10 * len(found) ** 2):
-            names = found["variant"] + " seed " + found["seed"].astype(str)
-            groups = names.groupby([*(values / step).round().to_numpy().T]).agg(list)
+            labels = found["variant"] + " seed " + found["seed"].astype(str)
+            groups = labels.groupby([*(values / step).round().to_numpy().T]).agg(list)
             yield from (listed(group, 6) for group in groups if len(group) > 1)
 
 

@@ -170,7 +170,7 @@ def limits(material: Material) -> list[str]:
         "rate": planned_rows(material.comparisons) and facts.rate,
         "looks": facts.looks and facts,
         "given": facts.given,
-        "held_out": "held_out" in pools,
+        "held_out": "held_out" in pools and facts.given != "documents",
         "resplit": "resplit" in pools,
     }
     return [say(f"limits.{code}", value) for code, value in said.items() if value]
