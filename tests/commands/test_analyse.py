@@ -129,18 +129,17 @@ def test_samples_of_lm_eval_are_paired_by_document(tmp_path):
             ]
             text = "".join(json.dumps(sample) + "\n" for sample in samples)
             (folder / f"samples_{task}_2025-01-02T10-11-12.345.jsonl").write_text(text)
-    for metric in ("acc", "exact_match"):
-        words = ("--baseline", "a__small", "--metric", metric, "--direction", "max")
-        done = ablate_here("analyse", "out", *words, cwd=tmp_path)
+    words = ("--baseline", "a__small", "--direction", "max", "--metric")
+    for metric, more, n in (("acc", (), "120"), ("exact_match", ("--column", "source", "doc.page"), "60")):
+        done = ablate_here("analyse", "out", *words, metric, *more, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         row = rows(tmp_path, "out")["a__big"]
-        assert (row["n"], row["verdict"]) == ("120", "better")
-        assert "fixed models" in (tmp_path / "results/out/report.md").read_text()
-        ablate_here("analyse", "out", *words, "--column", "source", "doc.page", cwd=tmp_path)
-        assert rows(tmp_path, "out")["a__big"]["n"] == "60"
+        assert (row["n"], row["verdict"]) == (n, "better")
+    assert row["task"] == "gsm8k,strict-match"
+    assert "fixed models" in (tmp_path / "results/out/report.md").read_text()
     again = tmp_path / "out/a__big/samples_arc_2025-02-02T10-11-12.345.jsonl"
     shutil.copy(next(tmp_path.glob("out/a__big/samples_arc*")), again)
-    done = ablate_here("analyse", "out", *words, "--metric", "acc", cwd=tmp_path)
+    done = ablate_here("analyse", "out", *words, "acc", cwd=tmp_path)
     assert (done.returncode, f"{again.relative_to(tmp_path)}, line 1 " in done.stderr) == (2, True)
 
 

@@ -169,5 +169,5 @@ def _claims(asked: Mapping[str, Any], variants: list[str], metrics: Mapping[str,
     with Gather() as at:
         for text in asked["claim"]:
             with at("--claim"):
-                own = re.sub(rf"(?<!\S){re.escape(asked['baseline'])}(?!\S)", BASELINE, text)
+                own = re.sub(rf"(?<!\S){re.escape(asked['baseline'])}(?!\S)(?=.* on )", BASELINE, text)
                 yield replace(parse_claim(own, design, Claimable({**metrics, **told})), declared=now())

@@ -136,6 +136,21 @@ def test_a_run_that_failed_and_one_that_diverged_are_not_left_out():
     assert judged(diverged, floor=0.0)["n"] == 4
 
 
+def test_runs_by_example_that_share_no_seeds_are_not_compared():
+    """Welch's t over seeds alone would take the examples for all there are."""
+    runs = [("a", 0), ("a", 1), ("b", 2), ("b", 3)]
+    kept = [
+        {"variant": v, "seed": s, "example": e, "m": (7 * e + 3 * s) % 5} for v, s in runs for e in range(9)
+    ]
+    assert judged(pd.DataFrame(kept))["reason"] == "few n=0 least=2"
+
+
+def test_a_new_run_without_a_result_is_not_judged_by_known_noise():
+    table = pd.DataFrame({"variant": list("aaab"), "seed": range(4), "m": [*"123", ""]})
+    found = evidence_of(rows(table), {"m": Metric("max")}, ASKED | {"known_noise": "noise.json"}, "x")
+    assert compare(found)["reason"].tolist() == ["incomplete pairs=0 missing=1"]
+
+
 def test_fixed_models_are_paired_by_document_and_clustered_by_source():
     import statsmodels.api as sm
 
