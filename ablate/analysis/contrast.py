@@ -16,6 +16,7 @@ from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats, mean_of
 from ablate.analysis.runs import Constant, Side, solving_metric
 from ablate.analysis.unpaired import Unpaired
+from ablate.core.derived import Kind
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, sign
 from ablate.core.reason import Block, Reason
@@ -52,17 +53,16 @@ class Contrast:
         minus: Sequence[Sequence[Side]],
         name: str,
         *,
-        counted: bool = False,
+        kind: Kind = "mean",
         less: str = "",
-        paired: bool = False,
     ) -> Contrast:
         """Of sums of means over the variants of each part: (A + D) − (B + C) is a difference of differences.
 
         The second of two parts may be of another metric, `less`. Given runs of two sides that share no two seeds are
-        compared without pairs, unless what is asked takes them (`paired`): so do outcomes by example, and rates.
+        compared without pairs; not by example, nor by rates or spreads, which take pairs.
         """
         a, b = list(chain(*plus)), list(chain(*minus))
-        sides, task, runs = (*a, *b), a[0].task, a[0].runs
+        sides, task, runs, counted = (*a, *b), a[0].task, a[0].runs, kind == "rate"
         metric, better = task.metrics[name], sign(task.metrics[name])
 
         def scores_of(parts: Sequence[Sequence[Side]]) -> Floats:
@@ -73,8 +73,9 @@ class Contrast:
         # Of each side by seed; where seeds are pairs, all sides alike.
         known, asked = ~np.isnan([*first, *second]), np.array([side.asked for side in sides])
         given, single = runs.facts.given, task.outcome == "graded" and task.sampling.pool == "fresh"
-        few = given == "known_noise" or (given == "runs" and asked.all(axis=0).sum() < 2)
-        apart = few and single and len(sides) == 2 and not (less or counted or paired)
+        apart = (single and len(sides) == 2 and kind == "mean" and not less) and (
+            given == "known_noise" or (given == "runs" and asked.all(axis=0).sum() < 2)
+        )
         lost = ~known & [side.status != "diverged" for side in sides]
         if not apart:
             known[:], asked[:], lost[:] = known.all(axis=0), asked.all(axis=0), lost.any(axis=0)
