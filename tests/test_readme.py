@@ -22,7 +22,7 @@ TEXT = README + GUIDE
 
 
 def blocks(language: str, text: str = TEXT) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    return [b.replace("\\\n", " ") for b in re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)]
 
 
 def commands(program: str) -> list[list[str]]:

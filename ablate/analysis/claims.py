@@ -15,7 +15,6 @@ import pandas as pd
 from ablate.analysis.agreeing import NEGATIVE, Estimated, Groups, chosen
 from ablate.analysis.compare import compared, with_seeds
 from ablate.analysis.contrast import unseen
-from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Look, at_looks, level, looks, measures_of, planned
 from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
 from ablate.analysis.measures import Measure
@@ -24,6 +23,7 @@ from ablate.analysis.runs import Runs
 from ablate.core.facts import INTERACTION, Claim, Evidence
 from ablate.core.reason import Reason
 
+RUNS = ("seeds", "runs")  # What an estimate repeats, of which some may fail that have not been seen to.
 LIKENESS = ("matches", "does_not_lose")
 COLUMNS = (
     *("claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason", "exploratory"),
@@ -79,7 +79,7 @@ class Followed:
                 numbers = [math.expm1(number) for number in numbers]
             elif not self.decided:
                 reason = with_seeds(reason, on.estimate, on.judged.alpha, *_decisive(claim, on.estimate.mean))
-            elif whole.outcome == "supported" and like and not isinstance(chosen(on.estimate), Rate):
+            elif whole.outcome == "supported" and like and getattr(chosen(on.estimate), "unit", "") in RUNS:
                 reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
             task, found = on.task, (whole.outcome, *numbers, on.estimate.n, str(reason or ""))
         return claim.text, claim.hash, claim.declared, *found, claim.exploratory, claim.metric, task

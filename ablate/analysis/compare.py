@@ -114,9 +114,9 @@ class Compared:
     def reason(self) -> Reason | None:
         """Why the verdict is what it is, with what would settle it; of likeness, what it does not exclude."""
         why, c = self.decision.reason, self.contrast
-        if self.decision.verdict == "equivalent" and not c.by_rate:
+        if self.decision.verdict == "equivalent" and not c.by_rate and self.runs.facts.given != "documents":
             untested = {} if c.metric.span is not None else {"untested": 1.0}
-            return Reason("unseen", {"failures": unseen(c.n), **untested})
+            return Reason("unseen", {"failures": unseen(min(c.a.shape[1], c.b.shape[1])), **untested})
         # How many seeds it takes is not told by those of what did not learn.
         if at_floor(c.metric, sign(c.metric) * c.b):
             return why
@@ -163,7 +163,7 @@ def with_seeds(
     seeds, on_all = (seeds_needed(of, alpha, margin, x) for of in (d, replace(d, examples=None)))
     if np.isinf(seeds) and np.isfinite(on_all):
         return Reason("examples")
-    return Reason("open", {"seeds": seeds if np.isfinite(seeds) else MAX_SEEDS + 1})
+    return Reason("open", {d.unit: seeds if np.isfinite(seeds) else MAX_SEEDS + 1})
 
 
 def compared(runs: Runs, pair: Pair, *, judged: bool = True) -> Compared:

@@ -13,8 +13,10 @@ from itertools import chain
 import numpy as np
 
 from ablate.analysis.estimates import Rate
-from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats
+from ablate.analysis.paired import ROUNDING, Differences, Flags, Floats, mean_of
 from ablate.analysis.runs import Constant, Side, solving_metric
+from ablate.analysis.unpaired import Unpaired
+from ablate.core.derived import Kind
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric, sign
 from ablate.core.reason import Block, Reason
@@ -51,15 +53,16 @@ class Contrast:
         minus: Sequence[Sequence[Side]],
         name: str,
         *,
-        counted: bool = False,
+        kind: Kind = "mean",
         less: str = "",
     ) -> Contrast:
         """Of sums of means over the variants of each part: (A + D) − (B + C) is a difference of differences.
 
-        The second of two parts may be of another metric, `less`.
+        The second of two parts may be of another metric, `less`. Given runs of two sides that share no two seeds are
+        compared without pairs; not by example, nor by rates or spreads, which take pairs.
         """
         a, b = list(chain(*plus)), list(chain(*minus))
-        sides, task, runs = (*a, *b), a[0].task, a[0].runs
+        sides, task, runs, counted = (*a, *b), a[0].task, a[0].runs, kind == "rate"
         metric, better = task.metrics[name], sign(task.metrics[name])
 
         def scores_of(parts: Sequence[Sequence[Side]]) -> Floats:
@@ -67,29 +70,45 @@ class Contrast:
             return np.stack([side.scored(of) for part, of in by_part for side in part])
 
         first, second = scores_of(plus), scores_of(minus)
-        unknown, asked = np.isnan([*first, *second]), np.all([side.asked for side in sides], axis=0)
-        lost = (unknown & [side.status != "diverged" for side in sides]).any(axis=0) & asked
-        usable = ~unknown.any(axis=0)
+        # Of each side by seed; where seeds are pairs, all sides alike.
+        known, asked = ~np.isnan([*first, *second]), np.array([side.asked for side in sides])
+        given, single = runs.facts.given, task.outcome == "graded" and task.sampling.pool == "fresh"
+        apart = (single and len(sides) == 2 and kind == "mean" and not less) and (
+            given == "known_noise" or (given == "runs" and asked.all(axis=0).sum() < 2)
+        )
+        lost = ~known & [side.status != "diverged" for side in sides]
+        if not apart:
+            known[:], asked[:], lost[:] = known.all(axis=0), asked.all(axis=0), lost.any(axis=0)
+        lost, usable, others = lost & asked, known[0], known[-1]
         rows = [values for side in sides if not less and (values := side.by_example(name)) is not None]
         # Of each variant, its weight in the sum of the means of the parts.
         of_a, of_b = ([better / len(part) for part in parts for _ in part] for parts in (plus, minus))
         examples = None
         if len(rows) == len(sides):
             examples = np.tensordot([*of_a, *np.negative(of_b)], np.broadcast_arrays(*rows), 1)[usable]
-        means = np.tensordot(of_a, first, 1)[usable], np.tensordot(of_b, second, 1)[usable]
+        means = np.tensordot(of_a, first, 1)[usable], np.tensordot(of_b, second, 1)[others]
         threshold, of_task = solving_metric(task, runs.facts.metric), task in runs.facts.tasks
-        scores, solved = (first[:, usable], second[:, usable]), None
+        scores, solved = (first[:, usable], second[:, others]), None
         if len(sides) == 2 and counted:
             solved = better * scores[0][0] > better * 0.5, better * scores[1][0] > better * 0.5
-        elif len(sides) == 2 and threshold is not None:
-            solved = a[0].solved[asked & ~lost], b[0].solved[asked & ~lost]
-        step = metric.resolution or smallest_difference(np.concatenate(scores))
+        elif len(sides) == 2 and threshold is not None and not apart:
+            solved = a[0].solved[asked[0] & ~lost[0]], b[0].solved[asked[0] & ~lost[0]]
+        step = metric.resolution or smallest_difference(np.concatenate([side.ravel() for side in scores]))
+        if apart:
+            d = Differences.between(means[0], np.full_like(means[0], mean_of(means[1])), step)
+            d = Unpaired(d.values, d.floor, others=means[1], known=given == "known_noise")
+        elif given == "documents" and examples is not None and len(examples) == 1:
+            d = replace(
+                Differences.between(examples[0], 0 * examples[0], metric.resolution), unit="documents"
+            )
+        else:
+            d = Differences.between(*means, step, examples, overlap(task))
         return cls(
             metric,
             *scores,
-            Differences.between(*means, step, examples, overlap(task)),
-            diverged=sum(int((side.status[asked] == "diverged").sum()) for side in sides),
-            missing=int(lost.sum()),
+            d,
+            diverged=int((asked & [side.status == "diverged" for side in sides]).sum()),
+            missing=int((lost if apart else lost[0]).sum()),
             solved=solved,
             by_rate=counted or task.outcome == "all_or_nothing",
             on_this_metric=counted or threshold == name,
@@ -147,8 +166,8 @@ class Contrast:
             ceiling = 0.0  # Of a loss that does not say.
         # The distance from a bound within which `margin` could not be seen.
         near = max(margin, CEILING_STEPS * metric.resolution) + 1e-12
-        scores = way * np.concatenate([self.a, self.b])
-        cells = scores.mean(axis=1)
+        scores = way * np.concatenate([self.a.ravel(), self.b.ravel()])
+        cells = way * np.concatenate([self.a.mean(axis=1), self.b.mean(axis=1)])
         low = -np.inf if metric.floor is None else way * metric.floor + near
         if self.interaction and ((cells >= ceiling - near) | (cells <= low)).any():
             yield Block(Reason("scale"))

@@ -161,8 +161,7 @@ def stability(evidence: Evidence) -> pd.DataFrame:
         if measure is None or (variant.placebo and metric.estimate is not None):
             continue  # what is trained or measured beside has no placebo
         names = (variant.name, facts.variants[0].name)
-        count = int(np.logical_and(*(runs.of(name, task).asked for name in names)).sum())
-        values = _row(runs.first(count), measure, names)
+        values = _row(runs, measure, names)
         rows.append((*names, task.name, name, measure.kind, *values, variant.placebo))
     return pd.DataFrame(rows, columns=list(STABILITY_COLUMNS))
 

@@ -63,12 +63,12 @@ class Measure:
         """The pairs; with what the metric says against them."""
         a, b, *less = [[self.side(runs, name) for name in names] for names in groups]
         plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
-        return Contrast.between(plus, minus, self.name, counted=self.kind == "rate", less=self.less)
+        return Contrast.between(plus, minus, self.name, kind=self.kind, less=self.less)
 
     def _spread(self, runs: Runs, groups: Groups) -> Differences:
         """The mean over seeds of how much nearer A is to its median than B to its own (Brown and Forsythe 1974)."""
         sides = [[runs.of(name, self.task) for name in names] for names in groups[:2]]
-        c = Contrast.between(sides[:1], sides[1:], runs.facts.metric)
+        c = Contrast.between(sides[:1], sides[1:], runs.facts.metric, kind="spread")
         a, b = (np.abs(rows - np.median(rows, axis=1, keepdims=True)) if c.n else rows for rows in (c.a, c.b))
         step = c.metric.resolution or smallest_difference(np.concatenate([c.a, c.b]))
         d = Differences.between(b.mean(axis=0), a.mean(axis=0), step, overlap=overlap(self.task))

@@ -122,6 +122,7 @@ class Differences:
     examples: NDArray[np.floating] | None = None
     overlap: float = 0.0  # n_test/n_train, where every seed draws both from one pool.
     blocks: Sequence[Block] = ()
+    unit: str = "seeds"  # What more of would narrow it.
 
     @classmethod
     def between(
@@ -184,8 +185,7 @@ class Differences:
 
     def sd_at(self, n: int) -> float:
         """√n times the standard error that n seeds would have."""
-        by_example = self.squares.by_example / self.squares.m if self.squares is not None else 0.0
-        return math.sqrt(self.sd**2 * (1 + n * self.overlap) + n * by_example)
+        return math.sqrt(n) * max(error.se for error in self.errors_at(n))
 
     def interval(self, alpha: float = ALPHA) -> Interval:
         """The two-sided t interval of the mean at level 1 − `alpha`."""

@@ -159,7 +159,7 @@ class Side:
     @cached_property
     def asked(self) -> Flags:
         """Whether the run was asked for: not where the variant was settled on fewer seeds."""
-        return np.arange(len(self.runs.seeds)) < len(self.runs.facts.seeds_of(self.variant, self.task.name))
+        return np.isin(self.runs.seeds, self.runs.facts.seeds_of(self.variant, self.task.name))
 
     @cached_property
     def status(self) -> NDArray[np.object_]:

@@ -144,6 +144,12 @@ class Facts:
     differs: list[str] = field(default_factory=list)
     source: str = ""  # The study file, relative to the folder of the report; empty where that is not known.
     reported: str = ""  # ISO 8601 date and time of the report; empty where that is not known.
+    # How runs that exist were given, empty of those that a study planned. `runs`: several of each variant;
+    # `known_noise`: beside kept runs of the baseline, which say how far runs are apart; `documents`: one of each, whose
+    # test examples are all that repeats.
+    given: str = ""
+    # Of runs that were given: variant → task → the seeds that it has.
+    own_seeds: dict[str, dict[str, list[int]]] = field(default_factory=dict)
 
     def column_of(self, metric: str) -> str:
         """The column of the trials frame that holds a metric as it is judged."""
@@ -157,6 +163,8 @@ class Facts:
 
     def seeds_of(self, variant: str, task: str) -> list[int]:
         """The seeds that a variant was asked for on a task: not all where it was settled before the last look."""
+        if self.given:
+            return self.own_seeds.get(variant, {}).get(task, [])
         return self.seeds[: self.until.get(variant, {}).get(task)]
 
     @classmethod

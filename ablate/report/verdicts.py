@@ -79,6 +79,7 @@ def verdict_tables(comparisons: Any, facts: Facts) -> Iterator[Table]:
             at=facts.rate,
             against=compared_with(facts),
             crossed=facts.compare == BASELINE != text(mine[0]["baseline"]),
+            given=facts.given,
         )
         if unseen := {why for row in mine if (why := text(row.get("reason"))).startswith(UNSEEN)}:
             # What holds for every row is said once.
@@ -166,4 +167,4 @@ def claim_table(claims: Any, facts: Facts, level: str) -> Table:
         reason_column(names_of(facts)),
     ]
     late = sum(is_true(row.get("exploratory")) for row in rows)
-    return tabulated(columns, rows, say("verdicts.claims", late, len(rows)), "claims.csv")
+    return tabulated(columns, rows, say("verdicts.claims", late, len(rows), facts.given), "claims.csv")

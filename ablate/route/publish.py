@@ -83,9 +83,13 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
     """Where the report and MLflow are, and what to do next, as it can be typed."""
     results = at_results(folder.results)
     mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
-    lines = [(say("terminal.report"), str(folder.report_file)), (say("terminal.mlflow"), mlflow)]
+    tracked = [] if folder.facts().given else [(say("terminal.mlflow"), mlflow)]
     console.print()
-    for words, typing in [*lines, *_next(folder, results)]:
+    for words, typing in [
+        (say("terminal.report"), str(folder.report_file)),
+        *tracked,
+        *_next(folder, results),
+    ]:
         console.print(printable(f"{words}: {typing}"), markup=False, highlight=False, soft_wrap=True)
 
 

@@ -227,7 +227,7 @@ def bring_up_to_date(results: Path, warn: Callable[[str], None]) -> list[Any]:
         with opened(store.root, None, LIMIT, warn) as client:
             for folder in StudyFolder.all(results):
                 try:
-                    if folder.has_report:
+                    if folder.has_report and folder.study_file.is_file():
                         sync(client, folder, store)
                 except Exception as error:
                     warn(f"{folder.path}: MLflow is not up to date: {first_line(error)}")

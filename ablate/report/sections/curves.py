@@ -140,7 +140,7 @@ class Seeds(
                 yield Picture(
                     f"seeds{end}",
                     f"{self.title}{of}",
-                    say("figures.seeds", metric, left),
+                    say("figures.seeds", metric, left, material.facts.given),
                     say("figures.seeds_alt", metric, runs, of),
                     data,
                     draw_seeds,

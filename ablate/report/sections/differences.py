@@ -52,6 +52,7 @@ class Forest(Section, place=50, title="Differences", open=True):
                 bool(data["placebo"].any()),
                 len(_views(data, facts.margin, span)) > 1,
                 left,
+                facts.given,
             )
             yield Picture(
                 f"forest{end}",

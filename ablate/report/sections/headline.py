@@ -110,6 +110,7 @@ def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learne
         against=compared_with(facts),
         equivalent=groups["equivalent"],
         inconclusive=list(unclear.items()),
+        given=facts.given,
     )
 
 
@@ -168,7 +169,8 @@ def limits(material: Material) -> list[str]:
         ],
         "rate": planned_rows(material.comparisons) and facts.rate,
         "looks": facts.looks and facts,
-        "held_out": "held_out" in pools,
+        "given": facts.given,
+        "held_out": "held_out" in pools and facts.given != "documents",
         "resplit": "resplit" in pools,
     }
     return [say(f"limits.{code}", value) for code, value in said.items() if value]

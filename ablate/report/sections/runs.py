@@ -58,7 +58,11 @@ class Incidents(
         def reason(row: Row) -> str:
             found = say("cost.not_run") if row["status"] == "missing" else why(row["status"], row["reason"])
             found = in_short_names(text(found), names)
-            return f"{found} ({whereabouts(row['id'], material.results)})".strip() if row["id"] else found
+            return (
+                f"{found} ({whereabouts(row['id'], material.results)})".strip()
+                if row["id"] and not material.facts.given
+                else found
+            )
 
         columns = [
             variant_column(names),
@@ -74,7 +78,7 @@ class Incidents(
                 failed = rows_of(frame[frame["status"] == "failed"])
                 rows += [row | {"variant": f"{row['variant']} {name}"} for row in failed]
         if rows:
-            yield tabulated(columns, rows, say("cost.incidents"), "trials.parquet")
+            yield tabulated(columns, rows, say("cost.incidents", material.facts.given), "trials.parquet")
 
 
 def incidents(evidence: Evidence) -> list[dict[str, Any]]:
@@ -132,7 +136,9 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
             "Margin": say("cost.margin", facts.margin),
             "Seeds": say("cost.seeds", facts.seeds),
             "Trials": ", ".join(f"{n} {status}" for status, n in statuses.items()),
-            "Test data": "; ".join(dict.fromkeys(say(f"cost.{task.sampling.pool}") for task in facts.tasks)),
+            "Test data": "; ".join(
+                dict.fromkeys(say(f"cost.{task.sampling.pool}") for task in facts.tasks if not facts.given)
+            ),
         }
     pairs |= {feature.name.capitalize(): CITED.sub("", feature.account(evidence)) for feature in features()}
     return [(term, text(value)) for term, value in pairs.items() if text(value)]

@@ -54,7 +54,10 @@ class Verdicts(Section, place=100, title="Verdicts", open=True):
             for verdict in GUIDE
             if verdict in present
         ]
-        terms += [(word.capitalize(), say(f"verdicts.{word}")) for word in ("difference", "detectable")]
+        terms += [
+            (word.capitalize(), say(f"verdicts.{word}", material.facts.given))
+            for word in ("difference", "detectable")
+        ]
         yield Folded(say("verdicts.guide"), [Terms(terms)])
 
 
