@@ -16,7 +16,17 @@ from ablate.commands.guide import PAGES
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 TEXT = README + "".join(path.read_text() for path in PAGES.glob("*.md"))
-OF_OTHERS = {"--lr", "--act", "--betas", "--compile", "--constraint", "--index-url", "--multirun", "--log", "--output"}
+OF_OTHERS = {
+    "--lr",
+    "--act",
+    "--betas",
+    "--compile",
+    "--constraint",
+    "--index-url",
+    "--multirun",
+    "--log",
+    "--output",
+}
 """Options of pip and Hydra, of a script, and the first words of those of lm-eval."""
 HEAVY = {"torch", "mlflow", "pandas", "numpy", "pydantic", "rich", "ruamel", "jinja2"}
 
