@@ -1,4 +1,4 @@
-"""The rule of a stream of tries: from the runs of base and try to keep, discard or retest; pure, so that it is simulated.
+"""The rule of a stream of tries: keep, discard or retest, from the runs of base and try; pure, so that it is simulated.
 
 One run screens a try. A promising one is confirmed on fresh seeds, as many runs of the try as of the base. The standard
 deviation of a run, taken for equal in all, is pooled over the first runs of the base and both sides of every
@@ -58,8 +58,7 @@ class State:
     @property
     def smallest(self) -> float:
         """The effect that the next confirmation sees with 80 % power."""
-        side = self.base[:1] * PAIRS
-        return self.difference(side, side).mde(2 * share(self.confirmations + 1))
+        return self.difference([0.0] * PAIRS, [0.0] * PAIRS).mde(2 * share(self.confirmations + 1))
 
 
 @dataclass(frozen=True)

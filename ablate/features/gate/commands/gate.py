@@ -1,0 +1,43 @@
+"""`ablate gate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ablate.external.console import of_commits
+
+
+@click.command("gate")
+@click.argument("ledger", type=click.Path(path_type=Path, dir_okay=False))
+@of_commits
+@click.option("--base", required=True, metavar="COMMIT", help="What a try must beat: the last that was kept.")
+@click.option("--head", default="HEAD", show_default=True, metavar="COMMIT", help="The try.")
+def command(ledger: Path, base: str, head: str, **call: Any) -> int:
+    """Say of a change to one's own training code whether to keep it, with one error rate for all that are tried.
+
+    LEDGER is the file that remembers all tries. COMMAND, after --, is what trains, with {seed} where it takes its seed:
+    -- python train.py --seed {seed}. The first call runs the base ten times. One run screens a try; a promising one is
+    confirmed on five fresh seeds, in turn with the base. Prints one JSON object to standard output, whose verdict is
+    keep, discard or retest. Finished runs are kept, and a command that was interrupted goes on. Exits with 0 keep,
+    1 discard, 2 a mistake in the call, 3 retest, 4 not measured; see `ablate guide compare`.
+    """
+    from ablate.base.text import saying
+    from ablate.external.ledger import Ledger
+    from ablate.external.measuring import Call
+    from ablate.external.trees import work_trees
+    from ablate.features.gate.stage import gate
+    from ablate.route.as_json import written
+    from ablate.route.console import printing
+
+    called = Call(**call)
+    with (
+        printing(as_json=True) as console,
+        Ledger.held(ledger, say := saying(console)) as held,
+        work_trees([base, head], called.links, ledger) as trees,
+    ):
+        found = gate(held, called, trees, lambda tree, seed: called.measure(tree, seed, held, say))
+    click.echo(written(found))
+    return int(found["exit_code"])
