@@ -1,21 +1,20 @@
-"""Python runs this file at its start, before a script: when it ends, the files of its modules are in $ABLATE_DIR."""
+"""Python runs this before a script: when that ends, $ABLATE_DIR has a line for each module, its name and its file."""
 
 import atexit
 import os
 import sys
 from importlib.machinery import PathFinder
-from importlib.util import module_from_spec
 
 
 def write_modules() -> None:
-    """A line each: name, file."""
-    with open(os.path.join(os.environ["ABLATE_DIR"], f"modules-{os.getpid()}.txt"), "w") as file:
-        for name, module in list(sys.modules.items()):
-            file.write(f"{name}\t{getattr(module, '__file__', None) or ''}\n")
+    """Of this process, unless it is killed."""
+    with open(f"{os.environ['ABLATE_DIR']}/modules-{os.getpid()}.txt", "w") as file:
+        modules = list(sys.modules.items())
+        file.writelines(f"{name}\t{getattr(module, '__file__', None) or ''}\n" for name, module in modules)
 
 
 atexit.register(write_modules)
 sys.path.remove(os.path.dirname(__file__))
-# The file of that name that this one stands before.
+# The file of this name before which this one stands.
 if (spec := PathFinder.find_spec("sitecustomize", sys.path)) and spec.loader:
-    spec.loader.exec_module(module_from_spec(spec))
+    spec.loader.exec_module(sys.modules[__name__])

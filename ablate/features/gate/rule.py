@@ -2,9 +2,9 @@
 
 One run screens a try. A promising one is confirmed on fresh seeds, as many runs of the try as of the base. The standard
 deviation of a run, taken for equal in all, is pooled over the first runs of the base and both sides of every
-confirmation, so that few pairs decide: t on the pooled degrees of freedom. The j-th confirmation is judged one-sided at
+confirmation, so that few runs decide: t on the pooled degrees of freedom. The j-th confirmation is judged one-sided at
 α_j = .05 · j^−1.6 / ζ(1.6), whatever the earlier ones said. The α_j add up to .05, so that by the union bound a stream
-without end keeps any no-op with a probability of at most .05.
+without end keeps a change that changes nothing with a probability of at most .05.
 
 All values are oriented, so that more is better.
 """
@@ -13,22 +13,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from statistics import fmean
 
-from ablate.analysis.judge import ALPHA, judge
-from ablate.analysis.known import Known
+from ablate.analysis.power import ALPHA, detectable, t_p_above
 
 FIRST = 10  # Runs of the base at the start of a ledger.
 PAIRS = 5  # Of a confirmation.
 SCREENED = 0.2  # One-sided p up to which a single run is promising.
-POWER, ZETA = 1.6, 2.2857656  # Of j in α_j; ζ(1.6).
-Verdict = Literal["keep", "discard", "retest", "confirm"]
 
 
 def share(j: int) -> float:
     """α_j, that of the j-th confirmation, from 1."""
-    return float(ALPHA * j**-POWER / ZETA)
+    return float(ALPHA * j**-1.6 / 2.2857656)
 
 
 @dataclass(frozen=True)
@@ -40,35 +37,34 @@ class State:
     df: int
     confirmations: int = 0
 
-    @classmethod
-    def start(cls, base: Sequence[float]) -> State:
-        """Of the first runs of the base, at least two."""
-        return cls(base, _squares(base), len(base) - 1)
-
-    def difference(self, tried: Sequence[float], base: Sequence[float]) -> Known:
-        """Of the means of two sides."""
-        se = math.sqrt(self.squares / self.df * (1 / len(tried) + 1 / len(base)))
-        return Known(len(tried), _mean(tried) - _mean(base), se, self.df)
+    def error(self, a: int, b: int) -> float:
+        """The standard error of the difference of two means, of so many runs."""
+        return math.sqrt(self.squares / self.df * (1 / a + 1 / b))
 
     @property
     def left(self) -> float:
         """The α of all confirmations to come."""
-        return ALPHA - math.fsum(map(share, range(1, self.confirmations + 1)))
+        return ALPHA - sum(map(share, range(1, self.confirmations + 1)))
 
     @property
     def smallest(self) -> float:
-        """The effect that the next confirmation sees with 80 % power."""
-        return self.difference([0.0] * PAIRS, [0.0] * PAIRS).mde(2 * share(self.confirmations + 1))
+        """The effect that the next confirmation finds with 80 % power."""
+        return self.error(PAIRS, PAIRS) * detectable(self.df, 2 * share(self.confirmations + 1))
 
 
 @dataclass(frozen=True)
 class Decision:
     """What is said of a try; `confirm` asks for the runs of a confirmation."""
 
-    verdict: Verdict
-    difference: float  # Oriented.
+    verdict: str
+    difference: float
     p: float  # One-sided, of no gain.
     alpha: float  # What p is held against.
+
+
+def start(base: Sequence[float]) -> State:
+    """The state after the first runs of the base, at least two."""
+    return State(base, squares(base), len(base) - 1)
 
 
 def decide(
@@ -76,31 +72,25 @@ def decide(
 ) -> tuple[Decision, State]:
     """Of the run that screens a try and, once they are there, `PAIRS` runs of the try and of the base on fresh seeds.
 
-    The state that follows counts a confirmation from when it is asked for. `retest`: the try would be kept if it were
-    the only one that was ever confirmed.
+    The state that follows counts a confirmation from when it is asked for. `retest`: the try would be kept if no other
+    were ever confirmed.
     """
-    found = state.difference([screen], state.base)
-    if (p := found.above(0)) > SCREENED:
-        return Decision("discard", found.mean, p, SCREENED), state
-    j = state.confirmations + 1
+    gain = screen - fmean(state.base)
+    if (p := t_p_above(gain, state.error(1, len(state.base)), state.df, 0)) > SCREENED:
+        return Decision("discard", gain, p, SCREENED), state
+    after = replace(state, confirmations=state.confirmations + 1)
     if not tried:
-        return Decision("confirm", found.mean, p, SCREENED), State(state.base, state.squares, state.df, j)
-    squares = state.squares + _squares(tried) + _squares(base)
-    after = State(state.base, squares, state.df + len(tried) + len(base) - 2, j)
-    found = after.difference(tried, base)
-    outcomes = [judge(found, "beats", alpha=2 * alpha).outcome for alpha in (share(j), ALPHA)]
-    verdict: Verdict = "discard"
-    if outcomes[0] == "supported":
-        verdict, after = "keep", State(tried, squares, after.df, j)
-    elif outcomes[1] == "supported":
-        verdict = "retest"
-    return Decision(verdict, found.mean, found.above(0), share(j)), after
+        return Decision("confirm", gain, p, SCREENED), after
+    pooled = state.squares + squares(tried) + squares(base)
+    after = replace(after, squares=pooled, df=state.df + len(tried) + len(base) - 2)
+    gain, alpha = fmean(tried) - fmean(base), share(after.confirmations)
+    p = t_p_above(gain, after.error(len(tried), len(base)), after.df, 0)
+    if p <= alpha:
+        return Decision("keep", gain, p, alpha), replace(after, base=tried)
+    return Decision("retest" if p <= ALPHA else "discard", gain, p, alpha), after
 
 
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
-
-
-def _squares(values: Sequence[float]) -> float:
-    mean = _mean(values)
-    return math.fsum((value - mean) ** 2 for value in values)
+def squares(values: Sequence[float]) -> float:
+    """The sum of squared deviations from the mean."""
+    mean = fmean(values)
+    return sum((value - mean) ** 2 for value in values)

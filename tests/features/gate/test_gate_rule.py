@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from ablate.features.gate.rule import FIRST, PAIRS, State, decide, share
+from ablate.features.gate.rule import FIRST, PAIRS, decide, share, start
 
 RESULTS = Path(__file__).parents[3] / "results"
 TRIES = 100
@@ -30,7 +30,7 @@ def recorded() -> list[np.ndarray]:
 def stream(rng: np.random.Generator, losses: np.ndarray, effects: np.ndarray) -> tuple[list[str], int]:
     """What is said of each try of a stream whose base never changes for the better but by `effects`, and the runs."""
     draws = rng.choice(losses, FIRST + len(effects) * (1 + 2 * PAIRS))
-    state, at, said, level = State.start(draws[:FIRST].tolist()), FIRST, [], 0.0
+    state, at, said, level = start(draws[:FIRST].tolist()), FIRST, [], 0.0
     for effect in effects:
         screen = draws[at] + level + effect
         decision, state = decide(begun := state, screen)
@@ -73,7 +73,7 @@ def test_of_changes_that_are_worth_as_many_standard_deviations_so_many_are_kept(
 
 def test_what_is_left_and_what_can_be_seen_shrink_with_each_confirmation():
     rng = np.random.default_rng(3)
-    state = State.start(rng.normal(size=FIRST).tolist())
+    state = start(rng.normal(size=FIRST).tolist())
     assert state.left == 0.05
     screened, after = decide(state, max(state.base))
     assert (screened.verdict, after.confirmations) == ("confirm", 1)

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ablate.external.console import of_commits
+from ablate.external.options import of_calls
 from ablate.route.console import AS_JSON, RESULTS, printing
 
 
@@ -29,7 +29,7 @@ def _looks(_context: click.Context, _parameter: click.Parameter, given: str) -> 
 @click.command("compare")
 @click.argument("base")
 @click.argument("head")
-@of_commits
+@of_calls
 @click.option(
     "--margin",
     type=click.FloatRange(min=0, min_open=True),
@@ -58,21 +58,15 @@ def command(
     2 a mistake in the call, 3 inconclusive, 4 not measured; see `ablate guide compare`.
     """
     from ablate.base.text import saying
-    from ablate.external.ledger import Ledger
-    from ablate.external.measuring import Call
-    from ablate.external.trees import work_trees
+    from ablate.external.bench import Call, opened
     from ablate.features.compare.stage import compare, told
     from ablate.route.as_json import written
 
-    called, path = Call(**call), results / "store" / "compare.jsonl"
+    path = results / "store" / "compare.jsonl"
     with printing(as_json) as console:
-        say = saying(console)
-        with Ledger.held(path, say) as ledger, work_trees([base, head], called.links, path) as trees:
-            found = compare(
-                called, trees, looks, margin, lambda tree, seed: called.measure(tree, seed, ledger, say)
-            )
-        for line in told(found, trees, called, margin):
-            say(line)
+        with opened(Call(**call), path, [base, head], say := saying(console)) as bench:
+            found = compare(bench, looks, margin)
+        say(told(found, bench, margin))
     if as_json:
         click.echo(written(found))
     return int(found["exit_code"])

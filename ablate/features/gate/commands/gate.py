@@ -7,16 +7,16 @@ from typing import Any
 
 import click
 
-from ablate.external.console import of_commits
+from ablate.external.options import of_calls
 
 
 @click.command("gate")
 @click.argument("ledger", type=click.Path(path_type=Path, dir_okay=False))
-@of_commits
+@of_calls
 @click.option("--base", required=True, metavar="COMMIT", help="What a try must beat: the last that was kept.")
 @click.option("--head", default="HEAD", show_default=True, metavar="COMMIT", help="The try.")
 def command(ledger: Path, base: str, head: str, **call: Any) -> int:
-    """Say of a change to one's own training code whether to keep it, with one error rate for all that are tried.
+    """Say whether to keep a change to one's own training code, with one error rate for all that are tried.
 
     LEDGER is the file that remembers all tries. COMMAND, after --, is what trains, with {seed} where it takes its seed:
     -- python train.py --seed {seed}. The first call runs the base ten times. One run screens a try; a promising one is
@@ -25,19 +25,15 @@ def command(ledger: Path, base: str, head: str, **call: Any) -> int:
     1 discard, 2 a mistake in the call, 3 retest, 4 not measured; see `ablate guide compare`.
     """
     from ablate.base.text import saying
-    from ablate.external.ledger import Ledger
-    from ablate.external.measuring import Call
-    from ablate.external.trees import work_trees
+    from ablate.external.bench import Call, opened
     from ablate.features.gate.stage import gate
     from ablate.route.as_json import written
     from ablate.route.console import printing
 
-    called = Call(**call)
     with (
         printing(as_json=True) as console,
-        Ledger.held(ledger, say := saying(console)) as held,
-        work_trees([base, head], called.links, ledger) as trees,
+        opened(Call(**call), ledger, [base, head], saying(console)) as bench,
     ):
-        found = gate(held, called, trees, lambda tree, seed: called.measure(tree, seed, held, say))
+        found = gate(bench)
     click.echo(written(found))
     return int(found["exit_code"])
