@@ -14,15 +14,13 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-# Bytes of a process's output that are kept, from its end.
-MAX_OUTPUT = 64 * 1024
+from ablate.base.process import THREADS, ending, read_output
 
 # Modules come from where the driver has its own, and never from the folder in which it was started.
 _START = (
     "import json, sys; sys.path[:] = json.loads(sys.argv[2]); "
     "from ablate.base.process import rarely_collect; rarely_collect(); from {} import main; main()"
 )
-_THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")]
 
 
 class Child:
@@ -56,11 +54,7 @@ class Child:
 
     def fate(self) -> str:
         """How the process ended, in words."""
-        code = self.process.wait()
-        if code >= 0:
-            return f"ended with exit code {code}"
-        names = {number.value: number.name for number in signal.Signals}
-        return f"was killed by {names.get(-code, f'signal {-code}')}"
+        return ending(self.process.wait())
 
 
 class Keeper:
@@ -96,7 +90,7 @@ def fresh(
         stderr=output,
         pass_fds=[pipe],
         # Unbuffered: output is kept in its order, and not lost with a process that dies.
-        env=os.environ | dict.fromkeys(_THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"},
+        env=os.environ | dict.fromkeys(THREADS, str(threads)) | {"PYTHONUNBUFFERED": "1"},
     )
 
 
@@ -104,10 +98,3 @@ def parent() -> Connection:
     """In a fresh process, once: the pipe to its driver, which also decides what Ctrl-C does to the whole group."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return Connection(int(sys.argv[1]))
-
-
-def read_output(descriptor: int) -> str:
-    """Returns the end of a process's output file."""
-    size = os.fstat(descriptor).st_size
-    text = os.pread(descriptor, MAX_OUTPUT, max(0, size - MAX_OUTPUT)).decode(errors="replace")
-    return text if size <= MAX_OUTPUT else f"[{size - MAX_OUTPUT} bytes left out]\n{text}"
