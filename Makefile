@@ -46,7 +46,6 @@ studies: $(READY) ## run every study under studies/, and publish it in results/
 	for study in studies/*.yaml; do \
 		command=run; \
 		if grep -q "^search:" "$$study"; then command=sweep; fi; \
-		case "$$study" in */speed-*) command=bench;; esac; \
 		$(BIN)/ablate $$command "$$study" || exit; \
 	done
 
