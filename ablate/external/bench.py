@@ -78,9 +78,9 @@ class Bench:
             words = filled(call.command, {"seed": seed})
             ended = run(words, tree.folder, env, lambda line: reading.hear(line) is None, call.limit)
             reading.collect(Path(place))
-            loaded = [line.split("\t") for file in Path(place).glob("modules-*.txt") for line in file.open()]
-        for module, file in loaded:
-            tree.refuse_other(module, file.strip())
+            texts = [file.read_text() for file in Path(place).glob("modules-*.txt")]
+        for line in "".join(texts).splitlines():
+            tree.refuse_other(*line.split("\t"))
         if fault := ended.fault or reading.lacks([call.read[0]]) or reading.unbounded:
             raise NotMeasured(tree, f"seed {seed}: {fault}; its output ended with:\n{ended.output[-2000:]}")
         return reading.last[call.read[0]]

@@ -41,7 +41,7 @@ class Tree:
             own.append(self.root / path.relative_to(self.origin))
         if found := next((each for each in own if each.is_file()), None):
             raise AblateError(
-                f"{self}: {module} was loaded from {file}, and not from the {found.relative_to(self.root)} of the commit: "
+                f"{self}: {module} was loaded from {file}, not from the {found.relative_to(self.root)} of the commit: "
                 "both commits run the same code. Uninstall it, and set PYTHONPATH=src, or where it lies"
             )
 

@@ -8,9 +8,11 @@ from importlib.machinery import PathFinder
 
 def write_modules() -> None:
     """Of this process, unless it is killed."""
+    # At its end a script has lost its name.
+    files = {name: getattr(module, "__file__", None) or "" for name, module in list(sys.modules.items())}
+    files["__main__"] = os.path.abspath(sys.argv[0])
     with open(f"{os.environ['ABLATE_DIR']}/modules-{os.getpid()}.txt", "w") as file:
-        modules = list(sys.modules.items())
-        file.writelines(f"{name}\t{getattr(module, '__file__', None) or ''}\n" for name, module in modules)
+        file.writelines(f"{name}\t{path}\n" for name, path in files.items())
 
 
 atexit.register(write_modules)
