@@ -26,6 +26,7 @@ class Repository:
         self.folder = folder
         folder.mkdir()
         git(folder, "init", "-q", "-b", "main")
+        (folder / ".git/info/exclude").write_text("*.jsonl\nlocks/\nresults/\n")
         git(folder, "config", "user.name", "somebody")
         git(folder, "config", "user.email", "somebody@example.org")
 
