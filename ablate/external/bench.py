@@ -71,7 +71,8 @@ class Bench:
         return float(known[0])
 
     def _measured(self, tree: Tree, seed: int) -> float:
-        call, reading = self.call, _reading(self.call)
+        call, (name, pattern) = self.call, self.call.read
+        reading = Reading({name: compiled(pattern)} if pattern else {})
         with TemporaryDirectory() as place:
             paths = os.pathsep.join(filter(None, (str(HOOK), os.environ.get("PYTHONPATH"))))
             env = {"ABLATE_DIR": place, "ABLATE_SEED": str(seed), "PYTHONPATH": paths}
@@ -81,9 +82,9 @@ class Bench:
             texts = [file.read_text() for file in Path(place).glob("modules-*.txt")]
         for line in "".join(texts).splitlines():
             tree.refuse_other(*line.split("\t"))
-        if fault := ended.fault or reading.lacks([call.read[0]]) or reading.unbounded:
+        if fault := ended.fault or reading.lacks([name]) or reading.unbounded:
             raise NotMeasured(tree, f"seed {seed}: {fault}; its output ended with:\n{ended.output[-2000:]}")
-        return reading.last[call.read[0]]
+        return reading.last[name]
 
 
 @contextmanager
@@ -91,8 +92,6 @@ def opened(call: Call, path: Path, names: Sequence[str], say: Callable[[str], No
     """The bench of commits whose lines are in a file; waits, and says so, while another process has it."""
     if "seed" not in placeholders(call.command):
         raise Invalid("COMMAND", "must take its seed: write {seed} where it stands", " ".join(call.command))
-    filled(call.command, {"seed": 0})
-    _reading(call)
     with (
         exclusive(path.parent, path.name, say),
         interruptible(),
@@ -108,11 +107,6 @@ def opened(call: Call, path: Path, names: Sequence[str], say: Callable[[str], No
             yield Bench(call, path, trees, lines, say)
         except KeyboardInterrupt:
             raise KeyboardInterrupt(counted(sum("run" in line for line in lines), "finished run")) from None
-
-
-def _reading(call: Call) -> Reading:
-    name, pattern = call.read
-    return Reading({name: compiled(pattern)} if pattern else {})
 
 
 def refuse_equal(values: Sequence[float]) -> None:
