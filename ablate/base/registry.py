@@ -30,7 +30,7 @@ from pydantic_core import PydanticCustomError, core_schema
 from ablate.base.errors import AblateError, listed, nearest
 
 # Where the built-in parts are found, by package scan.
-PACKAGES = ("components", "models", "tasks", "training", "search")
+PACKAGES = ("components", "models", "tasks", "training", "external", "search")
 
 Class = TypeVar("Class", bound=type)
 

@@ -34,14 +34,19 @@ class WorkloadRef:
     watched: tuple[Path, ...] = ()
     # The number that each trial may use.
     threads: int = 1
+    # Its options, as the study in `folder` gives them; None: of a workload of which only the schema is asked.
+    options: Mapping[str, Any] | None = None
+    folder: Path = Path()
 
     def load(self) -> Workload:
         """Returns the workload, with its parts registered; the plugins must be those that the driver has loaded."""
         for plugin in self.plugins:
             load_plugin(Path(plugin.path), plugin)
+        CATALOGUE.load_package("external")
         if self.name not in CATALOGUE.names("workload"):
             CATALOGUE.load_builtin()
-        workload: Workload = CATALOGUE.get("workload", self.name)()
+        part: Any = CATALOGUE.get("workload", self.name)
+        workload: Workload = part() if self.options is None else part.of(self.options, self.folder)
         workload.load_parts()
         return workload
 

@@ -37,6 +37,8 @@ class Reading:
     patterns: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
     # Metric → step → value, in the order in which they came.
     values: dict[str, dict[int, float]] = field(default_factory=dict)
+    # Settings that the run says it has not read.
+    unread: list[str] = field(default_factory=list)
     _step: int | None = None
 
     def hear(self, line: str) -> dict[str, float]:

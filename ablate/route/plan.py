@@ -146,7 +146,9 @@ def planned(
         Counter((cell.variant, cell.task) for cell in cells if cell.id not in left),
         len(left),
         {place: fmean(of) for place, of in (took or usual).items()},
-        default_jobs() if options.jobs is None else max(1, options.jobs),
+        (default_jobs() if experiment.workload.parallel else 1)
+        if options.jobs is None
+        else max(1, options.jobs),
         power(
             experiment, facts, reported or (_stored(facts, cells, records, warn) if records else None), detect
         ),

@@ -34,10 +34,13 @@ MAX_FAILED = 12
 
 def reference(experiment: Experiment) -> WorkloadRef:
     """All that a worker needs to train the study's trials."""
-    files = [base_of(experiment.path, experiment.study.folder) / name for name in experiment.study.plugins]
+    folder, workload = base_of(experiment.path, experiment.study.folder), experiment.workload
+    files = [folder / name for name in experiment.study.plugins]
     plugins = tuple(load_plugin(file) for file in files)
-    watched, threads = (experiment.path, *files), experiment.workload.threads
-    return WorkloadRef(experiment.study.workload, plugins, command_line(sys.argv), watched, threads)
+    watched, options = (experiment.path, *files), workload.options and workload.options.model_dump()
+    return WorkloadRef(
+        workload.name, plugins, command_line(sys.argv), watched, workload.threads, options, folder
+    )
 
 
 class Workers(Supervised):
@@ -50,7 +53,8 @@ class Workers(Supervised):
             import torch
 
             devices = torch.cuda.device_count()
-        self.jobs = (devices or default_jobs()) if jobs is None else jobs
+        usual = (devices or default_jobs()) if experiment.workload.parallel else 1
+        self.jobs = usual if jobs is None else jobs
         pool = LocalPool(self.where, self.jobs, devices, server) if self.jobs else None
         super().__init__(pool or InProcess(self.where, experiment.workload), self.where.environment)
 

@@ -81,10 +81,10 @@ def check_study(draft: Draft) -> None:
     """Refuses what the workload cannot keep, and more trials than anyone trains."""
     study, workload, refuse = draft.study, draft.workload, draft.document.refuse
     if study.checkpoint != "none" and not workload.keeps_weights:
-        rule = f"needs a workload that keeps weights, which {study.workload} does not"
+        rule = f"needs a workload that keeps weights, which {workload.name} does not"
         refuse(("checkpoint",), rule, study.checkpoint, "none")
     if study.save_every is not None and not workload.resumes:
-        rule = f"needs a workload that can resume inside a trial, which {study.workload} cannot"
+        rule = f"needs a workload that can resume inside a trial, which {workload.name} cannot"
         refuse(("save_every",), rule, study.save_every, hint="Leave it out")
     variants = draft.design.variants
     count = len(variants) * len(variants[0].configs) * study.seeds.count

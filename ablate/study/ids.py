@@ -74,7 +74,7 @@ class TrialIds:
             values = [*values_in(parsed)]
             parts = [type(value).part for value in values if isinstance(value, PartConfig)]
             owners = type(self.workload), *parts
-            declared = dict(declared_files(dict.fromkeys(owners)))
+            declared = {**dict(declared_files(dict.fromkeys(owners))), **self.workload.files(config)}
             named = [str(value) for value in values if isinstance(value, DataFile)]
             places = dict.fromkeys([*named, *declared.values()])
             files = {place: digest_of_file(place) for place in places}

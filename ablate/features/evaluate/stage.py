@@ -59,7 +59,7 @@ def evaluate(
     given, folder, _ = reread(path, replace(options, sets=(), only=()))
     experiment = as_reported(given, folder)
     if not experiment.workload.keeps_weights:
-        name = experiment.study.workload
+        name = experiment.workload.name
         rule = f"evaluates kept weights, and workload {name} keeps none"
         raise StudyError([Problem(rule, ("workload",), name, source=str(given.path))])
     every = experiment.cells()

@@ -184,7 +184,7 @@ def _objectives(draft: Draft, kind: str, baseline: Description) -> list[Objectiv
             at.refuse(
                 name in COSTS and not own and getattr(baseline, name) is None,
                 "",
-                f"is not known for this config of {study.workload}",
+                f"is not known for this config of {draft.workload.name}",
                 name,
                 hint="Search for another cost",
             )

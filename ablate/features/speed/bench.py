@@ -35,7 +35,7 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
     `CannotBeTimedError` for a variant.
     """
     given, folder, differs = reread(path, options)
-    if rule := lacks_operations(given.workload, given.study):
+    if rule := lacks_operations(given.workload):
         raise StudyError(
             [
                 Problem(

@@ -16,7 +16,6 @@ from ablate.core.workload import Workload
 from ablate.study.checks import Draft, in_variants, refuse_own
 from ablate.study.expand import report_at
 from ablate.study.patch import apply_patches, has_path, value_at
-from ablate.study.schema import StudyBase
 from ablate.study.sections import Number, one_path, refusal, rising
 
 LEAST = 0.02  # The share of time below which no variant is called faster or slower.
@@ -118,7 +117,7 @@ def check_speed(draft: Draft) -> None:
     section: SpeedSection | None = draft.study.section("speed")
     if section is None:
         return
-    if rule := lacks_operations(draft.workload, draft.study):
+    if rule := lacks_operations(draft.workload):
         draft.document.refuse(
             ("speed",), rule, hint="Take `speed` out, or override `operations` of the workload"
         )
@@ -143,11 +142,11 @@ def check_speed(draft: Draft) -> None:
                 )
 
 
-def lacks_operations(workload: Workload, study: StudyBase) -> str:
+def lacks_operations(workload: Workload) -> str:
     """Why nothing of a workload can be timed; empty where it can."""
     if type(workload).operations is not Workload.operations:
         return ""
-    return f"needs a workload that says what can be timed, in `operations`, which {study.workload} does not"
+    return f"needs a workload that says what can be timed, in `operations`, which {workload.name} does not"
 
 
 def _check_path(path: str, draft: Draft) -> None:

@@ -54,7 +54,7 @@ def check_stress(draft: Draft) -> None:
         at: PathKey = ("stress", path)
         if path != workload.rate_path:
             rate = workload.rate_path or ""
-            lacks = "" if rate else f", of which {draft.study.workload} names no path"
+            lacks = "" if rate else f", of which {draft.workload.name} names no path"
             document.refuse(
                 at,
                 f"cannot be stressed: only the learning rate can{lacks}",
@@ -66,7 +66,7 @@ def check_stress(draft: Draft) -> None:
         if any(HELD_OUT not in workload.describe(config).stability for config in baseline):
             document.refuse(
                 at,
-                f"needs a workload whose records have `{HELD_OUT}`, which {draft.study.workload} does not declare",
+                f"needs a workload whose records have `{HELD_OUT}`, which {draft.workload.name} does not declare",
             )
         for (index, level), config in itertools.product(enumerate(levels), baseline):
             _, problems = attempt(draft.resolve, apply_patches(config, {path: level}))

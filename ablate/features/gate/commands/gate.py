@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from ablate.external.options import of_calls
+from ablate.external.call_options import of_calls
 
 
 @click.command("gate")
