@@ -59,8 +59,8 @@ def work_trees(names: Sequence[str], links: Sequence[str], owner: Path) -> Itera
     place = Path(tempfile.gettempdir(), f"ablate-{digest_of(os.fsencode(owner.resolve()))}").resolve()
     found = [git("log", "-1", "--format=%H %T", "--end-of-options", name, "--").split() for name in names]
     trees = [
-        Tree(of[0], origin, place / of[0], place / of[0] / inside, *of[1])
-        for of in zip(names, found, strict=True)
+        Tree(name, origin, place / commit, place / commit / inside, commit, digest)
+        for name, (commit, digest) in zip(names, found, strict=True)
     ]
     if len({tree.digest for tree in trees}) < len(trees):
         raise AblateError(f"{' and '.join(map(str, trees))}: have the same files; nothing is to be compared")

@@ -31,8 +31,8 @@ def found(done):
 
 
 def test_a_planted_regression_is_found_and_its_numbers_are_those_of_the_paired_t(repository):
-    repository.losses("head", drawn(1, 0.03))
-    row = found(repository.call("compare", "base", "head", *MARGIN, "--seeds", "10", "--json"))
+    repository.losses("feature/head", drawn(1, 0.03))
+    row = found(repository.call("compare", "base", "feature/head", *MARGIN, "--seeds", "10", "--json"))
     assert (row["verdict"], row["exit_code"], row["n"]) == ("worse", 1, 10)
     d = (drawn(0) - drawn(1, 0.03))[:10]
     expected = stats.ttest_1samp(d, 0)
