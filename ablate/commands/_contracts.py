@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from ablate.base.registry import CATALOGUE
-from ablate.core.metric import sign
+from ablate.core.metric import FREE, sign
 from ablate.core.signature import Signature
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
@@ -131,7 +131,7 @@ def _of_workload(part: Any) -> Mapping[str, str]:
     first, again, other = (
         workload.train(Trial("", config, seed), lambda *_: False).metrics for seed in (0, 0, 1)
     )
-    kept = [name for name in first if not name.endswith(("_seconds", "_per_second", "_memory"))]
+    kept = [name for name in first if not name.endswith(FREE)]
     same, alike = (all(first[name] == each.get(name) for name in kept) for each in (again, other))
     missing = [name for name in workload.describe(config).metrics if first.get(name) is None]
     return {

@@ -78,6 +78,7 @@ class Sampling:
 
 
 FRESH = Sampling()
+FREE = ("_seconds", "_per_second", "_memory")  # Ends of the names of metrics that may differ between repeats.
 
 
 @dataclass(frozen=True)

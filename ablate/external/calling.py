@@ -11,7 +11,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 MARK = "ablate: "
@@ -21,40 +21,28 @@ UNREAD = "unread"  # The keys of the config that the function has not read.
 class Config(dict[str, Any]):
     """A dict that remembers which of its keys were read; those of mappings in it by their dotted paths."""
 
-    def __init__(self, data: Mapping[str, Any], prefix: str = "", unread: dict[str, None] | None = None):
-        self.prefix, self.unread = prefix, {} if unread is None else unread
+    # As they are in terms of `__getitem__`, where those of a dict are not.
+    items, values, get, pop = (
+        MutableMapping.items,
+        MutableMapping.values,
+        MutableMapping.get,
+        MutableMapping.pop,
+    )  # type: ignore[assignment]
+
+    def __init__(self, data: Mapping[str, Any], unread: dict[str, None], prefix: str = ""):
+        self.prefix, self.unread = prefix, unread
         for key, value in data.items():
             inner = isinstance(value, dict)
-            self.unread |= {} if inner else {f"{prefix}{key}": None}
-            self[key] = Config(value, f"{prefix}{key}.", self.unread) if inner else value
+            unread |= {} if inner else {f"{prefix}{key}": None}
+            self[key] = Config(value, unread, f"{prefix}{key}.") if inner else value
 
     def __getitem__(self, key: str) -> Any:
-        self.get(key)
+        self.unread.pop(f"{self.prefix}{key}", None)
         return super().__getitem__(key)
 
-    def get(self, key: str, default: Any = None) -> Any:
-        """As of a dict."""
-        self.unread.pop(f"{self.prefix}{key}", None)
-        return super().get(key, default)
-
-    def pop(self, key: str, *default: Any) -> Any:
-        """As of a dict."""
-        self.get(key)
-        return super().pop(key, *default)
-
     def __iter__(self) -> Iterator[str]:
-        # Whoever goes through all of it, as by `**config`, reads all of it.
-        for key in super().__iter__():
-            self.get(key)
-            yield key
-
-    def items(self) -> Any:
-        """As of a dict."""
-        return [(key, self[key]) for key in self]
-
-    def values(self) -> Any:
-        """As of a dict."""
-        return [self[key] for key in self]
+        # With one of its own, `**config` and `dict(config)` read it by its items, too.
+        return super().__iter__()
 
 
 def loaded(place: str) -> Any:
@@ -93,11 +81,12 @@ def numbers(metrics: Any) -> dict[str, float]:
 
 def call(place: str) -> None:
     """Calls the function with the config and the seed of the environment."""
-    train, config = loaded(place), Config(json.loads(os.environ["ABLATE_CONFIG"]))
+    unread: dict[str, None] = {}
+    train, config = loaded(place), Config(json.loads(os.environ["ABLATE_CONFIG"]), unread)
     takes = inspect.signature(train).parameters.values()
     listens = any(each.name == "report" or each.kind is each.VAR_KEYWORD for each in takes)
     found = train(config, int(os.environ["ABLATE_SEED"]), **({"report": report} if listens else {}))
-    tell(**{UNREAD: list(config.unread), **numbers(found)})
+    tell(**{UNREAD: [*unread], **numbers(found)})
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from ablate.base.errors import Invalid, listed
+from ablate.base.errors import Invalid
 from ablate.base.registry import register
 from ablate.external.command import filled, placeholders, split
 from ablate.external.options import Options
@@ -40,9 +40,14 @@ class CommandWorkload(External):
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
         """With settings that it does not use."""
         used = placeholders(split(self.options.command))
-        lost = [f"{{{name}}}" for name in (*_flat(config["config"]), "seed") if name not in used]
-        rule = f"the command has no {listed(lost)}: what it does not read from $ABLATE_CONFIG changes nothing"
-        return [*([rule] if lost else []), *super().cautions(config)]
+        lost = {"ABLATE_CONFIG": [*_flat(config["config"])], "ABLATE_SEED": ["seed"]}
+        rules = [
+            f"the command has no {{{name}}}, which changes nothing unless it reads ${variable}"
+            for variable, names in lost.items()
+            for name in names
+            if name not in used
+        ]
+        return [*rules, *super().cautions(config)]
 
 
 def _flat(config: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:

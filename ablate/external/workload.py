@@ -10,10 +10,9 @@ import shlex
 import sys
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, Self
 
 from pydantic import BaseModel
 
@@ -34,6 +33,7 @@ class External(Workload):
     """Base of them: what is run, and which files it rests on."""
 
     options: Options
+    _files: dict[Any, dict[str, str]]
 
     @abstractmethod
     def words(self, config: Mapping[str, Any], seed: int, place: Path) -> list[str]:
@@ -47,20 +47,15 @@ class External(Workload):
         """The metrics of a line."""
         return reading.hear(line)
 
-    @cached_property
-    def patterns(self) -> dict[str, Any]:
-        """Metric → pattern."""
-        return {name: compiled(pattern) for name, pattern in self.options.read.items()}
-
-    @property
-    def threads(self) -> int:  # type: ignore[override]
-        """As the study declares it."""
-        return self.options.resources.threads
-
-    @property
-    def parallel(self) -> bool:  # type: ignore[override]
-        """As the study declares it."""
-        return self.options.parallel
+    @classmethod
+    def of(cls, options: Mapping[str, Any], folder: Path) -> Self:
+        """See `Workload`."""
+        workload = super().of(options, folder)
+        workload.threads = workload.options.resources.threads  # type: ignore[misc]
+        workload.parallel = workload.options.parallel  # type: ignore[misc]
+        # Files by the entries that lead to them.
+        workload._files = {}
+        return workload
 
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
         """`config` is free; `metrics` says what is judged."""
@@ -106,10 +101,6 @@ class External(Workload):
             self._files[entries] = files_of(entries, self.folder, self.options.sources)
         return self._files[entries]
 
-    @cached_property
-    def _files(self) -> dict[Any, dict[str, str]]:
-        return {}
-
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
         """Generators that are seeded with a constant."""
         entries = {file for name, file in self.files(config).items() if name.startswith("module ")}
@@ -127,7 +118,11 @@ class External(Workload):
         # The streams of a placebo are those of another seed.
         other = stream_seed(trial.seed, "seed", trial.stream) % 2**31
         seed = trial.seed if trial.stream in ("", AGAIN) else other
-        reading, fault, pruned = Reading(self.patterns), "", False
+        reading, fault, pruned = (
+            Reading({name: compiled(pattern) for name, pattern in self.options.read.items()}),
+            "",
+            False,
+        )
 
         def hear(line: str) -> bool:
             nonlocal fault, pruned

@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import Field
 
 from ablate.base.errors import Invalid, Problem
 from ablate.base.registry import PartConfig, register
@@ -33,6 +35,8 @@ class Kind(ABC):
     crosses: ClassVar[bool] = False
     # Whether combinations that are one config, since a level removes the path of another, are one variant.
     collapses: ClassVar[bool] = False
+    # Path → value: what is laid over the baseline, and taken out as a factor of two levels.
+    stack: Mapping[str, Any] = {}
 
     def __init__(self, config: Any = None) -> None:
         self.config: Any = PartConfig() if config is None else config
@@ -162,6 +166,23 @@ class OneFactor(Kind):
         for index, of in enumerate(levels):
             for level in of:
                 yield tuple(level if other == index else None for other in range(len(levels)))
+
+
+@register("design", "leave_one_out")
+class LeaveOneOut(OneFactor):
+    """A stack of changes laid over the baseline, each taken out in turn: what carries anything?"""
+
+    class Config(PartConfig):
+        """The changes."""
+
+        stack: Annotated[dict[str, Any], Field(min_length=1)]
+        "Path → value in the stack; without it, a path has the value that the study gives it."
+
+    @property
+    def stack(self) -> Mapping[str, Any]:  # type: ignore[override]
+        """See `Kind`."""
+        stack: Mapping[str, Any] = self.config.stack
+        return stack
 
 
 MAX_VARIANTS = 100_000

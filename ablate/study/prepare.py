@@ -37,7 +37,7 @@ from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
 from ablate.study.judged import check_metric, claimable, parse_claims
 from ablate.study.load import load
-from ablate.study.patch import apply_patches, key_of, level_labels
+from ablate.study.patch import apply_patches, key_of, level_labels, value_at
 from ablate.study.schema import config_model
 from ablate.study.sections import Asked
 
@@ -66,9 +66,14 @@ def prepare(
     tasks = [labels[key_of(task)] for task in given] or [""]
     for task in {task for task in tasks if tasks.count(task) > 1}:
         document.refuse(("tasks",), "names the same task twice", task)
+    stack, factors = study.design.build().stack, study.factors
+    if stack:
+        with document.reporting("design", "stack"):
+            bare, baseline = baseline[0], [resolve(apply_patches(config, stack)) for config in baseline]
+            factors = {path: [value_at(bare, path), *factors.get(path, [])] for path in [*stack, *factors]}
     before = len(document.problems)
     of_tasks, known = describe_baseline(workload, baseline, document)
-    design = expand(study, baseline, resolve, document)
+    design = expand(study.model_copy(update={"factors": factors}), baseline, resolve, document)
     draft = Draft(workload, study, design, resolve, document)
     check_study(draft)
     check_variants(draft, known)

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field
 
@@ -79,6 +79,8 @@ class Path(Kind):
 
 class PathFeature(Feature):
     """Trains the steps of a path, and has its configurations judged."""
+
+    after: ClassVar[Sequence[str]] = ("probe",)
 
     def settles(self, experiment: Experiment, options: Any = None) -> bool:
         """Whether the study has a path."""

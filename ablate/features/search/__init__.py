@@ -26,6 +26,7 @@ class SearchFeature(
 ):
     """A sweep searches from the baseline, and tuning for every variant; what they choose is judged on other seeds."""
 
+    after: ClassVar[Sequence[str]] = ("probe",)
     repeats: ClassVar[str] = "tuning"
     by_path: ClassVar[Sequence[str]] = ("search.over", "tune.over")
 
