@@ -1,7 +1,5 @@
 """The command line: finds its commands, and turns their errors into messages and exit codes."""
 
-from __future__ import annotations
-
 import errno
 import functools
 import importlib
@@ -38,8 +36,7 @@ class Found(Mapping[str, click.Command]):
     """The `command` of each module of commands, those of features included, imported when it is asked for."""
 
     def __getitem__(self, name: str) -> click.Command:
-        found: click.Command = importlib.import_module(_modules()[name]).command
-        return found
+        return importlib.import_module(_modules()[name]).command
 
     def __iter__(self) -> Iterator[str]:
         return iter(_modules())

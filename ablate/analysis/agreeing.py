@@ -5,8 +5,6 @@ tell from the chosen one of each side that enters negatively, and one below x of
 combinations; the other sides stay as they were chosen. The number itself is that of the chosen settings.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

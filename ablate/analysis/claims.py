@@ -5,8 +5,6 @@ over several tasks is supported by the largest p, and refuted by as many times t
 about time or memory is judged with the noise floor of the measurement as slack, on logs of ratios.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ Shuster 1991, Biometrics 47, 361–372). McNemar's exact test conditions on b + 
 θ ends at ¼, beyond which failures under a shared seed would repel.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

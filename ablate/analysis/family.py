@@ -12,8 +12,6 @@ beforehand, so that
 is a p-value whatever the test and whenever the looks end, by the union bound. A fixed plan is the case K = 1.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -42,8 +40,7 @@ def weights(count: int) -> list[float]:
 
 def p_sequential(p_by_look: Sequence[float], count: int) -> float:
     """p_seq after the first looks of `count`; a p that is NaN decides nothing."""
-    known = [p / w for p, w in zip(p_by_look, weights(count), strict=False) if not math.isnan(p)]
-    return min([1.0, *known])
+    return min([1.0, *[p / w for p, w in zip(p_by_look, weights(count), strict=False) if not math.isnan(p)]])
 
 
 def looks(facts: Facts) -> list[Look]:

@@ -13,8 +13,6 @@ else open. A row of the table is `equivalent` where "matches within the margin" 
 twice the one-sided: they decide at α.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -143,5 +141,4 @@ def row(estimate: Estimate, margin: float | None, alpha: float = ALPHA) -> Row:
 
 def p_of(estimate: Estimate) -> float:
     """Two-sided p of no difference, whatever blocks it; NaN without two pairs."""
-    p = 2 * min(estimate.above(0.0), estimate.below(0.0))
-    return min(1.0, p) if estimate.n > 1 else math.nan
+    return min(1.0, 2 * min(estimate.above(0.0), estimate.below(0.0))) if estimate.n > 1 else math.nan

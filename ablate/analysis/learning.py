@@ -5,8 +5,6 @@ A comparison is of little use where the baseline did not learn, or where trainin
 description: a claim about stability is judged, a row is not.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product

@@ -4,8 +4,6 @@ A metric that a task has is a paired mean, or a rate where the task is all or no
 kinds (`core.derived`): a mean by seed, 0 or 1 by seed, a spread over seeds, a time.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -51,8 +49,7 @@ class Measure:
     def estimate(self, runs: Runs, groups: Groups) -> Estimated:
         """Of A and B, or of the four groups of an interaction, as `Claim.sides` has them; the mean over variants."""
         if self.derived is not None and self.derived.estimate is not None:
-            found: Estimated = self.derived.estimate(self, runs, groups)
-            return found
+            return self.derived.estimate(self, runs, groups)
         return over_settings(runs, self.task, groups, partial(self._at, runs))
 
     def _at(self, runs: Runs, groups: Groups) -> Plain:

@@ -7,8 +7,6 @@ distribution functions of `scipy.special`: `scipy.stats` and statsmodels, with t
 load, which every run of a study would pay.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Callable

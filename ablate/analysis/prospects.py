@@ -5,8 +5,6 @@ V(n) = s_d²/n + σ²_example/N for n seeds and N shared test examples; and the 
 of 0. Of an all-or-nothing task, what needs no spread: the failure rate that is told from 0.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

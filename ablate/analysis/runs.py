@@ -122,8 +122,7 @@ class Runs:
 
     def rivals(self, variant: str, task: TaskFacts) -> list[str]:
         """The names of a variant at the other settings for which verdicts must hold."""
-        known = {v.name: v.rivals for v in self.facts.variants}
-        return known.get(variant, {}).get(task.name, [])
+        return {v.name: v.rivals for v in self.facts.variants}.get(variant, {}).get(task.name, [])
 
     def sides(self) -> list[Side]:
         """The runs of each variant on each task, in the order of the study."""

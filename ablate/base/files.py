@@ -1,7 +1,5 @@
 """Files: written whole or not at all, read only if plain and of a bounded size, known again by digests."""
 
-from __future__ import annotations
-
 import errno
 import functools
 import hashlib

@@ -5,8 +5,6 @@ elsewhere. A file that has changed is loaded again, and its former parts are for
 the files, also in a notebook that runs a study twice.
 """
 
-from __future__ import annotations
-
 import ast
 import functools
 import importlib.util

@@ -1,7 +1,5 @@
 """What belongs to this process: time, memory, signals, standard streams."""
 
-from __future__ import annotations
-
 import atexit
 import gc
 import os

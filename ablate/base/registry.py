@@ -15,8 +15,6 @@ A part is one class with a typed config beside it, registered under a slot and a
 A field of another config that takes a part is `Annotated[Any, Slot("score")]`.
 """
 
-from __future__ import annotations
-
 import importlib
 import importlib.metadata
 import pkgutil

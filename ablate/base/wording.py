@@ -1,7 +1,5 @@
 """Numbers and counts as sentences, tables and axes show them: no more digits than their uncertainty supports."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -7,8 +7,6 @@ A task     repeats itself under one seed (repeat), trains on other data under an
 A workload repeats itself (repeat), not under another seed (seeds), and gives the metrics that it describes (metrics).
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`ablate diff`: two studies, or two runs of one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`ablate guide`: the pages of `pages/`, in the terminal."""
 
-from __future__ import annotations
-
 import re
 import sys
 from functools import partial

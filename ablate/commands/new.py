@@ -1,7 +1,5 @@
 """`ablate new`: a commented study to start from, or a part or training code of one's own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`ablate schema`."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -4,8 +4,6 @@ A gated one takes two tensors, a value and the gate that it is multiplied by; it
 map, and a narrower hidden layer.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
@@ -78,7 +76,6 @@ class Identity(Activation):
     function = staticmethod(lambda x: x)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {}
 
 

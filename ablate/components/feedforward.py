@@ -1,7 +1,5 @@
 """Feed-forwards: the same map at every position, (B, T, D) → (B, T, D)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -39,8 +37,6 @@ class MLP(FeedForward):
     """
 
     class Config(PartConfig):
-        """Parameters of the two-layer perceptron."""
-
         activation: Annotated[Any, Slot("activation")] = "relu"
         "The non-linearity between the two maps."
         # 4.0 as 4: one number has one name and one trial.
@@ -67,7 +63,6 @@ class MLP(FeedForward):
         return self.down(self.hidden_dropout(hidden))
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return self.activation.beside(queries * self.up.out_features, 0)
 
 

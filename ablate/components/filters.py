@@ -1,7 +1,5 @@
 """Filters over positions, as mixers: convolution, and the Fourier transform."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 
@@ -28,8 +26,6 @@ class Convolution(Mixer):
     """
 
     class Config(PartConfig):
-        """Parameters of the convolution."""
-
         kernel_size: PositiveInt = 3
         "Number of positions that one output reads."
         bias: OnOff = True
@@ -84,8 +80,6 @@ class Fourier(Mixer):
     }
 
     class Config(PartConfig):
-        """Parameters of the Fourier transform."""
-
         unitary: OnOff = False
         "Whether the transform is divided by √(T·D), so that it keeps the norm of x; the paper's is not."
 

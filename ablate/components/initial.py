@@ -9,8 +9,6 @@ parameter takes its random numbers from its own generator, `draw(name)`, so that
 values of all parameters that they have in common in name and shape. Modules of torch need no such method.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from torch import Generator, Tensor

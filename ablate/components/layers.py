@@ -1,7 +1,5 @@
 """Layers inside several parts: dropout whose masks are a function of seed, site and step; linear maps into heads."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 
@@ -41,8 +39,7 @@ class Dropout(nn.Module):
         keep = 1 - self.rate
         # Comparing uniform numbers takes half the time of `bernoulli_` on CPU; 16 bits would be too coarse.
         uniform = torch.empty_like(x, dtype=torch.promote_types(x.dtype, torch.float32))
-        factor = uniform.uniform_(generator=self.generator).lt_(keep).div_(keep)
-        return x * factor.to(x.dtype)
+        return x * uniform.uniform_(generator=self.generator).lt_(keep).div_(keep).to(x.dtype)
 
 
 class SplitLinear(nn.Module):

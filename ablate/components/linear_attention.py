@@ -3,8 +3,6 @@
 Shapes: B batch, H heads, T positions, D = d_model; q and k (B, H, T, d_k) after the feature map, v (B, H, T, d_v).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import accumulate
 
@@ -35,8 +33,6 @@ class LinearAttention(Mixer):
     reads_order = False
 
     class Config(PartConfig):
-        """Parameters of linear attention."""
-
         num_heads: PositiveInt = 4
         "H; divides d_model unless d_k and d_v are both given."
         d_k: PositiveInt | None = None
@@ -79,7 +75,6 @@ class LinearAttention(Mixer):
         return self._merge(q @ state), state
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {"elu": queries * (self.query.out_features + self.key.out_features)}
 
     def _project(self, x_btd: Tensor) -> tuple[Tensor, Tensor, Tensor]:

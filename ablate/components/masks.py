@@ -4,8 +4,6 @@ A mask is boolean and broadcastable to (B, 1, T_q, T_k), True where a query may 
 may attend to is padding.
 """
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

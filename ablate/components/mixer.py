@@ -1,7 +1,5 @@
 """Mixers exchange information between positions, (B, T, D) → (B, T, D)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal
 

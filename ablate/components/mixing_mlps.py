@@ -7,8 +7,6 @@ nor its length matters.
 Shapes: B batch, T positions, D = d_model, h hidden width.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -67,8 +65,6 @@ class FlatMLP(AllPositions):
     """
 
     class Config(PartConfig):
-        """Parameters of the perceptron over the flattened sequence."""
-
         hidden: PositiveInt | None = None
         "h; d_model when not given."
 
@@ -81,7 +77,6 @@ class FlatMLP(AllPositions):
         return self.through(x_btd.flatten(1)).view_as(x_btd)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {"gelu": self.up.out_features}
 
 
@@ -94,8 +89,6 @@ class MLPMixer(AllPositions):
     """
 
     class Config(PartConfig):
-        """Parameters of the token-mixing perceptron."""
-
         hidden: PositiveInt | None = None
         "h, the paper's D_S; half of d_model when not given, as in the paper."
 
@@ -108,7 +101,6 @@ class MLPMixer(AllPositions):
         return self.through(x_btd.transpose(1, 2)).transpose(1, 2)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {"gelu": self.sizes.d_model * self.up.out_features}
 
 
@@ -143,8 +135,6 @@ class GMLP(FixedLength):
     """
 
     class Config(PartConfig):
-        """Parameters of the gated perceptron."""
-
         hidden: PositiveInt | None = None
         "Width of u and v together, the paper's d_ffn; 4 d_model when not given."
 
@@ -174,7 +164,6 @@ class GMLP(FixedLength):
         return self.down(u_bth * self.gate(zero_padding(self.norm(v_bth), real_bt)))
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {"gelu": queries * self.up.out_features, **self.norm.beside(queries, keys)}
 
 

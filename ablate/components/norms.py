@@ -1,7 +1,5 @@
 """Norms keep the scale of the residual stream, (B, T, D) → (B, T, D)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
 
@@ -57,7 +55,6 @@ class Affine(Norm):
             self.bias.zero_()
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {"norm": queries * self.sizes.d_model}
 
 
@@ -66,8 +63,6 @@ class LayerNorm(Affine):
     """weight · (x − mean) / √(var + eps) + bias, over the D features of one position (Ba et al. 2016)."""
 
     class Config(PartConfig):
-        """Parameters of layer normalisation."""
-
         eps: PositiveFloat = 1e-5
         "Added to the variance."
 
@@ -83,8 +78,6 @@ class RMSNorm(Affine):
     shifts = False
 
     class Config(PartConfig):
-        """Parameters of root-mean-square normalisation."""
-
         eps: PositiveFloat = 1e-6
         "Added to the mean square."
 
@@ -107,8 +100,6 @@ class BatchNorm(Affine):
     running_var: Tensor
 
     class Config(LayerNorm.Config):
-        """Parameters of batch normalisation."""
-
         momentum: Annotated[float, Field(gt=0, le=1)] = 0.1
         "Weight of the newest batch in the running statistics."
 

@@ -1,7 +1,5 @@
 """Positions tell the model the order of its inputs: in the embedding, in queries and keys, or in the logits."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 

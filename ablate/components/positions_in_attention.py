@@ -3,8 +3,6 @@
 All of them depend on distances alone, and are defined for any length.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 
@@ -31,8 +29,6 @@ class Rotary(Position):
     table: Tensor
 
     class Config(PartConfig):
-        """Parameters of rotary positions."""
-
         base: PositiveFloat = 10_000.0
         "Sets the slowest angle: the wavelengths grow from 2π towards 2π · base."
 
@@ -69,7 +65,6 @@ class Rotary(Position):
         return turned(q, table[:, t_k - t_q : t_k]), turned(k, table[:, :t_k])
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         turned = self.sizes.num_heads * queries + self.sizes.num_kv_heads * keys
         return {"rotation": turned * self.sizes.d_k}
 
@@ -135,8 +130,6 @@ class Relative(Position):
     inside_attention = True
 
     class Config(PartConfig):
-        """Parameters of relative positions."""
-
         max_distance: PositiveInt | None = None
         "Distances beyond share its bias; max_len − 1, the longest in training, when not given."
 

@@ -3,8 +3,6 @@
 Shapes: B batch, T positions, D = d_model, h width of one direction's state, G gates.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import ClassVar
 
@@ -47,8 +45,6 @@ class Recurrent(Mixer):
     "Torch's kernel, which returns the outputs, then each state after the last position, (1, B, h)."
 
     class Config(PartConfig):
-        """Parameters of a recurrent mixer."""
-
         hidden: PositiveInt | None = None
         "Width of the state, of both directions together where nothing is causal; d_model when not given."
 
@@ -74,7 +70,6 @@ class Recurrent(Mixer):
         return self.output(y_bth)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {function: times * self.hidden * queries for function, times in self.evaluates.items()}
 
     def step(self, x_b1d: Tensor, position: Position, state: State | None = None) -> tuple[Tensor, State]:
@@ -109,8 +104,7 @@ class RecurrentCell(nn.Module):
     def forward(self, x_btd: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Outputs (B, T, h) and the state after the last position; the first state is zero when not given."""
         if state is None:
-            zeros = x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1])
-            state = (zeros,) * self.kind.num_states
+            state = (x_btd.new_zeros(x_btd.shape[0], self.weight_hh.shape[1]),) * self.kind.num_states
         weights = [self.weight_ih, self.weight_hh, self.bias_ih, self.bias_hh]
         first = [part_bh.unsqueeze(0) for part_bh in state]
         # Biases, one layer, no dropout, whether gradients may follow, one direction, batch first.

@@ -4,8 +4,6 @@ Shapes: B batch, H heads, T positions, n hidden width; q (B, H, T_q, d_q), k (B,
 (B, H, T_q, T_k). Only a score that joins widths has d_q ≠ d_k.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar
@@ -107,8 +105,6 @@ class Gaussian(Score):
     """
 
     class Config(PartConfig):
-        """Parameters of the Gaussian score."""
-
         sigma: Annotated[float, Field(ge=0.001)] | None = None
         """σ, the kernel's width, at least 0.001; when not given d_k^¼, so that qᵀk is scaled as in `scaled_dot`:
         σ² = √d_k."""
@@ -159,8 +155,6 @@ class Cosine(Score):
     """
 
     class Config(PartConfig):
-        """Parameters of the cosine score."""
-
         temperature: Annotated[float, Field(ge=SMALLEST_TEMPERATURE)] | None = None
         """Initial τ of every head, at least 0.01; when not given √(3 / d_k), so that logits begin as those of
         `scaled_dot` for q and k of variance 1/√3, between 1 and the 1/3 that projections begin with."""
@@ -180,7 +174,6 @@ class Cosine(Score):
         return F.normalize(q, dim=-1) * (-log_temperature).exp(), F.normalize(k, dim=-1), 1.0
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         numbers = self.sizes.num_heads * (queries + keys) * self.sizes.d_k
         return {"norm": numbers, "exp": self.log_temperature.numel()}
 
@@ -197,8 +190,6 @@ class Additive(Score):
     joins_widths = True
 
     class Config(PartConfig):
-        """Parameters of the additive score."""
-
         hidden: PositiveInt | None = None
         "Width of the hidden layer; d_k when not given."
 
@@ -225,7 +216,6 @@ class Additive(Score):
         return _AdditiveLogits.apply(query @ q.transpose(-2, -1), key @ k.transpose(-2, -1), weight)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {"tanh": self.weight.numel() * queries * keys}
 
 
@@ -277,5 +267,4 @@ def _hidden(a: Tensor, b: Tensor) -> Tensor:
 
 def _zeros(shape: tuple[int, ...], *sources: Tensor) -> Tensor:
     """Zeros to write into; under `vmap` they are batched where any of `sources` is."""
-    zero = torch.stack([source.new_zeros(()) for source in sources]).sum()
-    return zero.new_zeros(shape)
+    return torch.stack([source.new_zeros(()) for source in sources]).sum().new_zeros(shape)

@@ -3,8 +3,6 @@
 Attention splits what a value returns into H heads of width d_v.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from pydantic import PositiveInt
@@ -46,8 +44,6 @@ class LowRank(Value):
     """
 
     class Config(PartConfig):
-        """Parameters of the low-rank value."""
-
         rank: PositiveInt
         "r, at most d_model."
 

@@ -1,7 +1,5 @@
 """Weightings turn scores into the weights of a mean over keys; logits and weights are (B, H, T_q, T_k)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import ClassVar
 
@@ -34,11 +32,9 @@ class Softmax(Weighting):
     fused = True
 
     def forward(self, logits: Tensor) -> Tensor:
-        """See `Weighting.forward`."""
         return logits.softmax(-1)
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         return {"exp": self.sizes.num_heads * queries * keys}
 
 
@@ -49,7 +45,6 @@ class Uniform(Weighting):
     reads_scores = False
 
     def forward(self, logits: Tensor) -> Tensor:
-        """See `Weighting.forward`."""
         open_bhqk = logits.isneginf().logical_not().to(logits.dtype)
         return open_bhqk / open_bhqk.sum(-1, keepdim=True)
 
@@ -66,7 +61,6 @@ class Hard(Softmax):
     surrogate_gradient = "softmax"
 
     def forward(self, logits: Tensor) -> Tensor:
-        """See `Weighting.forward`."""
         soft = super().forward(logits)
         # Of the logits, as a softmax may round two of them together; `argmax` gives the first of equal ones.
         hard = torch.zeros_like(soft).scatter(-1, logits.argmax(-1, keepdim=True), 1.0)

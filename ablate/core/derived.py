@@ -5,8 +5,6 @@ by seed. How a difference in it is decided depends on its kind; see `ablate.anal
 variant on one task, an `ablate.analysis.runs.Side`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal

@@ -1,7 +1,5 @@
 """Events, from where a trial runs to the driver and on to its listeners; the contracts of engines and of plans."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol

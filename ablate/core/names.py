@@ -6,8 +6,6 @@ x@confirm               what x found, again on fresh seeds
 x@confirm,seeds=3       a confirmation that differs
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Names of variants for readers: “additive scoring” for `model.mixer.score=additive`. CSV files keep the paths."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """What can be timed of a config."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal

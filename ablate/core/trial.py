@@ -1,7 +1,5 @@
 """One training run, its place in a study, and the function by which it reports."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field

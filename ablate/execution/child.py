@@ -1,7 +1,5 @@
 """A process of our own, never forked from that of the user: no script runs twice, and no state is shared."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The driver asks the plan, looks cells up, has the rest trained, and stores every record at once. It alone writes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 

@@ -4,8 +4,6 @@ It computes nothing and touches no GPU. Where a fork would not be sound it start
 Linux, where there is a GPU, and after a plugin that starts threads when it is loaded.
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import signal

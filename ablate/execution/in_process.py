@@ -1,7 +1,5 @@
 """The engine of `--jobs 0`: runs one trial after the other in this process, for a debugger."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ablate.core.events import Ended, Engine, EngineEvent, Hear, Idle, Started

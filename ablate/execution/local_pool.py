@@ -134,8 +134,7 @@ def _ask(server: Child, message: object, *descriptors: int) -> int | None:
         server.connection.send(message)
         for descriptor in descriptors:
             send_handle(server.connection, descriptor, server.process.pid)
-        answer: int = server.connection.recv()
-        return answer
+        return server.connection.recv()
     except (EOFError, OSError):
         return None
 

@@ -1,7 +1,5 @@
 """Attempts and time limits over any engine: a lost trial begins again, an overdue trial ends."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """Runs one trial, from its workload's `train` to its record, in a worker and in this process alike."""
 
-from __future__ import annotations
-
 import copy
 import dataclasses
 from collections.abc import Callable, Mapping

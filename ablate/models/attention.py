@@ -4,8 +4,6 @@ Shapes: B batch, H heads, H_kv key and value heads, T positions, D = d_model; q 
 v (B, H, T_k, d_v).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -41,8 +39,6 @@ class Attention(Mixer):
     reads_order = False
 
     class Config(PartConfig):
-        """Parameters of attention."""
-
         num_heads: PositiveInt = 4
         "H; divides d_model unless d_k and d_v are both given."
         num_kv_heads: PositiveInt | None = None
@@ -135,7 +131,6 @@ class Attention(Mixer):
         return self.attend(self.queries(x_b1d), read, position), read
 
     def beside(self, queries: int, keys: int) -> Mapping[str, int]:
-        """See `Part.beside`."""
         asked, read = self.num_heads * queries, self.num_kv_heads * keys
         parts = (self.weighting, self.value, self.score)
         found = [part.beside(queries, keys) for part in parts if part is not None]

@@ -2,8 +2,6 @@
 each with norm and residual.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
@@ -53,8 +51,7 @@ class Block(nn.Module):
                         self.add_module(f"{name}_norm", section.norm.build(sizes))
                     if self.placement == "sandwich":
                         self.add_module(f"{name}_norm_after", section.norm.build(sizes))
-                site = dropouts.get(name, "attention_output")
-                self.add_module(f"{name}_dropout", sizes.dropout_at(site))
+                self.add_module(f"{name}_dropout", sizes.dropout_at(dropouts.get(name, "attention_output")))
                 self.add_module(f"{name}_residual_dropout", sizes.dropout_at("residual"))
 
     def forward(
@@ -170,8 +167,6 @@ class EncoderDecoder(nn.Module):
     reads_source: ClassVar[bool] = True
 
     class Config(PartConfig):
-        """Parameters of the encoder–decoder."""
-
         cross: Annotated[Any, Slot("cross", default="attention")] = "attention"
         "How the decoder reads the source."
         num_encoder_layers: PositiveInt | None = None

@@ -3,8 +3,6 @@
 `ablate.components.initial` says how a module takes part.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any
 

@@ -11,8 +11,6 @@
 Inputs are changed, and outputs compared, since a gradient may be blocked where a value is not.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Collection, Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Inputs as vectors of unit variance, which is the scale that every addition to them begins with too."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 

@@ -4,8 +4,6 @@ Shapes: B batch, H heads, T_q queries, T_k keys. A weight is what a module's `we
 arguments of its forward pass, before dropout; masked weights are exactly zero.
 """
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import math
@@ -109,8 +107,7 @@ def look(model: nn.Module, batch: Batch) -> dict[str, Seen]:
     with ExitStack() as hooks, evaluating(model):
         for path, module in model.named_modules():
             if callable(getattr(type(module), "weights", None)):
-                hook = partial(see, path)
-                hooks.enter_context(module.register_forward_pre_hook(hook, with_kwargs=True))
+                hooks.enter_context(module.register_forward_pre_hook(partial(see, path), with_kwargs=True))
             # The fused kernel forms no logits, and the method `weights` always does.
             if isinstance(module, Weighting) and module.reads_scores:
                 hooks.enter_context(

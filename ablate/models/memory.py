@@ -1,7 +1,5 @@
 """The encoded source, and the ways in which a decoder reads it (the slot `cross`)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -81,8 +79,7 @@ class MeanPooled(CrossReader):
 
     def forward(self, x_btd: Tensor, memory: Memory) -> Tensor:
         """(B, T, D) → (B, T, D)."""
-        mean_b1d = mean_of_real(memory.encoded_bsd, memory.real_bs).unsqueeze(1)
-        return self.projection(mean_b1d).expand_as(x_btd)
+        return self.projection(mean_of_real(memory.encoded_bsd, memory.real_bs).unsqueeze(1)).expand_as(x_btd)
 
 
 @register("cross", "none")
@@ -94,8 +91,7 @@ def mean_of_real(x_btd: Tensor, real_bt: Tensor | None) -> Tensor:
     """(B, T, D) → (B, D): the mean over positions that are no padding; zeros where there is none."""
     if real_bt is None:
         return x_btd.mean(1)
-    count = real_bt.sum(1, keepdim=True).clamp(min=1)
-    return zero_padding(x_btd, real_bt).sum(1) / count
+    return zero_padding(x_btd, real_bt).sum(1) / real_bt.sum(1, keepdim=True).clamp(min=1)
 
 
 def _mask(memory: Memory) -> Tensor | None:

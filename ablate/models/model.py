@@ -1,7 +1,5 @@
 """The whole model: inputs → embedding → stack → logits, and the part that each of its parameters belongs to."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -48,8 +46,7 @@ class Model(nn.Module):
         with Gather() as at:
             with at("position"):
                 _check_position(section)
-                causal = section.topology.part.causal
-                self.position = section.position.build(replace(sizes, causal=causal))
+                self.position = section.position.build(replace(sizes, causal=section.topology.part.causal))
                 if reads_source and sizes.source is not None:
                     self.source_position = section.position.build(sizes.source)
             at.refuse(
@@ -138,8 +135,7 @@ class Model(nn.Module):
         if self.source_embedding is None or self.source_position is None or source is None:
             raise ValueError("a model that reads a source needs one, and only such a model can take it")
         x_bsd = self.source_position.embed(self.source_embedding(source))
-        memory: Memory = self.stack.encode(self.source_dropout(x_bsd), self.source_position, mask)
-        return memory
+        return self.stack.encode(self.source_dropout(x_bsd), self.source_position, mask)
 
     def step(
         self, inputs: Tensor, start: int, state: Any = None, memory: Memory | None = None

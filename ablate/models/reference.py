@@ -1,7 +1,5 @@
 """Each part's place in a model."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass

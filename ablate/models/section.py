@@ -1,7 +1,5 @@
 """`model:` the baseline's architecture."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, PositiveInt

@@ -4,8 +4,6 @@ A study refers to the trials on its list, which is written when a run starts, an
 Measurements of speed are small, and kept.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager

@@ -1,7 +1,5 @@
 """The environment of a trial: command, commit, versions and machine."""
 
-from __future__ import annotations
-
 import functools
 import importlib.metadata
 import os

@@ -3,8 +3,6 @@
 Format 1 had no digest, and is refused by name.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import io
 import json

@@ -10,8 +10,6 @@ what was asked for, is set aside under another name, and its trial is trained ag
 lies there is a user's, and stays.
 """
 
-from __future__ import annotations
-
 import heapq
 import math
 import os
@@ -204,8 +202,7 @@ def whereabouts(trial_id: str, results: Path) -> str:
 def stored(folder: Path) -> dict[str, list[Path]]:
     """Trial id → its files, the record first, without links; a trial without a record has not finished."""
     found: dict[str, list[Path]] = {}
-    for suffix in SUFFIXES:
-        for path in sorted(folder.glob(f"{ANY_ID}{suffix}")):
-            if path.is_file() and not path.is_symlink():
-                found.setdefault(path.stem, []).append(path)
+    paths = (path for suffix in SUFFIXES for path in sorted(folder.glob(f"{ANY_ID}{suffix}")))
+    for path in (path for path in paths if path.is_file() and not path.is_symlink()):
+        found.setdefault(path.stem, []).append(path)
     return found

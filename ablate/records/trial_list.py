@@ -4,8 +4,6 @@ The list is written when a run starts and grows while it searches; until a repor
 since a run that was interrupted has left trials. It lies beside the store, so that it outlives the study's folder.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress

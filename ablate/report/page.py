@@ -1,7 +1,5 @@
 """`report.html`, `report.md` and the figures: renders the blocks of sections; names and tables in markdown."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -33,8 +31,7 @@ def render(material: Material, warn: Callable[[str], None]) -> dict[str, str]:
                 continue
             files[f"{FIGURES}/{picture.name}.svg"] = source
             inline[picture.name] = Markup(style.inlined(source))
-    blocks = [block for section in sections for block in unfolded(section.blocks)]
-    for block in (*blocks, *inline.values()):
+    for block in (*[block for section in sections for block in unfolded(section.blocks)], *inline.values()):
         if isinstance(block, Text) and block.fault:
             warn(block.words)
     return files | {name: written(name, material, sections, inline) for name in ("report.html", "report.md")}

@@ -1,7 +1,5 @@
 """The registered parts in words: what each computes, its parameters and shapes, from its own docstrings."""
 
-from __future__ import annotations
-
 import inspect
 import shutil
 import textwrap

@@ -1,7 +1,5 @@
 """What planned seeds can tell, in sentences and a table, for `ablate plan`."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Mapping
 from statistics import median

@@ -3,8 +3,6 @@
 Read from the files of a report without pandas and torch, so that a run that finds everything done answers at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 Made of frames or of the rows of CSV files; imports neither pandas nor matplotlib.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

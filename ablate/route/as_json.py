@@ -4,8 +4,6 @@ They are made from the files of a report alone, without pandas and torch, so tha
 answers at once.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What limits the verdicts of a study, known before it is trained: for the plan, the run and the report."""
 
-from __future__ import annotations
-
 from ablate.base.errors import listed
 from ablate.base.wording import exact
 from ablate.core.feature import features

@@ -1,7 +1,5 @@
 """Which variants a run judges, where trainings choose them; and which study a path means."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path

@@ -42,12 +42,11 @@ def date_claims(folder: StudyFolder, claims: Sequence[Claim], measured: Collecti
     for claim in claims:
         row = known.get(claim.hash)
         known_by_now = claim.metric in measured or (reported and is_measured(claim))
-        late = tried or known_by_now
         dated.append(
             replace(
                 claim,
                 declared=row["declared"] if row else now(),
-                exploratory=row["exploratory"] == "True" if row else late,
+                exploratory=row["exploratory"] == "True" if row else (tried or known_by_now),
             )
         )
     if own.keys() != {claim.hash for claim in claims}:

@@ -1,7 +1,5 @@
 """What differs between two reports: in a sentence, in tables, and path by path; from their folders alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -75,8 +75,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
             try:
                 return follow(Run(experiment, folder, store, options, workers, display, tracker))
             except KeyboardInterrupt as error:
-                cells = folder.trial_list.cells() if chooses else experiment.cells()
-                ids = {cell.id for cell in cells}
+                ids = {cell.id for cell in (folder.trial_list.cells() if chooses else experiment.cells())}
                 # By the files: an interruption can come between a trial's record and the event that tells of it.
                 kept = (
                     f"{sum(map(store.has, ids))}{'' if chooses else f' of {len(ids)}'} trials in {store.root}"

@@ -4,8 +4,6 @@ What its seeds can detect is told by the pairs that are known: of its last repor
 the spread of their differences is used, never the differences themselves.
 """
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -138,8 +136,7 @@ def planned(
     for cell in cells:
         if (record := records.get(cell.id)) and record.started_at:
             took.setdefault((cell.variant, cell.task), []).append(record.seconds)
-    compute = experiment.describe(experiment.variants[0])[0].compute
-    told = None if took else store.usual_seconds(compute)
+    told = None if took else store.usual_seconds(experiment.describe(experiment.variants[0])[0].compute)
     usual = {(cell.variant, cell.task): [told] for cell in cells if told}
     return Planned(
         experiment,

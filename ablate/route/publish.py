@@ -57,8 +57,7 @@ def material(folder: StudyFolder) -> Material:
     if evidence.only_measured:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons, steady = comparisons[:0], steady[:0]
-        measured = [name for name, of in derived().items() if of.kind == "ratio"]
-        claims = claims[claims["metric"].isin(measured)]
+        claims = claims[claims["metric"].isin([name for name, of in derived().items() if of.kind == "ratio"])]
     return Material(
         evidence,
         comparisons,

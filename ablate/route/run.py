@@ -1,7 +1,5 @@
 """The route of a run, from its lock to its exit code: date claims, choose, train, measure, judge, publish."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 

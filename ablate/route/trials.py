@@ -4,8 +4,6 @@ What a look decides follows from the records of its seeds alone, so that a kill,
 decision: the same command takes the same looks again, from the store, and goes on.
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Samplers and pruners of searches, which are parts."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager

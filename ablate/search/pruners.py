@@ -4,8 +4,6 @@ Parts of the slot `pruner`. A pruner compares a setting with those of earlier ba
 not depend on the number of workers; steps are those at which a trial reports, counted from 1.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, Literal
@@ -56,8 +54,6 @@ class Median(Pruner):
     wraps = "pruners.MedianPruner"
 
     class Config(_ByStep):
-        """Parameters of the comparison with settings of earlier batches, at the same step."""
-
         n_startup_trials: NonNegativeInt = 5
         "Settings that must have been trained to their end before any is pruned."
         n_min_trials: PositiveInt = 1
@@ -71,8 +67,6 @@ class Percentile(Pruner):
     wraps = "pruners.PercentilePruner"
 
     class Config(Median.Config):
-        """Parameters of the comparison."""
-
         percentile: Annotated[float, Field(ge=0, le=100)] = 25.0
         "The share of the others that counts as the best, in percent."
 
@@ -85,8 +79,6 @@ class Threshold(Pruner):
     compares = False
 
     class Config(_ByStep):
-        """The bounds."""
-
         lower: FiniteFloat | None = None
         "The lowest result that is allowed."
         upper: FiniteFloat | None = None
@@ -109,15 +101,12 @@ class Patient(Pruner):
     compares = False
 
     class Config(PartConfig):
-        """Parameters of the patience."""
-
         patience: NonNegativeInt = 3
         "Reports without an improvement, beyond the next one, before a setting ends."
         min_delta: Annotated[float, Field(ge=0)] = 0.0
         "By how much it must have become worse."
 
     def arguments(self) -> dict[str, Any]:
-        """See `Wrapped.arguments`."""
         return super().arguments() | {"wrapped_pruner": None}
 
 
@@ -132,8 +121,6 @@ class Wilcoxon(Pruner):
     reads = "seeds"
 
     class Config(PartConfig):
-        """Parameters of the test."""
-
         p_threshold: Annotated[float, Field(gt=0, le=1)] = 0.1
         "One-sided p below which it ends."
         n_startup_steps: NonNegativeInt = 2
@@ -142,8 +129,7 @@ class Wilcoxon(Pruner):
     @property
     def seeds(self) -> int:
         """One more than the pairs with which p can be below the threshold: with k pairs it is at least 2^-k."""
-        smallest = math.floor(-math.log2(self.config.p_threshold)) + 1
-        return max(2, self.config.n_startup_steps, smallest) + 1
+        return max(2, self.config.n_startup_steps, math.floor(-math.log2(self.config.p_threshold)) + 1) + 1
 
 
 def check_pruner(

@@ -4,8 +4,6 @@ Parts of the slot `sampler`, each with the arguments that its class in Optuna ha
 has a seed: asked the same questions and told the same results, it gives the same settings.
 """
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -81,8 +79,6 @@ class TPE(Sampler):
     wraps = "samplers.TPESampler"
 
     class Config(PartConfig):
-        """Parameters of the Parzen estimator."""
-
         n_startup_trials: PositiveInt = 10
         "Settings that are drawn at random first."
         n_ei_candidates: PositiveInt = 24
@@ -110,8 +106,6 @@ class GaussianProcess(Sampler):
     wraps = "samplers.GPSampler"
 
     class Config(PartConfig):
-        """Parameters of the Gaussian process."""
-
         n_startup_trials: PositiveInt = 10
         "Settings that are drawn at random first."
         deterministic_objective: OnOff = False
@@ -125,8 +119,6 @@ class NSGA2(Sampler):
     wraps = "samplers.NSGAIISampler"
 
     class Config(PartConfig):
-        """Parameters of the evolution."""
-
         population_size: Annotated[int, Field(ge=2)] | None = None
         "Settings of a generation; not given: a fifth of the trials, at least 4."
         mutation_prob: Probability | None = None
@@ -137,7 +129,6 @@ class NSGA2(Sampler):
         "Of each parameter, between the parents."
 
     def build(self, seed: int, trials: int) -> Any:
-        """See `Sampler.build`."""
         size = self.config.population_size or max(4, trials // 5)
         return self.make(seed=seed % NUM_SEEDS, population_size=size)
 
@@ -153,13 +144,10 @@ class QuasiMonteCarlo(Sampler):
     wraps = "samplers.QMCSampler"
 
     class Config(PartConfig):
-        """Parameters of the sequence."""
-
         sequence: Literal["sobol", "halton"] = "sobol"
         "Which sequence; sobol is best for trials that are a power of two, and one for the first."
 
     def arguments(self) -> dict[str, Any]:
-        """See `Wrapped.arguments`."""
         return {"qmc_type": self.config.sequence, "scramble": True}
 
 
@@ -175,8 +163,6 @@ class CMAES(Sampler):
     numbers = 2
 
     class Config(PartConfig):
-        """Parameters of the evolution."""
-
         n_startup_trials: PositiveInt = 1
         "Settings that are drawn at random first."
         popsize: Annotated[int, Field(ge=3)] | None = None

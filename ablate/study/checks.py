@@ -1,7 +1,5 @@
 """Checks before the first trial: everything builds, and every variant changes something."""
 
-from __future__ import annotations
-
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -10,8 +10,6 @@ crosses them; or several levels joined by commas, in any order, which are the on
 baseline's on every other path.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 import re
@@ -127,8 +125,7 @@ def check_margin(margin: float, metric: str, metrics: Mapping[str, Metric], give
     span = metrics[metric].span if metric in metrics else None
     if span is not None and margin >= span:
         rule = f"a margin must be less than the range of {metric}, or everything is equivalent"
-        allowed = f"less than {span:g}, the distance from guessing to the best {metric}"
-        raise Invalid("", rule, given, allowed)
+        raise Invalid("", rule, given, f"less than {span:g}, the distance from guessing to the best {metric}")
 
 
 def _margin(given: str, text: str, positive: bool) -> float:
@@ -264,8 +261,7 @@ class _Reader:
         named = f"{side.name}{''.join(f' at {path}={label}' for path, label in there.items())}"
         if self.constant(side.name):
             return [side.name]
-        itself = self.design.at(side.levels, cell=side.cell)
-        if "=" not in side.name and itself != [side.name]:
+        if "=" not in side.name and self.design.at(side.levels, cell=side.cell) != [side.name]:
             found = [] if there else [side.name]  # a placebo has no counterpart
         else:
             found = self.design.at({**side.levels, **there}, cell=side.cell)

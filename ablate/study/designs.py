@@ -1,7 +1,5 @@
 """Designs: which combinations are trained, the variants that they make, and what stands at a level."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from abc import ABC, abstractmethod
@@ -162,10 +160,12 @@ class OneFactor(Kind):
     """One change at a time: each level of each factor beside the baseline."""
 
     def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
-        """See `Kind`."""
-        for index, of in enumerate(levels):
-            for level in of:
-                yield tuple(level if other == index else None for other in range(len(levels)))
+        places = range(len(levels))
+        return (
+            tuple(level if i == place else None for i in places)
+            for place in places
+            for level in levels[place]
+        )
 
 
 @register("design", "leave_one_out")
@@ -203,10 +203,7 @@ class Factorial(Kind):
             raise Invalid("factors", rule, hint="Use `design: one_factor`, or fewer levels")
 
     def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
-        """See `Kind`."""
-        every = itertools.product(*((None, *of) for of in levels))
-        next(every)
-        yield from every
+        return itertools.islice(itertools.product(*((None, *of) for of in levels)), 1, None)
 
 
 # Resolution → number of factors → the generators: for each factor after the first, A, B, …, those that make it.
@@ -280,12 +277,10 @@ class Fractional(Kind):
             raise Invalid("factors", "are too many for a fraction", count, f"at most {MAX_FACTORS}")
 
     def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
-        """See `Kind`."""
-        for cell in cells(len(levels), self.config.resolution)[1:]:
-            yield tuple(of[0] if on else None for of, on in zip(levels, cell, strict=True))
+        chosen = cells(len(levels), self.config.resolution)[1:]
+        return (tuple(of[0] if on else None for of, on in zip(levels, cell, strict=True)) for cell in chosen)
 
     def aliases(self, levels: Mapping[str, int]) -> list[list[Effect]]:
-        """See `Kind`."""
         chosen, found = cells(len(levels), self.config.resolution), defaultdict(list)
         for effect in (*combinations(range(len(levels)), 1), *combinations(range(len(levels)), 2)):
             # Its contrast over the cells, up to its sign: that of an interaction is the product of two factors'.

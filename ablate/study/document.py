@@ -4,8 +4,6 @@ YAML 1.2 through ruamel.yaml: `1e-4` is a number and `off` a word. The tree of n
 data: construction stops at the first duplicate key, and a few aliases can stand for a billion values.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 import operator
@@ -150,8 +148,7 @@ def read_document(path: Path) -> Document:
     """Reads a study file; raises `StudyError` when it is no mapping of plain data, or larger than any study."""
     source = str(path)
     try:
-        text = _text(path)
-        read = _Reader(text)
+        read = _Reader(_text(path))
         if not isinstance(read.data, dict):
             kinds = {
                 list: "must be a mapping, not a list",

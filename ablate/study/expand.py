@@ -1,7 +1,5 @@
 """From a study file to its design: the levels of its factors, the variants of both, and what is wrong with them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any

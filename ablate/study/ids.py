@@ -76,8 +76,7 @@ class TrialIds:
             owners = type(self.workload), *parts
             declared = {**dict(declared_files(dict.fromkeys(owners))), **self.workload.files(config)}
             named = [str(value) for value in values if isinstance(value, DataFile)]
-            places = dict.fromkeys([*named, *declared.values()])
-            files = {place: digest_of_file(place) for place in places}
+            files = {place: digest_of_file(place) for place in dict.fromkeys([*named, *declared.values()])}
             content = {
                 "config": identified(config, self.irrelevant, files),
                 "identity": dict(self.workload.identity(config)),

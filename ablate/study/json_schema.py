@@ -4,8 +4,6 @@ It knows the parts that are registered when it is made. What depends on several 
 d_model, the path of a factor, the sides of a claim) is left to `ablate plan`.
 """
 
-from __future__ import annotations
-
 import inspect
 import json
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """What a study is judged by: its metric, and the claims that it can make."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Mapping, Sequence
@@ -12,7 +10,7 @@ from ablate.base.wording import joined
 from ablate.core.derived import Offer
 from ablate.core.facts import Claim
 from ablate.core.feature import derived, features, grammar
-from ablate.core.metric import Description, Metric, plain
+from ablate.core.metric import Description, Metric, plain, sign
 from ablate.study.checks import Draft, attempt
 from ablate.study.claims import Claimable, check_margin, parse_claim
 from ablate.study.document import Document
@@ -53,13 +51,12 @@ def check_metric(study: StudyBase, tasks: Sequence[Description], document: Docum
 
 def _check_target(value: float, metric: Metric) -> None:
     """Raises `Invalid` for a value that guessing has or nothing can reach."""
-    sign = 1 if metric.direction == "max" else -1
-    words = ("more than", "at most") if sign > 0 else ("less than", "at least")
+    words = ("more than", "at most") if metric.direction == "max" else ("less than", "at least")
     bounds = zip(words, (metric.floor, metric.ceiling), strict=True)
     allowed = ", ".join(f"{word} {of:g}" for word, of in bounds if of is not None)
-    if metric.floor is not None and sign * value <= sign * metric.floor:
+    if metric.floor is not None and sign(metric) * (value - metric.floor) <= 0:
         raise Invalid("", "is what guessing has, so that it tells nothing", value, allowed)
-    if metric.ceiling is not None and sign * value > sign * metric.ceiling:
+    if metric.ceiling is not None and sign(metric) * (value - metric.ceiling) > 0:
         raise Invalid("", "is out of reach, so that it tells nothing", value, allowed)
 
 
@@ -124,12 +121,10 @@ def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
     Without `sides`, as those of a design with mistakes of its own, nothing is said of the variants that they name.
     """
     claims: list[Claim] = []
-    design = draft.design
     # A claim may be about variants before they are found.
     names = [name for feature in features() for name in feature.names(draft.study)]
-    design = replace(
-        design, variants=[*design.variants, *(replace(design.variants[0], name=n) for n in names)]
-    )
+    variants = [*draft.design.variants, *(replace(draft.design.variants[0], name=name) for name in names)]
+    design = replace(draft.design, variants=variants)
     for index, text in enumerate(draft.study.claims):
         with draft.document.reporting("claims", index):
             claim = parse_claim(text, design if sides else None, known)

@@ -1,7 +1,5 @@
 """A study file, validated: every mistake against the schema is named at once."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -179,8 +177,7 @@ def _keys(model: type[BaseModel], data: Any, path: PathKey = ()) -> Iterator[Pat
         several: Mapping[Any, Any] = dict(enumerate(value)) if isinstance(value, list) else {}
         if get_origin(field.annotation) is dict and isinstance(value, Mapping):
             several = value
-        inside = {(*here, key): item for key, item in several.items()}
-        for place, item in (inside or {here: value}).items():
+        for place, item in ({(*here, key): item for key, item in several.items()} or {here: value}).items():
             for kind in _models((field.annotation, *field.metadata), item):
                 yield from _keys(kind, item, place)
 

@@ -5,8 +5,6 @@ changes, and merges parameters when it does not. Other words for names are kept 
 sources are part of every trial's id.
 """
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence

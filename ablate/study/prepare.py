@@ -1,7 +1,5 @@
 """From a study, a file or one that is given in Python, to an experiment; and the file that says how it runs."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

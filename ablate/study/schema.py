@@ -1,7 +1,5 @@
 """The study file's own sections; those of its workload are added when it is known."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -134,8 +132,7 @@ class StudyBase(StrictModel):
         base = {name: data[name] for name in sections if name != "task"}
         if "task" not in sections:
             return [base]
-        tasks = data["tasks"] or [data["task"]]
-        return [{"task": task} | base for task in tasks]
+        return [{"task": task} | base for task in (data["tasks"] or [data["task"]])]
 
 
 def study_model(workload: Workload) -> type[StudyBase]:

@@ -7,8 +7,6 @@ of [−1, 1], markers 0 and 1, sequences of one length, and the sum itself as th
     marker    0    1    0    0    1     →  1.26
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Literal
 
@@ -41,8 +39,6 @@ class AddingProblem(Generated, Regression):
     """
 
     class Config(Generated.Config):
-        """Parameters of the adding problem."""
-
         seq_len: int = Field(16, ge=2)
         "T, at least 2."
         distance: Literal["any", "near", "far"] = "any"
@@ -70,7 +66,6 @@ class AddingProblem(Generated, Regression):
         self.set_support(np.inf)
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         seq_len = self.config.seq_len
         draws = generator.random((count, seq_len + 2))
         # A distance d leaves T − d places to the first marker.
@@ -82,8 +77,7 @@ class AddingProblem(Generated, Regression):
         inputs = np.zeros((count, seq_len, 2), dtype=np.float32)
         inputs[..., 0] = draws[:, 2:]
         inputs[np.arange(count)[:, None], marked, 1] = 1
-        targets = (inputs[..., 0] * inputs[..., 1]).sum(1)
-        return Batch.of(inputs, targets)
+        return Batch.of(inputs, (inputs[..., 0] * inputs[..., 1]).sum(1))
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
         """`accuracy`: 1 where the answer is within .04; see `Regression.measure`."""

@@ -11,8 +11,6 @@ An example with two digits, 57 + 68 = 125:
 Tokens beside padding, start and end: 3 … 12 are the digits 0 … 9, 13 is the plus.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 
@@ -42,8 +40,6 @@ class Addition(Transduction, Generated):
     """
 
     class Config(Generated.Config):
-        """Parameters of the addition task."""
-
         digits: int = Field(4, ge=1, le=256)
         "Digits of each number, at most 256; of the longest, where `min_digits` is less."
         min_digits: PositiveInt | None = None
@@ -84,11 +80,9 @@ class Addition(Transduction, Generated):
     def slices(self) -> Slices:
         """Where lengths vary, `longer`: numbers of more digits than any in training, up to twice as many."""
         most = self.config.digits
-        longer = {"longer": {"min_digits": most + 1, "digits": 2 * most}}
-        return longer if len(self.lengths) > 1 else {}
+        return {"longer": {"min_digits": most + 1, "digits": 2 * most}} if len(self.lengths) > 1 else {}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         most = self.config.digits
         draws = generator.random((count, 1 + 2 * most))
         lengths = self.lengths[0] + below(draws[:, :1], len(self.lengths))

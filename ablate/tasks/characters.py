@@ -1,7 +1,5 @@
 """The English of Python's own language reference, character by character."""
 
-from __future__ import annotations
-
 import importlib.util
 import re
 from collections.abc import Iterator, Mapping
@@ -51,7 +49,7 @@ class Characters(Language):
             raise Invalid(
                 "", f"needs the module {TOPICS}, which this Python lacks", hint="Install Python in full"
             )
-        self.set_text(DataFile(self.data_files[0], TOPICS), config, solved=1.9)
+        super().__init__(config, DataFile(self.data_files[0], TOPICS), solved=1.9)
 
     @classmethod
     def pieces(cls, file: DataFile, config: Any) -> Iterator[str]:

@@ -1,10 +1,7 @@
 """Copying: the source again, then an end token (Graves et al. 2014, "Neural Turing Machines")."""
 
-from __future__ import annotations
-
 from ablate.base.registry import register
 from ablate.tasks.rearranging import Rearranging
-from ablate.tasks.task import Integers
 
 
 @register("task", "copy")
@@ -23,7 +20,3 @@ class Copy(Rearranging):
         "model": {"topology": "decoder", "d_model": 32, "num_layers": 2},
         "training": {"steps": 300, "batch_size": 64, "lr": 0.003},
     }
-
-    def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
-        """As they are."""
-        return symbols

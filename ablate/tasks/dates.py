@@ -3,8 +3,6 @@
 The forms are a list of our own. Each is unambiguous: the month is written by its name, or the year comes first.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 import string
@@ -78,8 +76,6 @@ class Dates(Transduction, Generated):
     """
 
     class Config(Generated.Config):
-        """Parameters of the task of dates."""
-
         test_size: PositiveInt = 2048
         "Number of test examples."
         forms: Literal["all", "named", "numeric"] = "all"
@@ -98,8 +94,7 @@ class Dates(Transduction, Generated):
         targets = _calendar()["iso"]
         count, length = targets.shape
         vocab_size = FIRST_SYMBOL + len(CHARACTERS)
-        widths = [_written(form, np.zeros(1, np.int64)).shape[1] for form in self.forms]
-        self.longest = max(widths)
+        self.longest = max(_written(form, np.zeros(1, np.int64)).shape[1] for form in self.forms)
         self.signature = signature_of(vocab_size, range(8, self.longest + 1), range(length, length + 1))
         shares = np.stack([np.bincount(column, minlength=vocab_size) for column in targets.T]) / count
         self.set_chances([Answers(math.log(count), 1 / count, shares)], config.test_size)
@@ -115,7 +110,6 @@ class Dates(Transduction, Generated):
         return {kind: {"forms": kind} for kind in kinds}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         draws, targets = generator.random((count, 2)), _calendar()["iso"]
         days, forms = below(draws[:, 0], len(targets)), below(draws[:, 1], len(self.forms))
         codes = np.full((count, self.longest), PADDING)

@@ -4,8 +4,6 @@ E. Alpaydin and C. Kaynak, Optical Recognition of Handwritten Digits, UCI Machin
 (its test part).
 """
 
-from __future__ import annotations
-
 import functools
 import importlib.util
 from pathlib import Path
@@ -15,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import PositiveInt
 
-from ablate.base.errors import AblateError, Gather
+from ablate.base.errors import NOT_GIVEN, AblateError, Gather
 from ablate.base.registry import PartConfig, register
 from ablate.base.streams import numpy_stream
 from ablate.core.metric import Sampling
@@ -42,8 +40,6 @@ class Digits(Pool, Classification):
     """
 
     class Config(PartConfig):
-        """Parameters of the digits task."""
-
         representation: Literal["rows", "pixels", "patches"] = "rows"
         "Content of a position: a row (T = 8, F = 8), a pixel (T = 64, F = 1) or a square patch."
         patch_size: Literal[2, 4] | None = None
@@ -71,19 +67,13 @@ class Digits(Pool, Classification):
         representation, patch_size = config.representation, config.patch_size
         room = NUM_EXAMPLES - config.validation_size - config.test_size
         with Gather() as at:
+            patches = representation == "patches"
             at.refuse(
-                representation == "patches" and patch_size is None,
+                patches == (patch_size is None),
                 "patch_size",
-                "must be given with representation = patches",
-                allowed="2, 4",
-            )
-            at.refuse(
-                representation != "patches" and patch_size is not None,
-                "patch_size",
-                f"has no meaning with representation = {representation}",
-                patch_size,
-                "nothing",
-                "Leave it out, or choose representation: patches",
+                f"{'must' if patches else 'cannot'} be given with representation = {representation}",
+                patch_size or NOT_GIVEN,
+                "2, 4" if patches else "nothing",
             )
             at.refuse(
                 config.train_size > room,
@@ -129,8 +119,7 @@ class Digits(Pool, Classification):
         height, width = self._cell()
         cells = images[rows].reshape(len(rows), SIDE // height, height, SIDE // width, width)
         features = cells.transpose(0, 1, 3, 2, 4).reshape(len(rows), -1, height * width)
-        scaled = (features / MAX_VALUE).astype(np.float32)
-        return Batch.of(scaled, digits[rows]).each(lambda x: x.to(device))
+        return Batch.of((features / MAX_VALUE).astype(np.float32), digits[rows]).each(lambda x: x.to(device))
 
     def _cell(self) -> tuple[int, int]:
         """Height and width, in pixels, of the cell at one position."""
@@ -162,6 +151,5 @@ def _stratified_order(labels: NDArray[np.int64], generator: np.random.Generator)
     places = np.empty(len(labels))
     for label in np.unique(labels):
         members = np.flatnonzero(labels == label)
-        ranks = generator.permutation(len(members))
-        places[members] = (ranks + generator.random()) / len(members)
+        places[members] = (generator.permutation(len(members)) + generator.random()) / len(members)
     return np.argsort(places, kind="stable")

@@ -1,7 +1,5 @@
 """A user's own files as data: text and tables, the parts that a hash splits them into, and vocabularies."""
 
-from __future__ import annotations
-
 import csv
 import functools
 import hashlib
@@ -74,19 +72,17 @@ def read_rows(file: DataFile, delimiter: str, *, quoted: bool = True) -> Iterato
 
     quoted: whether a cell may stand in quotation marks, and then hold the delimiter and line feeds.
     """
-    lines = io.StringIO(read_text(file))
     quoting: Literal[0, 3] = csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
-    rows = csv.reader(lines, delimiter=delimiter, quoting=quoting, strict=True)
+    rows = csv.reader(io.StringIO(read_text(file)), delimiter=delimiter, quoting=quoting, strict=True)
     width = 0
     try:
-        for row in rows:
+        for row in filter(None, rows):
             width = width or len(row)
-            if row and len(row) != width:
-                rule = "must have as many cells in each line as in the first"
+            if len(row) != width:
                 given = f"{len(row)} in line {rows.line_num}, {width} in the first"
-                raise Invalid("file", f"{rule}: it has {given}", file.written)
-            if row:
-                yield rows.line_num, row
+                rule = f"must have as many cells in each line as in the first: it has {given}"
+                raise Invalid("file", rule, file.written)
+            yield rows.line_num, row
     except csv.Error as error:
         raise Invalid("file", f"is no table: line {rows.line_num}: {error}", file.written) from None
 
@@ -118,29 +114,25 @@ def read_table(file: DataFile) -> Table:
     (_, header), *rows = read_rows(file, delimiter)
     names = [name.strip() for name in header]
     if "" in names or len({*names}) < len(names):
-        rule = "must have a header that names each column, and none twice"
-        raise Invalid("file", f"{rule}: it has {listed(map(repr, names))}", file.written)
-    cells = zip(*(row for _, row in rows), strict=True)
-    empty: dict[str, Sequence[str]] = dict.fromkeys(names, ())
-    columns = {name: [cell.strip() for cell in column] for name, column in zip(names, cells, strict=False)}
-    return Table(file, empty | columns, [f"line {line}" for line, _ in rows])
+        rule = f"must have a header that names each column, and none twice: it has {listed(map(repr, names))}"
+        raise Invalid("file", rule, file.written)
+    columns = {name: [row[place].strip() for _, row in rows] for place, name in enumerate(names)}
+    return Table(file, columns, [f"line {line}" for line, _ in rows])
 
 
 def _read_parquet(file: DataFile) -> Table:
     # Studies of other tasks need not wait for it.
-    import pyarrow
     import pyarrow.parquet
 
     try:
         found = pyarrow.parquet.read_table(str(file))
     except (pyarrow.ArrowException, OSError) as error:
         raise Invalid("file", f"is no parquet file: {str(error).splitlines()[0]}", file.written) from None
-    columns = {name: [_cell(value) for value in found[name].to_pylist()] for name in found.column_names}
+    columns = {
+        name: ["" if cell is None or cell != cell else str(cell).strip() for cell in found[name].to_pylist()]
+        for name in found.column_names
+    }
     return Table(file, columns, [f"row {row + 1}" for row in range(found.num_rows)])
-
-
-def _cell(value: object) -> str:
-    return "" if value is None or value != value else str(value).strip()
 
 
 def split_rows(file: DataFile, keys: Sequence[str], seed: int = 0) -> Parts:
@@ -152,10 +144,9 @@ def split_rows(file: DataFile, keys: Sequence[str], seed: int = 0) -> Parts:
     digests = (hashlib.blake2b(key.encode("utf-8", "surrogatepass"), digest_size=8).digest() for key in keys)
     hashes = np.frombuffer(b"".join(digests), dtype="<u8")
     for_test = hashes < np.uint64(TEST * 2**64)
-    if (different := len({*keys})) < LEAST or not for_test.any():
-        rule = "is too small to be split into training, validation and test data"
-        given = f"it has {different} different examples"
-        raise Invalid("file", f"{rule}: {given}", file.written, f"at least {LEAST}")
+    if (distinct := len({*keys})) < LEAST or not for_test.any():
+        rule = f"is too small to be split into training, validation and test data: it has {distinct} different examples"
+        raise Invalid("file", rule, file.written, f"at least {LEAST}")
     rest = np.flatnonzero(~for_test)
     groups, group = np.unique(hashes[rest], return_inverse=True)
     place = numpy_stream(seed, "data", "split").permutation(len(groups))[group]
@@ -195,10 +186,7 @@ class Vocabulary:
         ).hexdigest()
 
 
-def padded(rows: Sequence[Sequence[int]], length: int) -> NDArray[np.int64]:
-    """Rows of codes as (N, T), cut off at `length`, or filled up with `PADDING` to the longest of them."""
-    width = min(length, max(map(len, rows)))
-    filled = np.full((len(rows), width), PADDING)
-    for row, codes in zip(filled, rows, strict=True):
-        row[: len(codes)] = codes[:width]
-    return filled
+def padded(rows: Sequence[Sequence[int]], fill: int = PADDING) -> NDArray[np.int64]:
+    """Rows of codes as (N, T), filled up to the longest of them."""
+    longest = max(map(len, rows))
+    return np.array([[*row, *[fill] * (longest - len(row))] for row in rows])

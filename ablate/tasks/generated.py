@@ -101,13 +101,12 @@ class Generated(Task):
     def sliced(self, name: str) -> Task:
         """See `Task.sliced`; of `slice_size` test examples."""
         changes = {"test_size": self.config.slice_size, **self.slices()[name]}
-        changed: Task = self.config.model_copy(update=changes).build()
-        return changed
+        return self.config.model_copy(update=changes).build()
 
     def slices(self) -> Slices:
         """Of `changed` and `doubled`, those that keep the rules of the task: the others do not exist at its size."""
-        values = {name: (field, getattr(self.config, field)) for name, field in self.doubled.items()}
-        doubled = {name: {field: 2 * value} for name, (field, value) in values.items() if value}
+        now = self.config.model_dump()
+        doubled = {name: {field: 2 * now[field]} for name, field in self.doubled.items() if now[field]}
         found: dict[str, Mapping[str, Any]] = {}
         for name, changes in {**self.changed, **doubled}.items():
             with suppress(Invalid):

@@ -9,8 +9,6 @@ S2, with the elements 0 (keep) and 1 (swap):
 The vocabulary is the group: each of the n! permutations of n things is a token, the identity 0.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from functools import cache
@@ -41,8 +39,6 @@ class Group(Generated, Labelling):
     """
 
     class Config(Generated.Config):
-        """Parameters of the word problem."""
-
         group: Literal["S2", "S3", "S5"] = "S3"
         "All permutations of 2, 3 or 5 things: 2, 6 or 120 tokens."
         seq_len: int = Field(12, ge=2)
@@ -79,7 +75,6 @@ class Group(Generated, Labelling):
         return {"without_memory": {"accuracy": (two + (asked - two) / self.order) / asked}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         tokens = below(generator.random((count, self.config.seq_len)), self.order)
         targets, table = tokens.copy(), _products(int(self.config.group[1:]))
         for place in range(1, self.config.seq_len):

@@ -8,8 +8,6 @@ marker stands once, and again at the end. An example:
 The vocabulary of V tokens: 0 is the marker (⊢); 1 … V − 1 are the others.
 """
 
-from __future__ import annotations
-
 from typing import Literal
 
 import numpy as np
@@ -35,8 +33,6 @@ class Induction(Generated, Classification):
     """
 
     class Config(Generated.Config):
-        """Parameters of the induction task."""
-
         vocab_size: int = Field(16, ge=3)
         "V: one marker, V − 1 others."
         seq_len: int = Field(32, ge=3)
@@ -73,7 +69,6 @@ class Induction(Generated, Classification):
         return {"without_order": {"accuracy": likeliest(self.config.seq_len - 2, self.config.vocab_size - 1)}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         config, rows = self.config, np.arange(count)
         draws = generator.random((count, config.seq_len))
         tokens = 1 + below(draws, config.vocab_size - 1)

@@ -11,8 +11,6 @@ a kernel of their distance. With n = 3:
     is known     1      1     1      0     →  f(x) at the last x
 """
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Mapping
 
@@ -47,8 +45,6 @@ class KernelRegression(Generated, Regression):
     """
 
     class Config(Generated.Config):
-        """Parameters of kernel regression."""
-
         num_pairs: PositiveInt = 16
         "n, places with a known value; T is n + 1."
         noise: float = Field(0.3, ge=0.01)
@@ -82,7 +78,6 @@ class KernelRegression(Generated, Regression):
         return {"noisier": {"noise": 2 * noise}, **fewer, "more": {"num_pairs": 2 * pairs}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         pairs = self.config.num_pairs
         draws = generator.standard_normal((count, 3 * pairs + 2 + 2 * len(FREQUENCIES)))
         points, coefficients, noise = np.split(draws, [2 * (pairs + 1), -pairs], axis=1)

@@ -1,7 +1,5 @@
 """Tasks that ask for a class at some or all positions of a sequence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

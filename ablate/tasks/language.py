@@ -35,21 +35,19 @@ ODD = -0x61C8864680B583EB  # The base of a hash of windows.
 
 @dataclass(frozen=True)
 class Text:
-    """A text in its parts, each a code (N) for every character."""
+    """A text in its parts, train, validation and test, each a code (N) for every character."""
 
-    train: NDArray[np.int64]
-    validation: NDArray[np.int64]
-    test: NDArray[np.int64]
+    codes: Mapping[str, NDArray[np.int64]]
     vocabulary: Vocabulary
 
     def windows(self, part: str, width: int) -> NDArray[np.int64]:
         """A part cut into windows that share the character at which one ends and the next begins, (N, width + 1)."""
-        codes = getattr(self, part)
+        codes = self.codes[part]
         return codes[np.arange(0, len(codes) - width, width)[:, None] + np.arange(width + 1)]
 
 
 class Language(Labelling):
-    """A text in pieces; a subclass says which they are, and calls `set_text`.
+    """A text in pieces; a subclass says which they are.
 
     A piece that occurs twice counts once, and a hash of it says which part it is for, the same for every seed; the
     pieces of a part stand in their order. Training draws windows from anywhere in its part; those for validation and
@@ -77,17 +75,18 @@ class Language(Labelling):
     def pieces(cls, file: DataFile, config: Any) -> Iterable[str]:
         """The pieces of the text, in order."""
 
-    def set_text(self, file: DataFile, config: Config, solved: float | None = None) -> None:
-        """Reads the text, and sets all that the task says of itself; solved: the loss at which it is learned."""
-        self.config, self.file = config, file
-        self.text = text = _text(file, type(self), config.model_copy(update={"seq_len": 1, "asked": "all"}))
-        windows = {part: text.windows(part, config.seq_len) for part in ("train", "validation", "test")}
+    def __init__(self, config: Any, file: DataFile | None = None, solved: float | None = None) -> None:
+        """`file`: the text, where it is not the config's. `solved`: the loss at which it is learned."""
+        self.config, self.file = config, file or config.file
+        self.text = text = _text(
+            self.file, type(self), config.model_copy(update={"seq_len": 1, "asked": "all"})
+        )
+        windows = {part: text.windows(part, config.seq_len) for part in text.codes}
         if few := [f"{len(of)} for {part}" for part, of in windows.items() if len(of) < FEWEST]:
-            rule = f"is too small for windows of seq_len = {config.seq_len}: it has {', '.join(few)}"
-            hint = "Use a longer text, or a smaller seq_len"
-            raise Invalid("file", rule, file.written, f"at least {FEWEST} for each", hint)
+            rule = f"must leave {FEWEST} windows of {self.file.written} in every part: it leaves {', '.join(few)}"
+            raise Invalid("seq_len", rule, config.seq_len, hint="Use a longer text, or a smaller seq_len")
         size, asked = len(text.vocabulary), windows["test"][:, self._first :]
-        counts = np.bincount(text.train, minlength=size) + 1
+        counts = np.bincount(text.codes["train"], minlength=size) + 1
         self.chance_loss = chance = float(-np.log(counts / counts.sum())[asked].mean())
         commonest = float((asked == counts.argmax()).mean())
         self.metrics = {
@@ -95,9 +94,9 @@ class Language(Labelling):
             "bits_per_character": Metric("min", floor=BITS * chance, ceiling=0.0),
             "accuracy": Metric("max", 1 / asked.size, floor=commonest, ceiling=1.0),
         }
-        starts = len(text.train) - config.seq_len
+        starts = len(text.codes["train"]) - config.seq_len
         self.sampling = Sampling("held_out", len(asked), starts, len(windows["validation"]))
-        self.support = sum(map(len, (text.train, text.validation, text.test)))
+        self.support = sum(map(len, text.codes.values()))
         self.signature = Signature(config.seq_len, num_outputs=size, vocab_size=size, readout="all")
 
     @property
@@ -112,7 +111,6 @@ class Language(Labelling):
         return laid_out
 
     def cautions(self) -> Iterator[str]:
-        """See `Task.cautions`."""
         if self.sees_target:
             yield f"an encoder sees its target: what it has learned to tell, loss@{PREFIX} alone says"
 
@@ -135,7 +133,7 @@ class Language(Labelling):
     def train_batches(self, seed: int, batch_size: int, device: str) -> Iterator[Batch]:
         """Windows from anywhere in the training part; the n-th does not depend on the batch size."""
         generator, width = numpy_stream(seed, "data", "order"), np.arange(self.config.seq_len + 1)
-        text = self.text.train
+        text = self.text.codes["train"]
         starts = (generator.integers(len(text) - len(width) + 1, size=(CHUNK, 1)) for _ in count())
         return example_stream((self._batch(text[of + width], device) for of in starts), batch_size)
 
@@ -145,14 +143,14 @@ class Language(Labelling):
 
     def digests(self, seed: int) -> Mapping[str, str]:
         """Of all three parts, and of the vocabulary."""
-        train = digest(self._batch(self.text.train[None], "cpu"))
+        train = digest(self._batch(self.text.codes["train"][None], "cpu"))
         return {**super().digests(seed), "train": train, "vocabulary": self.text.vocabulary.digest()}
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
         """`loss` in nats and `bits_per_character`, means over what is asked; `accuracy`: share of right characters."""
         found = super().measure(logits, batch)
-        loss = found["loss"]
-        return {"loss": loss, "bits_per_character": BITS * loss, "accuracy": found["accuracy"]}
+        bits = BITS * found["loss"]
+        return {"loss": found["loss"], "bits_per_character": bits, "accuracy": found["accuracy"]}
 
     def _batch(self, windows: NDArray[np.int64], device: str) -> Batch:
         """Characters (B, T), and at each position the next one (B, T)."""
@@ -168,7 +166,7 @@ def _text(file: DataFile, kind: type[Language], config: Language.Config) -> Text
     parts = {part: kind.joint.join(pieces[row] for row in rows[part]) for part in rows}
     vocabulary = Vocabulary([parts["train"]], config.vocab_size, marks=1)
     codes = {part: np.array(vocabulary.encode(text)) for part, text in parts.items()}
-    return Text(vocabulary=vocabulary, **codes)
+    return Text(codes, vocabulary)
 
 
 @of_file
@@ -176,8 +174,8 @@ def _ngram(file: DataFile, config: Language.Config) -> tuple[float, float]:
     """The loss of an n-gram model on the windows for test, and that of their last characters."""
     text: Text = config.build().text
     size, width = len(text.vocabulary), config.seq_len
-    means = [of.mean() for of in ngram_losses(text.train, text.windows("validation", width), size)]
-    on_test = ngram_losses(text.train, text.windows("test", width), size)
+    means = [of.mean() for of in ngram_losses(text.codes["train"], text.windows("validation", width), size)]
+    on_test = ngram_losses(text.codes["train"], text.windows("test", width), size)
     best = next(islice(on_test, int(np.argmin(means)), None))
     return float(best.mean()), float(best[:, -1].mean())
 
@@ -187,5 +185,5 @@ def _recurring(file: DataFile, config: Language.Config) -> tuple[NDArray[np.int6
     """How many windows of training are equal to each of those for test, and how many windows there are."""
     text: Text = config.build().text
     tests = text.windows("test", config.seq_len)[:, :-1]
-    train, test = (coded(of, config.seq_len, ODD) for of in (text.train[:-1], tests))
+    train, test = (coded(of, config.seq_len, ODD) for of in (text.codes["train"][:-1], tests))
     return values_of(*np.unique(train, return_counts=True), test[:, 0]), len(train)

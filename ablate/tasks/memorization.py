@@ -9,8 +9,6 @@ is an answer slot and v(k) the value of key k:
 Of the n + 1 tokens 0 is the slot and 1 … n are keys; values are classes of their own, 0 … m − 1, and no inputs.
 """
 
-from __future__ import annotations
-
 import copy
 
 import numpy as np
@@ -39,8 +37,6 @@ class Memorization(Generated, Labelling):
     """
 
     class Config(Generated.Config):
-        """Parameters of memorization."""
-
         num_facts: PositiveInt = 512
         "n, the number of keys."
         num_values: int = Field(16, ge=2)

@@ -9,8 +9,6 @@ generator: pairs first, then each key once more, at an even distance. An example
 The vocabulary of V tokens: 0 is the filler; 1 … V/2 − 1 are keys; V/2 … V − 1 are values.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Literal
 
@@ -41,8 +39,6 @@ class MQAR(Generated, Labelling):
     """
 
     class Config(Generated.Config):
-        """Parameters of the task of many queries."""
-
         vocab_size: PositiveInt = 16
         "V; half are values, the others keys and one filler."
         seq_len: PositiveInt = 16
@@ -96,7 +92,6 @@ class MQAR(Generated, Labelling):
         return {"guessing_among_the_pairs": {"accuracy": 1 / self.config.num_pairs}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         config, pairs = self.config, self.config.num_pairs
         widths = (pairs, pairs, pairs, self.num_gaps, config.seq_len)
         draws = generator.random((count, sum(widths)))

@@ -6,8 +6,6 @@ symbols after h, and q the next lower order, which knows one symbol less (below 
     p(x | h) = (c(hx) + u(h) · q(x | h′)) / (c(h) + u(h))
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Tasks of finitely many examples, which every seed splits."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 

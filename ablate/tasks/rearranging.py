@@ -1,9 +1,6 @@
 """Tasks whose target is the symbols of the source in another order."""
 
-from __future__ import annotations
-
 import math
-from abc import abstractmethod
 
 import numpy as np
 from pydantic import Field, PositiveInt
@@ -47,9 +44,12 @@ class Rearranging(Transduction, Generated):
         self.set_chances([self.answers(length) for length in self.lengths], config.test_size)
         self.set_support(sum(self.num_symbols**length for length in self.lengths))
 
-    @abstractmethod
     def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
-        """The target's symbols, from those of the source (B, max_len), of which the first `lengths` (B, 1) count."""
+        """The target's symbols, from those of the source (B, max_len), of which the first `lengths` (B, 1) count.
+
+        Here, as they are.
+        """
+        return symbols
 
     def answers(self, length: int) -> Answers:
         """Any target is as likely as another, and any symbol at any place."""
@@ -59,11 +59,9 @@ class Rearranging(Transduction, Generated):
     def slices(self) -> Slices:
         """Where lengths vary, `longer`: sources of more symbols than any in training, up to twice as many."""
         longest = self.config.max_len
-        longer = {"longer": {"min_len": longest + 1, "max_len": 2 * longest}}
-        return longer if len(self.lengths) > 1 else {}
+        return {"longer": {"min_len": longest + 1, "max_len": 2 * longest}} if len(self.lengths) > 1 else {}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         draws = generator.random((count, 1 + self.config.max_len))
         lengths = self.config.min_len + below(draws[:, :1], len(self.lengths))
         symbols = FIRST_SYMBOL + below(draws[:, 1:], self.num_symbols)

@@ -9,8 +9,6 @@ The vocabulary of V tokens: 0 is the filler; 1 … K, with K = (V − 1) // 2, a
 as many or one more.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -36,8 +34,6 @@ class Recall(Generated, Classification):
     """
 
     class Config(Generated.Config):
-        """Parameters of the recall task."""
-
         vocab_size: PositiveInt = 32
         "V: one filler, (V − 1) // 2 keys, the rest values."
         seq_len: PositiveInt = 6
@@ -85,7 +81,6 @@ class Recall(Generated, Classification):
         return {"without_matching_the_key": {"accuracy": likeliest(self.config.num_pairs, self.num_values)}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         pairs, seq_len = self.config.num_pairs, self.config.seq_len
         num_slots = seq_len - 1 - pairs
         draws = generator.random((count, 3 * pairs + 1))

@@ -1,7 +1,5 @@
 """Tasks that ask for a number."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from torch import Tensor

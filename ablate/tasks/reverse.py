@@ -4,8 +4,6 @@ A copying task (Graves et al. 2014, "Neural Turing Machines") in which every pos
 another position of the source for each length.
 """
 
-from __future__ import annotations
-
 from ablate.base.registry import register
 from ablate.tasks.rearranging import Rearranging
 from ablate.tasks.task import Integers, Slices

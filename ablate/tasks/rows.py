@@ -1,7 +1,5 @@
 """Tasks whose examples are the rows of a user's table."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -64,8 +62,7 @@ class Rows(Pool):
         self.rows = rows = examples_of(config.file, config)
         self.signature, self.support = rows.signature, len(rows.keys)
         parts = self.indices(0)
-        sizes = {name: len(of) for name, of in parts.items()}
-        self.sampling = Sampling("held_out", sizes["test"], sizes["train"], sizes["validation"])
+        self.sampling = Sampling("held_out", *(len(parts[name]) for name in ("test", "train", "validation")))
         self.set_answers(np.delete(rows.targets, parts["test"], axis=0), rows.targets[parts["test"]])
 
     @classmethod
@@ -78,7 +75,6 @@ class Rows(Pool):
         """Sets `metrics` and `chance_loss` from targets, those for test and all others."""
 
     def indices(self, seed: int) -> Parts:
-        """See `split_rows`."""
         return split_rows(self.config.file, self.rows.keys, seed)
 
     def constants(self) -> Mapping[str, Mapping[str, float]]:
@@ -86,7 +82,6 @@ class Rows(Pool):
         return {self.guess: {name: of.floor for name, of in self.metrics.items() if of.floor is not None}}
 
     def cautions(self) -> Sequence[str]:
-        """See `Task.cautions`."""
         return self.rows.cautions
 
     def digests(self, seed: int) -> Mapping[str, str]:
@@ -107,7 +102,6 @@ class Labelled(Rows, Classification):
     guess = "majority"
 
     def set_answers(self, rest: NDArray[Any], test: NDArray[Any]) -> None:
-        """See `Rows.set_answers`."""
         counts = np.bincount(rest, minlength=self.signature.num_outputs) + 1
         majority = np.full(len(test), counts.argmax())
         accuracy = float((test == majority).mean())
@@ -134,7 +128,6 @@ class Numbered(Rows, Regression):
     guess = "naive"
 
     def set_answers(self, rest: NDArray[Any], test: NDArray[Any]) -> None:
-        """See `Rows.set_answers`."""
         self.set_spread(float(np.square(test, dtype=np.float64).mean()), solved=self.config.solved)
         error = Metric("min", floor=self.rows.scale * self.chance_loss**0.5, ceiling=0.0)
         self.metrics = {**self.metrics, "error": error}
@@ -147,16 +140,14 @@ class Numbered(Rows, Regression):
 
 def _macro_f1(labels: NDArray[Any], answers: NDArray[Any]) -> float:
     occurring = np.union1d(labels, answers)
-    hits = [np.sum((labels == label) & (answers == label)) for label in occurring]
-    sizes = [np.sum(labels == label) + np.sum(answers == label) for label in occurring]
-    return float(np.mean(2 * np.array(hits) / np.array(sizes)))
+    both = [(labels == label, answers == label) for label in occurring]
+    return float(np.mean([2 * np.sum(of & given) / (np.sum(of) + np.sum(given)) for of, given in both]))
 
 
 @of_file
 def examples_of(file: DataFile, config: Any) -> Examples:
     """What a task reads of its file."""
-    found: Examples = config.part.read(file, config)
-    return found
+    return config.part.read(file, config)
 
 
 def without_test(file: DataFile, keys: Sequence[str]) -> NDArray[np.intp]:

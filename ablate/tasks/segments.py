@@ -12,8 +12,6 @@ without their separator. An example, with the segments under its tokens:
 The vocabulary of V tokens is 0 … V − 1.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from pydantic import Field
 
@@ -34,8 +32,6 @@ class Segments(Generated, Classification):
     """
 
     class Config(Generated.Config):
-        """Parameters of the task of two segments."""
-
         vocab_size: int = Field(16, ge=2)
         "V, at least 2."
         seq_len: int = Field(8, ge=3)
@@ -72,7 +68,6 @@ class Segments(Generated, Classification):
         return [(place, range(min(place, last - place))) for place in range(1, last)]
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         seq_len, vocab_size = self.config.seq_len, self.config.vocab_size
         draws = generator.random((count, seq_len + 3))
         asked = below(draws[:, 0], vocab_size)
@@ -88,5 +83,4 @@ class Segments(Generated, Classification):
         tokens[:, :-1] = others + (others >= asked[:, None])
         tokens[np.arange(count), place] = asked
         tokens[:, -1] = asked
-        segments = (np.arange(seq_len) >= boundary[:, None]).astype(np.int64)
-        return Batch.of(tokens, target, segments=segments)
+        return Batch.of(tokens, target, segments=(np.arange(seq_len) >= boundary[:, None]).astype(np.int64))

@@ -10,8 +10,6 @@ and ⊢ an answer slot:
 The vocabulary of V tokens: 0 is noise, 1 marks an answer slot, 2 … V − 1 are data.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -39,8 +37,6 @@ class SelectiveCopy(Generated, Labelling):
     """
 
     class Config(Generated.Config):
-        """Parameters of selective copying."""
-
         vocab_size: int = Field(16, ge=4)
         "V: noise, the mark of a slot, and V − 2 data tokens."
         seq_len: PositiveInt = 32
@@ -75,7 +71,6 @@ class SelectiveCopy(Generated, Labelling):
         return {"without_order": {"accuracy": likeliest(self.config.num_tokens, self.num_symbols)}}
 
     def examples(self, generator: np.random.Generator, count: int) -> Batch:
-        """See `Generated.examples`."""
         asked = self.config.num_tokens
         context = self.config.seq_len - asked
         draws = generator.random((count, context + asked))

@@ -1,7 +1,5 @@
 """Sorting: the symbols of the source in ascending order, then an end token."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -25,8 +23,6 @@ class Sort(Rearranging):
     """
 
     class Config(Rearranging.Config):
-        """Parameters of the sort task."""
-
         vocab_size: int = Field(11, gt=FIRST_SYMBOL, le=FIRST_SYMBOL + 256)
         "V: padding, start, end, and V − 3 symbols, at most 256."
         max_len: int = Field(6, ge=1, le=128)

@@ -1,7 +1,5 @@
 """A table of one's own: one column from the others."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -24,8 +22,6 @@ class Columns(Rows):
     """Columns of a table, each a position."""
 
     class Config(Rows.Config):
-        """Parameters of the task."""
-
         target: str
         "The column that is asked for."
         predict: Literal["number", "label"] | None = None
@@ -81,8 +77,7 @@ class Columns(Rows):
         # The first is for what is missing; of a category the second is that of its neighbour, and 0.
         np.put_along_axis(features, first + 1, values[..., None], -1)
         np.put_along_axis(features, first, 1.0, -1)
-        batch = Batch.of(features[..., 1:-1].copy(), self.rows.targets[rows])
-        return batch.each(lambda x: x.to(device))
+        return Batch.of(features[..., 1:-1].copy(), self.rows.targets[rows]).each(lambda x: x.to(device))
 
 
 @register("task", "table")

@@ -186,8 +186,7 @@ class Task(ABC):
 
     def sliced(self, name: str) -> Task:
         """The task whose test split is a slice."""
-        changed: Task = self.config.model_copy(update=dict(self.slices()[name])).build()
-        return changed
+        return self.config.model_copy(update=dict(self.slices()[name])).build()
 
     def for_topology(self, topology: Topology) -> Task:
         """The task as it is laid out for a model: a decoder may read in one sequence what others read in two."""

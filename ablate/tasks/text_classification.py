@@ -1,7 +1,5 @@
 """Texts of one's own, each with a label."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import PositiveInt
@@ -23,8 +21,6 @@ class TextClassification(Labelled):
     """
 
     class Config(Rows.Config):
-        """Parameters of the task."""
-
         text: str = "text"
         "The column of texts."
         label: str = "label"
@@ -44,16 +40,14 @@ class TextClassification(Labelled):
         targets, size = labels_of(table, "label", config.label)
         kept = [text[: config.max_len] for text in texts]
         keys = ["\0".join(text) for text in kept]
-        rest = without_test(file, keys)
-        vocabulary = Vocabulary((kept[row] for row in rest), config.vocab_size)
-        inputs = padded([vocabulary.encode(text) for text in kept], config.max_len)
+        vocabulary = Vocabulary((kept[row] for row in without_test(file, keys)), config.vocab_size)
+        inputs = padded([vocabulary.encode(text) for text in kept])
         some_padded = bool((inputs == PADDING).any())
         signature = Signature(inputs.shape[1], size, len(vocabulary), readout="mean", padded=some_padded)
         digests = {"vocabulary": vocabulary.digest()}
-        cut = sum(map(len, texts)) > sum(map(len, kept))
         longer = sum(len(text) > config.max_len for text in texts)
         cautions = (
-            [f"{longer} of {len(texts)} texts are cut off at max_len = {config.max_len}"] if cut else []
+            [f"{longer} of {len(texts)} texts are cut off at max_len = {config.max_len}"] if longer else []
         )
         return Examples(keys, inputs, targets, signature, digests, cautions)
 

@@ -1,7 +1,5 @@
 """Language modelling on a text of one's own."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import Literal
@@ -19,8 +17,6 @@ class TextFile(Language):
     """Which character comes next in a text of your own?"""
 
     class Config(Language.Config):
-        """Parameters of the task."""
-
         file: DataFile
         "The text, in UTF-8; its path is relative to the study."
         pieces: Literal["paragraphs", "lines"] = "paragraphs"
@@ -29,9 +25,6 @@ class TextFile(Language):
         "Characters that are read, from the beginning; the rest is left out."
 
     joint = "\n"
-
-    def __init__(self, config: Config) -> None:
-        self.set_text(config.file, config)
 
     @classmethod
     def pieces(cls, file: DataFile, config: Config) -> Iterable[str]:

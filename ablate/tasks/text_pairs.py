@@ -1,7 +1,5 @@
 """Pairs of texts of one's own: the source, and the target that is to be written for it."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,8 +51,6 @@ class TextPairs(Transduction, Rows):
     """
 
     class Config(Rows.Config):
-        """Parameters of the task."""
-
         file: DataFile
         "Lines of a source, a tab and its target, in UTF-8; the path is relative to the study."
         unit: Unit = "characters"
@@ -90,11 +86,9 @@ class TextPairs(Transduction, Rows):
         said = (
             f"{cut[0]} sources and {cut[1]} targets of {len(keys)} are cut off at max_len = {config.max_len}"
         )
-        cautions = [said] if any(cut) else []
-        return Texts(keys, read, asked, signature, digests, cautions, vocabulary=vocabulary)
+        return Texts(keys, read, asked, signature, digests, [said] if any(cut) else [], vocabulary=vocabulary)
 
     def set_answers(self, rest: Integers, test: Integers) -> None:
-        """See `Rows.set_answers`."""
         asked = test != PADDING
         places = np.stack([np.bincount(column, minlength=self.signature.num_outputs) for column in rest.T])
         places[:, PADDING] = 0
@@ -111,7 +105,6 @@ class TextPairs(Transduction, Rows):
         }
 
     def examples(self, rows: NDArray[np.intp], device: str) -> Batch:
-        """See `Transduction.laid_out`."""
         read, asked = self.rows.inputs[rows], self.rows.targets[rows]
         batch = self.pairs((read, _lengths(read)), (asked[:, :-1], _lengths(asked) - 1))
         return self.laid_out(batch).each(lambda x: x.to(device))
@@ -141,9 +134,7 @@ class TextPairs(Transduction, Rows):
 
 def _coded(texts: Sequence[Sequence[str]], vocabulary: Vocabulary) -> Integers:
     """(N, longest): the symbols of each text, and padding."""
-    lengths = np.array([[len(text)] for text in texts])
-    codes = FIRST_SYMBOL + padded([vocabulary.encode(text) for text in texts], int(lengths.max()))
-    return np.where(np.arange(codes.shape[1]) < lengths, codes, PADDING)
+    return padded([[FIRST_SYMBOL + code for code in vocabulary.encode(text)] for text in texts], PADDING)
 
 
 def _lengths(codes: Integers) -> Integers:
@@ -172,5 +163,4 @@ def corpus_bleu(counts: NDArray[np.floating]) -> float:
     possible = [np.maximum(counts[:, 0] - n + 1, 0).sum(dtype=np.float64) for n in ORDERS]
     if min(matches) == 0:
         return 0.0
-    logs = np.log(np.array(matches) / possible)
-    return math.exp(min(0.0, 1 - wanted / written) + logs.mean())
+    return math.exp(min(0.0, 1 - wanted / written) + np.log(np.array(matches) / possible).mean())

@@ -10,8 +10,6 @@ right and is asked about the target only. An example of three symbols, of at mos
 The vocabulary, which source and target share: 0 is padding, 1 the start (⊢), 2 the end (⊣); the rest are symbols.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -161,8 +159,7 @@ def greedy(model: Any, batch: Batch) -> Tensor:
 
 def backwards(symbols: Integers, lengths: Integers) -> Integers:
     """The first `lengths` (B, 1) symbols of each row, the last of them first; what follows means nothing."""
-    places = np.maximum(lengths - 1 - np.arange(symbols.shape[1]), 0)
-    return np.take_along_axis(symbols, places, axis=1)
+    return np.take_along_axis(symbols, np.maximum(lengths - 1 - np.arange(symbols.shape[1]), 0), axis=1)
 
 
 def _mask(tokens: Tensor) -> Tensor:

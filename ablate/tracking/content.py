@@ -3,8 +3,6 @@
 The same record always gives the same content, timestamps included, so that a digest tells whether a run is up to date.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import getpass
 import json
@@ -244,8 +242,7 @@ def _points(record: Record, start: int, end: int) -> tuple[Point, ...]:
         ):
             at = start + round((end - start) * step / (last + 1))
             points[key, step] = (key, value if math.isfinite(value) else math.nan, at, step)
-    sizes = {name: record.environment.get(name) for name in SIZES}
-    for name, metric in {**sizes, **record.metrics}.items():
+    for name, metric in {**{name: record.environment.get(name) for name in SIZES}, **record.metrics}.items():
         if metric is not None and math.isfinite(metric):
             points[name, 0] = (clean_key(name), float(metric), end, 0)
     return tuple(points.values())

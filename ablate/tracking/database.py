@@ -4,8 +4,6 @@ MLflow creates and upgrades its tables step by step, and opens no database in wh
 done under a temporary name.
 """
 
-from __future__ import annotations
-
 import logging
 import os
 import shutil

@@ -4,8 +4,6 @@ The tags of a run (study, trial) identify it. A trial's run is whole if it carri
 written last; any other is replaced, whatever interrupted it. So a sync that was killed is simply repeated.
 """
 
-from __future__ import annotations
-
 import re
 import time
 from collections.abc import Container, Iterable, Mapping
@@ -141,8 +139,7 @@ class _Runs:
             if _digest(known) == content.digest and known.data.tags.get(PARENT_TAG) == parent:
                 return
             self.client.delete_run(known.info.run_id)
-        run = self._start(content.name, {**content.tags, PARENT_TAG: parent}, content.start)
-        number = run.info.run_id
+        number = self._start(content.name, {**content.tags, PARENT_TAG: parent}, content.start).info.run_id
         # At once, so that no kill leaves it running.
         self.client.set_terminated(number, content.status, content.end)
         for file, text in content.texts.items():

@@ -1,7 +1,5 @@
 """Evaluation of a model on a split, and on the test split with its slices."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

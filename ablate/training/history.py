@@ -1,7 +1,5 @@
 """Measurements of a training run: numbers of every step, curves, the best evaluations, divergence."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection, Mapping, Sequence
 

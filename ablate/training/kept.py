@@ -1,7 +1,5 @@
 """Evaluation of kept weights on the test split of the study's task, or of one that differs a little."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Mapping

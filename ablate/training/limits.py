@@ -3,8 +3,6 @@
 They are far beyond what a study trains, and keep a slip of the hand from taking all memory or not ending.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

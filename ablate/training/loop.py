@@ -1,7 +1,5 @@
 """The training loop: a model, a task, a seed → metrics, curves and arrays."""
 
-from __future__ import annotations
-
 import math
 import time
 import warnings

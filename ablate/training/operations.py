@@ -1,7 +1,5 @@
 """What can be timed of a sequence model: a forward pass, a training step, generation, on one fixed batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import torch

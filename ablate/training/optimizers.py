@@ -10,8 +10,6 @@ instance in a process takes over a second to import torch's compiler. These kern
 one is missing or takes other arguments, the functions of `torch.optim` do the same more slowly.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
@@ -59,8 +57,6 @@ class AdamW(Optimizer):
     """
 
     class Config(PartConfig):
-        """Parameters of Adam."""
-
         beta1: Momentum = 0.9
         "β₁, decay of the mean of gradients."
         beta2: Momentum = 0.999
@@ -78,7 +74,6 @@ class AdamW(Optimizer):
 
     @torch.no_grad()
     def step(self, lr: float) -> None:
-        """See `Optimizer.step`."""
         chosen, gradients = _with_gradient(self.parameters)
         if not chosen:
             return
@@ -112,8 +107,6 @@ class SGD(Optimizer):
     """Gradient descent: b ← momentum · b + g, w ← w − lr · b; nesterov: w ← w − lr · (g + momentum · b)."""
 
     class Config(PartConfig):
-        """Parameters of gradient descent."""
-
         momentum: Momentum = 0.0
         "Share of the previous update that is kept; b starts as the first gradient."
         nesterov: OnOff = False
@@ -129,7 +122,6 @@ class SGD(Optimizer):
 
     @torch.no_grad()
     def step(self, lr: float) -> None:
-        """See `Optimizer.step`."""
         try:
             self._update(lr, fused=True)
         except NO_KERNEL:

@@ -5,8 +5,6 @@ inputs, in float64 and evaluation mode, on data of the task. Initial values get 
 begins at zero may learn to matter.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Iterable
 from itertools import groupby
@@ -92,8 +90,7 @@ def _unseen(model: Model, batch: Batch, name: str) -> list[int]:
         logits = _read_out(model, batch)
     weights = torch.randn(logits.shape, generator=torch_stream(0, "reach", "logits"), dtype=logits.dtype)
     gradient = torch.autograd.grad((logits * weights).sum(), kept[0], materialize_grads=True)[0]
-    still = (gradient == 0).all(-1).all(0)
-    found: list[int] = still.nonzero().flatten().tolist()
+    found: list[int] = (gradient == 0).all(-1).all(0).nonzero().flatten().tolist()
     # A gradient may be blocked where a value is not.
     with torch.no_grad():
         before = _read_out(model, batch)
@@ -146,13 +143,11 @@ def fingerprint(section: ModelSection, task: Task) -> str:
     """
     code = hashlib.blake2b(digest_size=16)
     model = build_model(section, task.signature, seed=0)
-    rows = max(2, min(BATCH_SIZE, MAX_TOKENS // task.signature.seq_len))
-    batch = next(task.train_batches(0, rows, "cpu"))
+    batch = next(task.train_batches(0, max(2, min(BATCH_SIZE, MAX_TOKENS // task.signature.seq_len)), "cpu"))
 
     def logits(step: int) -> Tensor:
         model.start_step(step)
-        out: Tensor = model(**batch.model_inputs())
-        return out
+        return model(**batch.model_inputs())
 
     model.train()
     _add(code, model.state_dict().items())

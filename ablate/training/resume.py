@@ -4,8 +4,6 @@ Data and dropout are functions of the seed and the step, and need no state: batc
 step that the run has reached.
 """
 
-from __future__ import annotations
-
 import io
 import json
 import time

@@ -8,8 +8,6 @@ For update u = 1 … N, warm-up of W updates, peak learning rate η:
 so that p grows from 0 at F to 1 at the last update, and factor(0) = 1.
 """
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from typing import Annotated, Any
@@ -44,8 +42,6 @@ class Decay(Schedule):
     """Base of the schedules that fall."""
 
     class Config(PartConfig):
-        """Parameters of a schedule that falls."""
-
         final: Annotated[float, Field(ge=0, le=1)] = 0.0
         "Share of the peak that is left at the last update."
 

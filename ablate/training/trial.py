@@ -1,7 +1,5 @@
 """One trial of a sequence model → one record."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -165,20 +165,16 @@ class SequenceWorkload(Workload):
         return [train_trial]
 
     def train(self, trial: Trial, emit: Emit) -> Record:
-        """See `train_trial`."""
         return train_trial(trial, emit, self.threads)
 
     def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
-        """See `ablate.training.operations`."""
         return operations_of(_within_limits(config), partial(self.describe, config), self.threads)
 
     def check_evaluation(self, config: Mapping[str, Any], task: Mapping[str, Any]) -> None:
-        """See `ablate.training.kept.check_evaluation`."""
         check_limits({"task": task})
         check_evaluation(config, task)
 
     def evaluate(self, trial: Trial, weights: bytes, task: Mapping[str, Any]) -> Evaluation:
-        """See `ablate.training.kept.evaluate_kept`."""
         return evaluate_kept(trial, weights, task, self.threads)
 
 
@@ -213,7 +209,6 @@ class _Skeleton:
 
     @cached_property
     def unreached(self) -> list[str]:
-        """See `probes.unreached`."""
         with suppress(Exception), isolated("cpu", stream_seed(0, "global")):
             return unreached(self.section, self.task)
         return []

@@ -29,7 +29,7 @@ def text_file(folder: Path, content: str, **settings) -> TextFile:
 
 def read(task: Language, part: str) -> str:
     symbols = "\N{REPLACEMENT CHARACTER}", *task.text.vocabulary.symbols
-    return "".join(symbols[code] for code in getattr(task.text, part))
+    return "".join(symbols[code] for code in task.text.codes[part])
 
 
 def smoothed(train: list[int], context: list[int], symbol: int, size: int) -> float:
@@ -66,7 +66,7 @@ def test_the_n_gram_constant_of_the_default_size():
         part: [
             losses.mean()
             for losses in ngram_losses(
-                task.text.train, task.text.windows(part, 32), task.signature.num_outputs
+                task.text.codes["train"], task.text.windows(part, 32), task.signature.num_outputs
             )
         ]
         for part in ("validation", "test")
@@ -89,12 +89,14 @@ def test_parts_share_no_paragraph_and_the_text_is_that_of_this_python():
 
 def test_windows_are_of_consecutive_characters(tmp_path):
     task = text_file(tmp_path, "\n".join(f"line {n}, {n * n}" for n in range(300)), pieces="lines", seq_len=8)
-    batch, text = task.split(0, "test", "cpu"), task.text.test
+    batch, text = task.split(0, "test", "cpu"), task.text.codes["test"]
     assert torch.equal(batch.inputs[:, 1:], batch.targets[:, :-1])
     assert torch.equal(batch.inputs[1:, 0], batch.targets[:-1, -1])
     assert batch.inputs.flatten().tolist() == text[: 8 * len(batch)].tolist()
     assert len(text) - 8 * len(batch) <= 8
-    starts = {tuple(row) for row in np.lib.stride_tricks.sliding_window_view(task.text.train, 8).tolist()}
+    starts = {
+        tuple(row) for row in np.lib.stride_tricks.sliding_window_view(task.text.codes["train"], 8).tolist()
+    }
     assert {tuple(row) for row in next(task.train_batches(0, 500, "cpu")).inputs.tolist()} <= starts
 
 
@@ -117,7 +119,9 @@ def test_metrics_are_nats_bits_and_right_characters():
     uniform = task.measure(torch.zeros(len(batch), 4, size), batch)
     assert torch.allclose(uniform["loss"], torch.tensor(math.log(size)))
     assert torch.allclose(uniform["bits_per_character"], torch.tensor(math.log2(size)))
-    shares = (np.bincount(task.text.train, minlength=size) + 1) / (len(task.text.train) + size)
+    shares = (np.bincount(task.text.codes["train"], minlength=size) + 1) / (
+        len(task.text.codes["train"]) + size
+    )
     guess = torch.from_numpy(np.log(shares)).float().expand(len(batch), 4, size)
     found = task.summarise({name: values.numpy() for name, values in task.measure(guess, batch).items()})
     for name, metric in task.metrics.items():
@@ -129,5 +133,5 @@ def test_rare_characters_are_one_and_more_text_than_is_asked_for_is_left_out(tmp
     task = text_file(tmp_path, content, vocab_size=10, max_characters=9000, seq_len=8)
     assert task.signature.vocab_size == 11
     assert 8000 < task.support <= 9000
-    assert sum(map(len, (task.text.train, task.text.validation, task.text.test))) == task.support
-    assert (task.text.train == 0).any()
+    assert sum(map(len, task.text.codes.values())) == task.support
+    assert (task.text.codes["train"] == 0).any()

@@ -1,7 +1,5 @@
 """Which task reads a user's file of data, and with which columns."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path

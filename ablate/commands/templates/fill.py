@@ -3,8 +3,6 @@
 A commented study; or a part or training code of one's own, with a study that uses it.
 """
 
-from __future__ import annotations
-
 import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """`--confirm`, and studies named `STUDY@confirm`: what a study found, again on seeds that it has not seen."""
 
-from __future__ import annotations
-
 from ablate.core.feature import Feature
 
 

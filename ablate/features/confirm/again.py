@@ -4,8 +4,6 @@ Its variants are those that were decided, its claims those that were, its settin
 again where tuning chose them, so that it is a family of its own whose outcome was not used to choose it.
 """
 
-from __future__ import annotations
-
 import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """`ablate eval`: what kept weights show, on the study's own task and on others, without training."""
 
-from __future__ import annotations
-
 from ablate.core.feature import Feature
 
 

@@ -1,7 +1,5 @@
 """Tables, figures and a paragraph on methods for a paper: LaTeX, PDF and SVG, made of what a report is made of."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Collection, Iterator
 from importlib import resources

@@ -1,7 +1,5 @@
 """`match:` gives every variant as much of one quantity as the baseline has, by changing the value at one path."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """Changes the value at one path of a config until it has the quantity that is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any

@@ -3,8 +3,6 @@
 The quantity is monotone in the number, and may be a staircase. Some numbers may have none.
 """
 
-from __future__ import annotations
-
 import functools
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`search:` with `ablate sweep`, and `tune:`: searches with Optuna, on equal budgets, for what is then judged."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

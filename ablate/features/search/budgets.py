@@ -1,7 +1,5 @@
 """Tuning with equal budgets as frames: what each variant was given, and whether it sufficed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Collection
 
@@ -37,9 +35,9 @@ def setting_curves(searched: SearchTable, trained: Collection[str]) -> pd.DataFr
     )
     rows = rows[:0] if more or rows["value"].isna().any() else rows.sort_values("value", kind="stable")
     error = rows["spread"].astype(float).fillna(0.0) / np.sqrt(rows["seeds"].astype(float))
-    settings = zip(rows["variant"], rows[parameter.path], strict=True)
     near = [
-        f"{variant} at {parameter.path}={parameter.label(value)}" in trained for variant, value in settings
+        f"{variant} at {parameter.path}={parameter.label(value)}" in trained
+        for variant, value in zip(rows["variant"], rows[parameter.path], strict=True)
     ]
     judged = np.where(rows["chosen"] == rows["variant"], "chosen", np.where(near, "rival", ""))
     columns = ["variant", "task", "value", "best", "low", "high", "judged"]
@@ -108,8 +106,7 @@ def expected_best(values: ArrayLike, n: int) -> float:
     ordered = np.sort(np.asarray(values, float))
     # The chance that v_(k) is the best of those drawn: n / N of the largest, and by what the next has less of each.
     k = np.arange(len(ordered), 1, -1)
-    chances = n / len(ordered) * np.cumprod([1.0, *(np.maximum(k - n, 0) / (k - 1))])
-    return float(chances @ ordered[::-1])
+    return float((n / len(ordered) * np.cumprod([1.0, *(np.maximum(k - n, 0) / (k - 1))])) @ ordered[::-1])
 
 
 def edge(parameter: Parameter, value: object) -> str:

@@ -1,7 +1,5 @@
 """Rivals: the settings that a few tuning seeds cannot tell from the one that they chose."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 

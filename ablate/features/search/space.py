@@ -4,8 +4,6 @@ A point is a mapping from paths to numbers and, for choices, labels; a path whos
 The space is read from the `over:` of a search, and checked on every config that the search will change.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """One search, read and checked: its space, objectives, sampler, pruner and budget; and the values of its objectives."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Mapping, Sequence

@@ -131,8 +131,7 @@ def _compare_versions(run: Run, spec: SearchSpec, most: int) -> None:
 def _judging(experiment: Experiment, variants: int, rivals: int = 0) -> int:
     """The most trainings that judge so many variants, each with so many rivals."""
     beside = experiment.companions(experiment.cells(experiment.study.seeds.values[:1])[:1])
-    each = 1 + len(beside) + rivals
-    return experiment.study.seeds.count * len(experiment.tasks) * variants * each
+    return experiment.study.seeds.count * len(experiment.tasks) * variants * (1 + len(beside) + rivals)
 
 
 def at_most(experiment: Experiment, left: int) -> int:
@@ -289,6 +288,5 @@ def export(evidence: Evidence, url: str) -> list[str]:
         try:
             found.rebuilt(variant, task, url, names[-1])
         except Exception as error:
-            why = first_line(error)
-            raise AblateError(f"--optuna {masked(url)}: {why}; name another storage") from None
+            raise AblateError(f"--optuna {masked(url)}: {first_line(error)}; name another storage") from None
     return names

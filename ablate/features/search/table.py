@@ -97,8 +97,7 @@ class Parameter:
         if self.kind == "choice":
             return self.choices
         (low, high), step = self.ends(), self.step or 1
-        last = min(round((high - low) / step), MAX_POINTS)
-        return [self.rounded(low + i * step) for i in range(last + 1)]
+        return [self.rounded(low + i * step) for i in range(min(round((high - low) / step), MAX_POINTS) + 1)]
 
     def label(self, value: Any) -> str:
         """A value in words, from which it can be read again."""
@@ -199,8 +198,7 @@ class SearchTable:
         order = mine.sort_values([*(o.name for o in objectives), "ties"], ascending=ascending, kind="stable")
         if len(objectives) > 1:
             order = order[order["front"].astype(bool)]
-        distinct = order[~order[self.paths].astype(str).duplicated()]
-        return [int(place) for place in distinct.index[:count]]
+        return [int(place) for place in order[~order[self.paths].astype(str).duplicated()].index[:count]]
 
     @quiet()
     def rebuilt(self, variant: str, task: str, storage: str | None = None, name: str = "") -> Study:
@@ -243,8 +241,7 @@ def with_values(settings: pd.DataFrame, objectives: list[Objective]) -> pd.DataF
     import pandas as pd
 
     values = settings[[o.name for o in objectives]].apply(pd.to_numeric, errors="coerce")
-    finite = np.isfinite(values.to_numpy(float)).all(axis=1)
-    return settings[settings["status"].isin(OUTCOMES) & finite]
+    return settings[settings["status"].isin(OUTCOMES) & np.isfinite(values.to_numpy(float)).all(axis=1)]
 
 
 def tabulated(facts: SearchFacts, searches: list[list[dict[str, Any]]]) -> SearchTable:

@@ -1,7 +1,5 @@
 """`speed:` and `ablate bench`: the variants timed beside one another, on an idle machine (METHODS §7)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 

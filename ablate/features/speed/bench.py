@@ -1,7 +1,5 @@
 """`ablate bench`: times the variants of a study, adds what it found to the report of the study, and trains nothing."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,8 +74,7 @@ def _warn_of_stale(trials: pd.DataFrame, experiment: Experiment, warn: Say) -> N
 def _untrained(experiment: Experiment, folder: StudyFolder, store: Store, section: SpeedSection) -> Evidence:
     """That of a study that was never run, with its claims about speed; all of its claims get their dates."""
     names = {variant.name for variant in experiment.variants}
-    timed = METRICS if was_timed(experiment, store, section) else ()
-    claims = date_claims(folder, experiment.claims, timed)
+    claims = date_claims(folder, experiment.claims, METRICS if was_timed(experiment, store, section) else ())
     folder.begin(resolved_text(experiment, folder.path), [])
     own = [claim for claim in claims if is_measured(claim) and {*claim.variants} <= names]
     facts = facts_of(experiment, own, reference(experiment).environment())

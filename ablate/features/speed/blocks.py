@@ -5,8 +5,6 @@ from each as much as it gives. The operations of a block are compared with one a
 On CPU the time of a call is that on the wall; of one thread, without what it waited for a core that others had.
 """
 
-from __future__ import annotations
-
 import gc
 import math
 from collections.abc import Callable, Mapping

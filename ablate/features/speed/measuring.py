@@ -4,8 +4,6 @@ It ends at once when its pipe closes. What it tells is a word and what belongs t
 turns to, `done` what it has found of a group, `failed` why the config that it was at cannot be measured.
 """
 
-from __future__ import annotations
-
 import copy
 import gc
 import os
@@ -104,10 +102,9 @@ def measure_group(workload: Workload, group: Group, request: Request, at: Callab
         # A copy: what a workload does to its config is not what was asked for.
         return workload.operations(copy.deepcopy(dict(group.configs[turn(key)])))
 
-    memory: dict[str, int | None] = {}
     # The baseline twice: the first step of a process pays for what stays (cuBLAS's workspaces, the caches of a task).
-    for key in (base, *group.configs) if "step" in request.calls else ():
-        memory[key] = peak_of_step(partial(built, key))
+    stepped = (base, *group.configs) if "step" in request.calls else ()
+    memory = {key: peak_of_step(partial(built, key)) for key in stepped}
     copies = [*group.configs, _TWIN]
     operations = {copies[i]: built(copies[i]) for i in draws.permutation(len(copies))}
     calls: dict[str, dict[str, Any]] = {key: {} for key in group.configs}
@@ -175,8 +172,7 @@ def peak_of_step(build: Callable[[], Mapping[str, Operation]]) -> int | None:
     # Events of memory say how many bytes were taken or given back.
     memory = sorted((event.start_ns(), event.nbytes()) for event in events if event.name() == "[memory]")
     before = sum(size for moment, size in memory if moment < start)
-    during = (size for moment, size in memory if moment >= start)
-    return max(accumulate(during, initial=before)) or None
+    return max(accumulate((size for moment, size in memory if moment >= start), initial=before)) or None
 
 
 def main() -> NoReturn:

@@ -1,7 +1,5 @@
 """Measurements of speed as tables and sentences say them, read from rows without pandas."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -91,8 +89,8 @@ def call_shown(rows: Sequence[Row]) -> str:
 def brief_tables(rows: Sequence[Row], names: Names) -> Iterator[Table]:
     """Time and memory at the study's own size, of the call that matters most, a table a task."""
     call = call_shown(rows := own(rows))
-    for task in dict.fromkeys(row["task"] for row in only(rows, call)):
-        yield speed_table(rows, names, call, task)
+    tasks = dict.fromkeys(row["task"] for row in only(rows, call))
+    return (speed_table(rows, names, call, task) for task in tasks)
 
 
 def speed_table(rows: Sequence[Row], names: Names, call: str, task: str) -> Table:

@@ -1,7 +1,5 @@
 """`stress:` every variant on a grid of learning rates, to see how much of it each of them stands."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 

@@ -192,10 +192,10 @@ def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
     """Variant and task → its runs, seeds in the order of the plan and learning rates in that of the study."""
     facts, rates = evidence.facts, rates_of(evidence.facts)
     frame = evidence.frame("stress", COLUMNS)
-    lost = [
-        lost_to_its_variant(str(a), str(b)) for a, b in zip(frame["status"], frame["reason"], strict=True)
-    ]
-    diverged = (frame["status"] == "diverged") | np.array(lost, bool)
+    diverged = (frame["status"] == "diverged") | np.array(
+        [lost_to_its_variant(str(a), str(b)) for a, b in zip(frame["status"], frame["reason"], strict=True)],
+        bool,
+    )
     loss = frame["test_loss"].astype(float).fillna(np.inf).where(frame["status"] == "completed")
     frame = frame.assign(
         reached=loss.mask(diverged, np.inf),

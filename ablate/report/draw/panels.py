@@ -58,8 +58,7 @@ def panels(facts: Facts) -> dict[str, list[Entry]]:
         parts = -(-len(every) // (MAX_CURVES - 1))
         size = -(-len(every) // parts)
         for i in range(parts):
-            title = f"{group} ({i + 1} of {parts})" if parts > 1 else group
-            found[title] = every[i * size : (i + 1) * size]
+            found[f"{group} ({i + 1} of {parts})" if parts > 1 else group] = every[i * size : (i + 1) * size]
     return dict(islice(found.items(), MAX_PANELS)) or {BASELINE: []}
 
 

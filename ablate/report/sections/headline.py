@@ -3,8 +3,6 @@
 The answer is in the past tense: what was found on these seeds, at these settings. Other seeds may find otherwise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ablate.analysis.learning import Learned, baseline_learned, convergence, noise
@@ -50,10 +48,11 @@ def answers(material: Material) -> list[str]:
     """A paragraph a task, then what other sections answer: those of a search, of speed."""
     rows, missed = planned_rows(material.comparisons), baseline_learned(material.evidence)
     not_learned = {one.task: learned(one) for one in missed if not one.ok}
-    found = []
-    for task in material.facts.tasks:
-        if here := [row for row in rows if row["task"] == task.name]:
-            found.append(of_task(here, task, material, not_learned.get(task.name, "")))
+    found = [
+        of_task(here, task, material, not_learned.get(task.name, ""))
+        for task in material.facts.tasks
+        if (here := [row for row in rows if row["task"] == task.name])
+    ]
     if found and (line := baseline_line(material.facts)):
         found.append(line)
     for section in applying(material):

@@ -1,7 +1,5 @@
 """The runs of a study: what whoever ran it wrote, which have no result, what each variant cost, and how it was run."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import product

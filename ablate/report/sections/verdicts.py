@@ -1,7 +1,5 @@
 """The verdicts, every comparison with all its numbers, the claims, judged, and how steadily each variant trains."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 
 from ablate.base import wording

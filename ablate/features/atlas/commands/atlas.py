@@ -1,7 +1,5 @@
 """`ablate atlas`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import IO
 

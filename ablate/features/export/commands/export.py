@@ -1,7 +1,5 @@
 """`ablate export`: tables, figures and the statistical methods for a paper."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -2,8 +2,6 @@
 table, which `plan` shows too.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

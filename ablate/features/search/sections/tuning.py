@@ -217,6 +217,5 @@ def draw_settings(
             references(ax, known, "y")
 
     tried = sorted(set(data["value"]))
-    scale = "log" if 0 < 10 * tried[0] <= tried[-1] else "linear"
-    axis = {"ylim": limits, "xscale": scale, **ticked(tried)}
+    axis = {"ylim": limits, "xscale": "log" if 0 < 10 * tried[0] <= tried[-1] else "linear", **ticked(tried)}
     return multiples(shown, set(data["variant"]), draw, (path, label), axis)

@@ -1,7 +1,5 @@
 """`ablate bench`: times the variants of a study, adds what it found to the report of the study, and trains nothing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
