@@ -26,7 +26,9 @@ from .cases import cases
 
 ROOT = Path(__file__).parents[2]
 STUDIES = sorted((ROOT / "studies").glob("*.yaml"))
-PUBLISHED = sorted(path for path in (ROOT / "results").iterdir() if (path / "trials.parquet").is_file())
+PUBLISHED = sorted(
+    path.parent for path in (ROOT / "results").glob("**/trials.parquet") if "@" not in path.parent.name
+)
 RECORDINGS: dict[str, Callable[[], list[str]]] = {}
 SLOW: set[str] = set()
 """Those that take more than a few seconds."""

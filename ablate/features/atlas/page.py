@@ -19,6 +19,7 @@ from ablate.report.draw.style import MARKS, colour
 from ablate.report.page import markdown, markdown_table
 from ablate.report.verdicts import claim_table, level_of, planned_rows
 from ablate.report.words import Table, in_lines, templates
+from ablate.route.claims import is_measured
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,9 +54,11 @@ def card(folder: StudyFolder) -> Card | None:
     again = StudyFolder(folder.results, confirming(folder.name))
     confirmed = {row["claim"]: row["verdict"] for row in again.claims()}
     decided = claims["verdict"] != "inconclusive"
-    agree = claims["verdict"] == claims["claim"].map(confirmed)
-    claims = claims.assign(verdict=claims["verdict"].where(~decided | agree, OPEN))
     facts, spent = folder.facts(), [pd.read_parquet(path) for path in folder.path.glob("*.parquet")]
+    # Seeds say nothing about what is measured, in several processes.
+    measured = [claim.text for claim in facts.claims if is_measured(claim)]
+    agree = (claims["verdict"] == claims["claim"].map(confirmed)) | claims["claim"].isin(measured)
+    claims = claims.assign(verdict=claims["verdict"].where(~decided | agree, OPEN))
     spent = [frame for frame in spent if "train_seconds" in frame]
     # A setting that a search tried was trained on several seeds.
     trainings = sum(int(frame["seeds"].sum()) if "seeds" in frame else len(frame) for frame in spent)
@@ -86,9 +89,14 @@ def write(results: Path, intro: str) -> Path:
 
 
 def draw(cards: list[Card]) -> Figure:
-    """Every claim: its interval, and what it would have to exceed or lie within; each row on a scale of its own."""
-    rows = pd.concat([card.claims for card in cards], ignore_index=True)
-    labels = [in_lines(row["claim"], 2 * marks.LABEL, 2) for card in cards for row in card.table.rows]
+    """Every claim, decided ones first: its interval, and what it would have to exceed or lie within; each row on a
+    scale of its own.
+    """
+    labelled = [card.claims.assign(label=[row["claim"] for row in card.table.rows]) for card in cards]
+    rows = pd.concat(labelled).sort_values(
+        "verdict", key=lambda verdicts: verdicts.map(ORDER.index), kind="stable"
+    )
+    labels = [in_lines(label, 2 * marks.LABEL, 2) for label in rows["label"]]
     margins = {claim.text: _margins(claim) for card in cards for claim in card.facts.claims}
     words = "difference, each row on a scale of its own, right is better; ticks: the margin that is claimed"
     figure, (ax,) = marks.axes(labels, [(-1.08, 1.08)], words)
