@@ -1,26 +1,23 @@
-"""A command on the files of commits: one number of each run, which is kept as soon as it is known."""
-
-from __future__ import annotations
+"""A command at commits of the repository that one stands in: one number of each run, kept as soon as it is known."""
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
+from shutil import rmtree
+from tempfile import TemporaryDirectory, gettempdir
+from typing import Any, NamedTuple
 
-from ablate.base.errors import AblateError, Invalid
+import click
+
+from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data, write_text
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
-from ablate.base.wording import counted
-from ablate.external.command import filled, placeholders, run
-from ablate.external.commits import Tree, work_trees
+from ablate.external.command import filled, run
 from ablate.external.reading import Reading, compiled
-
-HOOK = Path(__file__).parent / "hook"
 
 
 class NotMeasured(AblateError):
@@ -28,91 +25,133 @@ class NotMeasured(AblateError):
 
     exit_code = 4
 
-    def __init__(self, tree: Tree, message: str) -> None:
-        super().__init__(f"{tree}, {message}")
-        self.tree = tree
+
+class Tree(NamedTuple):
+    """A commit in a work tree of its own."""
+
+    name: str  # As it was called, and the start of its hash.
+    digest: str  # Of all its files, git's own.
+    root: Path
+    inside: str  # The folder in it in which commands run: where one stands in the repository.
+
+    def refuse_others(self, place: Path) -> None:
+        """Refuses what a run has loaded, by the lists of `hook`, from another work tree although the commit has it."""
+        files = [Path(line) for each in place.glob("files-*.txt") for line in each.read_text().splitlines()]
+        trees = git("worktree", "list", "--porcelain").split("\n\n")
+        others = [other for tree in trees if (other := Path(tree.splitlines()[0][9:])) != self.root]
+        if wrong := [
+            file
+            for file in files
+            for other in others
+            if file.is_relative_to(other) and (self.root / file.relative_to(other)).is_file()
+        ]:
+            raise AblateError(
+                f"{self.name}: {min(wrong)} was loaded, not that of the commit: both commits run the same code. "
+                "Uninstall it, and set PYTHONPATH=src, or where it lies; name a script by its relative path"
+            )
 
 
-@dataclass(frozen=True)
-class Call:
-    """A command, and the number that is read of it."""
+class Bench(NamedTuple):
+    """Work trees, and the lines of a file of JSON lines, which a kill leaves whole."""
 
-    command: Sequence[str]  # With `{seed}`.
-    read: tuple[str, str]  # Its name and a pattern for a line of output; without one, it is written as JSON.
-    direction: str
-    links: Sequence[str] = ()
-    limit: float | None = None  # Seconds.
-
-
-@dataclass(frozen=True)
-class Bench:
-    """Work trees, and the lines of a file of JSON lines, which a kill leaves whole and one process at a time holds."""
-
-    call: Call
+    call: Mapping[str, Any]  # What is run and read, by the names of `call_options`.
     path: Path
     trees: Sequence[Tree]
     lines: list[dict[str, Any]]
-    say: Callable[[str], None]
 
-    def add(self, **line: Any) -> dict[str, Any]:
-        """Writes a line, whole or not at all, and returns it."""
+    def add(self, **line: Any) -> None:
+        """Writes a line."""
         self.lines.append(line)
         write_text(self.path, "".join(f"{json.dumps(each)}\n" for each in self.lines))
-        return line
 
     def run(self, tree: Tree, seed: int) -> float:
-        """The number of a run, from the lines where they have it. Raises `NotMeasured`."""
-        key = digest_of_data([asdict(self.call), tree.digest, str(tree.folder.relative_to(tree.root)), seed])
-        known = [line["value"] for line in self.lines if line.get("run") == key]
-        if not known:
-            known = [self._measured(tree, seed)]
-            self.add(run=key, commit=tree.commit, seed=seed, value=known[0])
-            self.say(f"{tree}, seed {seed}: {self.call.read[0]} {known[0]:g}")
-        return float(known[0])
+        """The number of a run, oriented; from the lines where they have it. Raises `NotMeasured`."""
+        command, (name, pattern) = self.call["command"], self.call["read"]
+        key = digest_of_data([command, name, pattern, tree.digest, tree.inside, seed])
+        value: float | None = next((line["value"] for line in self.lines if line.get("run") == key), None)
+        if value is None:
+            reading = Reading({name: compiled(pattern)} if pattern else {})
+            paths = os.pathsep.join(
+                filter(None, [str(Path(__file__).with_name("hook")), os.environ.get("PYTHONPATH")])
+            )
+            with TemporaryDirectory() as place:
+                ended = run(
+                    filled(command, {"seed": seed}),
+                    tree.root / tree.inside,
+                    {"ABLATE_DIR": place, "ABLATE_SEED": str(seed), "PYTHONPATH": paths},
+                    lambda line: reading.hear(line) is None,
+                )
+                tree.refuse_others(Path(place))
+                reading.collect(Path(place))
+            if fault := ended.fault or reading.lacks([name]) or reading.unbounded:
+                raise NotMeasured(f"{tree.name}, seed {seed}: {fault}; it printed:\n{ended.output[-2000:]}")
+            value = reading.last[name]
+            self.add(run=key, commit=tree.name, seed=seed, value=value)
+            click.echo(f"{tree.name}, seed {seed}: {name} {value:g}", err=True)
+        return value if self.call["direction"] == "max" else -value
 
-    def _measured(self, tree: Tree, seed: int) -> float:
-        call, (name, pattern) = self.call, self.call.read
-        reading = Reading({name: compiled(pattern)} if pattern else {})
-        with TemporaryDirectory() as place:
-            paths = os.pathsep.join(filter(None, (str(HOOK), os.environ.get("PYTHONPATH"))))
-            env = {"ABLATE_DIR": place, "ABLATE_SEED": str(seed), "PYTHONPATH": paths}
-            words = filled(call.command, {"seed": seed})
-            ended = run(words, tree.folder, env, lambda line: reading.hear(line) is None, call.limit)
-            reading.collect(Path(place))
-            texts = [file.read_text() for file in Path(place).glob("modules-*.txt")]
-        for line in "".join(texts).splitlines():
-            tree.refuse_other(*line.split("\t"))
-        if fault := ended.fault or reading.lacks([name]) or reading.unbounded:
-            raise NotMeasured(tree, f"seed {seed}: {fault}; its output ended with:\n{ended.output[-2000:]}")
-        return reading.last[name]
+    def values(self, trees: Sequence[Tree], seeds: Sequence[int]) -> list[list[float]]:
+        """The numbers of each tree by seed; run in turn, each first as often as the others. Refuses equal ones."""
+        found = {
+            (tree, seed): self.run(tree, seed) for seed in seeds for tree in trees[:: 1 if seed % 2 else -1]
+        }
+        sides = [[found[tree, seed] for seed in seeds] for tree in trees]
+        if any(len({*side}) == 1 for side in sides):
+            raise AblateError(
+                f"{len(seeds)} runs of one commit under different seeds all gave the same: the command does not use "
+                "its seed, or the metric is at its limit. Look for a seed that the code sets itself, or read another"
+            )
+        return sides
 
 
 @contextmanager
-def opened(call: Call, path: Path, names: Sequence[str], say: Callable[[str], None]) -> Iterator[Bench]:
-    """The bench of commits whose lines are in a file; waits, and says so, while another process has it."""
-    if "seed" not in placeholders(call.command):
-        raise Invalid("COMMAND", "must take its seed: write {seed} where it stands", " ".join(call.command))
+def opened(call: Mapping[str, Any], path: Path, names: Sequence[str]) -> Iterator[Bench]:
+    """The bench of commits whose lines are in a file; waits, and says so, while another process has it.
+
+    Raises `AblateError` outside of a repository, for an unknown commit, and for files that have changed since the last.
+    """
+    if changed := git("status", "--porcelain", "--untracked-files=no"):
+        raise AblateError(f"the work tree has changes that are in no commit: commit or stash them\n{changed}")
     with (
-        exclusive(path.parent, path.name, say),
+        exclusive(path.parent, path.name, lambda said: click.echo(said, err=True)),
         interruptible(),
-        work_trees(names, call.links, path) as trees,
+        ExitStack() as trees,
     ):
         try:
-            lines = (
-                [dict(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
-            )
+            lines = [
+                dict(json.loads(text)) for text in (path.read_text() if path.exists() else "").splitlines()
+            ]
         except (ValueError, TypeError) as error:
             raise AblateError(f"{path}: is no file of JSON lines: {error}; name another") from None
-        try:
-            yield Bench(call, path, trees, lines, say)
-        except KeyboardInterrupt:
-            raise KeyboardInterrupt(counted(sum("run" in line for line in lines), "finished run")) from None
+        yield Bench(call, path, [trees.enter_context(_tree(name, call, path)) for name in names], lines)
 
 
-def refuse_equal(values: Sequence[float]) -> None:
-    """Refuses runs under different seeds that all gave one value."""
-    if len({*values}) == 1:
-        raise AblateError(
-            f"{counted(len(values), 'run')} under different seeds all gave {values[0]:g}: the command does not use its "
-            "seed, or the metric is at its limit. Look for a seed that the code sets itself, or read another metric"
-        )
+@contextmanager
+def _tree(name: str, call: Mapping[str, Any], owner: Path) -> Iterator[Tree]:
+    """That of a commit, with what git ignores at `links`; removed at the end or, after a kill, by the next call."""
+    commit, digest = git("log", "-1", "--format=%H %T", "--end-of-options", name, "--").split()
+    root = Path(gettempdir(), f"ablate-{digest_of_data([str(owner.resolve()), name])}").resolve()
+    tree = Tree(f"{name} ({commit[:10]})", digest, root, git("rev-parse", "--show-prefix"))
+    rmtree(root, ignore_errors=True)
+    git("worktree", "add", "-ff", "--detach", root, commit)
+    try:
+        for link in call["links"]:
+            if os.path.lexists(target := root / tree.inside / link):
+                raise AblateError(
+                    f"--link {link}: is in {tree.name}; link what git ignores, by a relative path"
+                )
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.symlink_to(Path(link).resolve())
+        yield tree
+    finally:
+        git("worktree", "remove", "-ff", root)
+
+
+def git(*words: object) -> str:
+    """What git prints. Raises `AblateError` with what it says where it fails."""
+    try:
+        return subprocess.run(
+            ["git", *map(str, words)], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise AblateError(f"git {words[0]}: {str(getattr(error, 'stderr', error)).strip()}") from None

@@ -1,69 +1,47 @@
 """Two commits on the same seeds, interleaved, until the looks of METHODS §5 settle whether one is worse."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from ablate.analysis.compare import COLUMNS, compared
-from ablate.analysis.family import planned
-from ablate.analysis.judge import judge
-from ablate.analysis.runs import Runs
-from ablate.core.facts import Evidence, Facts, TaskFacts, VariantFacts, frame_of
-from ablate.core.metric import Metric
-from ablate.external.bench import Bench, refuse_equal
-from ablate.report.words import because, decimals, difference, fixed, level, significant
+import numpy as np
 
-CODES = {"better": 0, "equivalent": 0, "identical": 0, "not worse": 0, "worse": 1, "inconclusive": 3}
+from ablate.analysis.contrast import smallest_difference
+from ablate.analysis.family import weights
+from ablate.analysis.judge import ALPHA, judge, row
+from ablate.analysis.paired import Differences
+from ablate.external.bench import opened
+from ablate.report.words import difference, level, significant
 
 
-def compare(bench: Bench, looks: Sequence[int], margin: float) -> dict[str, Any]:
-    """The row of the comparison (`analysis.compare`) of the second tree with the first.
+def compare(
+    call: Mapping[str, Any], path: Path, names: Sequence[str], looks: Sequence[int], margin: float
+) -> tuple[dict[str, Any], str]:
+    """What is said of the second commit against the first, as data and as text. Raises `NotMeasured`.
 
-    `looks`: the numbers of seeds at which it is looked at, until it is settled. Beside the words of a row, its verdict
-    is `identical` where no run differs from that of the other side, and `not worse` where no more is shown than that it
-    does not lose by the `margin`. Raises `NotMeasured`.
+    `path` keeps the runs; `looks` are the numbers of seeds at which it is looked at, until it is settled. Beside the
+    words of a row (`analysis.judge`), a verdict is `not worse` where no more is shown than that it does not lose by the
+    `margin`.
     """
-    base, head = (tree.commit for tree in bench.trees)
-    metric, trials = bench.call.read[0], list[dict[str, Any]]()
-    task = TaskFacts("command", {metric: Metric("max" if bench.call.direction == "max" else "min")})
-    for seeds in looks:
-        for seed in range(len(trials) // 2, seeds):
-            for tree in bench.trees[:: 1 if seed % 2 else -1]:
-                trial = {
-                    "id": f"{tree.commit}-{seed}",
-                    "variant": tree.commit,
-                    "task": task.name,
-                    "seed": seed,
-                }
-                trials.append(trial | {"status": "completed", metric: bench.run(tree, seed)})
-        refuse_equal([trial[metric] for trial in trials if trial["variant"] == base])
-        facts = Facts(
-            *("", "", "", metric, metric, "last", margin, "one_factor", [*range(seeds)], [task]),
-            *([VariantFacts(base, {}, {}), VariantFacts(head, {}, {})], {}, []),
-            looks=[*looks],
-        )
-        one = compared(Runs(Evidence(facts, frame_of(trials), frame_of(()))), planned(facts)[0])
-        verdict: str = one.decision.verdict
-        if verdict == "inconclusive" and one.contrast.differences.all_zero:
-            verdict = "identical"
-        elif verdict == "inconclusive":
-            held = judge(one.estimate, "does_not_lose", margin, one.alpha)
-            verdict = "not worse" if held.outcome == "supported" else verdict
-        if verdict != "inconclusive":
-            break
-    return dict(zip(COLUMNS, one.row, strict=True)) | {"verdict": verdict, "exit_code": CODES[verdict]}
-
-
-def told(row: dict[str, Any], bench: Bench, margin: float) -> str:
-    """What the row says, in lines."""
-    base, head = bench.trees
-    ends = row["ci_low"], row["ci_high"]
-    means = [fixed(row[f"mean_{side}"], decimals(*ends)) for side in ("variant", "baseline")]
-    return (
-        f"{row['metric']} of {head} against {base}: {row['verdict']}\n"
-        f"  difference {difference(row['diff'], *ends)} at {level(1 - row['level'])}, positive is better; "
-        f"means {means[0]} and {means[1]}, {row['n']} seeds each\n"
-        f"  margin {margin:g}; all planned seeds detect {significant(row['mde'])} with 80 % power\n"
-        f"  {because(row['reason'])}"
-    ).rstrip()
+    shares = [ALPHA * weight for weight in weights(len(looks))]
+    with opened(call, path, names) as bench:
+        for seeds, alpha in zip(looks, shares, strict=True):
+            base, head = bench.values(bench.trees, range(seeds))
+            d = Differences.between(head, base, smallest_difference(np.array([base, head])))
+            verdict: str = row(d, margin, alpha).verdict
+            if verdict == "inconclusive" and judge(d, "does_not_lose", margin, alpha).outcome == "supported":
+                verdict = "not worse"
+            if verdict != "inconclusive":
+                break
+    metric, base_name, head_name = call["read"][0], *(tree.name for tree in bench.trees)
+    mde, (low, high) = d.mde(shares[-1], looks[-1]), d.interval(alpha)
+    found = {
+        **{"base": base_name, "head": head_name, "metric": metric, "n": d.n, "diff": d.mean},
+        **{"ci_low": low, "ci_high": high, "level": 1 - alpha, "mde": mde, "margin": margin},
+        **{"verdict": verdict, "exit_code": {"worse": 1, "inconclusive": 3}.get(verdict, 0)},
+    }
+    return found, (
+        f"{metric} of {head_name} against {base_name}: {verdict}\n"
+        f"  difference {difference(d.mean, low, high)} at {level(alpha)}, positive is better; {d.n} seeds each\n"
+        f"  margin {margin:g}; {looks[-1]} seeds detect {significant(mde)} with 80 % power"
+    )

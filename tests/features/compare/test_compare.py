@@ -1,7 +1,6 @@
 """`ablate compare`: two commits of a repository, judged through the command line."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -36,13 +35,11 @@ def test_a_planted_regression_is_found_and_its_numbers_are_those_of_the_paired_t
     assert (row["verdict"], row["exit_code"], row["n"]) == ("worse", 1, 10)
     d = (drawn(0) - drawn(1, 0.03))[:10]
     expected = stats.ttest_1samp(d, 0)
-    assert row["p"] == pytest.approx(expected.pvalue)
     assert (row["ci_low"], row["ci_high"]) == pytest.approx(expected.confidence_interval(0.95))
     assert not repository.left_behind
     # In turn, and each side first as often as the other.
     order = [line["commit"] for line in repository.lines(KEPT)]
-    base = git(repository.folder, "rev-parse", "base")
-    assert [commit == base for commit in order[:8]] == [False, True, True, False] * 2
+    assert [name.startswith("base (") for name in order[:8]] == [False, True, True, False] * 2
 
 
 @pytest.mark.parametrize(
@@ -50,13 +47,13 @@ def test_a_planted_regression_is_found_and_its_numbers_are_those_of_the_paired_t
     [
         (drawn(1), "equivalent", 0),
         (drawn(1, -0.05), "better", 0),
-        (drawn(0), "identical", 0),
+        (None, "equivalent", 0),  # No run differs.
         (drawn(1, -0.008), "not worse", 0),
         (drawn(1, 0.01), "inconclusive", 3),
     ],
 )
 def test_what_is_not_worse_ends_well(repository, losses, verdict, code):
-    if verdict == "identical":
+    if losses is None:
         repository.commit("head", notes_txt="nothing else")
     else:
         repository.losses("head", losses)
@@ -69,7 +66,7 @@ def test_what_is_not_worse_ends_well(repository, losses, verdict, code):
 def test_a_look_that_settles_it_is_the_last(repository):
     repository.losses("head", drawn(1, 0.3))
     row = found(repository.call("compare", "base", "head", *MARGIN, "--seeds", "5:20", "--json"))
-    assert (row["n"], row["look"], row["level"]) == (5, 1, pytest.approx(1 - 0.05 / 10))
+    assert (row["n"], row["level"]) == (5, pytest.approx(1 - 0.05 / 10))
 
 
 def test_a_run_that_fails_leaves_it_unmeasured_and_finished_runs_are_kept(repository):
@@ -89,22 +86,17 @@ def test_a_run_that_fails_leaves_it_unmeasured_and_finished_runs_are_kept(reposi
     assert "so it ends" in broken.stderr
 
 
-def test_after_a_kill_it_goes_on_and_leaves_no_work_tree(repository):
+def test_after_a_kill_it_goes_on_and_leaves_no_work_tree(repository, monkeypatch):
     repository.losses("head", drawn(1))
     # Once, the run under seed 2 ends the process that started it.
     script = 'if [ {seed} = 2 ] && mkdir "$HOME/killed"; then kill -KILL $PPID; sleep 9; fi; exec "$@"'
     call = ("compare", "base", "head", *MARGIN, "--seeds", "5", "--", "sh", "-c", script, "sh", *PRINTED)
-    home = repository.folder.parent
-    os.environ["HOME"], before = str(home), os.environ["HOME"]
-    try:
-        assert repository.call(*call, fresh=True).returncode == -signal.SIGKILL
-        kept = repository.lines(KEPT)
-        assert len(kept) == 4
-        assert repository.left_behind
-        done = repository.call(*call)
-    finally:
-        os.environ["HOME"] = before
-    assert done.returncode == 0
+    monkeypatch.setenv("HOME", str(repository.folder.parent))
+    assert repository.call(*call, fresh=True).returncode == -signal.SIGKILL
+    kept = repository.lines(KEPT)
+    assert len(kept) == 4
+    assert repository.left_behind
+    assert repository.call(*call).returncode == 0
     assert repository.lines(KEPT)[:4] == kept
     assert len({(line["commit"], line["seed"]) for line in repository.lines(KEPT)}) == 10
     assert not repository.left_behind
@@ -121,7 +113,7 @@ def test_an_interruption_says_what_is_kept(repository):
         process.terminate()
         said = process.communicate()[1]
     assert process.returncode == 130
-    assert "2 finished runs are kept" in said
+    assert "what was finished is kept" in said
     assert not repository.left_behind
 
 
@@ -145,14 +137,14 @@ def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch,
     monkeypatch.setenv("PYTHONPATH", "src")
     assert repository.call(*call, *command).returncode == 1
     assert "noise.txt" in repository.call(*call[:-2], *command).stderr
-    # As an editable install of the checkout does, and one of another clone.
-    elsewhere = tmp_path / "clone"
-    git(tmp_path, "clone", "-q", str(repository.folder), str(elsewhere))
+    # As an editable install of the checkout does, and one of another work tree of the repository.
+    elsewhere = tmp_path / "elsewhere"
+    git(repository.folder, "worktree", "add", "-q", "--detach", str(elsewhere))
     for folder in (repository.folder, elsewhere):
         monkeypatch.setenv("PYTHONPATH", str(folder / "src"))
         done = repository.call(*call, "--results", folder.name, *command)
         assert done.returncode == 2
-        assert f"part was loaded from {folder / 'src/part.py'}" in done.stderr
+        assert f"{folder / 'src/part.py'} was loaded" in done.stderr
     script = str(repository.folder / "train.py")
     monkeypatch.setenv("PYTHONPATH", "src")
     done = repository.call(*call, "--results", "absolute", "--", sys.executable, script, "{seed}")
@@ -163,13 +155,11 @@ def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch,
     ("words", "said"),
     [
         (("base", "nowhere", *MARGIN), "nowhere"),
-        (("base", "base", *MARGIN), "same files"),
         (("base", "head", *MARGIN, "--seeds", "5:12"), "5:12"),
         (("base", "head", *MARGIN, "--seeds", "1"), "'1'"),
         (("base", "head", "--margin", "0"), "--margin"),
         (("base", "head", *MARGIN, "--link", "losses.txt"), "losses.txt"),
         (("base", "head", *MARGIN, "--read", "loss=loss"), "has 0 groups"),
-        (("base", "head", *MARGIN, "--", "true"), "{seed}"),
         (("base", "head", *MARGIN, "--", "echo", "{lr}", "{seed}"), "{lr}"),
         (("base", "head", *MARGIN, "--", "printf", "loss: 1\\n%.0s", "{seed}"), "under different seeds"),
         (("base", "head", *MARGIN, "--", "no-such-program", "{seed}"), "no-such-program"),

@@ -2,13 +2,14 @@
 
 from functools import cache
 from pathlib import Path
+from statistics import stdev
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
 
-from ablate.features.gate.rule import FIRST, PAIRS, decide, share, start
+from ablate.features.gate.stream import FIRST, PAIRS, State, attempt, share
 
 RESULTS = Path(__file__).parents[3] / "results"
 TRIES = 100
@@ -27,21 +28,33 @@ def recorded() -> list[np.ndarray]:
     return found
 
 
-def stream(rng: np.random.Generator, losses: np.ndarray, effects: np.ndarray) -> tuple[list[str], int]:
-    """What is said of each try of a stream whose base never changes for the better but by `effects`, and the runs."""
-    draws = rng.choice(losses, FIRST + len(effects) * (1 + 2 * PAIRS))
-    state, at, said, level = start(draws[:FIRST].tolist()), FIRST, [], 0.0
-    for effect in effects:
-        screen = draws[at] + level + effect
-        decision, state = decide(begun := state, screen)
-        at += 1
-        if decision.verdict == "confirm":
-            tried, base = draws[at : at + PAIRS] + level + effect, draws[at + PAIRS : at + 2 * PAIRS] + level
-            at += 2 * PAIRS
-            decision, state = decide(begun, screen, tried.tolist(), base.tolist())
-        level += effect if decision.verdict == "keep" else 0.0
-        said.append(decision.verdict)
-    return said, at
+class Stream:
+    """Runs that are drawn from recorded losses; what is kept raises the level of all later ones."""
+
+    def __init__(self, rng: np.random.Generator, n: int) -> None:
+        self.draws = rng.choice(recorded()[n % len(recorded())], FIRST + TRIES * (1 + 2 * PAIRS)).tolist()
+        first, self.level = self.runs(range(FIRST)), 0.0
+        self.state = State(first, stdev(first), FIRST - 1)
+
+    def runs(self, seeds, shift=0.0):
+        return [self.draws.pop() + shift for _ in seeds]
+
+    def verdict(self, effect: float) -> str:
+        """Of a try that is worth so much."""
+        tried = self.level + effect
+        said, self.state = attempt(
+            self.state,
+            lambda seed: self.runs([seed], tried)[0],
+            lambda seeds: [self.runs(seeds, self.level), self.runs(seeds, tried)],
+            lambda begun: None,
+        )
+        self.level = tried if said["verdict"] == "keep" else self.level
+        return said["verdict"]
+
+    @property
+    def a_try(self) -> float:
+        """Runs that each took."""
+        return 1 + 2 * PAIRS - len(self.draws) / TRIES + FIRST / TRIES
 
 
 def test_shares_of_the_level_add_up_to_it():
@@ -51,42 +64,46 @@ def test_shares_of_the_level_add_up_to_it():
 
 @pytest.mark.parametrize("streams", [200, pytest.param(2000, marks=pytest.mark.slow)])
 def test_a_stream_of_tries_that_change_nothing_keeps_one_in_at_most_a_twentieth_of_streams(streams):
-    rng = np.random.default_rng(1)
-    found = [stream(rng, recorded()[i % len(recorded())], np.zeros(TRIES)) for i in range(streams)]
-    false = np.mean(["keep" in said for said, _ in found])
-    assert false <= 0.05 + 2.6 * (0.05 * 0.95 / streams) ** 0.5
-    assert 3 <= np.mean([runs for _, runs in found]) / TRIES <= 4
+    rng, false, runs = np.random.default_rng(1), 0, []
+    for n in range(streams):
+        stream = Stream(rng, n)
+        false += "keep" in [stream.verdict(0.0) for _ in range(TRIES)]
+        runs.append(stream.a_try)
+    assert false / streams <= 0.05 + 2.6 * (0.05 * 0.95 / streams) ** 0.5
+    assert 3 <= np.mean(runs) <= 4
 
 
 def test_of_changes_that_are_worth_as_many_standard_deviations_so_many_are_kept():
-    rng, kept, runs = np.random.default_rng(2), {0: [], 1: [], 2: [], 3: []}, 0
-    for i in range(300):
-        effects = rng.permutation([1, 2, 3] * 5 + [0] * (TRIES - 15))
-        said, took = stream(rng, recorded()[i % len(recorded())], effects)
-        runs += took
-        for effect, one in zip(effects, said, strict=True):
-            kept[effect].append(one == "keep")
+    rng, kept, runs = np.random.default_rng(2), {0: [], 1: [], 2: [], 3: []}, []
+    for n in range(300):
+        stream = Stream(rng, n)
+        for effect in rng.permutation([1, 2, 3] * 5 + [0] * (TRIES - 15)):
+            kept[effect].append(stream.verdict(effect) == "keep")
+        runs.append(stream.a_try)
     found = [np.mean(kept[effect]) for effect in (3, 2, 1)]
     assert found == pytest.approx([0.86, 0.35, 0.03], abs=0.04)
-    assert 3 <= runs / 300 / TRIES <= 4
+    assert 3 <= np.mean(runs) <= 4
 
 
-def test_what_is_left_and_what_can_be_seen_shrink_with_each_confirmation():
-    rng = np.random.default_rng(3)
-    state = start(rng.normal(size=FIRST).tolist())
-    assert state.left == 0.05
-    screened, after = decide(state, max(state.base))
-    assert (screened.verdict, after.confirmations) == ("confirm", 1)
-    assert after.left == pytest.approx(0.05 - share(1))
-    assert after.smallest > state.smallest
-    same = list(state.base[:PAIRS])
-    refused, after = decide(state, max(state.base), same, same)
-    assert (refused.verdict, refused.difference, refused.p, refused.alpha) == ("discard", 0.0, 0.5, share(1))
-    assert (after.df, after.confirmations) == (FIRST - 1 + 2 * (PAIRS - 1), 1)
-    kept, after = decide(state, max(state.base), [value + 9 for value in same], same)
-    assert (kept.verdict, after.base) == ("keep", [value + 9 for value in same])
-    t = rng.normal(size=(2, PAIRS))
-    pooled = (np.var(state.base, ddof=1) * 9 + np.var(t, axis=1, ddof=1).sum() * 4) / 17
-    found, _ = decide(state, max(state.base), *t.tolist())
-    expected = (t[0].mean() - t[1].mean()) / np.sqrt(pooled * 2 / PAIRS)
-    assert found.p == pytest.approx(stats.t.sf(expected, 17))
+def test_a_confirmation_counts_from_its_start_and_is_judged_by_t_on_the_pooled_deviation():
+    rng, begun = np.random.default_rng(3), []
+    first = rng.normal(size=FIRST).tolist()
+    state = State(first, stdev(first), FIRST - 1)
+    base, tried = pairs = rng.normal(size=(2, PAIRS)).tolist()
+
+    def said(screen, sides):
+        return attempt(state, lambda seed: screen, lambda seeds: sides, begun.append)
+
+    screened, after = said(min(first), None)
+    assert (screened["verdict"], after) == ("discard", state._replace(seed=FIRST + 1 + PAIRS))
+    assert (screened["alpha_left"], begun) == (0.05, [])
+    found, after = said(max(first), pairs)
+    assert begun == [state._replace(seed=FIRST + 1 + PAIRS, confirmations=1)]
+    pooled = (np.var(first, ddof=1) * 9 + np.var(pairs, axis=1, ddof=1).sum() * 4) / 17
+    assert (after.sd, after.df, after.base) == (pytest.approx(pooled**0.5), 17, first)
+    t = (np.mean(tried) - np.mean(base)) / np.sqrt(pooled * 2 / PAIRS)
+    assert (found["p"], found["alpha"]) == (pytest.approx(stats.t.sf(t, 17)), share(1))
+    assert found["alpha_left"] == pytest.approx(0.05 - share(1))
+    better = [value + 9 for value in base]
+    kept, after = said(max(first), [base, better])
+    assert (kept["verdict"], after.base) == ("keep", better)

@@ -1,18 +1,19 @@
 """`ablate gate`."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
 import click
 
-from ablate.external.call_options import of_calls
+from ablate.external.call_options import COMMAND, DIRECTION, LINKS, READ
 
 
 @click.command("gate")
 @click.argument("ledger", type=click.Path(path_type=Path, dir_okay=False))
-@of_calls
+@COMMAND
+@READ
+@DIRECTION
+@LINKS
 @click.option("--base", required=True, metavar="COMMIT", help="What a try must beat: the last that was kept.")
 @click.option("--head", default="HEAD", show_default=True, metavar="COMMIT", help="The try.")
 def command(ledger: Path, base: str, head: str, **call: Any) -> int:
@@ -24,16 +25,9 @@ def command(ledger: Path, base: str, head: str, **call: Any) -> int:
     keep, discard or retest. Finished runs are kept, and a command that was interrupted goes on. Exits with 0 keep,
     1 discard, 2 a mistake in the call, 3 retest, 4 not measured; see `ablate guide compare`.
     """
-    from ablate.base.text import saying
-    from ablate.external.bench import Call, opened
-    from ablate.features.gate.stage import gate
+    from ablate.features.gate.stream import gate
     from ablate.route.as_json import written
-    from ablate.route.console import printing
 
-    with (
-        printing(as_json=True) as console,
-        opened(Call(**call), ledger, [base, head], saying(console)) as bench,
-    ):
-        found = gate(bench)
+    found = gate(call, ledger, [base, head])
     click.echo(written(found))
     return int(found["exit_code"])
