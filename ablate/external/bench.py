@@ -123,19 +123,20 @@ def opened(call: Mapping[str, Any], path: Path, names: Sequence[str]) -> Iterato
             ]
         except (ValueError, TypeError) as error:
             raise AblateError(f"{path}: is no file of JSON lines: {error}; name another") from None
-        yield Bench(call, path, [trees.enter_context(_tree(name, call, path)) for name in names], lines)
+        place = f"{Path(gettempdir()).resolve()}/ablate-{digest_of_data(str(path.resolve()))}"
+        at = [_tree(name, Path(f"{place}-{n}"), call["links"]) for n, name in enumerate(names)]
+        yield Bench(call, path, [*map(trees.enter_context, at)], lines)
 
 
 @contextmanager
-def _tree(name: str, call: Mapping[str, Any], owner: Path) -> Iterator[Tree]:
+def _tree(name: str, root: Path, links: Sequence[str]) -> Iterator[Tree]:
     """That of a commit, with what git ignores at `links`; removed at the end or, after a kill, by the next call."""
     commit, digest = git("log", "-1", "--format=%H %T", "--end-of-options", name, "--").split()
-    root = Path(gettempdir(), f"ablate-{digest_of_data([str(owner.resolve()), name])}").resolve()
     tree = Tree(f"{name} ({commit[:10]})", digest, root, git("rev-parse", "--show-prefix"))
     rmtree(root, ignore_errors=True)
     git("worktree", "add", "-ff", "--detach", root, commit)
     try:
-        for link in call["links"]:
+        for link in links:
             if os.path.lexists(target := root / tree.inside / link):
                 raise AblateError(
                     f"--link {link}: is in {tree.name}; link what git ignores, by a relative path"
