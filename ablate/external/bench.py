@@ -123,15 +123,22 @@ def opened(call: Mapping[str, Any], path: Path, names: Sequence[str]) -> Iterato
             ]
         except (ValueError, TypeError) as error:
             raise AblateError(f"{path}: is no file of JSON lines: {error}; name another") from None
-        place = f"{Path(gettempdir()).resolve()}/ablate-{digest_of_data(str(path.resolve()))}"
-        at = [_tree(name, Path(f"{place}-{n}"), call["links"]) for n, name in enumerate(names)]
-        yield Bench(call, path, [*map(trees.enter_context, at)], lines)
+        yield Bench(
+            call,
+            path,
+            [
+                trees.enter_context(_tree(name, f"{path.resolve()} {n}", call["links"]))
+                for n, name in enumerate(names)
+            ],
+            lines,
+        )
 
 
 @contextmanager
-def _tree(name: str, root: Path, links: Sequence[str]) -> Iterator[Tree]:
+def _tree(name: str, owner: str, links: Sequence[str]) -> Iterator[Tree]:
     """That of a commit, with what git ignores at `links`; removed at the end or, after a kill, by the next call."""
     commit, digest = git("log", "-1", "--format=%H %T", "--end-of-options", name, "--").split()
+    root = Path(gettempdir(), f"ablate-{digest_of_data(owner)}").resolve()
     tree = Tree(f"{name} ({commit[:10]})", digest, root, git("rev-parse", "--show-prefix"))
     rmtree(root, ignore_errors=True)
     git("worktree", "add", "-ff", "--detach", root, commit)
