@@ -12,6 +12,7 @@ The rooms of the house, from the door to the cellar; imports point down this lis
     execution   driver, engines, supervision, worker, progress
     search      Optuna: samplers, pruners, queue, plan
     records     the store, a study's folder, its list of trials
+    external    a user's own training code: a function, a command, a script
     training    the built-in workload: one trial → one record
     models      parts → model
     study       what to run: from a study file to an experiment

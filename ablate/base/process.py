@@ -14,8 +14,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 _GROUPS = Path("/sys/fs/cgroup")
-# Bytes of a process's output that are kept, from its end.
-MAX_OUTPUT = 64 * 1024
 # Variables that say how many threads libraries use.
 THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "NUMEXPR", "VECLIB")]
 
@@ -89,18 +87,3 @@ def _hush() -> None:
     if sys.stderr is not None:
         sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
-
-
-def ending(code: int) -> str:
-    """How a process ended, in words, by the exit code that `Popen` gives."""
-    if code >= 0:
-        return f"ended with exit code {code}"
-    names = {number.value: number.name for number in signal.Signals}
-    return f"was killed by {names.get(-code, f'signal {-code}')}"
-
-
-def read_output(descriptor: int) -> str:
-    """Returns the end of a process's output file."""
-    size = os.fstat(descriptor).st_size
-    text = os.pread(descriptor, MAX_OUTPUT, max(0, size - MAX_OUTPUT)).decode(errors="replace")
-    return text if size <= MAX_OUTPUT else f"[{size - MAX_OUTPUT} bytes left out]\n{text}"

@@ -77,9 +77,6 @@ def said(plan: Planned, width: int, by_part: bool) -> Iterator[str | Table]:
 
     experiment, total = plan.experiment, plan.at_most
     yield from _variants(plan, by_part)
-    seed, variants = experiment.study.seeds.values[0], experiment.variants
-    for variant in variants if experiment.workload.shown(variants[0].configs[0], seed) else ():
-        yield f"{variant.name}: {experiment.workload.shown(variant.configs[0], seed)}"
     for sentences, _ in plan.features.values():
         yield from (f"\n{part}" if isinstance(part, str) else part for part in sentences)
     most = bool(plan.chooses or experiment.study.seeds.looks)

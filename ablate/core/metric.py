@@ -29,6 +29,7 @@ class Metric:
     ceiling: float | None = None  # The best possible value.
     # The threshold at which the task counts as learned; None where the metric does not say.
     solved: float | None = None
+    margin: float | None = None  # The smallest difference of interest, where the study does not say.
 
     @property
     def span(self) -> float | None:
@@ -105,6 +106,7 @@ class Description:
     # all_or_nothing: a run either finds the solution or stays near guessing; graded: it may end anywhere between.
     outcome: Outcome = "graded"
     sampling: Sampling = FRESH  # How the test data are drawn.
+    parallel: bool = True  # Whether several trials run at once unless the user says how many.
     # What claims may compare a variant with, such as guessing → metric → its value.
     constants: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     # Numbers of a run that say how steadily it trained, and that verdicts may be about: its record may have them, and

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import BaseModel
 
@@ -43,10 +43,10 @@ class Workload(ABC):
     """
 
     name: ClassVar[str]  # Under which it is registered.
+    folder = Path()  # To which paths of its study are relative.
     # Metrics of every config, the primary one first. Where they depend on the config, override `describe`.
     metrics: ClassVar[Mapping[str, Metric]] = {}
     threads: ClassVar[int] = 1  # Threads on which a trial trains.
-    parallel: ClassVar[bool] = True  # Whether several trials run at once unless the user says how many.
     # Whether it honours `Trial.checkpoint`; it then has `evaluate` and, where needed, `check_evaluation`.
     keeps_weights: ClassVar[bool] = False
     resumes: ClassVar[bool] = False  # Whether it honours `Trial.save_every` and `Trial.state`.
@@ -56,9 +56,6 @@ class Workload(ABC):
     rate_path: ClassVar[str | None] = None
     # Path of the switch for test metrics at the evaluation that was best; None: records have them, or never do.
     best_path: ClassVar[str | None] = None
-    # Its own `Config` as a study gives it, where it has one, and the folder to which paths of the study are relative.
-    options: Any = None
-    folder = Path()
 
     @abstractmethod
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
@@ -67,14 +64,6 @@ class Workload(ABC):
     @abstractmethod
     def train(self, trial: Trial, emit: Emit) -> Record:
         """Trains; fills in the record's status, metrics, curves, arrays and data digests, the harness the rest."""
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any], folder: Path) -> Self:
-        """The workload with its options as a study in `folder` gives them; raises `ValidationError`."""
-        workload = cls()
-        workload.options = cls.Config.model_validate(options)  # type: ignore[attr-defined]
-        workload.folder = folder
-        return workload
 
     def load_parts(self) -> None:  # noqa: B027
         """Registers the parts that its schema may name."""
@@ -111,14 +100,6 @@ class Workload(ABC):
     def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
         """Files that the result of `config` rests on, beside those that it names: name → place."""
         return {}
-
-    def margins(self, study: Any) -> Mapping[str, float | None]:
-        """Metric → the margin that its sections of a study declare."""
-        return {}
-
-    def shown(self, config: Mapping[str, Any], seed: int) -> str:
-        """What is run of a config under a seed, as `ablate plan` shows it; empty: nothing to show."""
-        return ""
 
     def sources(self, config: BaseModel) -> list[Any]:
         """The functions and classes that train `config`, beside the parts that it names."""

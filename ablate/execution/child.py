@@ -12,7 +12,10 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import Any
 
-from ablate.base.process import THREADS, ending, read_output
+from ablate.base.process import THREADS
+
+# Bytes of a process's output that are kept, from its end.
+MAX_OUTPUT = 64 * 1024
 
 # Modules come from where the driver has its own, and never from the folder in which it was started.
 _START = (
@@ -52,7 +55,11 @@ class Child:
 
     def fate(self) -> str:
         """How the process ended, in words."""
-        return ending(self.process.wait())
+        code = self.process.wait()
+        if code >= 0:
+            return f"ended with exit code {code}"
+        names = {number.value: number.name for number in signal.Signals}
+        return f"was killed by {names.get(-code, f'signal {-code}')}"
 
 
 class Keeper:
@@ -96,3 +103,10 @@ def parent() -> Connection:
     """In a fresh process, once: the pipe to its driver, which also decides what Ctrl-C does to the whole group."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return Connection(int(sys.argv[1]))
+
+
+def read_output(descriptor: int) -> str:
+    """Returns the end of a process's output file."""
+    size = os.fstat(descriptor).st_size
+    text = os.pread(descriptor, MAX_OUTPUT, max(0, size - MAX_OUTPUT)).decode(errors="replace")
+    return text if size <= MAX_OUTPUT else f"[{size - MAX_OUTPUT} bytes left out]\n{text}"

@@ -13,7 +13,7 @@ from ablate.base.process import stopwatch
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import Hear, Progress, Saved
 from ablate.core.record import FILE, Record
-from ablate.core.trial import Trial
+from ablate.core.trial import AGAIN, Trial
 from ablate.core.workload import Workload
 from ablate.records.environment import environment
 from ablate.records.record_file import fault_of
@@ -32,8 +32,7 @@ class WorkloadRef:
     watched: tuple[Path, ...] = ()
     # The number that each trial may use.
     threads: int = 1
-    # Its options, as the study in `folder` gives them; None: of a workload of which only the schema is asked.
-    options: Mapping[str, Any] | None = None
+    # To which paths of the study are relative.
     folder: Path = Path()
 
     def load(self) -> Workload:
@@ -43,8 +42,8 @@ class WorkloadRef:
         CATALOGUE.load_package("external")
         if self.name not in CATALOGUE.names("workload"):
             CATALOGUE.load_builtin()
-        part: Any = CATALOGUE.get("workload", self.name)
-        workload: Workload = part() if self.options is None else part.of(self.options, self.folder)
+        workload: Workload = CATALOGUE.get("workload", self.name)()
+        workload.folder = self.folder
         workload.load_parts()
         return workload
 
@@ -85,7 +84,14 @@ def run_trial(
             _check_sources(trial, ids)
         # A copy: what a workload does to its config is not what was asked for.
         record = _checked(
-            workload.train(dataclasses.replace(trial, config=copy.deepcopy(trial.config)), emit)
+            workload.train(
+                dataclasses.replace(
+                    trial,
+                    config=copy.deepcopy(trial.config),
+                    stream="" if trial.stream == AGAIN else trial.stream,
+                ),
+                emit,
+            )
         )
         _check_files(trial)
     except (Exception, SystemExit) as error:

@@ -15,9 +15,8 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NoReturn
 
-from ablate.base.process import read_output
 from ablate.core.events import Ended, EngineEvent, Progress, Started
-from ablate.execution.child import parent
+from ablate.execution.child import parent, read_output
 from ablate.execution.trial import run_trial
 from ablate.study.ids import TrialIds
 

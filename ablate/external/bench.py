@@ -4,20 +4,19 @@ import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
-from shutil import rmtree
-from tempfile import TemporaryDirectory, gettempdir
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 import click
 
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, Gather
 from ablate.base.files import digest_of_data, write_text
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
-from ablate.external.command import filled, run
-from ablate.external.reading import Reading, compiled
+from ablate.external.command import filled, lines
+from ablate.external.reading import Reading, check_pattern
 
 
 class NotMeasured(AblateError):
@@ -37,12 +36,15 @@ class Tree(NamedTuple):
     def refuse_others(self, place: Path) -> None:
         """Refuses what a run has loaded, by the lists of `hook`, from another work tree although the commit has it."""
         files = [Path(line) for each in place.glob("files-*.txt") for line in each.read_text().splitlines()]
-        trees = git("worktree", "list", "--porcelain").split("\n\n")
-        others = [other for tree in trees if (other := Path(tree.splitlines()[0][9:])) != self.root]
+        others = {
+            line.removeprefix("worktree ")
+            for line in git("worktree", "list", "--porcelain").splitlines()
+            if line.startswith("worktree ")
+        }
         if wrong := [
             file
             for file in files
-            for other in others
+            for other in others - {str(self.root)}
             if file.is_relative_to(other) and (self.root / file.relative_to(other)).is_file()
         ]:
             raise AblateError(
@@ -66,26 +68,32 @@ class Bench(NamedTuple):
 
     def run(self, tree: Tree, seed: int) -> float:
         """The number of a run, oriented; from the lines where they have it. Raises `NotMeasured`."""
-        command, (name, pattern) = self.call["command"], self.call["read"]
+        name, pattern = self.call["read"]
         key = digest_of_data([self.call, tree.digest, tree.inside, seed])
         value: float | None = next((line["value"] for line in self.lines if line.get("run") == key), None)
         if value is None:
-            reading = Reading({name: compiled(pattern)} if pattern else {})
-            paths = os.pathsep.join(
-                filter(None, [str(Path(__file__).with_name("hook")), os.environ.get("PYTHONPATH")])
-            )
-            with TemporaryDirectory() as place:
-                ended = run(
-                    filled(command, {"seed": seed}),
-                    tree.root / tree.inside,
-                    {"ABLATE_DIR": place, "ABLATE_SEED": str(seed), "PYTHONPATH": paths},
-                    lambda line: reading.hear(line) is None,
-                )
-                tree.refuse_others(Path(place))
-                reading.collect(Path(place))
-            if fault := ended.fault or reading.lacks([name]) or reading.unbounded:
-                raise NotMeasured(f"{tree.name}, seed {seed}: {fault}; it printed:\n{ended.output[-2000:]}")
-            value = reading.last[name]
+            reading, printed = Reading([name], {name: pattern} if pattern else {}), ""
+            words = filled(self.call["command"], {"seed": seed})
+            env = {
+                "ABLATE_SEED": str(seed),
+                "PYTHONPATH": os.pathsep.join(
+                    filter(None, [str(Path(__file__).with_name("hook")), os.environ.get("PYTHONPATH")])
+                ),
+            }
+            try:
+                with (
+                    TemporaryDirectory() as place,
+                    closing(lines(words, tree.root / tree.inside, env | {"ABLATE_DIR": place})) as output,
+                ):
+                    for line in output:
+                        printed = f"{printed}\n{line}"[-2000:]
+                        reading.hear(line)
+                    tree.refuse_others(Path(place))
+                    reading.finish(Path(place))
+                if not abs(value := reading.last[name]) < float("inf"):
+                    raise AblateError(f"{name} is {value}")
+            except AblateError as error:
+                raise NotMeasured(f"{tree.name}, seed {seed}: {error}; it printed:{printed}") from None
             self.add(run=key, commit=tree.name, seed=seed, value=value)
             click.echo(f"{tree.name}, seed {seed}: {name} {value:g}", err=True)
         return value if self.call["direction"] == "max" else -value
@@ -110,49 +118,41 @@ def opened(call: Mapping[str, Any], path: Path, names: Sequence[str]) -> Iterato
 
     Raises `AblateError` outside of a repository, for an unknown commit, and for files that have changed since the last.
     """
+    with Gather() as at, at("--read"):
+        check_pattern(call["read"][1] or "()")
     if changed := git("status", "--porcelain", "--untracked-files=no"):
         raise AblateError(f"the work tree has changes that are in no commit: commit or stash them\n{changed}")
     with (
         exclusive(path.parent, path.name, lambda said: click.echo(said, err=True)),
         interruptible(),
-        ExitStack() as trees,
+        TemporaryDirectory(prefix="ablate-") as place,
+        ExitStack() as undo,
     ):
         try:
-            lines = [
-                dict(json.loads(text)) for text in (path.read_text() if path.exists() else "").splitlines()
-            ]
+            lines = (
+                [dict(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
+            )
         except (ValueError, TypeError) as error:
             raise AblateError(f"{path}: is no file of JSON lines: {error}; name another") from None
-        yield Bench(
-            call,
-            path,
-            [
-                trees.enter_context(_tree(name, f"{path.resolve()} {n}", call["links"]))
-                for n, name in enumerate(names)
-            ],
-            lines,
-        )
+        trees = [
+            _tree(name, Path(place, side).resolve(), call["links"], undo)
+            for name, side in zip(names, ("base", "head"), strict=True)
+        ]
+        yield Bench(call, path, trees, lines)
 
 
-@contextmanager
-def _tree(name: str, owner: str, links: Sequence[str]) -> Iterator[Tree]:
-    """That of a commit, with what git ignores at `links`; removed at the end or, after a kill, by the next call."""
+def _tree(name: str, root: Path, links: Sequence[str], undo: ExitStack) -> Tree:
+    """That of a commit, with what git ignores at `links`."""
     commit, digest = git("log", "-1", "--format=%H %T", "--end-of-options", name, "--").split()
-    root = Path(gettempdir(), f"ablate-{digest_of_data(owner)}").resolve()
     tree = Tree(f"{name} ({commit[:10]})", digest, root, git("rev-parse", "--show-prefix"))
-    rmtree(root, ignore_errors=True)
-    git("worktree", "add", "-ff", "--detach", root, commit)
-    try:
-        for link in links:
-            if os.path.lexists(target := root / tree.inside / link):
-                raise AblateError(
-                    f"--link {link}: is in {tree.name}; link what git ignores, by a relative path"
-                )
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.symlink_to(Path(link).resolve())
-        yield tree
-    finally:
-        git("worktree", "remove", "-ff", root)
+    git("worktree", "add", "--detach", root, commit)
+    undo.callback(git, "worktree", "remove", "--force", root)
+    for link in links:
+        if os.path.lexists(target := root / tree.inside / link):
+            raise AblateError(f"--link {link}: is in {tree.name}; link what git ignores, by a relative path")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.symlink_to(Path(link).resolve())
+    return tree
 
 
 def git(*words: object) -> str:

@@ -1,99 +1,91 @@
 """What a study says of its own code: how it is run and read, its settings, its metrics."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, PositiveFloat, PositiveInt
+from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt
 
-from ablate.base.errors import Invalid
-from ablate.base.registry import OnOff, PartConfig, StrictModel
-from ablate.external.reading import STEP, compiled
-from ablate.study.sections import refusal
-
-# Columns that tables of trials and curves have.
-TAKEN = ("id", "variant", "task", "seed", "status", "reason", STEP)
-
-
-def _compiles(pattern: str) -> str:
-    try:
-        compiled(pattern)
-    except Invalid as error:
-        raise refusal(error.problems[0].rule, error.problems[0].allowed) from None
-    return pattern
-
-
-def _switches(given: Any) -> Any:
-    """Plain data with the words `on` and `off` as what they mean in a study."""
-    if isinstance(given, dict):
-        return {key: _switches(value) for key, value in given.items()}
-    if isinstance(given, list):
-        return [_switches(value) for value in given]
-    return {"on": True, "off": False}.get(given, given) if isinstance(given, str) else given
-
-
-def _without_seed(given: dict[str, Any]) -> dict[str, Any]:
-    if "seed" in given:
-        raise refusal("has a seed, which the study gives each trial", "`seeds:` of the study")
-    return given
-
-
-def _own_name(name: str) -> str:
-    if name in TAKEN:
-        raise refusal("is a name that tables have already", f"any but {', '.join(TAKEN)}")
-    return name
+from ablate.base.datafile import DataFile
+from ablate.base.registry import OnOff, StrictModel
+from ablate.core.metric import Direction, Outcome
 
 
 class Resources(StrictModel):
     """What a trial may use."""
 
-    threads: PositiveInt = 1
-    "Threads that OMP_NUM_THREADS and its like allow."
-    gpu: OnOff = False
-    "Whether it needs a GPU; each trial then sees one."
-    memory: PositiveFloat | None = None
-    "GiB of data that its first process may hold."
-    time: PositiveFloat | None = None
-    "Seconds after which it is ended as failed."
+    threads: Annotated[PositiveInt, Field(description="Threads that OMP_NUM_THREADS and its like allow.")] = 1
+    gpu: Annotated[OnOff, Field(description="Whether it needs a GPU; each trial then sees one.")] = False
+    memory: Annotated[PositiveFloat | None, Field(description="GiB of data that a process may hold.")] = None
+    time: Annotated[PositiveFloat | None, Field(description="Seconds after which it is ended as failed.")] = (
+        None
+    )
 
 
-class Options(PartConfig):
+class Options(StrictModel):
     """What a study says of its own code, whatever its kind."""
 
-    read: dict[str, Annotated[str, AfterValidator(_compiles)]] = {}
-    """Metric → regular expression for a line that is printed, its one group the number; `step` gives the steps of
-    curves. What is not listed is read from JSON and JSON lines in $ABLATE_DIR."""
-    sources: list[str] = []
-    "Files and folders, beside what is imported, whose edits train anew."
-    resources: Resources = {}  # type: ignore[assignment]
-    "Threads, GPU, memory and time of a trial."
-    parallel: OnOff = False
-    "Whether several trials may run at once."
+    read: Annotated[
+        dict[str, str],
+        Field(
+            description="Metric → regular expression for a line that is printed, its one group the number; `step` "
+            "gives the steps of curves. What is not listed is read from JSON and JSON lines in $ABLATE_DIR."
+        ),
+    ] = {}
+    sources: Annotated[
+        list[str], Field(description="Files and folders, beside what is imported, whose edits train anew.")
+    ] = []
+    resources: Annotated[Resources, Field(description="Threads, GPU, memory and time of a trial.")] = (
+        Resources()
+    )
+    parallel: Annotated[OnOff, Field(description="Whether several trials may run at once.")] = False
+
+
+class FunctionOptions(Options):
+    """Options of `workload: {function: …}`."""
+
+    function: Annotated[
+        str, Field(description="`train.py:train`, or `package.module:train`, relative to the study.")
+    ]
+
+
+class CommandOptions(Options):
+    """Options of `workload: {command: …}`."""
+
+    command: Annotated[
+        str | list[str], Field(description="Split as a shell would, and run without one; {{ is a brace.")
+    ]
+
+
+class ScriptOptions(Options):
+    """Options of `workload: {script: …}`."""
+
+    script: Annotated[DataFile, Field(description="A Python file, relative to the study.")]
+    seed: Annotated[str | None, Field(description="The constant that gets the seed.")] = None
 
 
 class OwnMetric(StrictModel):
     """A number by which runs are judged."""
 
-    direction: Literal["max", "min"]
-    "`max`: more is better."
-    margin: PositiveFloat | None = None
-    "The smallest difference of interest, for the metric that the study judges."
-    floor: float | None = None
-    "The value of guessing."
-    ceiling: float | None = None
-    "The best possible value."
-    solved: float | None = None
-    "The value at which a run counts as learned."
-    resolution: Annotated[float, Field(ge=0)] = 0.0
-    "The smallest possible difference: 1/N for an accuracy over N examples."
-    outcome: Literal["graded", "all_or_nothing"] = "graded"
-    "all_or_nothing: a run either finds the solution or stays near guessing."
+    direction: Annotated[Direction, Field(description="`max`: more is better.")]
+    margin: Annotated[
+        PositiveFloat | None,
+        Field(description="The smallest difference of interest, for the metric that the study judges."),
+    ] = None
+    floor: Annotated[float | None, Field(description="The value of guessing.")] = None
+    ceiling: Annotated[float | None, Field(description="The best possible value.")] = None
+    solved: Annotated[float | None, Field(description="The value at which a run counts as learned.")] = None
+    resolution: Annotated[
+        float,
+        Field(ge=0, description="The smallest possible difference: 1/N for an accuracy over N examples."),
+    ] = 0.0
+    outcome: Annotated[
+        Outcome,
+        Field(description="all_or_nothing: a run either finds the solution or stays near guessing."),
+    ] = "graded"
 
 
-MetricName = Annotated[str, Field(pattern=r"^[A-Za-z_][\w./-]*$"), AfterValidator(_own_name)]
 OwnMetrics = Annotated[
     dict[
-        MetricName,
+        Annotated[str, Field(pattern=r"^[A-Za-z_][\w./-]*$")],
         Annotated[
             OwnMetric,
             BeforeValidator(
@@ -107,10 +99,17 @@ OwnMetrics = Annotated[
         description="The numbers that a trial reports and verdicts are about, the first one judged.",
     ),
 ]
+
+
+def _switched(given: Any) -> Any:
+    if isinstance(given, dict):
+        return {key: _switched(value) for key, value in given.items()}
+    return {"on": True, "off": False}.get(given, given) if isinstance(given, str) else given
+
+
 OwnConfig = Annotated[
     dict[str, Any],
-    AfterValidator(_without_seed),
-    BeforeValidator(_switches),
+    BeforeValidator(_switched),
     Field(
         description="The baseline's settings, under names of your own; factors are paths such as config.lr."
     ),

@@ -1,10 +1,8 @@
 """Numbers of a run: those that it prints, by patterns, and those that it writes as JSON or JSON lines."""
 
-from __future__ import annotations
-
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -13,119 +11,93 @@ import numpy as np
 
 from ablate.base.errors import AblateError, Invalid, listed
 from ablate.core.record import Curve
+from ablate.external.runner import MARK
 
 STEP = "step"  # Read like a metric, it says at which step those after it were measured.
 
 
-def compiled(pattern: str) -> re.Pattern[str]:
-    """A pattern whose one group is the number. Raises `Invalid`."""
+def check_pattern(pattern: str) -> None:
+    """Raises `Invalid` for one whose one group is not the number."""
     try:
-        found = re.compile(pattern)
+        groups = re.compile(pattern).groups
     except re.error as error:
         raise Invalid("", f"is no regular expression: {error}", pattern) from None
-    if found.groups != 1:
+    if groups != 1:
         allowed = r"exactly one, as in '^loss: (\S+)'; (?:…) groups without being one"
-        raise Invalid("", f"has {found.groups} groups, and one must hold the number", pattern, allowed)
-    return found
+        raise Invalid("", f"has {groups} groups, and one must hold the number", pattern, allowed)
 
 
 @dataclass
 class Reading:
     """What has been read of one run: the last value of a metric counts, and all of them are its curve."""
 
-    # Metric → a pattern, for one line.
-    patterns: Mapping[str, re.Pattern[str]] = field(default_factory=dict)
-    # Metric → step → value, in the order in which they came.
-    values: dict[str, dict[int, float]] = field(default_factory=dict)
-    # Settings that the run says it has not read.
-    unread: list[str] = field(default_factory=list)
+    metrics: Sequence[str]
+    # Metric, or `step` → a pattern for one line.
+    patterns: Mapping[str, str] = field(default_factory=dict)
+    # Metric → step and value, in the order in which they came.
+    values: dict[str, list[tuple[int, float]]] = field(default_factory=dict)
     _step: int | None = None
 
     def hear(self, line: str) -> dict[str, float]:
-        """Reads a line that was printed; the metrics in it. Raises `AblateError` for what is no number."""
-        texts = {
-            name: match for name, pattern in self.patterns.items() for match in pattern.findall(line)[-1:]
-        }
-        return self.add({name: _number(name, text) for name, text in texts.items()})
+        """The metrics that a line reports. Raises `AblateError` for what is no number."""
+        if line.startswith(MARK):
+            told = json.loads(line.removeprefix(MARK))
+            found = self.add(told)
+            # What a function returns is no report, to which there would be an answer.
+            return found if STEP in told else {}
+        every = {name: re.findall(pattern, line) for name, pattern in self.patterns.items()}
+        return self.add({name: matches[-1] for name, matches in every.items() if matches})
 
-    def add(self, found: Mapping[str, float], step: int | None = None) -> dict[str, float]:
-        """Takes numbers that were measured together, at a step, or else at the last that was read; the metrics."""
-        self._step = int(found[STEP]) if np.isfinite(found.get(STEP, np.nan)) else self._step
-        metrics = {name: value for name, value in found.items() if name != STEP}
-        for name, value in metrics.items():
-            curve = self.values.setdefault(name, {})
-            at = self._step if step is None else step
-            at = len(curve) + 1 if at is None else at
-            curve.pop(at, None)  # The last value is the last in its curve, too.
-            curve[at] = value
-        return metrics
+    def add(self, found: Mapping[str, Any]) -> dict[str, float]:
+        """Takes what was measured together, at its step or else the last that was read; the metrics."""
+        numbers = {}
+        for name in (name for name in (STEP, *self.metrics) if name in found):
+            try:
+                numbers[name] = float(found[name])
+            except (ValueError, TypeError):
+                raise AblateError(f"{name}: {found[name]!r} is not a number") from None
+        self._step = int(numbers.pop(STEP)) if STEP in numbers else self._step
+        for name, value in numbers.items():
+            curve = self.values.setdefault(name, [])
+            curve.append((len(curve) + 1 if self._step is None else self._step, value))
+        return numbers
 
-    def collect(self, folder: Path) -> None:
-        """Reads the `.json` and `.jsonl` files of a folder. Raises `AblateError` for a metric that has two values."""
-        for file in sorted(path for path in folder.iterdir() if path.suffix in (".json", ".jsonl")):
-            own = Reading()
-            for entry in _entries(file):
-                own.add(
-                    {
-                        key: float(n)
-                        for key, n in entry.items()
-                        if isinstance(n, int | float) and not isinstance(n, bool)
-                    }
-                )
-            for name, curve in own.values.items():
-                value, known = own.last[name], self.last.get(name)
-                if known is not None and not np.array_equal(known, value, equal_nan=True):
-                    raise AblateError(
-                        f"{name} was reported twice: {known:g}, and {value:g} in {file.name}; report it in one place"
-                    )
-                self.values.setdefault(name, curve)
+    def finish(self, folder: Path) -> None:
+        """Reads `.json` and `.jsonl` files of a folder. Raises `AblateError` for a metric with two values, or none."""
+        for file in sorted([*folder.glob("*.json"), *folder.glob("*.jsonl")]):
+            own, text = Reading(self.metrics), file.read_text(errors="replace")
+            texts = [text] if file.suffix == ".json" else filter(str.strip, text.splitlines())
+            try:
+                entries = [json.loads(each) for each in texts]
+            except ValueError as error:
+                raise AblateError(f"{file.name} cannot be read as JSON: {error}") from None
+            for entry in entries:
+                own.add(entry if isinstance(entry, dict) else {})
+            for name, value in own.last.items():
+                _, known = self.values.setdefault(name, own.values[name])[-1]
+                if not np.array_equal(known, value, equal_nan=True):
+                    twice = f"{known:g}, and {value:g} in {file.name}"
+                    raise AblateError(f"{name} was reported twice: {twice}; report it in one place")
+        if missing := [name for name in self.metrics if name not in self.values]:
+            pattern = self.patterns.get(missing[0])
+            where = f"no line matches {pattern!r}" if pattern else "it was neither returned nor written"
+            raise AblateError(f"{missing[0]} was not read: {where}")
 
     @property
     def last(self) -> dict[str, float]:
         """The last value of each metric, which counts."""
-        return {name: [*curve.values()][-1] for name, curve in self.values.items()}
+        return {name: curve[-1][1] for name, curve in self.values.items()}
 
     @property
     def curves(self) -> dict[str, Curve]:
-        """The values of each metric by step."""
+        """The values by step of each metric that has several."""
+        several = {name: sorted(dict(curve).items()) for name, curve in self.values.items()}
         return {
-            name: Curve(np.array(sorted(of)), np.array([of[step] for step in sorted(of)]))
-            for name, of in self.values.items()
+            name: Curve(np.array([step for step, _ in curve]), np.array([value for _, value in curve]))
+            for name, curve in several.items()
+            if len(curve) > 1
         }
 
-    def lacks(self, metrics: Sequence[str]) -> str:
-        """Why the run does not count, in words: a metric that it has not reported; empty where it has all of them."""
-        missing = [name for name in metrics if name not in self.values]
-        if not missing:
-            return ""
-        name, found = missing[0], listed(f"{name} {value:g}" for name, value in self.last.items())
-        where = (
-            f"no line matches {self.patterns[name].pattern!r}" if name in self.patterns else "not reported"
-        )
-        return f"{name} was not read: {where}; read: {found or 'nothing'}"
-
-    @property
-    def unbounded(self) -> str:
-        """The first metric whose last value is no finite number, as `loss nan`; empty where there is none."""
-        return next((f"{name} {value:g}" for name, value in self.last.items() if not np.isfinite(value)), "")
-
-
-def _number(name: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise AblateError(f"{name}: {text!r} is not a number; mend the pattern that reads it") from None
-
-
-def _entries(file: Path) -> Iterator[Mapping[str, Any]]:
-    """The mappings of a JSON file, one or a list, or of its lines."""
-    text = file.read_text(errors="replace")
-    try:
-        texts = [text] if file.suffix == ".json" else filter(str.strip, text.splitlines())
-        found = [json.loads(each) for each in texts]
-    except ValueError as error:
-        raise AblateError(f"{file.name} cannot be read as JSON: {error}") from None
-    for each in found:
-        yield from (
-            entry for entry in (each if isinstance(each, list) else [each]) if isinstance(entry, dict)
-        )
+    def __str__(self) -> str:
+        """The last values, in words."""
+        return listed(f"{name} {value:g}" for name, value in self.last.items()) or "nothing"

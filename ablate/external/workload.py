@@ -1,164 +1,196 @@
-"""What the workloads of a user's own training code have in common.
+"""A user's own training code as workloads: a function, a command, a script.
 
-Each trial is a process of its own, which starts from nothing: neither the order of trials nor their number changes a
-result, and what hangs, exits or forks is ended with all that it has started.
+Each is a command line, and a reading of what it prints and writes. Each trial is a process of its own, which starts
+from nothing: neither the order of trials nor their number changes a result, and what hangs, exits or forks is ended
+with all that it has started.
 """
 
-from __future__ import annotations
-
-import shlex
+import ast
+import json
+import math
 import sys
-from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Self
+from typing import Any, ClassVar
 
 from pydantic import BaseModel
 
-from ablate.base.errors import AblateError, listed
+from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
+from ablate.base.process import THREADS
+from ablate.base.registry import register
 from ablate.base.streams import stream_seed
 from ablate.core.metric import Description, Metric, Sampling
-from ablate.core.record import Record
-from ablate.core.trial import AGAIN, Emit, Trial
+from ablate.core.record import Record, Status
+from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
-from ablate.external import calling
-from ablate.external.command import filled, run, variables
-from ablate.external.options import Options, OwnConfig, OwnMetrics
-from ablate.external.reading import Reading, compiled
-from ablate.external.sources import files_of, seeded
+from ablate.external import options, runner
+from ablate.external.cautions import named, seeded
+from ablate.external.command import filled, lines
+from ablate.external.reading import STEP, Reading, check_pattern
+from ablate.external.runner import constants
+from ablate.external.sources import files_of, parsed, versions
+
+# Columns that tables of trials and curves have.
+TAKEN = ("id", "variant", "task", "seed", "status", "reason", STEP)
 
 
 class External(Workload):
-    """Base of them: what is run, and which files it rests on."""
+    """Base of them; a config has the options of the study as its section `workload`."""
 
-    options: Options
-    _files: dict[Any, dict[str, str]]
+    Options: ClassVar[type[options.Options]]
 
-    @abstractmethod
-    def words(self, config: Mapping[str, Any], seed: int, place: Path) -> list[str]:
-        """The command of a trial; `place` is its own folder, $ABLATE_DIR."""
-
-    @abstractmethod
-    def entries(self, config: Mapping[str, Any]) -> Sequence[Path]:
-        """The files with which its program begins. Raises `Invalid`."""
-
-    def heard(self, reading: Reading, line: str) -> Mapping[str, float]:
-        """The metrics of a line."""
-        return reading.hear(line)
-
-    @classmethod
-    def of(cls, options: Mapping[str, Any], folder: Path) -> Self:
-        """See `Workload`."""
-        workload = super().of(options, folder)
-        workload.threads = workload.options.resources.threads  # type: ignore[misc]
-        workload.parallel = workload.options.parallel  # type: ignore[misc]
-        # Files by the entries that lead to them.
-        workload._files = {}
-        return workload
+    def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
+        """The command line of a trial: here that of `runner`. Raises `Invalid`."""
+        own, values = config["workload"], config["config"]
+        given = json.dumps(values | ({own["seed"]: seed} if own.get("seed") else {}))
+        return [sys.executable, "-P", runner.__file__, own[self.name], given, str(seed)]
 
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
-        """`config` is free; `metrics` says what is judged."""
-        return {"config": (OwnConfig, {}), "metrics": (OwnMetrics, ...)}
+        return {
+            "workload": (self.Options, ...),
+            "config": (options.OwnConfig, {}),
+            "metrics": (options.OwnMetrics, ...),
+        }
 
     def irrelevant(self) -> tuple[str, ...]:
-        """How metrics are judged changes no run."""
-        return ("metrics",)
-
-    def margins(self, study: Any) -> Mapping[str, float | None]:
-        """See `Workload`."""
-        return {name: metric.margin for name, metric in study.metrics.items()}
+        of_options = ("sources", "parallel", "resources.memory", "resources.time")
+        return ("metrics", *(f"workload.{path}" for path in of_options))
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        """The declared metrics."""
-        kept = Metric.__dataclass_fields__.keys()
-        of = {
-            name: Metric(**{key: value for key, value in metric.items() if key in kept})
-            for name, metric in config["metrics"].items()
-        }
-        outcome = next(iter(config["metrics"].values()))["outcome"]
-        return Description(of, outcome=outcome, sampling=Sampling("held_out"))
+        kept = {name: {**of} for name, of in config["metrics"].items()}
+        outcome, *_ = (of.pop("outcome") for of in kept.values())
+        return Description(
+            {name: Metric(**of) for name, of in kept.items()},
+            outcome=outcome,
+            sampling=Sampling("held_out"),
+            parallel=config["workload"]["parallel"],
+        )
 
     def check(self, config: Mapping[str, Any]) -> None:
-        """The command can be written, and its files are there."""
-        self.words(config["config"], 0, Path("$ABLATE_DIR"))
-        self.files(config)
+        own, metrics = config["workload"], config["metrics"]
+        with Gather() as at:
+            at.refuse(
+                "seed" in config["config"], "config.seed", "is what the study gives", allowed="`seeds:`"
+            )
+            for name in metrics:
+                taken = f"any but {', '.join(TAKEN)}"
+                at.refuse(name in TAKEN, f"metrics.{name}", "is a name that tables have already", name, taken)
+            for name, pattern in own["read"].items():
+                known, rule = [*metrics, STEP], "is not among `metrics`"
+                at.refuse(name not in known, "workload.read", rule, name, listed(known), nearest(name, known))
+                with at("workload", "read", name):
+                    check_pattern(pattern)
+            with at():
+                self.files(config)
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
-        """With what is run, and how it is read."""
-        own = self.options.model_dump_json(exclude={"resources", "parallel", "sources"})
-        device = "cuda" if self.options.resources.gpu else "cpu"
-        return {**super().identity(config), "device": device, "options": own}
+        device = "cuda" if config["workload"]["resources"]["gpu"] else "cpu"
+        own = {"device": device, "metrics": ", ".join(sorted(config["metrics"]))}
+        return {**super().identity(config), **versions(self.files(config).values()), **own}
 
     def sources(self, config: BaseModel) -> list[Any]:
-        """How numbers are read: all else is the user's own."""
-        return [Reading, filled]
+        return [Reading, filled, runner.main]
 
     def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
-        """See `ablate.external.sources`."""
-        entries = tuple(self.entries(config["config"]))
-        if entries not in self._files:
-            self._files[entries] = files_of(entries, self.folder, self.options.sources)
-        return self._files[entries]
+        words = [word for word in self.words(config, 0) if word != runner.__file__]
+        return files_of(words, self.folder, config["workload"]["sources"])
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        """Generators that are seeded with a constant."""
-        entries = {file for name, file in self.files(config).items() if name.startswith("module ")}
-        given = getattr(self.options, "seed", "") or ""
-        found = [place for file in sorted(entries) for place in seeded(Path(file), given)]
-        return [f"the seed of a trial may change nothing: {place} is the same in each" for place in found]
-
-    def shown(self, config: Mapping[str, Any], seed: int) -> str:
-        """The command as it is run."""
-        return shlex.join(self.words(config["config"], seed, Path("$ABLATE_DIR")))
+        own, files = config["workload"], [*self.files(config).values()]
+        places = [
+            f"a generator has the same seed in every trial at {at}" for at in seeded(files, own.get("seed"))
+        ]
+        known, command = named(files), str(own.get("command"))
+        lost = [name for name in config["config"] if name not in known and f"{{{name}" not in command]
+        rule = "the code names nowhere, and may not read,"
+        return [*places, *([f"{rule} {listed(f'config.{name}' for name in lost)}"] if lost else [])]
 
     def train(self, trial: Trial, emit: Emit) -> Record:
         """Runs it once; a run that ends otherwise than with exit code 0 and all metrics has failed."""
-        config, metrics, resources = trial.config["config"], trial.config["metrics"], self.options.resources
+        own, config, metrics = (trial.config[name] for name in ("workload", "config", "metrics"))
         # The streams of a placebo are those of another seed.
-        other = stream_seed(trial.seed, "seed", trial.stream) % 2**31
-        seed = trial.seed if trial.stream in ("", AGAIN) else other
-        reading, fault, pruned = (
-            Reading({name: compiled(pattern) for name, pattern in self.options.read.items()}),
-            "",
-            False,
-        )
-
-        def hear(line: str) -> bool:
-            nonlocal fault, pruned
-            try:
-                found = self.heard(reading, line)
-            except AblateError as error:
-                fault = str(error)
-                return True
-            pruned = bool(found) and emit(max(max(reading.values[name]) for name in found), found)
-            return pruned
-
+        seed = stream_seed(trial.seed, "seed", trial.stream) % 2**31 if trial.stream else trial.seed
+        words, resources, printed = self.words(trial.config, seed), own["resources"], "nothing"
+        reading = Reading([*metrics], own["read"])
+        if resources["memory"] is not None:
+            limit = str(int(resources["memory"] * 2**20))
+            words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', limit, *words]
         with TemporaryDirectory(prefix="ablate-", ignore_cleanup_errors=True) as place:
-            words = self.words(config, seed, Path(place))
-            env = variables(Path(place), config, seed, resources.threads)
-            if resources.memory is not None:
-                words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', str(int(resources.memory * 2**20)), *words]
-            ended = run(words, self.folder, env, hear, resources.time)
-            sys.stdout.write(ended.output)
-            if not (fault or pruned or ended.fault):
-                try:
-                    reading.collect(Path(place))
-                except AblateError as error:
-                    fault = str(error)
-        environment = {"ran": self.shown(trial.config, seed), calling.UNREAD: reading.unread}
-        fields: dict[str, Any] = {"environment": environment, "curves": reading.curves}
-        if pruned:
-            return Record.of(
-                trial, "pruned", reason="asked to stop", metrics=dict.fromkeys(metrics), **fields
-            )
-        if fault := fault or ended.fault or reading.lacks([*metrics]):
-            read = listed(f"{name} {value:g}" for name, value in reading.last.items())
-            printed = (ended.output.strip().splitlines() or ["nothing"])[-1][:200]
-            reason = f"{fault}; last read: {read or 'nothing'}; last printed: {printed}"
-            return Record.of(trial, "failed", reason=reason, error=ended.output or reason, **fields)
-        if reading.unbounded:
-            return Record.of(
-                trial, "diverged", reason=reading.unbounded, metrics=dict.fromkeys(metrics), **fields
-            )
-        return Record.of(trial, metrics=dict[str, float | None](reading.last), **fields)
+            env = dict.fromkeys(THREADS, str(resources["threads"]))
+            env |= {"ABLATE_DIR": place, "ABLATE_CONFIG": json.dumps(config), "ABLATE_SEED": str(seed)}
+            try:
+                with closing(lines(words, self.folder, env, resources["time"])) as output:
+                    for line in output:
+                        print(line)
+                        printed = line.strip() or printed
+                        found = reading.hear(line)
+                        if found and emit(reading.values[next(iter(found))][-1][0], found):
+                            return self._without(trial, "pruned", "asked to stop", reading)
+                reading.finish(Path(place))
+            except AblateError as error:
+                reason = f"{error}; last read: {reading}; last printed: {printed[:200]}"
+                return Record.of(trial, "failed", reason=reason, error=reason)
+        if lost := [f"{name} {value:g}" for name, value in reading.last.items() if not math.isfinite(value)]:
+            return self._without(trial, "diverged", listed(lost), reading)
+        return Record.of(trial, metrics=dict[str, float | None](reading.last), curves=reading.curves)
+
+    def _without(self, trial: Trial, status: Status, reason: str, reading: Reading) -> Record:
+        """A record without a value of its metrics."""
+        none = dict.fromkeys(trial.config["metrics"])
+        return Record.of(trial, status, reason=reason, metrics=none, curves=reading.curves)
+
+
+@register("workload", "function")
+class FunctionWorkload(External):
+    """`train(config, seed, report=None)` of one's own, which returns metrics by name."""
+
+    Options = options.FunctionOptions
+
+    def check(self, config: Mapping[str, Any]) -> None:
+        super().check(config)
+        module, _, name = config["workload"]["function"].rpartition(":")
+        file = module if module.endswith(".py") else f"{module.replace('.', '/')}.py"
+        tree = parsed(self.folder / file)
+        found = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+        if name not in found:
+            rule = f"is no function that is defined in {file}"
+            raise Invalid("workload.function", rule, name, listed(found), nearest(name, found))
+
+
+@register("workload", "command")
+class CommandWorkload(External):
+    """A command of one's own, in which `{name}` stands for a setting and `{seed}` for the seed."""
+
+    Options = options.CommandOptions
+
+    def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
+        try:
+            return filled(config["workload"]["command"], {**dict(_flat(config["config"])), "seed": seed})
+        except Invalid as error:
+            raise error.under("workload", "command") from None
+
+
+def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in config.items():
+        yield f"{prefix}{key}", value
+        yield from _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else ()
+
+
+@register("workload", "script")
+class ScriptWorkload(External):
+    """A script of one's own without flags: constants at its top level are replaced in a temporary copy."""
+
+    Options = options.ScriptOptions
+
+    def check(self, config: Mapping[str, Any]) -> None:
+        super().check(config)
+        file, seed = Path(config["workload"]["script"]), config["workload"]["seed"]
+        known, rule = constants(parsed(file)), f"is not assigned once at the top level of {file.name}"
+        with Gather() as at:
+            for name, place in {
+                **{name: f"config.{name}" for name in config["config"]},
+                seed: "workload.seed",
+            }.items():
+                at.refuse(name and name not in known, place, rule, name, listed(known), nearest(name, known))

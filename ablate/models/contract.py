@@ -83,7 +83,7 @@ def breaches(section: ModelSection, signature: Signature, parts: Collection[type
         module.register_forward_hook(partial(_compare, found))
     try:
         for draw, training in product(range(ROUNDS), (False, True)):
-            for rule, text in _probed(model.train(training), torch_stream(draw, "probe")):
+            for rule, text in _probed(model.train(training), torch_stream(draw, "check")):
                 found[rule] = found.get(rule) or ("" if found["repeat"] else text)
     except Exception as error:
         if raised_by_plugin(error):

@@ -136,16 +136,15 @@ def planned(
     for cell in cells:
         if (record := records.get(cell.id)) and record.started_at:
             took.setdefault((cell.variant, cell.task), []).append(record.seconds)
-    told = None if took else store.usual_seconds(experiment.describe(experiment.variants[0])[0].compute)
+    described = experiment.describe(experiment.variants[0])[0]
+    told = None if took else store.usual_seconds(described.compute)
     usual = {(cell.variant, cell.task): [told] for cell in cells if told}
     return Planned(
         experiment,
         Counter((cell.variant, cell.task) for cell in cells if cell.id not in left),
         len(left),
         {place: fmean(of) for place, of in (took or usual).items()},
-        (default_jobs() if experiment.workload.parallel else 1)
-        if options.jobs is None
-        else max(1, options.jobs),
+        (default_jobs() if described.parallel else 1) if options.jobs is None else max(1, options.jobs),
         power(
             experiment, facts, reported or (_stored(facts, cells, records, warn) if records else None), detect
         ),

@@ -37,10 +37,8 @@ def reference(experiment: Experiment) -> WorkloadRef:
     folder, workload = base_of(experiment.path, experiment.study.folder), experiment.workload
     files = [folder / name for name in experiment.study.plugins]
     plugins = tuple(load_plugin(file) for file in files)
-    watched, options = (experiment.path, *files), workload.options and workload.options.model_dump()
-    return WorkloadRef(
-        workload.name, plugins, command_line(sys.argv), watched, workload.threads, options, folder
-    )
+    watched = (experiment.path, *files)
+    return WorkloadRef(workload.name, plugins, command_line(sys.argv), watched, workload.threads, folder)
 
 
 class Workers(Supervised):
@@ -53,8 +51,8 @@ class Workers(Supervised):
             import torch
 
             devices = torch.cuda.device_count()
-        usual = (devices or default_jobs()) if experiment.workload.parallel else 1
-        self.jobs = usual if jobs is None else jobs
+        parallel = experiment.describe(experiment.variants[0])[0].parallel
+        self.jobs = ((devices or default_jobs()) if parallel else 1) if jobs is None else jobs
         pool = LocalPool(self.where, self.jobs, devices, server) if self.jobs else None
         super().__init__(pool or InProcess(self.where, experiment.workload), self.where.environment)
 

@@ -33,8 +33,6 @@ class Kind(ABC):
     crosses: ClassVar[bool] = False
     # Whether combinations that are one config, since a level removes the path of another, are one variant.
     collapses: ClassVar[bool] = False
-    # Path → value: what is laid over the baseline, and taken out as a factor of two levels.
-    stack: Mapping[str, Any] = {}
 
     def __init__(self, config: Any = None) -> None:
         self.config: Any = PartConfig() if config is None else config
@@ -173,16 +171,8 @@ class LeaveOneOut(OneFactor):
     """A stack of changes laid over the baseline, each taken out in turn: what carries anything?"""
 
     class Config(PartConfig):
-        """The changes."""
-
         stack: Annotated[dict[str, Any], Field(min_length=1)]
         "Path → value in the stack; without it, a path has the value that the study gives it."
-
-    @property
-    def stack(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """See `Kind`."""
-        stack: Mapping[str, Any] = self.config.stack
-        return stack
 
 
 MAX_VARIANTS = 100_000

@@ -73,8 +73,7 @@ class TrialIds:
             parsed = self.model.model_validate(config)
             values = [*values_in(parsed)]
             parts = [type(value).part for value in values if isinstance(value, PartConfig)]
-            owners = type(self.workload), *parts
-            declared = {**dict(declared_files(dict.fromkeys(owners))), **self.workload.files(config)}
+            declared = dict(declared_files(dict.fromkeys((type(self.workload), *parts))))
             named = [str(value) for value in values if isinstance(value, DataFile)]
             files = {place: digest_of_file(place) for place in dict.fromkeys([*named, *declared.values()])}
             content = {

@@ -37,9 +37,8 @@ def study_schema(workload: Workload) -> Node:
     """The schema of the studies of a workload, whose parts have been loaded."""
     study_of = study_model(workload)  # before the parts are listed: features bring some
     slots = [slot for slot in CATALOGUE.slots() if slot != "workload"]
-    own = getattr(workload, "Config", None)
     parts: list[Any] = [CATALOGUE.get(slot, name) for slot in slots for name in CATALOGUE.names(slot)]
-    models: list[Any] = [study_of, *(part.Config for part in parts), *([own] if own else [])]
+    models: list[Any] = [study_of, *(part.Config for part in parts)]
     places, whole = models_json_schema(
         [(model, "validation") for model in models], schema_generator=_Generator
     )
@@ -56,18 +55,14 @@ def study_schema(workload: Workload) -> Node:
     definitions = json.loads(json.dumps(whole["$defs"]), object_hook=linked)
     keys = [places[model, "validation"]["$ref"].removeprefix(_DEFS) for model in models]
     study, *configs = map(definitions.pop, keys)
-    for part, config in zip(parts, configs, strict=False):
+    for part, config in zip(parts, configs, strict=True):
         config |= {"title": f"{part.slot} {part.name}", "description": inspect.getdoc(part) or ""}
         config["properties"]["name"] = {"const": part.name, "description": summary(part)}
         definitions[f"{part.slot}.{part.name}"] = config
     for key, mark in marks.items():
         definitions[key] = {"oneOf": [*_forms(mark, definitions)]}
     properties, name = study["properties"], getattr(workload, "name", None)
-    if own and len(own.model_fields) > 1:
-        configs[-1]["properties"].pop("name")
-        properties["workload"] = configs[-1] | {"title": f"workload {name}"}
-        study["required"].append("workload")
-    elif name is not None:
+    if name is not None and "workload" not in workload.schema():
         properties["workload"]["const"] = name
         study["required"] += [] if name == StudyBase.model_fields["workload"].default else ["workload"]
     if "task" in properties:

@@ -64,12 +64,9 @@ def load(document: Document, *, confirm: bool = False) -> tuple[StudyBase, Workl
         CATALOGUE.load_builtin()
     folder = base_of(path, data.get("folder"))
     _load_plugins(document, folder)
-    workload = _workload(document, folder)
-    study = _validated(document, study_model(workload), folder)
-    margins, asked = workload.margins(study), study.metric
-    if asked.margin is None and (margin := margins.get(asked.name or next(iter(margins), ""))):
-        study = study.model_copy(update={"metric": asked.model_copy(update={"margin": margin})})
-    return study, workload
+    workload = _workload(document)
+    workload.folder = folder
+    return _validated(document, study_model(workload), folder), workload
 
 
 def _load_plugins(document: Document, folder: Path) -> None:
@@ -90,28 +87,25 @@ def _load_plugins(document: Document, folder: Path) -> None:
         document.raise_problems()
 
 
-def _workload(document: Document, folder: Path) -> Workload:
-    given = document.data.get("workload", DEFAULT_WORKLOAD)
+def _workload(document: Document) -> Workload:
     CATALOGUE.load_package("external")
-    if given not in CATALOGUE.names("workload") and not isinstance(given, dict):
+    name, own = document.data.get("workload", DEFAULT_WORKLOAD), CATALOGUE.names("workload")
+    if isinstance(name, dict):
+        # Options name their workload by the one of them that has its name.
+        name = next((key for key in name if key in own), name)
+    if name not in own:
         CATALOGUE.load_builtin()
     known = CATALOGUE.names("workload")
-    # Options name their workload by the one of them that has its name.
-    name = next((key for key in given if key in known), None) if isinstance(given, dict) else given
     part: Any = CATALOGUE.get("workload", name) if name in known else None
     if part is None:
-        document.refuse(("workload",), "unknown workload", given, listed(known), nearest(name, known))
+        document.refuse(("workload",), "unknown workload", name, listed(known), nearest(name, known))
     elif not issubclass(part, Workload) or inspect.isabstract(part):
         rule = "must be a subclass of ablate.core.workload.Workload that defines `schema` and `train`"
         document.refuse(("workload",), rule, name, hint="Correct the plugin")
     else:
-        try:
-            options = given if isinstance(given, dict) else {}
-            workload: Workload = part.of({**options, "name": name}, folder)
-            workload.load_parts()
-            return workload
-        except ValidationError as error:
-            document.report_all(translated(error, part.Config, given if options else {}), ("workload",))
+        workload: Workload = part()
+        workload.load_parts()
+        return workload
     raise StudyError(document.problems)
 
 

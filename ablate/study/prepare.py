@@ -64,13 +64,17 @@ def prepare(
     tasks = [labels[key_of(task)] for task in given] or [""]
     for task in {task for task in tasks if tasks.count(task) > 1}:
         document.refuse(("tasks",), "names the same task twice", task)
-    stack, factors = study.design.build().stack, study.factors
-    if stack:
+    factors = study.factors
+    if stack := getattr(study.design, "stack", None):
         with document.reporting("design", "stack"):
             bare, baseline = baseline[0], [resolve(apply_patches(config, stack)) for config in baseline]
-            factors = {path: [value_at(bare, path), *factors.get(path, [])] for path in [*stack, *factors]}
+            factors = factors | {path: [value_at(bare, path), *factors.get(path, [])] for path in stack}
     before = len(document.problems)
     of_tasks, known = describe_baseline(workload, baseline, document)
+    metrics, asked = of_tasks[0].metrics, study.metric
+    own = metrics.get(asked.name or next(iter(metrics), ""))
+    if own and asked.margin is None:
+        study = study.model_copy(update={"metric": asked.model_copy(update={"margin": own.margin})})
     design = expand(study.model_copy(update={"factors": factors}), baseline, resolve, document)
     draft = Draft(workload, study, design, resolve, document)
     check_study(draft)
@@ -152,11 +156,8 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     for key in ("task", "tasks", *grammar()):
         if key in data and not data[key]:
             del data[key]
-    if (
-        data["plugins"]
-        or isinstance(data["workload"], dict)
-        or any(cell.trial.files for cell in experiment.cells(study.seeds.values[:1]))
-    ):
+    own = data["plugins"] or isinstance(data["workload"], dict)
+    if own or any(cell.trial.files for cell in experiment.cells(study.seeds.values[:1])):
         data["folder"] = os.path.relpath(base_of(experiment.path, study.folder), folder.resolve())
     else:
         del data["folder"]

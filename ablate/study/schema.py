@@ -86,8 +86,8 @@ class StudyBase(StrictModel):
     study as written."""
     question: str = ""
     "The question of the study; opens the report."
-    workload: Any = "sequence"
-    "The kind of trial: its name, or its own options, of which one has its name."
+    workload: str = "sequence"
+    "The kind of trial."
     folder: str = "."
     "The folder to which plugins and files of data are relative, itself relative to the study file."
     plugins: Annotated[list[str], Field(max_length=100)] = []

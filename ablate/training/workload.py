@@ -27,6 +27,7 @@ from ablate.models.flops import Flops, count, skeleton
 from ablate.models.inspection import DEAD, LOGIT, measurable
 from ablate.models.model import Model
 from ablate.models.section import ModelSection
+from ablate.tasks.pool import Pool
 from ablate.tasks.task import Task
 from ablate.training.evaluation import metrics_of
 from ablate.training.history import WINDOW
@@ -83,7 +84,9 @@ class SequenceWorkload(Workload):
     def check(self, config: Mapping[str, Any]) -> None:
         """Builds everything, the model without memory; all problems at once."""
         trial = _within_limits(config)
-        warmup, steps, device = trial.training.warmup_steps, trial.training.steps, trial.training.device
+        training = trial.training
+        warmup, steps, device = training.warmup_steps, training.steps, training.device
+        batch = training.batch_size
         with Gather() as at:
             rule = f"must not be more than steps = {steps}"
             at.refuse(warmup > steps, "training.warmup_steps", rule, warmup, f"0 to {steps}")
@@ -91,7 +94,7 @@ class SequenceWorkload(Workload):
             rule = "needs a GPU that torch can use; there is none here"
             at.refuse(no_gpu, "training.device", rule, "cuda", "auto, cpu")
             with at("training", "schedule"):
-                trial.training.schedule.build()
+                training.schedule.build()
             signature = _STAND_IN
             with at("task"):
                 task = trial.built_task()
@@ -100,11 +103,14 @@ class SequenceWorkload(Workload):
                 topology, able = trial.model.topology.name, task.topologies
                 rule = f"must be one that task {trial.task.name} supports"
                 at.refuse(topology not in able, "model.topology", rule, topology, ", ".join(able))
+                held = len(task.indices(0)["train"]) if isinstance(task, Pool) else batch
+                rule = f"must not be more than the {held} examples for training"
+                at.refuse(batch > held, "training.batch_size", rule, batch, f"1 to {held}")
             with at("model"):
                 model = self._built(trial.model, signature)
                 with at("training", "optimizer"):
                     # One of each number of dimensions.
-                    trial.training.optimizer.build(list({p.ndim: p for p in model.parameters()}.values()))
+                    training.optimizer.build(list({p.ndim: p for p in model.parameters()}.values()))
             if not at.problems:
                 check_memory(trial, signature, model)
                 with at("model"), isolated("cpu", stream_seed(0, "global")):

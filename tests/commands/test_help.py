@@ -16,7 +16,7 @@ from ablate.commands.guide import PAGES
 
 README = (Path(__file__).parents[2] / "README.md").read_text()
 TEXT = README + "".join(path.read_text() for path in PAGES.glob("*.md"))
-OF_OTHERS = {"--constraint", "--index-url", "--multirun"}
+OF_OTHERS = {"--lr", "--act", "--betas", "--compile", "--constraint", "--index-url", "--multirun"}
 """Options of pip and Hydra."""
 HEAVY = {"torch", "mlflow", "pandas", "numpy", "pydantic", "rich", "ruamel", "jinja2"}
 

@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from harness import ablate, content
+from own import CONFIGS, METRICS, OPTIONS, OWN
 
 from ablate import load
+from ablate.base.datafile import FOLDER
 from ablate.base.errors import Invalid
 from ablate.base.plugins import load_plugins
 from ablate.base.registry import CATALOGUE
@@ -32,6 +34,10 @@ SMALL = {
     },
     "toy": {"task": {"name": "coin"}},
     "peaks": {"task": {"name": "peak"}},
+    **{
+        kind: {"workload": OPTIONS[kind], "config": CONFIGS[kind], "metrics": METRICS[kind]}
+        for kind in OPTIONS
+    },
 }
 """Settings of a quick trial, where the defaults are not enough."""
 FAULTY = {
@@ -44,6 +50,7 @@ FAULTY = {
 
 def instance(name):
     workload = CATALOGUE.get("workload", name)()
+    workload.folder = OWN
     workload.load_parts()
     return workload
 
@@ -77,7 +84,7 @@ def workload(name):
 
 @pytest.fixture
 def config(name, workload):
-    return config_model(workload).model_validate(SMALL.get(name, {})).model_dump()
+    return config_model(workload).model_validate(SMALL.get(name, {}), context={FOLDER: OWN}).model_dump()
 
 
 class TestWorkload:

@@ -5,13 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
+from contextlib import closing
 
 import pytest
 
 from ablate.base.errors import AblateError, Invalid
-from ablate.base.process import MAX_OUTPUT
-from ablate.external.command import filled, placeholders, run, split, variables
+from ablate.external.command import filled, lines
 
 
 @pytest.mark.parametrize(
@@ -31,7 +30,7 @@ from ablate.external.command import filled, placeholders, run, split, variables
     ],
 )
 def test_a_command_is_split_and_then_filled_in(command, values, words):
-    assert filled(split(command), values) == words
+    assert filled(command, values) == words
 
 
 @pytest.mark.parametrize(
@@ -47,44 +46,25 @@ def test_a_command_is_split_and_then_filled_in(command, values, words):
 )
 def test_what_cannot_be_filled_in_is_refused(command, said):
     with pytest.raises(Invalid) as error:
-        filled(split(command), {"lr": 1.0, "seed": 0})
+        filled(command, {"lr": 1.0, "seed": 0})
     assert said in str(error.value)
 
 
-def test_names_in_braces():
-    assert placeholders(split("t {a} {b:--b} {{c}} {a}")) == ["a", "b"]
-
-
-def python(code: str, folder: Path, **options: object):
-    heard: list[str] = []
-    hear = options.pop("hear", lambda line: False)
-    env = variables(folder, {"lr": 1.5}, 3, threads=2)
-    ended = run(
-        [sys.executable, "-c", code],
-        folder,
-        env,
-        lambda line: bool(heard.append(line) or hear(line)),
-        **options,
-    )
-    return ended, [line for line in heard if line]
-
-
 def test_it_runs_in_its_folder_with_its_environment(tmp_path):
-    code = "import os; print(os.getcwd(), *(os.environ[k] for k in "
-    code += "('ABLATE_CONFIG', 'ABLATE_DIR', 'ABLATE_SEED', 'OMP_NUM_THREADS'))); input()"
-    ended, lines = python(code, tmp_path)
-    assert lines[0] == f'{tmp_path} {{"lr": 1.5}} {tmp_path} 3 2'
-    assert (ended.code, ended.stopped) == (1, "")
-    assert "EOFError" in ended.output
-    assert ended.fault == "the command ended with exit code 1"
+    code = "import os; print(os.getcwd(), os.environ['X'], flush=True); input()"
+    with closing(lines(["python", "-c", code], tmp_path, {"X": "3"})) as printed:
+        assert next(filter(None, printed)) == f"{tmp_path} 3"
+        heard: list[str] = []
+        with pytest.raises(AblateError, match="'python' returned non-zero exit status 1"):
+            heard.extend(printed)
+        assert any("EOFError" in line for line in heard)
 
 
-def test_megabytes_are_heard_whole_and_kept_from_their_end(tmp_path):
+def test_megabytes_are_heard_whole(tmp_path):
     code = "print('loss: 1.5'); print('é' * 5_000_000); [print(i, end='\\r') for i in range(100_000)]"
-    ended, lines = python(code, tmp_path)
-    assert (ended.fault, lines[0], lines[-1]) == ("", "loss: 1.5", "99999")
-    assert sum(map(len, lines[1:-100_000])) == 5_000_000
-    assert len(ended.output) < MAX_OUTPUT + 100
+    found = list(filter(None, lines([sys.executable, "-c", code], tmp_path, {})))
+    assert (len(found), found[0], found[-1]) == (100_002, "loss: 1.5", "99999")
+    assert found[1] == "é" * 5_000_000
 
 
 FORKS = """
@@ -107,25 +87,23 @@ def gone(pid: int) -> bool:
     return False
 
 
-@pytest.mark.parametrize(
-    ("sleeps", "options", "fault"),
-    [
-        (0, {}, ""),
-        (60, {"limit": 0.5}, "time limit of 0.5 s exceeded"),
-        (60, {"hear": lambda line: True}, "stopped"),
-    ],
-)
-def test_what_it_has_started_ends_with_it(tmp_path, sleeps, options, fault):
-    ended, lines = python(FORKS.format(sleeps), tmp_path, **options)
-    assert ended.fault == fault
-    assert ended.seconds < 10
-    assert gone(int(lines[0]))
+@pytest.mark.parametrize(("sleeps", "limit"), [(0, None), (60, 0.5), (60, None)])
+def test_what_it_has_started_ends_with_it(tmp_path, sleeps, limit):
+    heard, began = [], time.monotonic()
+    with closing(lines([sys.executable, "-c", FORKS.format(sleeps)], tmp_path, {}, limit)) as printed:
+        if limit:
+            with pytest.raises(AblateError, match=r"time limit of 0\.5 s exceeded"):
+                heard.extend(printed)
+        else:
+            heard.extend([next(filter(None, printed))] if sleeps else printed)
+    assert time.monotonic() - began < 10
+    assert gone(int(next(filter(None, heard))))
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_it_ends_with_the_process_that_runs_it(tmp_path, number):
-    code = "import sys; from pathlib import Path; from ablate.external.command import run; "
-    code += f"run([sys.executable, '-c', {FORKS.format(60)!r}], Path('.'), {{}}, lambda line: print(line, flush=True))"
+    code = "import sys; from pathlib import Path; from ablate.external.command import lines\n"
+    code += f"for line in lines([sys.executable, '-c', {FORKS.format(60)!r}], Path('.'), {{}}): print(line, flush=True)"
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
     )
@@ -136,7 +114,13 @@ def test_it_ends_with_the_process_that_runs_it(tmp_path, number):
     assert gone(pid)
 
 
-def test_a_program_that_is_not_there_and_one_that_a_signal_ends(tmp_path):
-    with pytest.raises(AblateError, match="no-such-program: cannot be started"):
-        run(["no-such-program"], tmp_path, {})
-    assert run(["sh", "-c", "kill -SEGV $$"], tmp_path, {}).fault == "the command was killed by SIGSEGV"
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["no-such-program"], "no-such-program: cannot be started"),
+        (["sh", "-c", "kill -SEGV $$"], "'sh' died with .*SIGSEGV"),
+    ],
+)
+def test_a_program_that_is_not_there_and_one_that_a_signal_ends(tmp_path, words, said):
+    with pytest.raises(AblateError, match=said):
+        [*lines(words, tmp_path, {})]

@@ -40,7 +40,9 @@ def test_shipped_studies_are_valid(validator, path):
     assert not problems(validator, read_document(path).data)
 
 
-@pytest.mark.parametrize("name", ["quickstart", "fair-low-rank", "speed-mixers", "stability", "sweep-digits"])
+@pytest.mark.parametrize(
+    "name", ["quickstart", "fair-low-rank", "atlas/02-cost", "stability", "sweep-digits"]
+)
 def test_resolved_studies_are_valid(validator, name, tmp_path):
     (tmp_path / "study.yaml").write_text(resolved_text(prepare(ROOT / f"studies/{name}.yaml"), tmp_path))
     assert not problems(validator, read_document(tmp_path / "study.yaml").data)

@@ -96,10 +96,11 @@ def draw(cards: list[Card]) -> Figure:
     rows = pd.concat(labelled).sort_values(
         "verdict", key=lambda verdicts: verdicts.map(ORDER.index), kind="stable"
     )
-    labels = [in_lines(label, 2 * marks.LABEL, 2) for label in rows["label"]]
+    labels = [in_lines(label, 3 * marks.LABEL, 1) for label in rows["label"]]
     margins = {claim.text: _margins(claim) for card in cards for claim in card.facts.claims}
     words = "difference, each row on a scale of its own, right is better; ticks: the margin that is claimed"
-    figure, (ax,) = marks.axes(labels, [(-1.08, 1.08)], words)
+    figure, (ax,) = marks.axes(labels, [(-1.08, 1.08)], words, pitch=0.17)
+    figure.set_figwidth(1.5 * figure.get_figwidth())
     ax.axvline(0.0, color=colour("line"), lw=0.8, zorder=1)
     ax.set_xticks([0.0])
     for y, (_, row) in enumerate(rows.iterrows()):

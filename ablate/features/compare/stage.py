@@ -33,15 +33,15 @@ def compare(
                 verdict = "not worse"
             if verdict != "inconclusive":
                 break
-    metric, base_name, head_name = call["read"][0], *(tree.name for tree in bench.trees)
-    mde, (low, high) = d.mde(shares[-1], looks[-1]), d.interval(alpha)
+    low, high = d.interval(alpha)
     found = {
-        **{"base": base_name, "head": head_name, "metric": metric, "n": d.n, "diff": d.mean},
-        **{"ci_low": low, "ci_high": high, "level": 1 - alpha, "mde": mde, "margin": margin},
-        **{"verdict": verdict, "exit_code": {"worse": 1, "inconclusive": 3}.get(verdict, 0)},
+        **{"base": bench.trees[0].name, "head": bench.trees[1].name, "metric": call["read"][0], "n": d.n},
+        **{"diff": d.mean, "ci_low": low, "ci_high": high, "level": 1 - alpha},
+        **{"mde": d.mde(shares[-1], looks[-1]), "margin": margin, "verdict": verdict},
+        **{"exit_code": {"worse": 1, "inconclusive": 3}.get(verdict, 0)},
     }
     return found, (
-        f"{metric} of {head_name} against {base_name}: {verdict}\n"
+        f"{found['metric']} of {found['head']} against {found['base']}: {verdict}\n"
         f"  difference {difference(d.mean, low, high)} at {level(alpha)}, positive is better; {d.n} seeds each\n"
-        f"  margin {margin:g}; {looks[-1]} seeds detect {significant(mde)} with 80 % power"
+        f"  margin {margin:g}; {looks[-1]} seeds detect {significant(found['mde'])} with 80 % power"
     )

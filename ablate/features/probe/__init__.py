@@ -1,7 +1,5 @@
 """`probe:` short runs before the study's trainings, to see that the seed and every factor change something."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import ClassVar
 
@@ -15,7 +13,7 @@ class ProbeFeature(
     settles="stage:settles",
     settle="stage:settle",
     at_most="stage:at_most",
-    measure="stage:name_unread",
+    plan="stage:commands",
 ):
     """It refuses a study before its trainings, and chooses nothing."""
 

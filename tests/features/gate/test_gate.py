@@ -98,7 +98,6 @@ def test_after_a_kill_in_a_confirmation_it_decides_as_if_there_had_been_none(rep
     resumed = said(repository, "good", "base", *call)
     lines = repository.lines("ledger.jsonl")
     assert lines[: len(begun)] == begun
-    assert not repository.left_behind
     (repository.folder / "ledger.jsonl").unlink()
     assert said(repository, "good", "base", *call) == resumed
     runs = sum("run" in line for line in lines)
