@@ -37,12 +37,13 @@ def files_of(words: Sequence[str], folder: Path, roots: Sequence[str] = ()) -> d
         for name, file in (named_by(folder / entry.name, [module]) | named_by(entry)).items():
             found |= {f"{entry.name} {name}": file} if os.path.isfile(file) else {}
     for index, root in enumerate([*roots, *LOCKS]):
-        below = [*glob(root, root_dir=folder), *glob(f"{root}/**", root_dir=folder, recursive=True)]
-        if not below and root not in LOCKS:
+        places = glob(root, root_dir=folder)
+        if not places and root not in LOCKS:
             allowed = f"a file or a folder in {folder}"
             raise Invalid(f"workload.sources.{index}", "does not exist", root, allowed)
-        own = (path for path in sorted(below) if "__pycache__" not in path)
-        found |= {path: str(folder / path) for path in own if os.path.isfile(folder / path)}
+        for path in [*places, *glob(f"{root}/**", root_dir=folder, recursive=True)]:
+            if os.path.isfile(folder / path) and "__pycache__" not in path:
+                found[path] = str(folder / path)
     return found
 
 

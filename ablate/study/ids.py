@@ -73,7 +73,8 @@ class TrialIds:
             parsed = self.model.model_validate(config)
             values = [*values_in(parsed)]
             parts = [type(value).part for value in values if isinstance(value, PartConfig)]
-            declared = dict(declared_files(dict.fromkeys((type(self.workload), *parts))))
+            owners = dict.fromkeys((type(self.workload), *parts))
+            declared = {**dict(declared_files(owners)), **self.workload.files(config)}
             named = [str(value) for value in values if isinstance(value, DataFile)]
             files = {place: digest_of_file(place) for place in dict.fromkeys([*named, *declared.values()])}
             content = {

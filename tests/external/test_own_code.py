@@ -10,13 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from ablate.external.constants import seeded
 from harness import ablate, ablate_here, plan_here, problems, run_here, stored
 from own import OPTIONS, OWN, own_study
 
 from ablate import load
 from ablate.core.trial import Trial
-from ablate.external.workload import External
+from ablate.external.cautions import seeded
 from ablate.records.store import Store
 from ablate.study.prepare import prepare
 
@@ -46,80 +45,63 @@ def test_it_is_judged_like_any_other(folder, kind):
     (row,) = load(folder / "results" / "own").comparisons.itertuples()
     assert (row.n, row.verdict) == (3, "better")
     shown = {
-        "function": "train.py:train({'rate': 1.0, 'steps': 4}, 0)",
+        "function": """runner.py train.py:train '{"rate": 1.0, "steps": 4}' 0""",
         "command": "python walk.py --rate 0.5 --act gelu --dead 0 --steps 6 --seed 0",
-        "script": "python walk.py with RATE=1.0, STEPS=6, SEED=0",
+        "script": """walk.py '{"RATE": 1.0, "STEPS": 6, "SEED": 0}' 0""",
     }
     assert shown[kind] in planned
     assert len(load(folder / "results" / "own").curves) > 6
     assert "is up to date" in run_here(study)[1]
 
 
-@pytest.mark.parametrize(
-    ("changed", "trained"),
-    [("ends.py", 6), ("uv.lock", 6), ("extra/data.txt", 6), ("other.py", 0), ("study.yaml", 0)],
-)
-def test_an_edit_trains_what_it_concerns(folder, changed, trained):
+def test_an_edit_trains_what_it_concerns(folder):
     (folder / "extra").mkdir()
     for name in ("extra/data.txt", "other.py", "uv.lock"):
         (folder / name).write_text("")
     study = written(folder, workload=OPTIONS["function"] | {"sources": ["extra"]})
-    run_here(study)
-    before = stored(folder / "results")
-    with (folder / changed).open("a") as file:
-        file.write("\n# changed\n" if changed.endswith("py") else "\n")
-    run_here(study)
-    assert len(stored(folder / "results") - before) == trained
+    changes = {}
+    for changed in ("ends.py", "uv.lock", "extra/data.txt", "other.py", "study.yaml"):
+        before = {cell.id for cell in prepare(study).cells()}
+        with (folder / changed).open("a") as file:
+            file.write("\n# changed\n")
+        changes[changed] = len({cell.id for cell in prepare(study).cells()} - before)
+    assert changes == {"ends.py": 6, "uv.lock": 6, "extra/data.txt": 6, "other.py": 0, "study.yaml": 0}
 
 
 def test_versions_of_imported_packages_and_local_modules_count(folder):
-    files = prepare(written(folder)).workload.files({"config": {}})
-    assert {"module train", "module ends"} <= {*files}
+    experiment = prepare(written(folder))
+    files = experiment.workload.files(experiment.variants[0].configs[0])
+    assert files["train.py ends"] == str(folder / "ends.py")
+    read = {"val_loss": "(.)"}
     experiment = prepare(
-        written(folder, "command", workload={"command": "python gpt.py {seed}", "read": {"val_loss": "(.)"}})
+        written(folder, "command", workload={"command": "python gpt.py {seed}", "read": read})
     )
-    assert "package torch" in experiment.workload.files({"config": {}})
-    assert files["module ends"] == str(folder / "ends.py")
+    assert "torch" in experiment.workload.identity(experiment.variants[0].configs[0])
+
+
+PACKAGE = {"__init__": "", "a": "from lib.b import f\ndef main(c, s): ...\n", "b": "import ends\n"}
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("nothing", "must return numbers by name"),
-        ("text", "accuracy must be a number, not 'high'"),
-        ("exits", "accuracy was not read"),
-        ("raises", "last read: accuracy 0.25; last printed: RuntimeError: out of luck"),
-        ("hangs", "time limit of 1 s exceeded"),
-        ("killed", "was killed by SIGKILL"),
-    ],
+    "options",
+    [{"function": "lib.a:main"}, {"function": "lib/a.py:main"}, {"command": "python -m lib.a {seed}"}],
 )
-def test_a_faulty_function_fails_its_trials_with_its_output_at_hand(folder, name, said):
-    resources = {"time": 1} if name == "hangs" else {}
-    options = {"function": f"train.py:{name}", "resources": resources}
-    outcome, printed = run_here(written(folder, workload=options, seeds=1), jobs=1)
-    assert outcome.failed
-    assert said in printed
-    record = records(folder)[0]
-    assert (record.status, record.metrics) == ("failed", {})
-    assert record.error
+def test_a_module_of_a_package_is_followed_from_where_it_runs(folder, options):
+    (folder / "lib").mkdir()
+    for name, text in PACKAGE.items():
+        (folder / "lib" / f"{name}.py").write_text(text)
+    kind = next(iter(options))
+    factors = {"config.rate": [1.0]}
+    experiment = prepare(written(folder, kind, workload=options, factors=factors))
+    found = {*experiment.workload.files(experiment.variants[0].configs[0]).values()}
+    assert {str(folder / name) for name in ("lib/a.py", "lib/b.py", "ends.py")} <= found
 
 
-def test_one_that_prints_megabytes_or_forks_is_kept(folder):
-    for name in ("loud", "forks"):
-        options = {"function": f"train.py:{name}"}
-        outcome, printed = run_here(written(folder, name=name, workload=options, seeds=2), jobs=1)
-        assert not outcome.failed
-        assert "config.rate=1.0 seed 1: accuracy 1.5" in printed
-        # Their config is never read.
-        assert "never read" in printed
-    assert max(len(record.output) for record in records(folder)) < 100_000
-
-
-def test_what_is_not_finite_has_diverged(folder):
-    run_here(written(folder, workload={"function": "train.py:diverges"}, seeds=1))
-    assert [(record.status, record.reason) for record in records(folder)] == [
-        ("diverged", "accuracy nan")
-    ] * 2
+def test_what_fails_is_named_with_its_output_at_hand(folder):
+    outcome, printed = run_here(written(folder, workload={"function": "train.py:raises"}, seeds=1), jobs=1)
+    assert len(outcome.failed) == 2
+    assert "last read: accuracy 0.25; last printed: RuntimeError: out of luck" in printed
+    assert all("Traceback" in record.output for record in records(folder))
 
 
 @pytest.mark.parametrize(
@@ -128,17 +110,19 @@ def test_what_is_not_finite_has_diverged(folder):
         (
             "function",
             {"workload": {"function": "train.py:trian"}},
-            "workload.function: is not defined in train.py",
+            "is no function that is defined in train.py",
         ),
-        ("function", {"workload": {"function": "gone.py:train"}}, "is no function in a file"),
-        ("function", {"workload": {"function": "train.py:wrong"}}, "must take config and seed"),
-        ("function", {"workload": {"function": "train.py:alone"}}, "must take config and seed"),
+        (
+            "function",
+            {"workload": {"function": "gone.py:train"}},
+            "is no function that is defined in gone.py",
+        ),
         ("function", {"workload": {"funktion": "train.py:train"}}, "workload: unknown workload"),
         ("function", {"workload": {"function": "train.py:train", "raed": {}}}, "workload.raed: unknown key"),
-        ("function", {"workload": "function"}, "workload.function: is required"),
+        ("function", {"workload": "function"}, "workload: must be a mapping"),
         ("function", {"metrics": {}}, "metrics: must not be empty"),
         ("function", {"metrics": {"seed": "max"}}, "is a name that tables have already"),
-        ("function", {"config": {"rate": 0.5, "seed": 1}}, "has a seed"),
+        ("function", {"config": {"rate": 0.5, "seed": 1}}, "config.seed: is what the study gives"),
         (
             "function",
             {"workload": {"function": "train.py:train", "sources": ["src"]}},
@@ -149,16 +133,16 @@ def test_what_is_not_finite_has_diverged(folder):
             {"workload": {"command": "python walk.py --rate {rtae}"}},
             "workload.command: {rtae} has no value",
         ),
-        ("command", {"workload": {"command": "walk '"}}, "workload.command: cannot be split"),
+        ("command", {"workload": {"command": "walk '"}}, "workload.command: cannot be filled in"),
         (
             "command",
             {"workload": {"command": "walk", "read": {"val_loss": "loss"}}},
             "workload.read.val_loss: has 0 groups",
         ),
-        ("script", {"config": {"RATE": 0.5, "step": 1}}, "config.step: is not a constant"),
-        ("script", {"config": {"RATE": 0.5, "UNUSED": 2}}, "config.UNUSED: is never read"),
-        ("script", {"workload": {"script": "walk.py", "seed": "SEDE"}}, "workload.seed: is not a constant"),
-        ("script", {"workload": {"script": "gone.py"}}, "workload.script: is no Python file"),
+        ("command", {"workload": {"command": "walk", "read": {"loss": "(.)"}}}, "is not among `metrics`"),
+        ("script", {"config": {"RATE": 0.5, "step": 1}}, "config.step: is not assigned once"),
+        ("script", {"workload": {"script": "walk.py", "seed": "SEDE"}}, "workload.seed: is not assigned"),
+        ("script", {"workload": {"script": "gone.py"}}, "workload.script: does not exist"),
     ],
 )
 def test_what_cannot_run_is_refused_with_its_place(folder, kind, changes, said):
@@ -166,11 +150,29 @@ def test_what_cannot_run_is_refused_with_its_place(folder, kind, changes, said):
     assert any(said in text for text in found), found
 
 
-def tried(folder: Path, kind: str, options: dict[str, object], config: dict[str, object] | None = None):
-    workload: External = prepare(written(folder, kind)).workload.of({"name": kind, **options}, folder)
-    whole = own_study(kind)
-    trial = Trial("id", {"config": whole["config"] | (config or {}), "metrics": {"val_loss": {}}}, 1)
-    return workload.train(trial, lambda *_: False)
+def tried(folder: Path, **options: object):
+    experiment = prepare(written(folder, next(iter(options))))
+    config = experiment.resolve(experiment.variants[0].configs[0] | {"workload": options})
+    return experiment.workload.train(Trial("id", config, 1), lambda *_: False)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nothing", "must return numbers by name"),
+        ("text", "accuracy: 'high' is not a number"),
+        ("wrong", "missing 1 required positional argument: 'width'"),
+        ("exits", "accuracy was not read"),
+        ("raises", "last read: accuracy 0.25; last printed: RuntimeError: out of luck"),
+        ("hangs", "time limit of 1 s exceeded"),
+        ("killed", "SIGKILL"),
+    ],
+)
+def test_a_faulty_function_fails_its_trials_with_its_output_at_hand(folder, name, said):
+    record = tried(folder, function=f"train.py:{name}", resources={"time": 1 if name == "hangs" else None})
+    assert (record.status, record.metrics) == ("failed", {})
+    assert said in record.reason
+    assert said in record.error
 
 
 @pytest.mark.parametrize(
@@ -179,7 +181,7 @@ def tried(folder: Path, kind: str, options: dict[str, object], config: dict[str,
         ("no-such-program", "no-such-program: cannot be started"),
         (
             "sh -c 'echo val loss 2; exit 3'",
-            "ended with exit code 3; last read: val_loss 2; last printed: val loss 2",
+            "'sh' returned non-zero exit status 3; last read: val_loss 2; last printed: val loss 2",
         ),
         ("echo nothing", "val_loss was not read: no line matches"),
         (
@@ -191,28 +193,52 @@ def tried(folder: Path, kind: str, options: dict[str, object], config: dict[str,
 )
 def test_a_command_that_does_not_count_says_why(folder, command, said):
     (folder / "two.json").write_text('{"val_loss": 2}')
-    record = tried(folder, "command", {"command": command, "read": {"val_loss": r"val loss (\S+)"}})
+    record = tried(folder, command=command, read={"val_loss": r"val loss (\S+)"})
     assert record.status == "failed"
     assert said in record.reason
+
+
+@pytest.mark.parametrize("name", ["loud", "forks"])
+def test_one_that_prints_megabytes_or_forks_is_kept(folder, name):
+    assert tried(folder, function=f"train.py:{name}").metrics == {"accuracy": 1.5}
+
+
+def test_what_is_not_finite_has_diverged(folder):
+    record = tried(folder, function="train.py:diverges")
+    assert (record.status, record.reason) == ("diverged", "accuracy nan")
+    assert record.metrics == {"accuracy": None}
 
 
 def test_memory_and_json_in_its_own_folder(folder):
     code = "import json, os; c = json.loads(os.environ['ABLATE_CONFIG']); "
     code += "open(os.environ['ABLATE_DIR'] + '/m.jsonl', 'w').write(json.dumps({{'step': 1, 'val_loss': c['rate']}}))"
-    record = tried(folder, "command", {"command": [sys.executable, "-c", code]})
+    record = tried(folder, command=[sys.executable, "-c", code])
     assert (record.status, record.metrics) == ("completed", {"val_loss": 0.5})
     hungry = [sys.executable, "-c", "x = bytearray(4 << 30); print('val_loss 1')"]
-    record = tried(folder, "command", {"command": hungry, "resources": {"memory": 0.5}})
+    record = tried(folder, command=hungry, resources={"memory": 0.5})
     assert record.status == "failed"
     assert "MemoryError" in record.reason
 
 
 def test_the_line_of_a_fixed_seed_is_named(folder):
-    assert seeded(folder / "gpt.py") == ["gpt.py:20: torch.manual_seed(1337)"]
-    assert seeded(folder / "walk.py") == []
+    assert [*seeded([folder / "gpt.py"])] == ["gpt.py:20: torch.manual_seed(1337)"]
+    assert [*seeded([folder / "walk.py"])] == []
     (folder / "s.py").write_text("import random\nSEED = 1\nrandom.seed(SEED)\n")
-    assert seeded(folder / "s.py") == ["s.py:3: random.seed(SEED)"]
-    assert seeded(folder / "s.py", "SEED") == []
+    assert [*seeded([folder / "s.py"])] == ["s.py:3: random.seed(SEED)"]
+    assert [*seeded([folder / "s.py"], "SEED")] == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "config", "lost"),
+    [
+        ("function", {"rate": 0.5, "steps": 4, "heads": 4, "depth": 2}, "config.heads, config.depth"),
+        ("command", {"rate": 0.5, "act": "relu", "dead": 0, "steps": 6, "width": 64}, "config.width"),
+        ("script", {"RATE": 0.5, "STEPS": 6, "UNUSED": 2}, "config.UNUSED"),
+    ],
+)
+def test_settings_that_the_code_does_not_read_are_named(folder, kind, config, lost):
+    assert f"may not read, {lost}" in " ".join(plan_here(written(folder, kind, config=config)).split())
+    assert "may not read" not in plan_here(written(folder, kind))
 
 
 def test_tuning_and_a_sweep_search_its_config(folder):
@@ -238,7 +264,7 @@ def test_a_killed_driver_leaves_no_process_and_a_second_one_goes_on(folder):
     children: list[str] = []
     for _ in range(300):
         found = subprocess.run(
-            ["pgrep", "-f", str(OWN.parents[2] / "ablate/external/calling.py")],
+            ["pgrep", "-f", str(OWN.parents[2] / "ablate/external/runner.py")],
             capture_output=True,
             text=True,
             check=False,

@@ -25,7 +25,7 @@ def test_distance():
     assert distance(one, record(1.0, 2.5, a=0.75, b=None, t_seconds=1.0)) == 0.5
     for other in (
         record(1.0, a=0.5, b=None, t_seconds=1.0),
-        record(1.0, 2.0, a=0.5),
+        record(1.0, 2.0, b=1.0),
         record(1.0, 2.0, a=0.5, b=1.0),
     ):
         assert distance(one, other) == np.inf
