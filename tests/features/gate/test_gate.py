@@ -31,30 +31,38 @@ def said(repository, head, base="base", *words, **kwargs):
     return answer
 
 
+def begun(losses):
+    """The state after the first runs of the base."""
+    first = (-losses[:FIRST]).tolist()
+    return State(first, stdev(first), FIRST - 1)
+
+
+def expected(state, base, tried):
+    """What the rule says of a try, by the losses of both sides, and the state that follows."""
+    return attempt(
+        state,
+        lambda n: -tried[n],
+        lambda ns: [(-side[ns]).tolist() for side in (base, tried)],
+        lambda begun: None,
+    )
+
+
 def test_a_stream_keeps_what_is_better_and_goes_on_from_there(repository):
     """Each decision is that of the rule, on runs that no other decision rests on but those of the base."""
     shifts = {"base": 0, "bad": 0.05, "good": -0.05, "worse": -0.02}
     values = {tag: drawn(n, shift) for n, (tag, shift) in enumerate(shifts.items())}
     for tag in ("bad", "good", "worse"):
         repository.losses(tag, values[tag])
-    first = (-values["base"][:FIRST]).tolist()
-    state = State(first, stdev(first), FIRST - 1)
-
-    def expected(tag, base):
-        sides = [-values[base], -values[tag]]
-        return attempt(
-            state, lambda n: sides[1][n], lambda ns: [side[ns].tolist() for side in sides], lambda begun: None
-        )
-
+    state = begun(values["base"])
     for tag, base, verdict in (
         ("bad", "base", "discard"),
         ("good", "base", "keep"),
         ("worse", "good", "discard"),
     ):
         answer = said(repository, tag, base)
-        found, state = expected(tag, base)
+        found, state = expected(state, values[base], values[tag])
         assert answer["verdict"] == verdict
-        assert {key: answer[key] for key in found} == found
+        assert answer == answer | found
     assert answer["alpha_left"] == pytest.approx(0.05 - share(1))
     refused = repository.call("gate", "ledger.jsonl", "--base", "base", "--head", "worse")
     assert (refused.returncode, "with this --base" in refused.stderr) == (2, True)
@@ -88,20 +96,17 @@ def test_after_a_kill_in_a_confirmation_it_decides_as_if_there_had_been_none(rep
     words = ("gate", "ledger.jsonl", "--base", "base", "--head", "good", *call)
     for _ in range(2):
         assert repository.call(*words, fresh=True).returncode == -signal.SIGKILL
-    begun = repository.lines("ledger.jsonl")
+    lines = repository.lines("ledger.jsonl")
     # The other try takes fresh seeds, and the confirmation that has begun counts.
     shutil.copy(repository.folder / "ledger.jsonl", repository.folder / "copy.jsonl")
     repository.losses("other", drawn(2, -0.05))
     other = repository.call("gate", "copy.jsonl", "--base", "base", "--head", "other", *call)
     assert json.loads(other.stdout)["confirmations"] == 2
-    assert repository.lines("copy.jsonl")[len(begun)]["seed"] == FIRST + 1 + PAIRS
-    resumed = said(repository, "good", "base", *call)
-    lines = repository.lines("ledger.jsonl")
-    assert lines[: len(begun)] == begun
-    (repository.folder / "ledger.jsonl").unlink()
-    assert said(repository, "good", "base", *call) == resumed
-    runs = sum("run" in line for line in lines)
-    assert runs == sum("run" in line for line in repository.lines("ledger.jsonl")) == FIRST + 1 + 2 * PAIRS
+    assert repository.lines("copy.jsonl")[len(lines)]["seed"] == FIRST + 1 + PAIRS
+    answer = said(repository, "good", "base", *call)
+    assert answer == answer | expected(begun(drawn(0)), drawn(0), drawn(1, -0.05))[0]
+    assert repository.lines("ledger.jsonl")[: len(lines)] == lines
+    assert sum("run" in line for line in repository.lines("ledger.jsonl")) == FIRST + 1 + 2 * PAIRS
 
 
 def test_a_second_process_waits_for_the_ledger(repository):
