@@ -48,7 +48,7 @@ class Tree(NamedTuple):
             if file.is_relative_to(other) and (self.root / file.relative_to(other)).is_file()
         ]:
             raise AblateError(
-                f"{self.name}: {min(wrong)} was loaded, not that of the commit: both commits run the same code. "
+                f"{min(wrong)} was loaded, not that of the commit: both commits run the same code. "
                 "Uninstall it, and set PYTHONPATH=src, or where it lies; name a script by its relative path"
             )
 
@@ -93,7 +93,9 @@ class Bench(NamedTuple):
                 if not abs(value := reading.last[name]) < float("inf"):
                     raise AblateError(f"{name} is {value}")
             except AblateError as error:
-                raise NotMeasured(f"{tree.name}, seed {seed}: {error}; it printed:{printed}") from None
+                raise NotMeasured(
+                    f"{tree.name}, seed {seed}: {error}; it printed:\n{printed.strip()}"
+                ) from None
             self.add(run=key, commit=tree.name, seed=seed, value=value)
             click.echo(f"{tree.name}, seed {seed}: {name} {value:g}", err=True)
         return value if self.call["direction"] == "max" else -value

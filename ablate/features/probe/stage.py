@@ -65,7 +65,9 @@ def check_probe(draft: Draft) -> None:
         refuse_own(path, "is what makes a run of the probe short", hint, draft)
     for index, path in enumerate(study.section("acts_late")):
         if path not in paths or not probe:
-            rule = "is not changed by any variant" if probe else "needs a `probe`, to which it is an exception"
+            rule = (
+                "is not changed by any variant" if probe else "needs a `probe`, to which it is an exception"
+            )
             document.refuse(("acts_late", index), rule, path, listed(paths), nearest(path, paths))
 
 
