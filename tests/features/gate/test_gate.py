@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from committed import PRINTED, Repository, drawn
 
-from ablate.features.gate.stream import FIRST, PAIRS, State, attempt, share
+from ablate.features.gate.stream import FIRST, PAIRS, SHARES, State, attempt
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def test_a_stream_keeps_what_is_better_and_goes_on_from_there(repository):
         found, state = expected(state, values[base], values[tag])
         assert answer["verdict"] == verdict
         assert answer == answer | found
-    assert answer["alpha_left"] == pytest.approx(0.05 - share(1))
+    assert answer["alpha_left"] == pytest.approx(0.05 - SHARES[0])
     refused = repository.call("gate", "ledger.jsonl", "--base", "base", "--head", "worse")
     assert (refused.returncode, "with this --base" in refused.stderr) == (2, True)
     assert not repository.left_behind
