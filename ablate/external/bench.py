@@ -131,16 +131,16 @@ def opened(call: Mapping[str, Any], path: Path, names: Sequence[str]) -> Iterato
         ExitStack() as undo,
     ):
         try:
-            lines = (
-                [dict(json.loads(line)) for line in path.read_text().splitlines()] if path.exists() else []
-            )
-        except (ValueError, TypeError) as error:
-            raise AblateError(f"{path}: is no file of JSON lines: {error}; name another") from None
+            found = map(json.loads, path.read_text().splitlines() if path.exists() else [])
+            # All of them have the commit.
+            kept = [{"commit": line["commit"], **line} for line in found]
+        except (ValueError, TypeError, KeyError) as error:
+            raise AblateError(f"{path}: is no file of such runs ({error!r}); name another") from None
         trees = [
             _tree(name, Path(place, side).resolve(), call["links"], undo)
             for name, side in zip(names, ("base", "head"), strict=True)
         ]
-        yield Bench(call, path, trees, lines)
+        yield Bench(call, path, trees, kept)
 
 
 def _tree(name: str, root: Path, links: Sequence[str], undo: ExitStack) -> Tree:

@@ -118,10 +118,11 @@ def test_an_interruption_says_what_is_kept(repository):
 
 
 TRAIN = """
-import random, sys
+import os, random, sys
 import part
 seed = int(sys.argv[1])
 open("data/noise.txt").read()
+os.environ["OWN"]
 print("loss:", part.LOSS + random.Random(seed).gauss(0, 0.01))
 """
 
@@ -130,7 +131,9 @@ def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch,
     (repository.folder / ".gitignore").write_text("data/\n")
     (repository.folder / "data").mkdir()
     (repository.folder / "data/noise.txt").write_text("")
-    repository.commit("first", **{"train_py": TRAIN, "src/part_py": "LOSS = 1.5\n"})
+    # One that Python runs at its start, too.
+    own = {"src/sitecustomize_py": "import os; os.environ['OWN'] = ''"}
+    repository.commit("first", **{"train_py": TRAIN, "src/part_py": "LOSS = 1.5\n", **own})
     repository.commit("second", **{"src/part_py": "LOSS = 1.6\n"})
     call = ("compare", "first", "second", *MARGIN, "--seeds", "5", "--link", "data")
     command = ("--", sys.executable, "train.py", "{seed}")

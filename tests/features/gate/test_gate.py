@@ -139,7 +139,7 @@ def test_a_ledger_of_another_call_and_files_that_are_none_are_refused_and_stay(r
     done = repository.call("gate", "ledger.jsonl", *words, "--", "echo", "loss: {seed}")
     assert (done.returncode, "repeat the call" in done.stderr) == (2, True)
     assert (repository.folder / "ledger.jsonl").read_bytes() == before
-    for text in ("not JSON", "[1]", "7"):
+    for text in ("not JSON", "[1]", "7", '{"a": 1}'):
         (repository.folder / "notes.txt").write_text(text)
         done = repository.call("gate", "notes.txt", *words)
         assert (done.returncode, (repository.folder / "notes.txt").read_text()) == (2, text)
