@@ -7,20 +7,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "ablate"
 ORDER = (
-    *(
-        "base",
-        "core",
-        "components",
-        "tasks",
-        "study",
-        "models",
-        "training",
-        "external",
-        "records",
-        "search",
-        "execution",
-    ),
-    *("tracking", "analysis", "report", "route", "features", "commands", "cli", "__init__", "__main__"),
+    *("base", "core", "components", "tasks", "study", "models", "training", "external", "records", "search"),
+    *("execution", "tracking", "analysis", "report", "route", "features", "commands", "cli"),
+    *("__init__", "__main__"),
 )
 """From the cellar to the door: a module imports what stands before its own room, and its own room."""
 FACES = {"__init__.py", "__main__.py", "cli.py"}

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ablate.base.errors import AblateError, Invalid, listed
+from ablate.base.errors import AblateError, Invalid
 from ablate.core.record import Curve
 from ablate.external.runner import MARK
 
@@ -97,7 +97,3 @@ class Reading:
             for name, curve in several.items()
             if len(curve) > 1
         }
-
-    def __str__(self) -> str:
-        """The last values, in words."""
-        return listed(f"{name} {value:g}" for name, value in self.last.items()) or "nothing"

@@ -22,7 +22,7 @@ from ablate.base.process import THREADS
 from ablate.base.registry import register
 from ablate.base.streams import stream_seed
 from ablate.core.metric import Description, Metric, Sampling
-from ablate.core.record import Record, Status
+from ablate.core.record import Record
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
 from ablate.external import options, runner
@@ -71,9 +71,7 @@ class External(Workload):
     def check(self, config: Mapping[str, Any]) -> None:
         own, metrics = config["workload"], config["metrics"]
         with Gather() as at:
-            at.refuse(
-                "seed" in config["config"], "config.seed", "is what the study gives", allowed="`seeds:`"
-            )
+            at.refuse("seed" in config["config"], "config.seed", "is given by the study", allowed="`seeds:`")
             for name in metrics:
                 taken = f"any but {', '.join(TAKEN)}"
                 at.refuse(name in TAKEN, f"metrics.{name}", "is a name that tables have already", name, taken)
@@ -98,7 +96,7 @@ class External(Workload):
         return files_of(words, self.folder, config["workload"]["sources"])
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        own, files = config["workload"], [*self.files(config).values()]
+        own, files = config["workload"], dict.fromkeys(self.files(config).values())
         places = [
             f"a generator has the same seed in every trial at {at}" for at in seeded(files, own.get("seed"))
         ]
@@ -113,7 +111,7 @@ class External(Workload):
         # The streams of a placebo are those of another seed.
         seed = stream_seed(trial.seed, "seed", trial.stream) % 2**31 if trial.stream else trial.seed
         words, resources, printed = self.words(trial.config, seed), own["resources"], "nothing"
-        reading = Reading([*metrics], own["read"])
+        reading, none = Reading([*metrics], own["read"]), dict.fromkeys(metrics)
         if resources["memory"] is not None:
             limit = str(int(resources["memory"] * 2**20))
             words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', limit, *words]
@@ -127,19 +125,17 @@ class External(Workload):
                         printed = line.strip() or printed
                         found = reading.hear(line)
                         if found and emit(reading.values[next(iter(found))][-1][0], found):
-                            return self._without(trial, "pruned", "asked to stop", reading)
+                            return Record.of(
+                                trial, "pruned", reason="asked to stop", metrics=none, curves=reading.curves
+                            )
                 reading.finish(Path(place))
             except AblateError as error:
-                reason = f"{error}; last read: {reading}; last printed: {printed[:200]}"
+                read = listed(f"{name} {value:g}" for name, value in reading.last.items())
+                reason = f"{error}; last read: {read or 'nothing'}; last printed: {printed[:200]}"
                 return Record.of(trial, "failed", reason=reason, error=reason)
         if lost := [f"{name} {value:g}" for name, value in reading.last.items() if not math.isfinite(value)]:
-            return self._without(trial, "diverged", listed(lost), reading)
-        return Record.of(trial, metrics=dict[str, float | None](reading.last), curves=reading.curves)
-
-    def _without(self, trial: Trial, status: Status, reason: str, reading: Reading) -> Record:
-        """A record without a value of its metrics."""
-        none = dict.fromkeys(trial.config["metrics"])
-        return Record.of(trial, status, reason=reason, metrics=none, curves=reading.curves)
+            return Record.of(trial, "diverged", reason=listed(lost), metrics=none, curves=reading.curves)
+        return Record.of(trial, metrics={**none, **reading.last}, curves=reading.curves)
 
 
 @register("workload", "function")
@@ -155,8 +151,11 @@ class FunctionWorkload(External):
         tree = parsed(self.folder / file)
         found = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
         if name not in found:
-            rule = f"is no function that is defined in {file}"
-            raise Invalid("workload.function", rule, name, listed(found), nearest(name, found))
+            rule, hint = (
+                f"is no function that is defined in {module or 'a file'}",
+                "Write train.py:train or package.module:train",
+            )
+            raise Invalid("workload.function", rule, name, listed(found), nearest(name, found) or hint)
 
 
 @register("workload", "command")

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from ablate.base.registry import CATALOGUE, PartConfig, Slot, StrictModel
 from ablate.models.section import ModelSection
 
-CANDIDATES = (8, 1, 0.5, True)  # Values to try for a parameter that has no default.
+CANDIDATES = (8, 1, 0.5, True, {"PATH": "VALUE"})  # Values to try for a parameter that has no default.
 
 
 @dataclass(frozen=True)

@@ -69,8 +69,11 @@ def _unknown(kind: str, name: str, names: Sequence[str], slot: str) -> AblateErr
 
 def _sections(part: Any) -> Iterator[tuple[str, Rows]]:
     """Headings with their rows; of parts of a model also shapes."""
-    yield "in a study", [(f"{_path(part.slot)}:", _as_given(part))]
-    parameters = _parameters(part.Config)
+    # Of a workload with options of its own, one of them has its name.
+    own = getattr(part, "Options", None)
+    given = f"{{{part.name}: {settings_for(own)[part.name]}}}" if own else _as_given(part)
+    yield "in a study", [(f"{_path(part.slot)}:", given)]
+    parameters = _parameters(own or part.Config)
     yield ("parameters" if parameters else "no parameters"), parameters
     if part.slot == "task":
         yield from _of_task(part)

@@ -90,9 +90,8 @@ def _load_plugins(document: Document, folder: Path) -> None:
 def _workload(document: Document) -> Workload:
     CATALOGUE.load_package("external")
     name, own = document.data.get("workload", DEFAULT_WORKLOAD), CATALOGUE.names("workload")
-    if isinstance(name, dict):
-        # Options name their workload by the one of them that has its name.
-        name = next((key for key in name if key in own), name)
+    # Options name their workload by the one of them that has its name.
+    name = next((key for key in name if key in own), name) if isinstance(name, dict) else name
     if name not in own:
         CATALOGUE.load_builtin()
     known = CATALOGUE.names("workload")

@@ -156,8 +156,11 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     for key in ("task", "tasks", *grammar()):
         if key in data and not data[key]:
             del data[key]
-    own = data["plugins"] or isinstance(data["workload"], dict)
-    if own or any(cell.trial.files for cell in experiment.cells(study.seeds.values[:1])):
+    if (
+        data["plugins"]
+        or isinstance(data["workload"], dict)
+        or any(cell.trial.files for cell in experiment.cells(study.seeds.values[:1]))
+    ):
         data["folder"] = os.path.relpath(base_of(experiment.path, study.folder), folder.resolve())
     else:
         del data["folder"]

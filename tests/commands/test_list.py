@@ -57,14 +57,16 @@ def words(text: str) -> str:
 def test_every_part_says_what_it_is(slot, name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "FILE").touch()
+    (tmp_path / "SCRIPT").touch()
     part = CATALOGUE.get(slot, name)
+    config = getattr(part, "Options", part.Config)  # type: ignore[attr-defined]
     text = describe(slot, name)
     first = (inspect.getdoc(part) or "").partition("\n")[0]
     assert first in words(text)
     assert f"{name} {first}" in words(describe(slot, None))
     unwrapped = re.sub(r"\n +", " ", describe(None, None))
     assert re.search(rf"^{slot} .*\b{name}\b", unwrapped, re.MULTILINE)
-    for key, field in part.Config.model_fields.items():  # type: ignore[attr-defined]
+    for key, field in config.model_fields.items():
         if key != "name":
             assert re.search(rf"^  {key} ", text, re.MULTILINE)
             assert field.description is not None
@@ -73,10 +75,10 @@ def test_every_part_says_what_it_is(slot, name, tmp_path, monkeypatch):
         assert words(paragraph) in words(text)
     (path, value), *_ = YAML(typ="safe", pure=True).load(section(text, "in a study")).items()
     assert path.split(".")[-1] == slot
+    named = {"name": name} if "name" in config.model_fields else {}
     value = value if isinstance(value, dict) else {"name": value}
-    config = part.Config  # type: ignore[attr-defined]
     required = {key: value[key] for key, field in config.model_fields.items() if field.is_required()}
-    assert config.model_validate(value) == config.model_validate({"name": name} | required)
+    assert config.model_validate(value) == config.model_validate(named | required)
     file, line = text.splitlines()[-1].removeprefix("defined in ").split(":")
     source = Path(file).read_text().splitlines()[int(line) - 1 :]
     assert f'@register("{slot}", "{name}")' in source[0]

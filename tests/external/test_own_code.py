@@ -122,7 +122,7 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
         ("function", {"workload": "function"}, "workload: must be a mapping"),
         ("function", {"metrics": {}}, "metrics: must not be empty"),
         ("function", {"metrics": {"seed": "max"}}, "is a name that tables have already"),
-        ("function", {"config": {"rate": 0.5, "seed": 1}}, "config.seed: is what the study gives"),
+        ("function", {"config": {"rate": 0.5, "seed": 1}}, "config.seed: is given by the study"),
         (
             "function",
             {"workload": {"function": "train.py:train", "sources": ["src"]}},
@@ -291,22 +291,40 @@ def test_a_killed_driver_leaves_no_process_and_a_second_one_goes_on(folder):
     assert len(stored(folder / "results")) == 6
 
 
+SHORT = {"command": "iters", "script": "eval_interval"}
+GPT = {
+    "command": {
+        "workload": {
+            "command": "python gpt.py --learning_rate {lr} --dropout {dropout} {compile:--compile} --max_iters {iters}"
+        },
+        "config": {"lr": 0.01, "dropout": 0.0, "compile": False, "iters": 20},
+        "factors": {"config.lr": [0.03], "config.dropout": [0.5]},
+    },
+    "script": {
+        "workload": {"script": "gpt.py"},
+        "config": {"batch_size": 16, "eval_interval": 10},
+        "factors": {"config.batch_size": [4]},
+    },
+}
+
+
 @pytest.mark.slow
-def test_a_script_in_the_manner_of_nanogpt_is_judged_in_two_commands(folder):
-    read = OPTIONS["command"]["read"]
-    command = "python gpt.py --learning_rate {lr} --dropout {dropout} {compile:--compile} --max_iters {iters}"
-    changes = {
-        "workload": {"command": command, "read": read},
-        "config": {"lr": 0.01, "dropout": 0.0, "compile": False, "iters": 60},
-        "factors": {"config.lr": [0.03], "config.dropout": [0.5], "config.compile": [True]},
-        "probe": {"config.iters": 5},
-    }
-    written(folder, "command", **changes)
-    assert "gpt.py:20: torch.manual_seed(1337)" in " ".join(
-        ablate("plan", "study.yaml", cwd=folder).stdout.split()
-    )
+@pytest.mark.parametrize("kind", GPT)
+def test_a_script_in_the_manner_of_nanogpt_is_judged_in_two_commands(folder, kind):
+    options = GPT[kind]["workload"] | {"read": OPTIONS["command"]["read"]}
+    study = written(folder, kind, **GPT[kind] | {"workload": options, "seeds": 2})
+    planned = ablate("plan", "study.yaml", cwd=folder)
+    assert "gpt.py:20: torch.manual_seed(1337)" in " ".join(planned.stdout.split())
+    done = ablate("run", "study.yaml", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    assert "the same seed in every trial at gpt.py:20" in done.stdout + done.stderr
+    rows = load(folder / "results" / "own").comparisons
+    assert (len(rows), {*rows.n}) == (len(GPT[kind]["factors"]), {2})
+    study.write_text(json.dumps(json.loads(study.read_text()) | {"probe": {f"config.{SHORT[kind]}": 5}}))
     done = ablate("run", "study.yaml", cwd=folder)
     assert done.returncode == 2
-    for said in ("another seed changes nothing", "config.dropout=0.5 changes nothing", "gpt.py:20"):
+    for said in ("another seed changes nothing", "gpt.py:20: torch.manual_seed(1337)"):
         assert said in done.stderr
+    assert ("config.dropout=0.5 changes nothing" in done.stderr) == (kind == "command")
     assert "config.lr=0.03 changes" not in done.stderr
+    assert "config.batch_size=4 changes" not in done.stderr

@@ -46,7 +46,7 @@ def test_built_in_parts_are_taken_out(tmp_path):
 @pytest.mark.parametrize(
     ("stack", "said"),
     [
-        ("{}", "design.stack: is required"),
+        ("{}", "design.stack: must not be empty"),
         ("{model.effekt: 1}", "'effect'"),
         ("{model.effect: x}", "must be a number"),
         ("{model.effect: 0.0}", "nothing is compared"),
