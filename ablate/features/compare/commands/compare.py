@@ -46,9 +46,9 @@ def _looks(_context: click.Context, _option: click.Parameter, given: str) -> ran
 def command(
     base: str, head: str, looks: range, margin: float, results: Path, as_json: bool, **call: Any
 ) -> int:
-    """Run one's own training code at two commits, and judge whether HEAD is worse.
+    """Judge two commits of your own training code.
 
-    BASE and HEAD are commits of the repository that one stands in. COMMAND, after --, is what trains, with {seed} where
+    BASE and HEAD are commits of the repository that you stand in. COMMAND, after --, is what trains, with {seed} where
     it takes its seed: -- python train.py --seed {seed}. Both commits are checked out and run in turn on the same seeds.
     Finished runs are kept, and a command that was interrupted goes on. Exits with 0 where HEAD is not worse, 1 worse,
     2 a mistake in the call, 3 inconclusive, 4 not measured; see `ablate guide compare`.

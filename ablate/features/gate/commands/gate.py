@@ -17,9 +17,9 @@ from ablate.external.call_options import COMMAND, DIRECTION, LINKS, READ
 @click.option("--base", required=True, metavar="COMMIT", help="What a try must beat: the last that was kept.")
 @click.option("--head", default="HEAD", show_default=True, metavar="COMMIT", help="The try.")
 def command(ledger: Path, base: str, head: str, **call: Any) -> int:
-    """Say whether to keep a change to one's own training code, with one error rate for all that are tried.
+    """Keep or discard a change to your own training code.
 
-    LEDGER is the file that remembers all tries. COMMAND, after --, is what trains, with {seed} where it takes its seed:
+    LEDGER is the file that remembers all tries, which share one error rate. COMMAND, after --, is what trains, with {seed} where it takes its seed:
     -- python train.py --seed {seed}. The first call runs the base ten times. One run screens a try; a promising one is
     confirmed on five fresh seeds, in turn with the base. Prints one JSON object to standard output, whose verdict is
     keep, discard or retest. Finished runs are kept, and a command that was interrupted goes on. Exits with 0 keep,
