@@ -22,8 +22,9 @@ def command(ledger: Path, base: str, head: str, **call: Any) -> int:
     LEDGER is the file that remembers all tries, which share one error rate. COMMAND, after --, is what trains, with
     {seed} where it takes its seed: -- python train.py --seed {seed}. The first call runs the base ten times. One run
     screens a try; a promising one is confirmed on five fresh seeds, in turn with the base. Prints one JSON object to
-    standard output, whose verdict is keep, discard or retest. Finished runs are kept, and a command that was interrupted
-    goes on. Exits with 0 keep, 1 discard, 2 a mistake in the call, 3 retest, 4 not measured; see `ablate guide compare`.
+    standard output, whose verdict is keep, discard or retest. Finished runs are kept, and a command that was
+    interrupted goes on. Exits with 0 keep, 1 discard, 2 a mistake in the call, 3 retest, 4 not measured; see
+    `ablate guide compare`.
     """
     from ablate.features.gate.stream import gate
     from ablate.route.as_json import written
