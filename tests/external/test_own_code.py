@@ -241,6 +241,7 @@ def test_settings_that_the_code_does_not_read_are_named(folder, kind, config, lo
     assert "may not read" not in plan_here(written(folder, kind))
 
 
+@pytest.mark.slow
 def test_tuning_and_a_sweep_search_its_config(folder):
     over = {"config.rate": {"float": [0.1, 2.0]}}
     tune = {"over": over, "trials": 3, "seeds": 3}
