@@ -84,7 +84,7 @@ def test_a_file_is_never_replaced(tmp_path):
     assert not (tmp_path / "other").exists()
 
 
-REVIEWS = "\n".join(f"{n % 3};{'very ' * (n % 5)}good film {n};{n}" for n in range(100))
+REVIEWS = "\n".join(f"{n % 3};{'very ' * (n % 5)}good film {n};{n}" for n in range(120))
 CARS = "\n".join(f"{n % 7},{n * 2.5},{'abc'[n % 3]} {n % 5}" for n in range(600))
 PROSE = "\n\n".join(f"{n} and {n * n % 97}, so it goes;\nbut {n * n % 89} is not {n}." for n in range(400))
 
