@@ -76,7 +76,7 @@ class Group(click.Group):
             kept = (
                 f"{error} are kept; run the same command to continue"
                 if str(error)
-                else "no trial was running"
+                else "what was finished is kept"
             )
             fault, code = f"Interrupted; {kept}.", 130
         except click.ClickException as error:

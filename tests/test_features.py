@@ -3,6 +3,7 @@
 import ast
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -70,7 +71,7 @@ def test_without_its_folder_the_rest_works(name, tmp_path, monkeypatch):
     answers = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
     assert [code for code, _ in answers] == [0, 2 if name in USES else 0, 0, 0], answers
     commands = {path.stem for path in (FEATURES / name).glob("commands/[!_]*.py")}
-    assert not commands & set(answers[0][1].split())
+    assert not commands & set(re.findall(r"^  (\S+)", answers[0][1], re.MULTILINE))
     assert page.is_file()
     assert (tmp_path / "results/plain/report.html").is_file()
 

@@ -1,0 +1,33 @@
+"""Arguments and options that commands about commits share."""
+
+import click
+
+COMMAND = click.argument(
+    "command",
+    nargs=-1,
+    required=True,
+    type=click.UNPROCESSED,
+    callback=lambda _context, _argument, words: [*words],
+)
+READ = click.option(
+    "--read",
+    required=True,
+    metavar="NAME=PATTERN",
+    callback=lambda _context, _option, given: [*given.partition("=")[::2]],
+    help="The metric, and the regular expression whose group is its value in a line of output; the last match counts. "
+    "NAME alone: what the command writes as JSON into the folder $ABLATE_DIR.",
+)
+DIRECTION = click.option(
+    "--direction",
+    required=True,
+    type=click.Choice(["max", "min"]),
+    help="Whether more of the metric is better, or less.",
+)
+LINKS = click.option(
+    "--link",
+    "links",
+    multiple=True,
+    type=click.Path(exists=True),
+    callback=lambda _context, _option, paths: [*paths],
+    help="File or folder that git ignores and the command needs, such as data; may be repeated.",
+)

@@ -1,0 +1,1 @@
+"""`ablate compare`: one's own training code at two commits, judged."""

@@ -1,0 +1,184 @@
+"""`ablate compare`: two commits of a repository, judged through the command line."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from committed import PRINTED, Repository, drawn, git
+from scipy import stats
+
+KEPT = "results/store/compare.jsonl"
+MARGIN = ("--margin", "0.02")
+
+
+@pytest.fixture
+def repository(tmp_path):
+    made = Repository(tmp_path / "repository")
+    made.losses("base", drawn(0))
+    return made
+
+
+def found(done):
+    assert done.returncode in (0, 1, 3), done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["exit_code"] == done.returncode
+    return answer
+
+
+def test_a_planted_regression_is_found_and_its_numbers_are_those_of_the_paired_t(repository):
+    repository.losses("feature/head", drawn(1, 0.03))
+    row = found(repository.call("compare", "base", "feature/head", *MARGIN, "--seeds", "10", "--json"))
+    assert (row["verdict"], row["exit_code"], row["n"]) == ("worse", 1, 10)
+    d = (drawn(0) - drawn(1, 0.03))[:10]
+    expected = stats.ttest_1samp(d, 0)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(expected.confidence_interval(0.95))
+    assert not repository.left_behind
+    # In turn, and each side first as often as the other.
+    order = [line["commit"] for line in repository.lines(KEPT)]
+    assert [name.startswith("base (") for name in order[:8]] == [False, True, True, False] * 2
+
+
+@pytest.mark.parametrize(
+    ("losses", "verdict", "code"),
+    [
+        (drawn(1), "equivalent", 0),
+        (drawn(1, -0.05), "better", 0),
+        (None, "equivalent", 0),  # Its files are others, no run differs.
+        (drawn(1, -0.008), "not worse", 0),
+        (drawn(1, 0.01), "inconclusive", 3),
+    ],
+)
+def test_what_is_not_worse_ends_well(repository, losses, verdict, code):
+    if losses is None:
+        repository.commit("head", notes_txt="nothing else")
+    else:
+        repository.losses("head", losses)
+    seeds = "4" if code == 3 or verdict == "not worse" else "5:20"
+    done = repository.call("compare", "base", "head", *MARGIN, "--seeds", seeds)
+    assert done.returncode == code
+    assert f": {verdict}\n" in done.stdout
+
+
+def test_a_look_that_settles_it_is_the_last(repository):
+    repository.losses("head", drawn(1, 0.3))
+    row = found(repository.call("compare", "base", "head", *MARGIN, "--seeds", "5:20", "--json"))
+    assert (row["n"], row["level"]) == (5, pytest.approx(1 - 0.05 / 10))
+
+
+def test_a_run_that_fails_leaves_it_unmeasured_and_finished_runs_are_kept(repository):
+    losses = drawn(1)
+    losses[3] = np.nan
+    repository.losses("head", losses)
+    done = repository.call("compare", "base", "head", *MARGIN, "--seeds", "5")
+    assert done.returncode == 4
+    assert "head" in done.stderr
+    assert "seed 3" in done.stderr
+    assert len(repository.lines(KEPT)) == 7
+    broken = repository.call(
+        "compare", "base", "head", *MARGIN, "--", "sh", "-c", "echo so it ends; exit {seed}3"
+    )
+    assert broken.returncode == 4
+    assert "exit status 3" in broken.stderr
+    assert "so it ends" in broken.stderr
+    missing = repository.call("compare", "base", "head", *MARGIN, "--", "no-such-program", "{seed}")
+    assert (missing.returncode, "no-such-program" in missing.stderr) == (4, True)
+
+
+def test_after_a_kill_it_goes_on(repository, monkeypatch):
+    repository.losses("head", drawn(1))
+    # Once, the run under seed 2 ends the process that started it.
+    script = 'if [ {seed} = 2 ] && mkdir "$HOME/killed"; then kill -KILL $PPID; sleep 9; fi; exec "$@"'
+    call = ("compare", "base", "head", *MARGIN, "--seeds", "5", "--", "sh", "-c", script, "sh", *PRINTED)
+    monkeypatch.setenv("HOME", str(repository.folder.parent))
+    assert repository.call(*call, fresh=True).returncode == -signal.SIGKILL
+    kept = repository.lines(KEPT)
+    assert len(kept) == 4
+    assert repository.call(*call).returncode == 0
+    assert repository.lines(KEPT)[:4] == kept
+    assert len({(line["commit"], line["seed"]) for line in repository.lines(KEPT)}) == 10
+
+
+def test_an_interruption_says_what_is_kept(repository):
+    repository.losses("head", drawn(1))
+    script = '[ {seed} = 1 ] && sleep 60; exec "$@"'
+    words = ["compare", "base", "head", *MARGIN, "--read", r"loss=^loss: (\S+)", "--direction", "min"]
+    command = [sys.executable, "-m", "ablate", *words, "--", "sh", "-c", script, "sh", *PRINTED]
+    with subprocess.Popen(command, cwd=repository.folder, stderr=subprocess.PIPE, text=True) as process:
+        while not (repository.folder / KEPT).exists() or len(repository.lines(KEPT)) < 2:
+            time.sleep(0.05)
+        process.terminate()
+        said = process.communicate()[1]
+    assert process.returncode == 130
+    assert "what was finished is kept" in said
+    assert not repository.left_behind
+
+
+TRAIN = """
+import os, random, sys
+import part
+seed = int(sys.argv[1])
+open("data/noise.txt").read()
+os.environ["OWN"]
+print("loss:", part.LOSS + random.Random(seed).gauss(0, 0.01))
+"""
+
+
+def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch, tmp_path):
+    (repository.folder / ".gitignore").write_text("data/\n")
+    (repository.folder / "data").mkdir()
+    (repository.folder / "data/noise.txt").write_text("")
+    # One that Python runs at its start, too.
+    own = {"src/sitecustomize_py": "import os; os.environ['OWN'] = ''"}
+    repository.commit("first", **{"train_py": TRAIN, "src/part_py": "LOSS = 1.5\n", **own})
+    repository.commit("second", **{"src/part_py": "LOSS = 1.6\n"})
+    call = ("compare", "first", "second", *MARGIN, "--seeds", "5", "--link", "data")
+    command = ("--", sys.executable, "train.py", "{seed}")
+    monkeypatch.setenv("PYTHONPATH", "src")
+    assert repository.call(*call, *command).returncode == 1
+    assert "noise.txt" in repository.call(*call[:-2], *command).stderr
+    # As an editable install of the checkout does, and one of another work tree of the repository.
+    elsewhere = tmp_path / "elsewhere"
+    git(repository.folder, "worktree", "add", "-q", "--detach", str(elsewhere))
+    for folder in (repository.folder, elsewhere):
+        monkeypatch.setenv("PYTHONPATH", str(folder / "src"))
+        done = repository.call(*call, "--results", folder.name, *command)
+        assert done.returncode == 4
+        assert f"{folder / 'src/part.py'} was loaded" in done.stderr
+    script = str(repository.folder / "train.py")
+    monkeypatch.setenv("PYTHONPATH", "src")
+    done = repository.call(*call, "--results", "absolute", "--", sys.executable, script, "{seed}")
+    assert (done.returncode, f"{script} was loaded" in done.stderr) == (4, True)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("base", "nowhere", *MARGIN), "nowhere"),
+        (("base", "head", *MARGIN, "--seeds", "5:12"), "5:12"),
+        (("base", "head", *MARGIN, "--seeds", "1"), "'1'"),
+        (("base", "head", "--margin", "0"), "--margin"),
+        (("base", "head", *MARGIN, "--link", "losses.txt"), "losses.txt"),
+        (("base", "head", *MARGIN, "--read", "loss=loss"), "--read: has 0 groups"),
+        (("base", "head", *MARGIN, "--", "echo", "{lr}", "{seed}"), "{lr}"),
+        (("base", "head", *MARGIN, "--", "printf", "loss: 1\\n%.0s", "{seed}"), "under different seeds"),
+    ],
+)
+def test_a_mistake_in_the_call_is_explained(repository, words, said):
+    repository.losses("head", drawn(1))
+    done = repository.call("compare", *words)
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert not repository.left_behind
+
+
+def test_changes_that_are_in_no_commit_and_folders_without_a_repository_are_refused(repository, tmp_path):
+    repository.losses("head", drawn(1))
+    (repository.folder / "losses.txt").write_text("0 1\n")
+    done = repository.call("compare", "base", "head", *MARGIN)
+    assert (done.returncode, "losses.txt" in done.stderr) == (2, True)
+    repository.folder = tmp_path
+    assert repository.call("compare", "base", "head", *MARGIN).returncode == 2
