@@ -102,7 +102,9 @@ def test_what_it_has_started_ends_with_it(tmp_path, sleeps, limit):
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_it_ends_with_the_process_that_runs_it(tmp_path, number):
-    code = "import sys; from pathlib import Path; from ablate.external.command import lines\n"
+    code = "import signal, sys; from pathlib import Path; from ablate.external.command import lines\n"
+    # A shell's background ignores it, and what it starts does so too.
+    code += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
     code += f"for line in lines([sys.executable, '-c', {FORKS.format(60)!r}], Path('.'), {{}}): print(line, flush=True)"
     process = subprocess.Popen(
         [sys.executable, "-c", code], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL

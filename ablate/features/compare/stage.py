@@ -10,7 +10,7 @@ from ablate.analysis.contrast import smallest_difference
 from ablate.analysis.family import weights
 from ablate.analysis.judge import ALPHA, judge, row
 from ablate.analysis.paired import Differences
-from ablate.external.bench import opened
+from ablate.external.commits.bench import opened
 from ablate.report.words import difference, level, significant
 
 

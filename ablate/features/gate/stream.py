@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ablate.analysis.power import ALPHA, detectable, t_p_above
 from ablate.base.errors import AblateError
-from ablate.external.bench import opened
+from ablate.external.commits.bench import opened
 
 FIRST = 10  # Runs of the base at the start of a ledger.
 PAIRS = 5  # Of a confirmation.

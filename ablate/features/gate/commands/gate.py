@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ablate.external.call_options import COMMAND, DIRECTION, LINKS, READ
+from ablate.external.commits.call_options import COMMAND, DIRECTION, LINKS, READ
 
 
 @click.command("gate")

@@ -1,0 +1,1 @@
+"""A command at commits of a repository: what `compare` and `gate` share."""
