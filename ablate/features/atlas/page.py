@@ -92,7 +92,10 @@ def draw(cards: list[Card]) -> Figure:
     """Every claim, decided ones first: its interval, and what it would have to exceed or lie within; each row on a
     scale of its own.
     """
-    labelled = [card.claims.assign(label=[row["claim"] for row in card.table.rows]) for card in cards]
+    labelled = [
+        card.claims.assign(label=[f"{card.facts.study}: {row['claim']}" for row in card.table.rows])
+        for card in cards
+    ]
     rows = pd.concat(labelled).sort_values(
         "verdict", key=lambda verdicts: verdicts.map(ORDER.index), kind="stable"
     )
