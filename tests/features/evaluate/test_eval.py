@@ -216,7 +216,7 @@ model: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}
 training: {steps: 8, batch_size: 32, eval_every: 8, lr: 1e-3}
 seeds: 1
 """
-SPACE = "over: {training.lr: {float: [1e-4, 1e-2], log: true}}, trials: 1, seeds: 1"
+SPACE = "over: {training.lr: {float: [1e-4, 1e-2], log: true}}, trials: 1, seeds: 3"
 
 
 @pytest.mark.slow
