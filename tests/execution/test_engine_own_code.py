@@ -1,0 +1,49 @@
+"""What every engine promises, of a user's own code: a function, and a command."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import pytest
+from engines import ENGINES, run
+from harness import content
+from own import OWN, own_study
+
+from ablate.core.events import Ended, Progress, Started
+from ablate.execution.in_process import InProcess
+from ablate.route.running import reference
+from ablate.study.prepare import prepare
+
+
+@pytest.fixture(params=["function", pytest.param("command", marks=pytest.mark.slow)])
+def experiment(request, tmp_path):
+    folder = shutil.copytree(OWN, tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__"))
+    (folder / "study.yaml").write_text(json.dumps(own_study(request.param)))
+    return prepare(folder / "study.yaml")
+
+
+@pytest.fixture(params=ENGINES)
+def engine(request, experiment):
+    return ENGINES[request.param](reference(experiment))
+
+
+def test_numbers_and_stops_are_those_of_one_process_and_events_come_in_order(engine, experiment):
+    trials = [replace(cell.trial, prunable=True) for cell in experiment.cells()]
+    heard = []
+
+    def decide(report):
+        return report.trial_id == trials[1].id and len(steps_of(report.trial_id)) == 2
+
+    def steps_of(trial_id):
+        return [e.step for e in heard if isinstance(e, Progress) and e.trial_id == trial_id]
+
+    found = run(engine, trials, decide, heard)
+    assert [record.status for record in found] == ["completed", "pruned", *["completed"] * 4]
+    assert len(steps_of(trials[1].id)) == 2 < len(steps_of(trials[0].id))
+    for trial in trials:
+        own = [e for e in heard if (e.record.id if isinstance(e, Ended) else e.trial_id) == trial.id]
+        assert [type(own[0]), type(own[-1])] == [Started, Ended]
+        assert steps_of(trial.id) == sorted(steps_of(trial.id))
+    heard.clear()
+    expected = run(InProcess(reference(experiment)), trials, decide, heard)
+    assert [content(record) for record in found] == [content(record) for record in expected]
