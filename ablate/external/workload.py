@@ -102,7 +102,7 @@ class External(Workload):
         ]
         known, command = named(files), str(own.get("command"))
         lost = [name for name in config["config"] if name not in known and f"{{{name}" not in command]
-        rule = "the code names nowhere, and may not read,"
+        rule = "named nowhere in the code, which may ignore it:"
         return [*places, *([f"{rule} {listed(f'config.{name}' for name in lost)}"] if lost else [])]
 
     def train(self, trial: Trial, emit: Emit) -> Record:
