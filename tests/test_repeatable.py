@@ -5,8 +5,8 @@ from harness import content
 
 from ablate.core.events import FixedPlan
 from ablate.execution.driver import drive
-from ablate.execution.in_process import InProcess
-from ablate.execution.local_pool import LocalPool
+from ablate.execution.engines.in_process import InProcess
+from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.records.store import Store

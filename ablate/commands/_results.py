@@ -65,6 +65,7 @@ def run(
     *,
     results: str | Path = "results",
     jobs: int | None = None,
+    engine: str = "local",
     seeds: int | Sequence[int] | None = None,
     sets: Sequence[str] | Mapping[str, Any] = (),
     only: str | Sequence[str] = (),
@@ -80,6 +81,7 @@ def run(
     study: a study file; or what one says, as a dict, whose paths are relative to the current folder.
     results: the results folder.
     jobs: worker processes; 0: in this process; None: one a core, or one a GPU.
+    engine: where trials run: `local`, or `ray`, a cluster.
     seeds: number of seeds, or each of them, instead of the study's.
     sets: changes to the study, `["training.lr=0.01"]` or `{"training.lr": 0.01}`.
     only: train only these variants, and the baseline.
@@ -100,6 +102,7 @@ def run(
     options = Options(
         results=Path(results),
         jobs=jobs,
+        engine=engine,
         seeds=seeds if seeds is None or isinstance(seeds, int) else tuple(seeds),
         sets=as_sets(sets),
         only=[only] if isinstance(only, str) else only,

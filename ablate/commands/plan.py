@@ -32,7 +32,7 @@ WIDTH = 100
     help="Say how many seeds detect a difference of X in the metric.",
 )
 @click.option("--parts", is_flag=True, help="Show the parameters of each part, too.")
-@asked("jobs", "results")
+@asked("jobs", "engine", "results")
 @AS_JSON
 def command(study: Path, detect: float | None, parts: bool, as_json: bool, **options: Any) -> None:
     """Show a study's variants and trials, and what it can detect.
@@ -80,7 +80,8 @@ def said(plan: Planned, width: int, by_part: bool) -> Iterator[str | Table]:
     for sentences, _ in plan.features.values():
         yield from (f"\n{part}" if isinstance(part, str) else part for part in sentences)
     most = bool(plan.chooses or experiment.study.seeds.looks)
-    expected = say("plan.to_train", most, total, plan.expected, min(plan.jobs, total))
+    workers = min(max(1, plan.capacity.trials), total)
+    expected = say("plan.to_train", most, total, plan.expected, workers, plan.capacity.where)
     yield "\n" + (expected if total else say("plan.cached"))
     of_baseline = experiment.describe(experiment.variants[0])[0]
     if total and of_baseline.examples and of_baseline.forwarded:

@@ -50,6 +50,13 @@ class Lost:
 
 
 @dataclass(frozen=True)
+class Told:
+    """What an engine has to say: what it waits for, machines that come and go."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Idle:
     """No event has happened lately; engines send this a few times a second while trials run."""
 
@@ -79,16 +86,28 @@ class Finished:
     record: Record
 
 
-EngineEvent = Started | Progress | Saved | Ended | Lost | Idle
-Event = Started | Progress | Asked | Found | Finished  # For the listeners of a run.
+EngineEvent = Started | Progress | Saved | Ended | Lost | Told | Idle
+Event = Started | Progress | Told | Asked | Found | Finished  # For the listeners of a run.
 
 # Takes the events of an engine; the answer to the `Progress` of a prunable trial says whether it ends there.
 Hear = Callable[[EngineEvent], bool]
 Listen = Callable[[Event], None]
 
 
+@dataclass(frozen=True)
+class Capacity:
+    """How many trials an engine runs at once; 0: one, in this process."""
+
+    trials: int
+    where: str = ""  # In words that follow `on 2 workers`.
+
+
 class Engine(Protocol):
     """Runs trials for the driver. A supervisor outside it handles attempts and time limits."""
+
+    def capacity(self) -> Capacity:
+        """What it runs at once, of a study that has as many trials."""
+        ...
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Runs all `trials`, in order, as workers become free, and returns when each is `Ended` or `Lost`.

@@ -15,6 +15,7 @@ from ablate.core.events import (
     Progress,
     Saved,
     Started,
+    Told,
 )
 from ablate.core.record import Record
 from ablate.core.trial import Cell
@@ -82,7 +83,7 @@ def drive(
                     listen(Finished(cell, record))
                 if fail_fast and record.status == "failed":
                     raise _Enough
-            elif isinstance(event, (Started, Progress)):
+            elif isinstance(event, (Started, Progress, Told)):
                 listen(event)
             return isinstance(event, Progress) and todo[event.trial_id].prunable and plan.hear(event)  # noqa: B023
 

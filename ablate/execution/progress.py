@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from statistics import fmean
 
@@ -12,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from ablate.base import wording
 from ablate.base.text import printable
-from ablate.core.events import Asked, Event, Finished, Found, Started
+from ablate.core.events import Asked, Capacity, Event, Finished, Found, Started, Told
 from ablate.core.metric import validated
 from ablate.core.record import Record, outcome
 from ablate.core.trial import Cell
@@ -27,14 +28,15 @@ SECONDS = 30.0
 class Display:
     """A listener that counts trials known, trained, running and failed, and says how long the rest will take.
 
-    `metric` is the one that judges trials; `at_most`: the study may train fewer than it plans; `compute`: FLOPs of one
-    training of the baseline, and `usual` the seconds that such a training took here before.
+    `metric` is the one that judges trials; `capacity` is that of the engine; `at_most`: the study may train fewer than
+    it plans; `compute`: FLOPs of one training of the baseline, and `usual` the seconds that such a training took here
+    before.
     """
 
     console: Console
     study: str
     metric: str
-    jobs: int
+    capacity: Callable[[], Capacity]
     at_most: bool = False
     compute: int | None = None
     usual: float | None = None
@@ -42,6 +44,8 @@ class Display:
     done: int = 0
     failed: int = 0
     seconds: float = 0.0
+    jobs: int = 1
+    _told: str = ""
     _last_line: float = field(default_factory=time.monotonic)
     _running: dict[str, float] = field(default_factory=dict)
     # Trial in the store → the seconds that it took.
@@ -69,6 +73,11 @@ class Display:
         elif isinstance(event, Finished) and event.record.id not in self._trained:
             self._trained.add(event.record.id)
             self._finished(event.cell, event.record)
+        elif isinstance(event, Told) and event.text != self._told:
+            self._told = event.text
+            if event.text:
+                self._say(event.text)
+            self.jobs = self.capacity().trials
         for task in self._bar.task_ids:
             self._bar.update(task, completed=self.done, total=self.total, state=self._state())
 
@@ -85,8 +94,10 @@ class Display:
         if not self.total:
             self._say(f"{self.study}: all {len(self._known)} trials are in the store.")
             return
+        here = self.capacity()
+        self.jobs = here.trials
         jobs = min(self.jobs, self.total)
-        where = f"on {wording.counted(jobs, 'worker')}" if jobs else "in this process"
+        where = f"on {wording.counted(jobs, 'worker')}{here.where}" if jobs else "in this process"
         kept = f", {len(self._known)} already in the store" if self._known else ""
         most = "at most " if self.at_most else ""
         each = f", {wording.compact(self.compute, 3)} FLOPs each" if self.compute else ""

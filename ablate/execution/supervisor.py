@@ -6,7 +6,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ablate.base.process import stopwatch
-from ablate.core.events import Ended, Engine, EngineEvent, Hear, Idle, Lost, Progress, Saved, Started
+from ablate.core.events import (
+    Capacity,
+    Ended,
+    Engine,
+    EngineEvent,
+    Hear,
+    Idle,
+    Lost,
+    Progress,
+    Saved,
+    Started,
+    Told,
+)
 from ablate.core.record import Record
 from ablate.core.trial import Trial
 
@@ -37,6 +49,10 @@ class Supervised(Engine):
         self.environment = environment
         self._clock = stopwatch()
 
+    def capacity(self) -> Capacity:
+        """That of the engine."""
+        return self.engine.capacity()
+
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Runs all `trials` until each is `Ended`; see `Engine.run`."""
         watched = {trial.id: _Watched(trial) for trial in trials}
@@ -55,6 +71,8 @@ class Supervised(Engine):
                     watched[trial_id].overdue = True
                     self.engine.stop(trial_id, f"time limit of {limit:g} s exceeded")
             return False
+        if isinstance(event, Told):
+            return hear(event)
         one = watched[event.record.id if isinstance(event, Ended) else event.trial_id]
         if isinstance(event, Lost):
             return self._lost(event, one, hear)

@@ -15,9 +15,10 @@ from ablate.core.events import Hear, Progress, Saved
 from ablate.core.record import FILE, Record
 from ablate.core.trial import AGAIN, Trial
 from ablate.core.workload import Workload
-from ablate.records.environment import environment
+from ablate.records.environment import environment, kind
 from ablate.records.record_file import fault_of
 from ablate.study.ids import TrialIds
+from ablate.study.sections import ResourcesSection
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +35,10 @@ class WorkloadRef:
     threads: int = 1
     # To which paths of the study are relative.
     folder: Path = Path()
+    # The type of device that trials train on, and whether several of them may run at once.
+    device: str = "cpu"
+    parallel: bool = True
+    resources: ResourcesSection = dataclasses.field(default_factory=ResourcesSection)
 
     def load(self) -> Workload:
         """Returns the workload, with its parts registered; the plugins must be those that the driver has loaded."""
@@ -48,8 +53,8 @@ class WorkloadRef:
         return workload
 
     def environment(self) -> dict[str, Any]:
-        """Command, commit, versions and machine of this process."""
-        return environment(self.command, self.watched)
+        """Command, commit, versions and machine of this process, and of which kind that is."""
+        return environment(self.command, self.watched) | {"kind": kind(self.device)}
 
 
 def run_trial(

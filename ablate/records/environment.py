@@ -14,6 +14,7 @@ from typing import Any
 
 from ablate.base.text import masked
 
+DRIVER = Path("/proc/driver/nvidia/gpus")
 PACKAGES = ("ablate", "torch", "numpy", "pandas", "scipy", "mlflow", "optuna", "scikit-learn")
 
 
@@ -45,13 +46,21 @@ def machine() -> str:
     return f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
 
 
-def here(driver: Path = Path("/proc/driver/nvidia/gpus")) -> dict[str, Any]:
-    """The machine, its GPUs and the versions that something is measured under.
+def kind(device: str = "cpu") -> str:
+    """Machines of one kind give the same numbers: processor, model of the GPU where trials train on one, and torch."""
+    model = [*dict.fromkeys(_gpus())] if device == "cuda" else [device]
+    return ", ".join([_processor(), *model, f"torch {versions().get('torch')}"])
 
-    GPUs are the models that the driver lists, and which of them are visible; torch would take one over to say so.
-    """
+
+def _gpus(driver: Path = DRIVER) -> list[str]:
+    """The models that the driver lists; torch would take one over to say so."""
     told = "\n".join(file.read_text(encoding="utf-8") for file in sorted(driver.glob("*/information")))
-    gpus = re.findall(r"(?m)^Model:\s*(.*?)\s*$", told)
+    return re.findall(r"(?m)^Model:\s*(.*?)\s*$", told)
+
+
+def here(driver: Path = DRIVER) -> dict[str, Any]:
+    """The machine, its GPUs, with those of them that are visible, and the versions that something is measured under."""
+    gpus = _gpus(driver)
     if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
         gpus.append(visible)
     used = {name: version for name, version in versions().items() if name in ("python", "torch")}

@@ -57,7 +57,7 @@ def as_judged(experiment: Experiment) -> Mapping[str, Any]:
 # Sections of a study in which it may differ from its report.
 BESIDE = (
     *("name", "question", "notes", "folder", "plugins", "seeds", "claims"),
-    *("time_limit", "checkpoint", "save_every"),
+    *("time_limit", "checkpoint", "save_every", "resources"),
 )
 
 

@@ -34,13 +34,13 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         print_results(folder, console)
         return Outcome(folder.path)
 
-    from ablate.execution.local_pool import Server
+    from ablate.execution.engines.local_pool import Server
     from ablate.tracking.tracker import Tracker
 
     with closing(Server()) as server, closing(Tracker(folder, options.tracking_uri, warn)) as tracker:
         # Beside this process, which has the study to check; in vain where nothing is left to train. What a user's own
         # workload needs is not known yet.
-        if options.jobs != 0 and "workload" not in document.data:
+        if options.jobs != 0 and options.engine == "local" and "workload" not in document.data:
             server.prepare(1, "early")
         tracker.prepare()
         from ablate.base.locks import exclusive
@@ -64,10 +64,10 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
             if differs:
                 say(explained(folder, differs))
             experiment = experiment.reporting(folder.name, differs)
-            workers = Workers(experiment, options.jobs, server)
+            workers = Workers(experiment, options, server)
             compute = experiment.describe(experiment.variants[0])[0].compute
             display = Display(
-                *(console, experiment.study.name, experiment.metric, workers.jobs),
+                *(console, experiment.study.name, experiment.metric, workers.capacity),
                 at_most=bool(chooses or experiment.study.seeds.looks),
                 compute=compute,
                 usual=store.usual_seconds(compute),

@@ -25,15 +25,15 @@ def comparable(
 ) -> dict[str, Record]:
     """The records without those of trials that no pair may have, of which it warns, as of files that nobody declares.
 
-    Such a trial has the task and the seed of its baseline, and was trained or tested on other data: a file that its
-    task reads, and does not declare, has changed between the two.
+    Such a trial has the task and the seed of its baseline, and was trained on another kind of machine; or trained or
+    tested on other data: a file that its task reads, and does not declare, has changed between the two.
     """
     if unknown := dict.fromkeys(file for r in records.values() for file in r.environment.get(KEY, ())):
         warn(
             f"{listed(unknown, 3)}: read, and not declared, so that an edit would go unnoticed. Make its path a "
             "DataFile in the config, or name it in `data_files` of the class"
         )
-    found = dict(records)
+    found, strangers = dict(records), list[str]()
     baselines = {(cell.task, cell.seed): cell for cell in cells if cell.variant == BASELINE and cell.judged}
     for cell in cells:
         base = baselines.get((cell.task, cell.seed), cell)
@@ -41,6 +41,10 @@ def comparable(
         if mine is None or other is None or {mine.status, other.status} != {"completed"}:
             continue
         task = cell.trial.config.get("task")
+        kinds = {record.environment["kind"] for record in (mine, other) if "kind" in record.environment}
+        if len(kinds) > 1 and cell.id in found:
+            del found[cell.id]
+            strangers.append(cell.name)
         splits = (mine.data.keys() & other.data.keys()) - {FILE + file for file in mine.files}
         apart = any(mine.data[name] != other.data[name] for name in splits)
         if task is not None and task == base.trial.config.get("task") and apart and cell.id in found:
@@ -49,6 +53,11 @@ def comparable(
                 f"{cell.name}: was trained on other data than the baseline of its seed, and is left out. Declare the "
                 "files that the task reads, and train both again with --fresh"
             )
+    if strangers:
+        warn(
+            f"{listed(strangers, 3)}: left out, trained on another kind of machine than the baseline of the seed; "
+            "train them again with --fresh, on machines of one kind"
+        )
     return found
 
 

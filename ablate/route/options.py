@@ -66,6 +66,16 @@ class Options:
             metavar="N",
         ),
     )
+    engine: str = field(
+        default="local",
+        metadata=option(
+            "--engine",
+            "Where trials run: local, on this machine, or ray, on a cluster; see `ablate guide cluster`.",
+            default="local",
+            show_default=True,
+            metavar="NAME",
+        ),
+    )
     seeds: Asked = field(
         default=None,
         metadata=option(

@@ -7,7 +7,7 @@ the spread of their differences is used, never the differences themselves.
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -19,11 +19,11 @@ from ablate.analysis.prospects import Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import exact
 from ablate.core import names
+from ablate.core.events import Capacity
 from ablate.core.facts import BASELINE, Evidence, Facts
 from ablate.core.feature import Feature, features
 from ablate.core.record import Record
 from ablate.core.trial import Cell
-from ablate.execution.local_pool import default_jobs
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.trial_list import first_of_each
@@ -32,6 +32,7 @@ from ablate.route.choose import narrowed, settling
 from ablate.route.gather import comparable, gather
 from ablate.route.options import Options
 from ablate.route.place import place, up_to_date
+from ablate.route.running import Workers
 from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import prepare
 
@@ -51,8 +52,8 @@ class Planned:
     to_train: int
     # Of one training at each place where some have run; where none has, of what took as many FLOPs here.
     seconds: Mapping[Place, float]
-    # Workers that a run has.
-    jobs: int
+    # What a run has.
+    capacity: Capacity
     power: Power
     cautions: Sequence[str]
     # What each feature says of it, in sentences and tables, and as plain data.
@@ -72,7 +73,11 @@ class Planned:
     def expected(self) -> float | None:
         """Expected seconds of these; None where no training has been timed."""
         most = self.at_most
-        return fmean(self.seconds.values()) * most / max(1, min(self.jobs, most)) if self.seconds else None
+        return (
+            fmean(self.seconds.values()) * most / max(1, min(self.capacity.trials, most))
+            if self.seconds
+            else None
+        )
 
     def as_data(self) -> dict[str, Any]:
         """What it says, as plain data."""
@@ -99,7 +104,7 @@ class Planned:
             "to_train": self.to_train,
             "at_most": self.at_most,
             "expected_seconds": self.expected if self.at_most else 0.0,
-            "workers": self.jobs,
+            "workers": max(1, self.capacity.trials),
             **{name: data for name, (_, data) in self.features.items()},
             "power": asdict(self.power),
             "cautions": list(self.cautions),
@@ -139,12 +144,14 @@ def planned(
     described = experiment.describe(experiment.variants[0])[0]
     told = None if took else store.usual_seconds(described.compute)
     usual = {(cell.variant, cell.task): [told] for cell in cells if told}
+    with closing(Workers(experiment, options)) as workers:
+        capacity = workers.capacity() if left else Capacity(1)
     return Planned(
         experiment,
         Counter((cell.variant, cell.task) for cell in cells if cell.id not in left),
         len(left),
         {place: fmean(of) for place, of in (took or usual).items()},
-        (default_jobs() if described.parallel else 1) if options.jobs is None else max(1, options.jobs),
+        capacity,
         power(
             experiment, facts, reported or (_stored(facts, cells, records, warn) if records else None), detect
         ),

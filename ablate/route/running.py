@@ -10,13 +10,14 @@ from itertools import islice
 
 from ablate.base.locks import Say, training
 from ablate.base.plugins import load_plugin
+from ablate.base.registry import CATALOGUE
 from ablate.base.text import saying
 from ablate.core.events import Event, Plan
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.execution.driver import drive
-from ablate.execution.in_process import InProcess
-from ablate.execution.local_pool import LocalPool, Server, default_jobs
+from ablate.execution.engines.in_process import InProcess
+from ablate.execution.engines.local_pool import Server
 from ablate.execution.progress import Display
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
@@ -38,23 +39,27 @@ def reference(experiment: Experiment) -> WorkloadRef:
     files = [folder / name for name in experiment.study.plugins]
     plugins = tuple(load_plugin(file) for file in files)
     watched = (experiment.path, *files)
-    return WorkloadRef(workload.name, plugins, command_line(sys.argv), watched, workload.threads, folder)
+    return WorkloadRef(
+        *(workload.name, plugins, command_line(sys.argv), watched, workload.threads, folder),
+        device=workload.identity(experiment.variants[0].configs[0]).get("device", "cpu"),
+        parallel=experiment.describe(experiment.variants[0])[0].parallel,
+        resources=experiment.study.resources,
+    )
 
 
 class Workers(Supervised):
     """The supervised engine of a run: it starts processes when it is given trials, and ends them when it is left."""
 
-    def __init__(self, experiment: Experiment, jobs: int | None, server: Server) -> None:
-        """`jobs`: worker processes, by default one a GPU or one a core; with 0 it trains in this process."""
-        self.where, devices = reference(experiment), 0
-        if experiment.workload.identity(experiment.variants[0].configs[0]).get("device") == "cuda":
-            import torch
-
-            devices = torch.cuda.device_count()
-        parallel = experiment.describe(experiment.variants[0])[0].parallel
-        self.jobs = ((devices or default_jobs()) if parallel else 1) if jobs is None else jobs
-        pool = LocalPool(self.where, self.jobs, devices, server) if self.jobs else None
-        super().__init__(pool or InProcess(self.where, experiment.workload), self.where.environment)
+    def __init__(self, experiment: Experiment, options: Options, server: Server | None = None) -> None:
+        """With `--jobs 0` it trains in this process, whatever the engine. Raises `AblateError`."""
+        self.where = reference(experiment)
+        CATALOGUE.load_package("execution.engines")
+        make = CATALOGUE.get("engine", options.engine)
+        here = options.jobs == 0
+        engine = (
+            InProcess(self.where, experiment.workload) if here else make(self.where, options.jobs, server)
+        )
+        super().__init__(engine, self.where.environment)
 
 
 @dataclass(frozen=True)

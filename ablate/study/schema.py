@@ -20,7 +20,7 @@ from ablate.core.feature import grammar
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
 from ablate.study import designs as designs  # A study has a design whatever its workload
-from ablate.study.sections import Seeds, SeedsSection, refusal
+from ablate.study.sections import ResourcesSection, Seeds, SeedsSection, refusal
 
 # Characters of the name of a study.
 MAX_NAME = 100
@@ -115,6 +115,8 @@ class StudyBase(StrictModel):
     "Seconds after which a trial is ended as failed."
     checkpoint: Checkpoint = "none"
     "The weights that are kept for `ablate eval`: final, of the last step; best, of the best evaluation."
+    resources: ResourcesSection = ResourcesSection()
+    "What a trial takes of a machine of a cluster, and which machines."
     save_every: PositiveInt | None = None
     "Steps after which a trial saves its state, so that it resumes there after a kill."
     claims: Annotated[list[str], Field(max_length=1_000)] = []

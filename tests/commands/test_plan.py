@@ -13,7 +13,7 @@ from ablate.base.wording import duration
 from ablate.commands.plan import said
 from ablate.core.record import Record
 from ablate.core.short_names import short_name
-from ablate.execution.local_pool import default_jobs
+from ablate.execution.engines.local_pool import default_jobs
 from ablate.records.environment import machine
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store

@@ -14,7 +14,7 @@ from harness import TOY_STUDY, made_again_alone, plan_here, report_here, toy_cha
 import ablate
 from ablate.base.errors import AblateError, StudyError
 from ablate.commands.show import show
-from ablate.execution.local_pool import Server
+from ablate.execution.engines.local_pool import Server
 from ablate.records.folder import StudyFolder
 
 MADE = TOY_STUDY

@@ -3,19 +3,34 @@
 import os
 from pathlib import Path
 
+import pytest
+from cluster import two_nodes
+from drivers import wait_for
 from harness import TOY, TOY_STUDY
 
 from ablate.base.plugins import load_plugin
 from ablate.core.events import Ended, Progress
-from ablate.execution.in_process import InProcess
-from ablate.execution.local_pool import LocalPool
+from ablate.execution.engines.in_process import InProcess
+from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.study.prepare import prepare
 
 TOY_REF = WorkloadRef("toy", (load_plugin(TOY),), command="a test")
 
-ENGINES = {"in process": InProcess, "two workers": lambda reference: LocalPool(reference, 2)}
+
+def on_ray(reference, jobs=2):
+    two_nodes()
+    from ablate.execution.engines.ray_cluster import RayCluster
+
+    return RayCluster(reference, jobs)
+
+
+ENGINES = {"in process": InProcess, "two workers": lambda reference: LocalPool(reference, 2), "ray": on_ray}
+POOLS = {"two workers": LocalPool, "ray": on_ray}
+# Most of them slow on Ray, where it takes some seconds to connect and to leave.
+SLOW_ON_RAY = [pytest.param(name, marks=pytest.mark.slow) if name == "ray" else name for name in ENGINES]
+POOLED = SLOW_ON_RAY[1:]
 
 
 def toy_cells(folder, *sets):
@@ -41,20 +56,37 @@ def run(engine, trials, decide=lambda report: False, heard=None):
         Supervised(engine).run(trials, hear)
     finally:
         engine.close()
-    assert not children(workers=False), "a process was left behind"
+    wait_for(lambda: not children(workers=False), 10)
     records = {event.record.id: event.record for event in heard if isinstance(event, Ended)}
     return [records[trial.id] for trial in trials]
 
 
 def children(workers=True):
-    """The processes of workers, or those of the servers that have started them."""
-    servers = below(os.getpid())
-    return [worker for server in servers for worker in below(server)] if workers else servers
+    """The processes of workers, or those of the servers that have started them, also on the nodes of our cluster."""
+    servers = [pid for pid in below(os.getpid()) if ours(pid)]
+    forked = [pid for server in servers for pid in below(server)]
+    return forked if workers else [pid for pid in servers if pid not in forked]
 
 
 def below(pid):
-    listed = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [p for p in map(int, listed) if b"ablate.execution." in Path(f"/proc/{p}/cmdline").read_bytes()]
+    found = [
+        int(child)
+        for task in Path(f"/proc/{pid}/task").glob("*")
+        for child in read(task / "children").split()
+    ]
+    return [each for child in found for each in (child, *below(child))]
+
+
+def ours(pid):
+    return "ablate.execution." in read(Path(f"/proc/{pid}/cmdline"))
+
+
+def read(path):
+    """The text of a file; nothing of a process that has ended."""
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
 
 
 def alive(pid):

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from engines import ENGINES, TOY_REF, children, run, toy_cells
+from engines import ENGINES, SLOW_ON_RAY, TOY_REF, children, run, toy_cells
 from harness import content
 
 from ablate.core.events import Asked, Finished, FixedPlan, Found, Progress, Saved
 from ablate.core.trial import Cell, Trial
 from ablate.execution.driver import drive
-from ablate.execution.in_process import InProcess
-from ablate.execution.local_pool import LocalPool
+from ablate.execution.engines.in_process import InProcess
+from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.records.store import Store
@@ -63,7 +63,7 @@ def cells_of(kind, heard):
     return [event.cell for event in heard if isinstance(event, kind)]
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", SLOW_ON_RAY)
 def test_every_record_is_stored_before_anyone_hears_of_it(tmp_path, name):
     store, engine = Store(tmp_path), Supervised(ENGINES[name](TOY_REF))
     told = []

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 from drivers import wait_for
-from engines import ENGINES, TOY_REF, alive, children, run, steps, toy_trials
+from engines import ENGINES, POOLED, POOLS, SLOW_ON_RAY, TOY_REF, alive, children, run, steps, toy_trials
 from harness import TOY, TOY_STUDY, content, toy_changed
 
 from ablate.base.plugins import load_plugin
@@ -19,17 +19,22 @@ from ablate.core.events import Ended, Idle, Lost, Progress, Started
 from ablate.core.trial import Trial
 from ablate.execution import forking
 from ablate.execution.child import Child, fresh
-from ablate.execution.in_process import InProcess
-from ablate.execution.local_pool import LocalPool
+from ablate.execution.engines.in_process import InProcess
+from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.execution.worker import KEY
 from ablate.study.prepare import prepare
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=SLOW_ON_RAY)
 def make(request):
     return lambda: ENGINES[request.param](TOY_REF)
+
+
+@pytest.fixture(params=POOLED)
+def pool_of(request):
+    return POOLS[request.param]
 
 
 @pytest.fixture
@@ -113,8 +118,8 @@ def test_a_run_knows_nothing_of_the_trials_of_one_that_was_interrupted():
 # In processes of their own
 
 
-def test_output_goes_into_the_record(tmp_path):
-    records = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path))
+def test_output_goes_into_the_record(pool_of, tmp_path):
+    records = run(pool_of(TOY_REF, 2), toy_trials(tmp_path))
     assert [record.output for record in records] == [
         f"training under seed {record.seed}\ndone\n" for record in records
     ]
@@ -123,15 +128,15 @@ def test_output_goes_into_the_record(tmp_path):
 @pytest.mark.parametrize(
     ("fault", "fate"), [("kill", "was killed by SIGKILL"), ("exit", "ended with exit code 3")]
 )
-def test_a_lost_trial_is_begun_once_more(tmp_path, fault, fate):
-    first, *others = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path, f"training.fault={fault}")[::3])
+def test_a_lost_trial_is_begun_once_more(pool_of, tmp_path, fault, fate):
+    first, *others = run(pool_of(TOY_REF, 2), toy_trials(tmp_path, f"training.fault={fault}")[::3])
     assert statuses([first, *others]) == ["completed"] * 2 + ["failed"]
     failed = next(record for record in (first, *others) if record.status == "failed")
     assert (failed.reason, failed.attempts) == (f"the worker process {fate}, 2 times", 2)
     assert "training under seed 0" in failed.output
 
 
-def test_a_worker_killed_while_it_waits_changes_nothing(trials):
+def test_a_worker_killed_while_it_waits_changes_nothing(pool_of, trials):
     asked = []
     killed = []
 
@@ -144,15 +149,15 @@ def test_a_worker_killed_while_it_waits_changes_nothing(trials):
             os.kill(killed[-1], signal.SIGKILL)
         return stop
 
-    disturbed = run(LocalPool(TOY_REF, 1), trials, decide)
+    disturbed = run(pool_of(TOY_REF, 1), trials, decide)
     calm = run(InProcess(TOY_REF), trials, below(-0.5))
     assert [content(record) for record in disturbed] == [content(record) for record in calm]
     assert sorted(record.attempts for record in disturbed) == [1] * 7 + [2] * 2
     assert len(asked) == len(set(asked)), "a report was decided on twice"
 
 
-def test_an_idle_worker_that_dies_is_replaced(trials):
-    pool, heard = LocalPool(TOY_REF, 1), []
+def test_an_idle_worker_that_dies_is_replaced(pool_of, trials):
+    pool, heard = pool_of(TOY_REF, 1), []
     supervised = Supervised(pool)
     try:
         supervised.run(trials[:1], lambda event: bool(heard.append(event)))
@@ -164,27 +169,27 @@ def test_an_idle_worker_that_dies_is_replaced(trials):
     assert [event.record.status for event in heard if isinstance(event, Ended)] == ["completed"] * 2
 
 
-def test_a_time_limit_fails_the_trial_and_the_others_go_on(tmp_path):
-    records = run(LocalPool(TOY_REF, 2), toy_trials(tmp_path, "training.fault=hang", "time_limit=1.5")[::3])
+def test_a_time_limit_fails_the_trial_and_the_others_go_on(pool_of, tmp_path):
+    records = run(pool_of(TOY_REF, 2), toy_trials(tmp_path, "training.fault=hang", "time_limit=1.5")[::3])
     assert statuses(records) == ["completed"] * 2 + ["failed"]
     reasons = {record.reason for record in records if record.status == "failed"}
     assert reasons == {"time limit of 1.5 s exceeded"}
     assert all("" < record.started_at <= record.finished_at for record in records)
 
 
-def test_a_time_limit_holds_while_a_trial_waits(trials):
+def test_a_time_limit_holds_while_a_trial_waits(pool_of, trials):
     def decide(report):
         if report.trial_id == trials[0].id:
             time.sleep(0.6)
         return False
 
-    records = run(LocalPool(TOY_REF, 1), [replace(trials[0], time_limit=0.5), trials[1]], decide)
+    records = run(pool_of(TOY_REF, 1), [replace(trials[0], time_limit=0.5), trials[1]], decide)
     assert [record.status for record in records] == ["failed", "completed"]
     assert records[0].reason == "time limit of 0.5 s exceeded"
 
 
-def test_a_stopped_trial_is_lost(trials):
-    pool = LocalPool(TOY_REF, 1)
+def test_a_stopped_trial_is_lost(pool_of, trials):
+    pool = pool_of(TOY_REF, 1)
     heard = []
 
     def hear(event):
@@ -201,19 +206,19 @@ def test_a_stopped_trial_is_lost(trials):
     assert [e.record.id for e in heard if isinstance(e, Ended)] == [trials[1].id]
 
 
-def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_workers(tmp_path):
+def test_a_plugin_that_changes_while_the_study_runs_fails_the_trials_of_new_workers(pool_of, tmp_path):
     study, plugin = tmp_path / "study.yaml", tmp_path / "changing.py"
     study.write_text(toy_changed(tmp_path, "changing"))
     trials = [cell.trial for cell in prepare(study).cells()]
     reference = WorkloadRef("changing", (load_plugin(plugin),))
     for edit, status in (("\nMORE = 1\n", "completed"), ("\nWorkload.threads = 2\n", "failed")):
         plugin.write_text(plugin.read_text() + edit)
-        (record,) = run(LocalPool(reference, 1), trials[:1])
+        (record,) = run(pool_of(reference, 1), trials[:1])
         assert record.status == status
     assert "changed while the study ran" in record.error
 
 
-def test_a_worker_refuses_what_its_own_sources_would_train_otherwise(tmp_path, monkeypatch):
+def test_a_worker_refuses_what_its_own_sources_would_train_otherwise(pool_of, tmp_path, monkeypatch):
     """The package of a workload is edited after the driver has hashed it."""
     package = tmp_path / "lab"
     package.mkdir()
@@ -228,10 +233,10 @@ def test_a_worker_refuses_what_its_own_sources_would_train_otherwise(tmp_path, m
     )
     trial = prepare(tmp_path / "study.yaml").cells()[0].trial
     reference = WorkloadRef("lab", (load_plugin(plugin),))
-    (record,) = run(LocalPool(reference, 1), [trial])
+    (record,) = run(pool_of(reference, 1), [trial])
     assert record.status == "completed"
     (package / "workload.py").write_text(code.replace("value = 0.8", "value = 0.7"))
-    (record,) = run(LocalPool(reference, 1), [trial])
+    (record,) = run(pool_of(reference, 1), [trial])
     assert record.status == "failed"
     assert (
         "not those of the driver, or have changed while the study ran; run the study again" in record.reason

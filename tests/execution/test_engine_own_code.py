@@ -5,12 +5,12 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from engines import ENGINES, run
+from engines import ENGINES, SLOW_ON_RAY, run
 from harness import content
 from own import OWN, own_study
 
 from ablate.core.events import Ended, Progress, Started
-from ablate.execution.in_process import InProcess
+from ablate.execution.engines.in_process import InProcess
 from ablate.route.running import reference
 from ablate.study.prepare import prepare
 
@@ -22,7 +22,7 @@ def experiment(request, tmp_path):
     return prepare(folder / "study.yaml")
 
 
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=SLOW_ON_RAY)
 def engine(request, experiment):
     return ENGINES[request.param](reference(experiment))
 

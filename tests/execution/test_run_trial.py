@@ -6,7 +6,7 @@ import os
 import pytest
 from rich.console import Console
 
-from ablate.core.events import Asked, Finished, Found
+from ablate.core.events import Asked, Capacity, Finished, Found
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.core.workload import Workload
@@ -73,7 +73,7 @@ def test_files_that_are_read_beside_a_study_are_heard_of(tmp_path):
 def lines(total, failing=None):
     """Of a run of `total` trials without a terminal."""
     console = Console(file=io.StringIO(), width=200)
-    with Display(console, "toy", "accuracy", jobs=2) as display:
+    with Display(console, "toy", "accuracy", lambda: Capacity(2)) as display:
         display(Asked(total))
         for seed in range(total):
             trial = Trial(f"{seed:016x}", {}, seed)
@@ -88,7 +88,7 @@ def test_the_first_line_says_what_a_training_computes_and_how_long_those_in_the_
     record = Record.of(
         trial, "completed", started_at="2026-01-01T00:00:00Z", finished_at="2026-01-01T00:01:00Z"
     )
-    with Display(console, "toy", "accuracy", jobs=2, compute=9_876_000_000) as display:
+    with Display(console, "toy", "accuracy", lambda: Capacity(2), compute=9_876_000_000) as display:
         display(Found(Cell("baseline", "", 0, trial, "baseline seed 0", {}), record))
         display(Asked(4))
     assert console.file.getvalue() == (

@@ -126,7 +126,7 @@ def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:
     from ablate.base.plugins import load_plugin
     from ablate.core.events import FixedPlan
     from ablate.execution.driver import drive
-    from ablate.execution.in_process import InProcess
+    from ablate.execution.engines.in_process import InProcess
     from ablate.execution.supervisor import Supervised
     from ablate.execution.trial import WorkloadRef
     from ablate.records.store import Store

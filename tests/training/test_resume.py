@@ -10,7 +10,7 @@ from ablate.core.events import FixedPlan
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.execution.driver import drive
-from ablate.execution.in_process import InProcess
+from ablate.execution.engines.in_process import InProcess
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.models.build import build_model

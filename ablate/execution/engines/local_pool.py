@@ -13,7 +13,8 @@ from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.reduction import send_handle
 
-from ablate.core.events import Ended, EngineEvent, Hear, Idle, Lost, Progress
+from ablate.base.registry import register
+from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Hear, Idle, Lost, Progress
 from ablate.core.trial import Trial
 from ablate.execution.child import Child, Keeper, fresh
 from ablate.execution.trial import WorkloadRef
@@ -25,19 +26,34 @@ class _Worker(Child):
     trial: Trial | None = None
 
 
-class LocalPool:
-    """At most `jobs` processes, and no more than there are trials."""
+@register("engine", "local")
+class LocalPool(Engine):
+    """Processes on this machine; no more than there are trials."""
 
     def __init__(
-        self, reference: WorkloadRef, jobs: int, devices: int = 0, server: Server | None = None
+        self,
+        reference: WorkloadRef,
+        jobs: int | None = None,
+        server: Server | None = None,
+        devices: int | None = None,
     ) -> None:
-        """`devices`: number of GPUs, of which each worker sees one; 0: none. `server`: which may have begun."""
-        self.reference = reference
-        self.jobs = jobs
-        self.devices = devices
+        """`jobs`: most processes, by default one a GPU or one a core. `server`: which may have begun.
+
+        `devices`: GPUs, of which each worker sees one, by default all that a study needs; 0: what this process sees.
+        """
+        if devices is None and reference.device == "cuda":
+            import torch
+
+            devices = torch.cuda.device_count()
+        self.reference, self.devices = reference, devices or 0
+        self.jobs = ((self.devices or default_jobs()) if reference.parallel else 1) if jobs is None else jobs
         self.server = server or Server()
         self._workers: list[_Worker] = []
         self._waiting: list[Trial] = []
+
+    def capacity(self) -> Capacity:
+        """As many as there are processes."""
+        return Capacity(self.jobs)
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Hands out trials in order, as workers come free; see `Engine.run`."""

@@ -1,0 +1,1 @@
+"""Where trials run; an engine is a file here, found by its name in `--engine`."""
