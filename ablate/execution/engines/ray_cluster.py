@@ -209,7 +209,7 @@ class RayCluster(Engine):
             self._demand = [task.remote() for _ in range(min(DEMAND, need - len(self._workers)))]
 
     def _wait(self) -> None:
-        """Says what is waited for, and which nodes are left out. Raises `AblateError` where none is left to wait for."""
+        """Says what is waited for and what is left out. Raises `AblateError` where there is nothing to wait for."""
         now, nodes = time.monotonic(), [*self._nodes.values()]
         unfit = [f"node {node.name} {why}" for node in nodes if (why := self._unfit(node))]
         asked, states = any(node.asked for node in nodes), [f"Left out: {'; '.join(unfit)}."] if unfit else []
