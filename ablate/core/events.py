@@ -106,8 +106,8 @@ class Engine(Protocol):
     """Runs trials for the driver. A supervisor outside it handles attempts and time limits."""
 
     def capacity(self) -> Capacity:
-        """What it runs at once, of a study that has as many trials."""
-        ...
+        """What it runs at once, of a study that has as many trials; here, one in this process."""
+        return Capacity(0)
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Runs all `trials`, in order, as workers become free, and returns when each is `Ended` or `Lost`.

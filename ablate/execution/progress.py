@@ -45,7 +45,6 @@ class Display:
     failed: int = 0
     seconds: float = 0.0
     jobs: int = 1
-    _told: str = ""
     _last_line: float = field(default_factory=time.monotonic)
     _running: dict[str, float] = field(default_factory=dict)
     # Trial in the store → the seconds that it took.
@@ -73,10 +72,8 @@ class Display:
         elif isinstance(event, Finished) and event.record.id not in self._trained:
             self._trained.add(event.record.id)
             self._finished(event.cell, event.record)
-        elif isinstance(event, Told) and event.text != self._told:
-            self._told = event.text
-            if event.text:
-                self._say(event.text)
+        elif isinstance(event, Told):
+            self._say(event.text)
             self.jobs = self.capacity().trials
         for task in self._bar.task_ids:
             self._bar.update(task, completed=self.done, total=self.total, state=self._state())

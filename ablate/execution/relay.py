@@ -4,8 +4,7 @@ import os
 import shutil
 import tempfile
 import threading
-from collections.abc import Callable, Generator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Collection, Generator, Mapping
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,7 +12,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ablate.base.datafile import DataFile
-from ablate.base.errors import AblateError, described
+from ablate.base.errors import described
 from ablate.base.files import digest_of, digest_of_file, replacing
 from ablate.base.wording import joined
 from ablate.core.events import Ended, EngineEvent, Idle, Lost, Progress
@@ -41,7 +40,7 @@ def examine(theirs: Mapping[str, str], reference: WorkloadRef, files: Files, fol
     ]:
         return "", f"has {joined(differ)}; install the same on all"
     try:
-        _Here(reference, files, folder).of(reference).load()
+        _moved(reference, *_placed(reference, files, folder)).load()
     except (Exception, SystemExit) as error:
         return "", f"cannot load the code of the study ({described(error)[0]}); install what it imports there"
     return kind(reference.device), ""
@@ -62,9 +61,6 @@ class Relay:
         # One thread for all trials: the process that forks workers ends with the thread that has started it.
         threading.Thread(target=self._work, daemon=True).start()
 
-    def begun(self) -> None:
-        """Returns as soon as this has begun."""
-
     def train(self, trial: Trial, files: Files) -> Generator[EngineEvent]:
         """The events of a trial, until it has ended or is lost."""
         self.trials.put((trial, files))
@@ -80,59 +76,47 @@ class Relay:
         while True:
             trial, files = self.trials.get()
             try:
-                here = _Here(self.reference, files, self.folder)
-                if here.root not in self.pools:
+                root, known = _placed(self.reference, files, self.folder)
+                if root not in self.pools:
                     # The cluster has chosen the GPU.
-                    self.pools[here.root] = LocalPool(here.of(self.reference), 1, devices=0)
-                pool = self.pools[here.root]
-                pool.run([here.of(trial)], partial(self._hear, trial, here, pool))
+                    self.pools[root] = LocalPool(_moved(self.reference, root, known), 1, devices=0)
+                pool = self.pools[root]
+                pool.run([_moved(trial, root, known)], partial(self._hear, trial, root, pool))
             except Exception as error:
                 self.events.put(Lost(trial.id, f"could not be begun: {described(error)[0]}"))
 
-    def _hear(self, trial: Trial, here: "_Here", pool: LocalPool, event: EngineEvent) -> bool:
+    def _hear(self, trial: Trial, root: str, pool: LocalPool, event: EngineEvent) -> bool:
         waits = isinstance(event, Progress) and trial.prunable
         if not isinstance(event, Idle):
-            self.events.put(here.undone(event))
+            self.events.put(_with_paths(event, lambda text: text.replace(root, "")))
         while waits or not self.messages.empty():
             trial_id, message = self.messages.get()
-            if trial_id == trial.id and isinstance(message, bool):
-                return message
             if trial_id == trial.id:
-                pool.stop(trial.id, message)
-                return False
+                if isinstance(message, str):
+                    pool.stop(trial_id, message)
+                return message is True
         return False
 
 
-class _Here:
-    """Where this node has the files of a study: where the driver has them, or below a folder of its own."""
+def _placed(reference: WorkloadRef, files: Files, folder: str) -> tuple[str, Collection[str]]:
+    """Below which folder the node has these files, nothing where all lie as on the driver; and the paths that change.
 
-    def __init__(self, reference: WorkloadRef, files: Files, folder: str) -> None:
-        """Writes what the node lacks. Raises `AblateError`."""
-        there = all(_has(path, digest) for path, (digest, _) in files.items())
-        self.root = "" if there else os.path.join(tempfile.gettempdir(), folder)
-        self.known = {*files, *map(str, (reference.folder, *reference.watched))}
-        for path, (digest, content) in files.items():
-            if not _has(self.root + path, digest):
-                with replacing(Path(self.root + path)) as temporary:
-                    temporary.write_bytes(content())
-
-    def of(self, value: Any) -> Any:
-        """What holds paths of the driver, with those of this node."""
-        return (
-            _with_paths(value, lambda text: self.root + text if text in self.known else text)
-            if self.root
-            else value
-        )
-
-    def undone(self, value: Any) -> Any:
-        """What holds paths of this node, with those of the driver."""
-        return _with_paths(value, lambda text: text.replace(self.root, "")) if self.root else value
+    Writes those that it lacks.
+    """
+    there = all(
+        os.path.isfile(path) and digest_of_file(path) == digest for path, (digest, _) in files.items()
+    )
+    root = "" if there else os.path.join(tempfile.gettempdir(), folder)
+    for path, (_, content) in files.items():
+        if not os.path.exists(root + path):
+            with replacing(Path(root + path)) as temporary:
+                temporary.write_bytes(content())
+    return root, {*files, *map(str, (reference.folder, *reference.watched))}
 
 
-def _has(path: str, digest: str) -> bool:
-    with suppress(AblateError):
-        return digest_of_file(path) == digest
-    return False
+def _moved(value: Any, root: str, known: Collection[str]) -> Any:
+    """What holds paths of the driver, with those of this node."""
+    return _with_paths(value, lambda text: root + text if text in known else text)
 
 
 def _with_paths(value: Any, changed: Callable[[str], str]) -> Any:

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+# Why a trial is left out, and what to do.
+STRANGE = {
+    "other data": "Declare the files that the task reads, and train both again with --fresh",
+    "another kind of machine": "Train both again with --fresh, on one kind; `resources:` names it",
+}
+
+
 def comparable(
     cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
 ) -> dict[str, Record]:
@@ -33,7 +40,7 @@ def comparable(
             f"{listed(unknown, 3)}: read, and not declared, so that an edit would go unnoticed. Make its path a "
             "DataFile in the config, or name it in `data_files` of the class"
         )
-    found, strangers = dict(records), list[str]()
+    found, strange = dict(records), dict[str, list[str]]()
     baselines = {(cell.task, cell.seed): cell for cell in cells if cell.variant == BASELINE and cell.judged}
     for cell in cells:
         base = baselines.get((cell.task, cell.seed), cell)
@@ -42,22 +49,13 @@ def comparable(
             continue
         task = cell.trial.config.get("task")
         kinds = {record.environment["kind"] for record in (mine, other) if "kind" in record.environment}
-        if len(kinds) > 1 and cell.id in found:
-            del found[cell.id]
-            strangers.append(cell.name)
         splits = (mine.data.keys() & other.data.keys()) - {FILE + file for file in mine.files}
         apart = any(mine.data[name] != other.data[name] for name in splits)
-        if task is not None and task == base.trial.config.get("task") and apart and cell.id in found:
-            del found[cell.id]
-            warn(
-                f"{cell.name}: was trained on other data than the baseline of its seed, and is left out. Declare the "
-                "files that the task reads, and train both again with --fresh"
-            )
-    if strangers:
-        warn(
-            f"{listed(strangers, 3)}: left out, trained on another kind of machine than the baseline of the seed; "
-            "train them again with --fresh, on machines of one kind"
-        )
+        apart = apart and task is not None and task == base.trial.config.get("task")
+        if (apart or len(kinds) > 1) and found.pop(cell.id, None):
+            strange.setdefault("other data" if apart else "another kind of machine", []).append(cell.name)
+    for why, names in strange.items():
+        warn(f"{listed(names, 3)}: left out, trained on {why} than the baseline of the seed. {STRANGE[why]}")
     return found
 
 

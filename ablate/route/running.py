@@ -12,7 +12,7 @@ from ablate.base.locks import Say, training
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import CATALOGUE
 from ablate.base.text import saying
-from ablate.core.events import Event, Plan
+from ablate.core.events import Engine, Event, Plan
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.execution.driver import drive
@@ -54,11 +54,10 @@ class Workers(Supervised):
         """With `--jobs 0` it trains in this process, whatever the engine. Raises `AblateError`."""
         self.where = reference(experiment)
         CATALOGUE.load_package("execution.engines")
-        make = CATALOGUE.get("engine", options.engine)
-        here = options.jobs == 0
-        engine = (
-            InProcess(self.where, experiment.workload) if here else make(self.where, options.jobs, server)
-        )
+        if options.jobs == 0:
+            engine: Engine = InProcess(self.where, experiment.workload)
+        else:
+            engine = CATALOGUE.get("engine", options.engine)(self.where, options.jobs, server)
         super().__init__(engine, self.where.environment)
 
 

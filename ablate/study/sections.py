@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainSerializer, PositiveFloat, PositiveInt, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, PositiveFloat, model_validator
 from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import StrictModel
@@ -25,8 +25,6 @@ Asked = int | Sequence[int] | None
 class ResourcesSection(StrictModel):
     """What a trial takes of a machine, where several share it, and which machines."""
 
-    cpus: PositiveInt | None = None
-    "Cores on a cluster; not given: as many as it has threads."
     gpus: PositiveFloat = 1.0
     "GPUs, where it trains on one: 0.5 lets two trials share one."
     kind: str = ""

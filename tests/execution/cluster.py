@@ -32,9 +32,13 @@ def cluster(*cores):
         made.shutdown()
 
 
-@functools.cache
 def two_nodes():
     """One for all tests of a process."""
+    os.environ["RAY_ADDRESS"] = _two_nodes()
+
+
+@functools.cache
+def _two_nodes():
     stack = contextlib.ExitStack()
     atexit.register(stack.close)
-    return stack.enter_context(cluster(1, 1))
+    return stack.enter_context(cluster(1, 1)).address

@@ -9,7 +9,7 @@ from drivers import wait_for
 from harness import TOY, TOY_STUDY
 
 from ablate.base.plugins import load_plugin
-from ablate.core.events import Ended, Progress
+from ablate.core.events import Ended, Progress, Told
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
@@ -49,7 +49,8 @@ def run(engine, trials, decide=lambda report: False, heard=None):
     heard = [] if heard is None else heard
 
     def hear(event):
-        heard.append(event)
+        if not isinstance(event, Told):
+            heard.append(event)
         return isinstance(event, Progress) and decide(event)
 
     try:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Hear, Idle, Started
+from ablate.core.events import Ended, Engine, EngineEvent, Hear, Idle, Started
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.execution.trial import WorkloadRef, run_trial
@@ -15,10 +15,6 @@ class InProcess(Engine):
         """`workload` is the one that `reference` names, if it is loaded already."""
         self.reference = reference
         self.workload = workload or reference.load()
-
-    def capacity(self) -> Capacity:
-        """One trial, here."""
-        return Capacity(0)
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """One trial after the other; see `Engine.run`."""

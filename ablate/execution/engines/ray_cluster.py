@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
-import secrets
 import socket
-import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -19,11 +17,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from ablate.base.errors import AblateError, Problem, described
+from ablate.base.errors import AblateError, Problem, described, listed
 from ablate.base.files import digest_of_file
 from ablate.base.process import interruptible
 from ablate.base.registry import register
-from ablate.base.wording import counted, joined
+from ablate.base.wording import counted
 from ablate.core.events import Capacity, Ended, Engine, Hear, Idle, Lost, Progress, Told
 from ablate.core.trial import Trial
 from ablate.execution.engines.local_pool import Server
@@ -32,11 +30,11 @@ from ablate.execution.trial import WorkloadRef
 
 # Seconds for nodes to say what they are, and for one that can train to come where the cluster adds none.
 PATIENCE = 12.0
-# Seconds without a trial on any node after which it is said what is waited for.
-PAUSE = 3.0
+# Seconds without a trial on any node after which it is said what is waited for: longer than a worker takes to begin.
+PAUSE = 10.0
 # Trials without a node of which the cluster is told at a time, so that it may grow.
 DEMAND = 64
-LOCAL = "this machine"
+MOST = 1_000_000  # Trials at once, where nothing else limits them.
 
 
 @dataclass
@@ -46,9 +44,8 @@ class _Node:
     id: str
     name: str
     slots: int  # Trials that it runs at once, where it does nothing else.
-    asked: Any = None  # What it will say of itself; None once it has.
-    kind: str = ""
-    fault: str = ""  # Why it cannot train.
+    fault: str  # Why it cannot train, once that is known.
+    kind: str = ""  # Once it is known.
 
 
 @dataclass(eq=False)
@@ -70,27 +67,23 @@ class RayCluster(Engine):
         try:
             self.ray: Any = importlib.import_module("ray")
         except ImportError:
-            raise _refusal("Ray", "is not installed", "Install it: pip install 'ablate[ray]'") from None
-        self.reference, self.most = reference, jobs or (sys.maxsize if reference.parallel else 1)
-        self.takes: dict[str, float] = {"CPU": reference.resources.cpus or reference.threads}
-        if reference.device == "cuda":
-            self.takes["GPU"] = reference.resources.gpus
-        self.folder = f"ablate-{secrets.token_hex(8)}"
-        self.kind = self._said = ""
+            raise _refusal("Ray", "is not installed", "Install it: pip install 'ray>=2.60'") from None
+        self.reference, self.most = reference, jobs or (MOST if reference.parallel else 1)
+        gpus = reference.resources.gpus if reference.device == "cuda" else 0
+        self.takes: dict[str, float] = {"CPU": reference.threads, "GPU": gpus}
+        self.code = {file: digest_of_file(file) for p in reference.plugins for file in p.files.values()}
+        self.folder = f"ablate-{os.urandom(8).hex()}"
+        self.kind, self._connected = "", False
         self._nodes: dict[str, _Node] = {}
+        self._asked: dict[Any, _Node] = {}
         self._workers: list[_Worker] = []
         self._demand: list[Any] = []
         self._contents: dict[str, Any] = {}
-        self._stopped: set[str] = set()
-        self._connected = False
 
     def capacity(self) -> Capacity:
         """Connects, and gives nodes some seconds to say what they are."""
         self._connect()
-        self._look()
-        if not self._usable():
-            self._ready([node.asked for node in self._nodes.values() if node.asked], PATIENCE)
-            self._look()
+        self._look(0 if self.kind else PATIENCE)
         nodes = self._usable()
         where = f"{counted(len(nodes), 'node')} ({self.kind})" if nodes else "a cluster that has no room yet"
         return Capacity(max(1, min(self.most, sum(node.slots for node in nodes))), f" of {where}")
@@ -99,97 +92,89 @@ class RayCluster(Engine):
         """Hands out trials in order, as workers come free; see `Engine.run`."""
         self._hear, self._waiting = hear, list(reversed(trials))
         self.capacity()
-        self._trained = looked = time.monotonic()
-        self._staff()
+        self._said = f"{counted(len(self._usable()), 'node')}."
+        self._trained, looked = time.monotonic(), 0.0
         for worker in self._workers:
             if worker.awaited is None:
                 self._occupy(worker)
         while self._waiting or any(worker.trial for worker in self._workers):
-            awaited = {worker.awaited: worker for worker in self._workers if worker.awaited is not None}
-            for found in self._ready([*awaited], 0.2):
-                self._receive(awaited[found])
             if time.monotonic() - looked > 1:
                 self._look()
                 self._staff()
                 self._wait()
                 looked = time.monotonic()
+            awaited = {worker.awaited: worker for worker in self._workers if worker.awaited is not None}
+            for found in self._ready([*awaited], 0.2):
+                self._receive(awaited[found])
             hear(Idle())
 
     def stop(self, trial_id: str, why: str) -> None:
         """Has the worker killed that runs the trial, which is `Lost` when it is."""
         for worker in self._workers:
-            if worker.trial and worker.trial.id == trial_id and trial_id not in self._stopped:
-                self._stopped.add(trial_id)
-                self._tell(worker, why)
+            if worker.trial and worker.trial.id == trial_id:
+                self._tell(worker, trial_id, why)
 
     def close(self) -> None:
         """Ends all workers, whatever they do, and leaves nothing on the nodes."""
-        if self.ray.is_initialized():
-            for worker in self._workers:
-                self.ray.kill(worker.actor)
-            own = self.ray.get_runtime_context().get_node_id()
-            others = [node for node in self._usable() if node.id != own]
-            self._ready([self._on(node)(clean).remote(self.folder) for node in others], 5, every=True)
-        self._workers, self._nodes, self._demand, self._contents = [], {}, [], {}
+        for worker in self._workers:
+            self.ray.kill(worker.actor)
+        of_this = self.ray.get_runtime_context
+        others = [node for node in self._usable() if node.id != of_this().get_node_id()]
+        self._ready([self._on(node)(clean).remote(self.folder) for node in others], 5, every=True)
+        self._workers, self._nodes, self._asked, self._demand, self._contents = [], {}, {}, [], {}
         if self._connected:
             self.ray.shutdown()
             self._connected = False
 
     def _connect(self) -> None:
-        """Raises `AblateError` where that is not possible."""
+        """To RAY_ADDRESS, else to a cluster on this machine, else to one that it starts. Raises `AblateError`."""
         if self.ray.is_initialized():
             return
-        address = os.environ.get("RAY_ADDRESS", "")
-        host, _, port = address.rpartition(":")
-        if "://" in address:
-            hint = "Run it on the cluster, by `ray job submit`; see `ablate guide cluster`"
-            raise _refusal(address, "is for Ray's client, which ends a run when its connection fails", hint)
+        host, _, port = (address := os.environ.get("RAY_ADDRESS", "")).rpartition(":")
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # Ray would warn of its future.
-        begin = partial(self.ray.init, log_to_driver=False, logging_level="ERROR")
         try:
+            if "://" in address:
+                raise ConnectionError(
+                    "Ray's client ends a run when its connection fails; use `ray job submit`"
+                )
             if host:  # Ray would try for two minutes, and then end the process.
                 socket.create_connection((host, int(port)), 5).close()
             # Ray's answer to SIGTERM would be to end the process at once.
             with interruptible():
-                try:
-                    begin(address or "auto")
-                except ConnectionError:
-                    if address:
-                        raise
-                    begin("local", include_dashboard=False)
+                self.ray.init(
+                    address or None, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
+                )
         except (Exception, SystemExit) as error:
-            hint = "Start one with `ray start --head`, or unset RAY_ADDRESS"
-            raise _refusal(address or LOCAL, f"no cluster answers: {described(error)[0]}", hint) from None
+            place = f"the cluster at {address}" if address else "a cluster on this machine"
+            raise _refusal(place, f"cannot be used: {described(error)[0]}") from None
         self._connected = True
 
-    def _look(self) -> None:
-        """Which nodes there are, and what they have said; asks those that are new, and chooses the kind."""
+    def _look(self, seconds: float = 0) -> None:
+        """Which nodes there are, and what they say of themselves within some seconds; then chooses the kind."""
         alive = {node["NodeID"]: node for node in self.ray.nodes() if node["Alive"]}
         self._nodes = {i: node for i, node in self._nodes.items() if i in alive}
-        files = {file for plugin in self.reference.plugins for file in plugin.files.values()}
         for i in alive.keys() - self._nodes.keys():
-            has = alive[i]["Resources"]
-            slots = min(int(has.get(name, 0) / amount + 1e-9) for name, amount in self.takes.items())
-            self._nodes[i] = node = _Node(i, alive[i]["NodeName"], slots)
+            has, takes = alive[i]["Resources"], {name: n for name, n in self.takes.items() if n}
+            slots = min(int(has.get(name, 0) / n + 1e-9) for name, n in takes.items())
+            few = "" if slots else f"has less than {listed(f'{n:g} {name}' for name, n in takes.items())}"
+            self._nodes[i] = node = _Node(i, alive[i]["NodeName"], slots, few)
             if slots:
-                sent = self._files({file: digest_of_file(file) for file in files})
-                node.asked = self._on(node)(examine).remote(sources(), self.reference, sent, self.folder)
-        for node in self._nodes.values():
-            if node.asked and self._ready([node.asked]):
-                try:
-                    node.kind, node.fault = self.ray.get(node.asked)
-                except self.ray.exceptions.RayError as error:
-                    node.fault = f"cannot run ablate ({_why(error)}); install the same on all"
-                node.asked = None
-        room = Counter[str]()
-        for node in self._nodes.values():
-            room[node.kind] += node.slots
-        fitting = [kind for kind in sorted(room) if kind and self.reference.resources.kind in kind]
-        self.kind = self.kind or max(fitting, key=room.__getitem__, default="")
+                ask = partial(self._on(node)(examine).remote, sources(), self.reference)
+                self._asked[ask(self._files(self.code), self.folder)] = node
+        for told in self._ready([*self._asked], seconds, every=True):
+            node = self._asked.pop(told)
+            try:
+                node.kind, node.fault = self.ray.get(told)
+            except self.ray.exceptions.RayError as error:
+                node.fault = f"cannot run ablate ({_why(error)}); install the same on all"
+        known = [(node.kind, node.slots) for node in self._nodes.values() if node.kind]
+        kinds = sorted({kind for kind, _ in known if self.reference.resources.kind in kind})
+        room = {kind: sum(slots for other, slots in known if other == kind) for kind in kinds}
+        self.kind = self.kind or max(kinds, key=room.__getitem__, default="")
 
     def _usable(self) -> list[_Node]:
         return [
-            node for node in self._nodes.values() if node.kind and node.kind == self.kind and not node.fault
+            node for node in self._nodes.values() if node.kind == self.kind and self.kind and not node.fault
         ]
 
     def _staff(self) -> None:
@@ -198,11 +183,11 @@ class RayCluster(Engine):
         used = Counter(worker.node.id for worker in self._workers)
         places = [(place, node) for node in self._usable() for place in range(used[node.id], node.slots)]
         places.sort(key=lambda place: place[0])
-        takes = {"num_cpus": self.takes["CPU"], "num_gpus": self.takes.get("GPU", 0)}
+        takes = {"num_cpus": self.takes["CPU"], "num_gpus": self.takes["GPU"]}
         for _, node in places[: max(0, need - len(self._workers))]:
             actor = self._on(node, **takes, concurrency_groups={"control": 1})(Relay)
             begun = actor.remote(self.reference, self.folder)
-            self._workers.append(_Worker(begun, node, begun.begun.remote()))
+            self._workers.append(_Worker(begun, node, begun.__ray_ready__.remote()))
         # What makes a cluster grow is tasks without a node: these do nothing, and end with the driver.
         if len(self._ready(self._demand)) == len(self._demand):
             task = self.ray.remote(**takes, max_retries=0)(lambda: None)
@@ -210,36 +195,33 @@ class RayCluster(Engine):
 
     def _wait(self) -> None:
         """Says what is waited for and what is left out. Raises `AblateError` where there is nothing to wait for."""
-        now, nodes = time.monotonic(), [*self._nodes.values()]
-        unfit = [f"node {node.name} {why}" for node in nodes if (why := self._unfit(node))]
-        asked, states = any(node.asked for node in nodes), [f"Left out: {'; '.join(unfit)}."] if unfit else []
+        usable, since = self._usable(), time.monotonic() - self._trained
+        out = [
+            f"node {node.name} {node.fault or f'is of another kind: {node.kind}'}"
+            for node in self._nodes.values()
+            if node.fault or node.kind not in ("", self.kind)
+        ]
+        text = f" Left out: {listed(out, 3)}." if out else ""
         if any(worker.trial for worker in self._workers):
-            self._trained = now
-        elif self._usable() and now - self._trained > PAUSE:
-            states.append("Waiting for the cluster: its nodes are in use.")
-        elif not self._usable() and not asked:
+            self._trained = time.monotonic()
+        elif usable and since > PAUSE:
+            text += " Waiting for the cluster: its nodes are in use."
+        elif not usable and not self._asked:
             if _grows(self.ray):
-                states.append("Waiting for the cluster, which is adding nodes.")
-            elif now - self._trained > PATIENCE or any(node.fault for node in nodes):
-                raise _refusal("the cluster", f"has no node for this study: {'; '.join(unfit)}")
-        if (said := " ".join(states)) != self._said:
+                text += " Waiting for the cluster, which is adding nodes."
+            elif since > PATIENCE:
+                raise _refusal("the cluster", f"has no node for this study: {listed(out, 3)}")
+        if self._said != (said := f"{counted(len(usable), 'node')}.{text}"):
             self._said = said
             self._hear(Told(said))
-
-    def _unfit(self, node: _Node) -> str:
-        """Why a node does not train, where that is known."""
-        if not node.slots:
-            return f"has less than {joined([f'{amount:g} {name}' for name, amount in self.takes.items()])}"
-        return node.fault or (f"is of another kind: {node.kind}" if node.kind not in ("", self.kind) else "")
 
     def _occupy(self, worker: _Worker) -> None:
         """Gives a worker the next trial, if there is one."""
         worker.trial = worker.awaited = None
         if self._waiting:
             worker.trial = trial = self._waiting.pop()
-            self._stopped.discard(trial.id)
             train = worker.actor.train.options(num_returns="streaming")
-            worker.awaited = train.remote(trial, self._files(trial.files))
+            worker.awaited = train.remote(trial, self._files({**self.code, **trial.files}))
 
     def _receive(self, worker: _Worker) -> None:
         trial = worker.trial
@@ -252,21 +234,19 @@ class RayCluster(Engine):
             else:
                 worker.node.fault = f"cannot hold a worker ({_why(error)})"
             return
-        if isinstance(event, Ended) and trial:
+        if isinstance(event, Ended):
             # Of the node are its machine and its versions; the study is where the driver is.
             here = self.reference.environment()
-            event.record.config = trial.config
             event.record.environment |= {key: here[key] for key in ("command", "commit", "dirty")}
         if trial is None or isinstance(event, (Ended, Lost)):
             self._occupy(worker)
         if trial:
             answer = self._hear(event)
             if isinstance(event, Progress) and trial.prunable:
-                self._tell(worker, answer)
+                self._tell(worker, trial.id, answer)
 
-    def _tell(self, worker: _Worker, message: bool | str) -> None:
-        if worker.trial:
-            worker.actor.tell.options(concurrency_group="control").remote(worker.trial.id, message)
+    def _tell(self, worker: _Worker, trial_id: str, message: bool | str) -> None:
+        worker.actor.tell.options(concurrency_group="control").remote(trial_id, message)
 
     def _files(self, digests: Mapping[str, str]) -> Files:
         """The files, with what fetches their content; Ray gets each content once."""

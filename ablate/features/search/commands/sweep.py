@@ -10,7 +10,7 @@ from ablate.route.console import AS_JSON, STUDY, asked, ended, printing
 
 @click.command("sweep")
 @STUDY
-@asked("jobs")
+@asked("jobs", "engine")
 @click.option(
     "--trials", type=click.IntRange(1), metavar="N", help="Number of settings to try (default: the study's)."
 )
