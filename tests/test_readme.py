@@ -35,7 +35,7 @@ def test_every_command_is_known():
     """How those of ablate are called is checked by tests/commands/test_help.py."""
     lines = "".join(blocks("sh")).replace("\\\n", " ").splitlines()
     programs = {shlex.split(line)[0] for line in lines if line.strip()}
-    assert programs == {"export", "make", "ablate", "pip"}
+    assert programs == {"export", "make", "ablate", "pip", "ray", "kubectl"}
 
 
 def test_nothing_is_installed_by_a_name_that_is_not_ours():

@@ -26,8 +26,10 @@ OF_OTHERS = {
     "--multirun",
     "--log",
     "--output",
+    *("--address", "--cpus-per-task", "--follow", "--generate", "--head", "--min-nodes", "--nodes"),
+    *("--ntasks-per-node", "--num-cpus", "--port", "--time", "--working-dir"),
 }
-"""Options of pip and Hydra, of a script, and the first words of those of lm-eval."""
+"""Options of pip and Hydra, of Ray and SLURM, of a script, and the first words of those of lm-eval."""
 HEAVY = {"torch", "mlflow", "pandas", "numpy", "pydantic", "rich", "ruamel", "jinja2"}
 
 

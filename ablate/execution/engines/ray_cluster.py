@@ -85,7 +85,11 @@ class RayCluster(Engine):
         self._connect()
         self._look(0 if self.kind else PATIENCE)
         nodes = self._usable()
-        where = f"{counted(len(nodes), 'node')} ({self.kind})" if nodes else "a cluster that has no room yet"
+        where = (
+            f"{counted(len(nodes), 'node')} ({self.kind})"
+            if nodes
+            else "a cluster that has no node for it yet"
+        )
         return Capacity(max(1, min(self.most, sum(node.slots for node in nodes))), f" of {where}")
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
@@ -195,22 +199,24 @@ class RayCluster(Engine):
 
     def _wait(self) -> None:
         """Says what is waited for and what is left out. Raises `AblateError` where there is nothing to wait for."""
-        usable, since = self._usable(), time.monotonic() - self._trained
-        out = [
-            f"node {node.name} {node.fault or f'is of another kind: {node.kind}'}"
+        usable, since, text = self._usable(), time.monotonic() - self._trained, ""
+        out = {
+            f"node {node.name} {node.fault or f'is of another kind: {node.kind}'}": node.slots
             for node in self._nodes.values()
             if node.fault or node.kind not in ("", self.kind)
-        ]
-        text = f" Left out: {listed(out, 3)}." if out else ""
-        if any(worker.trial for worker in self._workers):
+        }
+        # A head that trains nothing is usual.
+        if any(out.values()):
+            text = f" Left out: {listed(filter(out.get, out), 3)}."
+        if any(worker.trial for worker in self._workers) or self._asked:
             self._trained = time.monotonic()
         elif usable and since > PAUSE:
             text += " Waiting for the cluster: its nodes are in use."
-        elif not usable and not self._asked:
-            if _grows(self.ray):
-                text += " Waiting for the cluster, which is adding nodes."
-            elif since > PATIENCE:
-                raise _refusal("the cluster", f"has no node for this study: {listed(out, 3)}")
+        elif not usable and _grows(self.ray):
+            text += " Waiting for the cluster, which is adding nodes."
+            self._trained = time.monotonic()
+        elif not usable and since > PATIENCE:
+            raise _refusal("the cluster", f"has no node for this study: {listed(out, 3)}")
         if self._said != (said := f"{counted(len(usable), 'node')}.{text}"):
             self._said = said
             self._hear(Told(said))
