@@ -207,7 +207,7 @@ class RayCluster(Engine):
         }
         # A head that trains nothing is usual.
         if any(out.values()):
-            text = f" Left out: {listed(filter(out.get, out), 3)}."
+            text = f" Left out: {listed([who for who, slots in out.items() if slots], 3)}."
         if any(worker.trial for worker in self._workers) or self._asked:
             self._trained = time.monotonic()
         elif usable and since > PAUSE:
