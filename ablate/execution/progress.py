@@ -91,8 +91,7 @@ class Display:
         if not self.total:
             self._say(f"{self.study}: all {len(self._known)} trials are in the store.")
             return
-        here = self.capacity()
-        self.jobs = here.trials
+        self.jobs = (here := self.capacity()).trials
         jobs = min(self.jobs, self.total)
         where = f"on {wording.counted(jobs, 'worker')}{here.where}" if jobs else "in this process"
         kept = f", {len(self._known)} already in the store" if self._known else ""

@@ -15,7 +15,7 @@ from ablate.base.datafile import DataFile
 from ablate.base.errors import described
 from ablate.base.files import digest_of, digest_of_file, replacing
 from ablate.base.wording import joined
-from ablate.core.events import Ended, EngineEvent, Idle, Lost, Progress
+from ablate.core.events import EngineEvent, Idle, Lost, Progress
 from ablate.core.trial import Trial
 from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.trial import WorkloadRef
@@ -27,8 +27,7 @@ Files = Mapping[str, tuple[str, Callable[[], bytes]]]
 
 def sources() -> dict[str, str]:
     """What must be the same on driver and node."""
-    package = Path(__file__).parents[1]
-    code = digest_of(*(path.read_bytes() for path in sorted(package.rglob("*.py"))))
+    code = digest_of(*(path.read_bytes() for path in sorted(Path(__file__).parents[1].rglob("*.py"))))
     return {name: versions()[name] for name in ("python", "torch", "ablate")} | {"source of ablate": code[:8]}
 
 
@@ -64,9 +63,8 @@ class Relay:
     def train(self, trial: Trial, files: Files) -> Generator[EngineEvent]:
         """The events of a trial, until it has ended or is lost."""
         self.trials.put((trial, files))
-        event: EngineEvent = Idle()
-        while not isinstance(event, (Ended, Lost)):
-            yield (event := self.events.get())
+        for event in iter(self.events.get, None):
+            yield event
 
     def tell(self, trial_id: str, message: bool | str) -> None:
         """The answer to a report of a trial, or why the trial is to be ended by force."""
@@ -77,13 +75,13 @@ class Relay:
             trial, files = self.trials.get()
             try:
                 root, known = _placed(self.reference, files, self.folder)
-                if root not in self.pools:
-                    # The cluster has chosen the GPU.
-                    self.pools[root] = LocalPool(_moved(self.reference, root, known), 1, devices=0)
-                pool = self.pools[root]
+                # The cluster has chosen the GPU.
+                new = LocalPool(_moved(self.reference, root, known), 1, devices=0)
+                pool = self.pools.setdefault(root, new)
                 pool.run([_moved(trial, root, known)], partial(self._hear, trial, root, pool))
             except Exception as error:
                 self.events.put(Lost(trial.id, f"could not be begun: {described(error)[0]}"))
+            self.events.put(None)
 
     def _hear(self, trial: Trial, root: str, pool: LocalPool, event: EngineEvent) -> bool:
         waits = isinstance(event, Progress) and trial.prunable

@@ -48,7 +48,7 @@ def machine() -> str:
 
 def kind(device: str = "cpu") -> str:
     """Machines of one kind give the same numbers: processor, model of the GPU where trials train on one, and torch."""
-    model = [*dict.fromkeys(_gpus())] if device == "cuda" else [device]
+    model = dict.fromkeys(_gpus() if device == "cuda" else [device])
     return ", ".join([_processor(), *model, f"torch {versions().get('torch')}"])
 
 

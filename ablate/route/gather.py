@@ -45,13 +45,13 @@ def comparable(
     for cell in cells:
         base = baselines.get((cell.task, cell.seed), cell)
         mine, other = records.get(cell.id), records.get(base.id)
-        if mine is None or other is None or {mine.status, other.status} != {"completed"}:
+        if mine is None or other is None:
             continue
-        task = cell.trial.config.get("task")
+        task, whole = cell.trial.config.get("task"), {mine.status, other.status} == {"completed"}
         kinds = {record.environment["kind"] for record in (mine, other) if "kind" in record.environment}
         splits = (mine.data.keys() & other.data.keys()) - {FILE + file for file in mine.files}
-        apart = any(mine.data[name] != other.data[name] for name in splits)
-        apart = apart and task is not None and task == base.trial.config.get("task")
+        alike = whole and task is not None and task == base.trial.config.get("task")
+        apart = alike and any(mine.data[name] != other.data[name] for name in splits)
         if (apart or len(kinds) > 1) and found.pop(cell.id, None):
             strange.setdefault("other data" if apart else "another kind of machine", []).append(cell.name)
     for why, names in strange.items():

@@ -63,7 +63,21 @@ def test_a_trial_on_other_data_than_its_baseline_is_left_out_with_a_warning():
     kept = comparable(cells, records, warnings.append)
     assert list(kept) == ["baseline", "same", "task=two", "lost"]
     (warning,) = warnings
-    assert warning.startswith("other seed 0: was trained on other data")
+    assert warning.startswith("other seed 0: left out, trained on other data")
+
+
+def test_a_trial_on_another_kind_of_machine_than_its_baseline_is_left_out_whatever_became_of_it():
+    """Not one whose record is older than kinds are."""
+    kinds = {"baseline": "a", "same": "a", "other": "b", "lost": "b", "old": None}
+    cells = [Cell(name, "recall", 0, Trial(name, {}, 0), f"{name} seed 0") for name in kinds]
+    records = {name: Record(name, {}, 0, "completed") for name in kinds}
+    records["lost"].status = "diverged"
+    for name, kind in kinds.items():
+        records[name].environment |= {"kind": kind} if kind else {}
+    warnings = []
+    assert list(comparable(cells, records, warnings.append)) == ["baseline", "same", "old"]
+    (warning,) = warnings
+    assert warning.startswith("other seed 0, lost seed 0: left out, trained on another kind of machine than ")
 
 
 def test_the_columns_of_levels_have_their_types(tmp_path):

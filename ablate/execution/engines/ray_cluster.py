@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import os
 import socket
+import sys
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -28,13 +29,12 @@ from ablate.execution.engines.local_pool import Server
 from ablate.execution.relay import Files, Relay, clean, examine, sources
 from ablate.execution.trial import WorkloadRef
 
-# Seconds for nodes to say what they are, and for one that can train to come where the cluster adds none.
+# Seconds for a node that can train to come where the cluster adds none; nodes have twice that to say what they are.
 PATIENCE = 12.0
 # Seconds without a trial on any node after which it is said what is waited for: longer than a worker takes to begin.
 PAUSE = 10.0
 # Trials without a node of which the cluster is told at a time, so that it may grow.
 DEMAND = 64
-MOST = 1_000_000  # Trials at once, where nothing else limits them.
 
 
 @dataclass
@@ -68,7 +68,7 @@ class RayCluster(Engine):
             self.ray: Any = importlib.import_module("ray")
         except ImportError:
             raise _refusal("Ray", "is not installed", "Install it: pip install 'ray>=2.60'") from None
-        self.reference, self.most = reference, jobs or (MOST if reference.parallel else 1)
+        self.reference, self.most = reference, jobs or (sys.maxsize if reference.parallel else 1)
         gpus = reference.resources.gpus if reference.device == "cuda" else 0
         self.takes: dict[str, float] = {"CPU": reference.threads, "GPU": gpus}
         self.code = {file: digest_of_file(file) for p in reference.plugins for file in p.files.values()}
@@ -83,14 +83,10 @@ class RayCluster(Engine):
     def capacity(self) -> Capacity:
         """Connects, and gives nodes some seconds to say what they are."""
         self._connect()
-        self._look(0 if self.kind else PATIENCE)
+        self._look(0 if self.kind else 2 * PATIENCE)
         nodes = self._usable()
-        where = (
-            f"{counted(len(nodes), 'node')} ({self.kind})"
-            if nodes
-            else "a cluster that has no node for it yet"
-        )
-        return Capacity(max(1, min(self.most, sum(node.slots for node in nodes))), f" of {where}")
+        trials = max(1, min(self.most, sum(node.slots for node in nodes)))
+        return Capacity(trials, f" of {counted(len(nodes), 'node')} ({self.kind or 'none is known yet'})")
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Hands out trials in order, as workers come free; see `Engine.run`."""
@@ -98,9 +94,8 @@ class RayCluster(Engine):
         self.capacity()
         self._said = f"{counted(len(self._usable()), 'node')}."
         self._trained, looked = time.monotonic(), 0.0
-        for worker in self._workers:
-            if worker.awaited is None:
-                self._occupy(worker)
+        for worker in [w for w in self._workers if w.awaited is None]:
+            self._occupy(worker)
         while self._waiting or any(worker.trial for worker in self._workers):
             if time.monotonic() - looked > 1:
                 self._look()
@@ -114,16 +109,14 @@ class RayCluster(Engine):
 
     def stop(self, trial_id: str, why: str) -> None:
         """Has the worker killed that runs the trial, which is `Lost` when it is."""
-        for worker in self._workers:
-            if worker.trial and worker.trial.id == trial_id:
-                self._tell(worker, trial_id, why)
+        for worker in [w for w in self._workers if w.trial and w.trial.id == trial_id]:
+            self._tell(worker, trial_id, why)
 
     def close(self) -> None:
         """Ends all workers, whatever they do, and leaves nothing on the nodes."""
         for worker in self._workers:
             self.ray.kill(worker.actor)
-        of_this = self.ray.get_runtime_context
-        others = [node for node in self._usable() if node.id != of_this().get_node_id()]
+        others = [node for node in self._usable() if node.id != self.ray.get_runtime_context().get_node_id()]
         self._ready([self._on(node)(clean).remote(self.folder) for node in others], 5, every=True)
         self._workers, self._nodes, self._asked, self._demand, self._contents = [], {}, {}, [], {}
         if self._connected:
@@ -149,8 +142,11 @@ class RayCluster(Engine):
                     address or None, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
                 )
         except (Exception, SystemExit) as error:
-            place = f"the cluster at {address}" if address else "a cluster on this machine"
-            raise _refusal(place, f"cannot be used: {described(error)[0]}") from None
+            raise _refusal(
+                f"the cluster at {address or 'this machine'}",
+                f"cannot be used: {described(error)[0]}",
+                "Where it asks for a token, set RAY_AUTH_MODE=token; see `ablate guide cluster`",
+            ) from None
         self._connected = True
 
     def _look(self, seconds: float = 0) -> None:
@@ -171,10 +167,10 @@ class RayCluster(Engine):
                 node.kind, node.fault = self.ray.get(told)
             except self.ray.exceptions.RayError as error:
                 node.fault = f"cannot run ablate ({_why(error)}); install the same on all"
-        known = [(node.kind, node.slots) for node in self._nodes.values() if node.kind]
-        kinds = sorted({kind for kind, _ in known if self.reference.resources.kind in kind})
-        room = {kind: sum(slots for other, slots in known if other == kind) for kind in kinds}
-        self.kind = self.kind or max(kinds, key=room.__getitem__, default="")
+        if not self.kind:
+            kinds = [node.kind for node in self._nodes.values() for _ in range(node.slots) if node.kind]
+            room = Counter(sorted(kind for kind in kinds if self.reference.resources.kind in kind))
+            self.kind = max(room, key=room.__getitem__, default="")
 
     def _usable(self) -> list[_Node]:
         return [
@@ -185,13 +181,15 @@ class RayCluster(Engine):
         """Begins workers where there is room and need, spread over the nodes; asks for nodes where there is no room."""
         need = min(self.most, len(self._waiting) + sum(worker.trial is not None for worker in self._workers))
         used = Counter(worker.node.id for worker in self._workers)
-        places = [(place, node) for node in self._usable() for place in range(used[node.id], node.slots)]
-        places.sort(key=lambda place: place[0])
+        places = sorted(
+            ((place, node) for node in self._usable() for place in range(used[node.id], node.slots)),
+            key=lambda place: place[0],
+        )
         takes = {"num_cpus": self.takes["CPU"], "num_gpus": self.takes["GPU"]}
         for _, node in places[: max(0, need - len(self._workers))]:
-            actor = self._on(node, **takes, concurrency_groups={"control": 1})(Relay)
-            begun = actor.remote(self.reference, self.folder)
-            self._workers.append(_Worker(begun, node, begun.__ray_ready__.remote()))
+            relay = self._on(node, **takes, concurrency_groups={"control": 1})(Relay)
+            actor = relay.remote(self.reference, self.folder)
+            self._workers.append(_Worker(actor, node, actor.__ray_ready__.remote()))
         # What makes a cluster grow is tasks without a node: these do nothing, and end with the driver.
         if len(self._ready(self._demand)) == len(self._demand):
             task = self.ray.remote(**takes, max_retries=0)(lambda: None)
@@ -226,8 +224,8 @@ class RayCluster(Engine):
         worker.trial = worker.awaited = None
         if self._waiting:
             worker.trial = trial = self._waiting.pop()
-            train = worker.actor.train.options(num_returns="streaming")
-            worker.awaited = train.remote(trial, self._files({**self.code, **trial.files}))
+            files = self._files({**self.code, **trial.files})
+            worker.awaited = worker.actor.train.options(num_returns="streaming").remote(trial, files)
 
     def _receive(self, worker: _Worker) -> None:
         trial = worker.trial
@@ -236,7 +234,7 @@ class RayCluster(Engine):
         except (self.ray.exceptions.RayError, StopIteration) as error:
             self._workers.remove(worker)
             if trial:
-                self._hear(Lost(trial.id, f"the worker on node {worker.node.name} was lost"))
+                self._hear(Lost(trial.id, f"the worker on node {worker.node.name} was lost ({_why(error)})"))
             else:
                 worker.node.fault = f"cannot hold a worker ({_why(error)})"
             return
@@ -277,8 +275,9 @@ class RayCluster(Engine):
 
 def _grows(ray: Any) -> bool:
     """Whether the cluster is adding nodes."""
-    sdk = importlib.import_module("ray.autoscaler.v2.sdk")
-    status = sdk.get_cluster_status(ray.get_runtime_context().gcs_address)
+    status = importlib.import_module("ray.autoscaler.v2.sdk").get_cluster_status(
+        ray.get_runtime_context().gcs_address
+    )
     return bool(status.pending_launches or status.pending_nodes)
 
 
