@@ -63,7 +63,7 @@ class Relay:
     def train(self, trial: Trial, files: Files) -> Generator[EngineEvent]:
         """The events of a trial, until it has ended or is lost."""
         self.trials.put((trial, files))
-        for event in iter(self.events.get, None):
+        for event in iter(self.events.get, None):  # noqa: UP028 - Ray sends into it, which this iterator does not take
             yield event
 
     def tell(self, trial_id: str, message: bool | str) -> None:
