@@ -52,7 +52,8 @@ def comparable(
         splits = (mine.data.keys() & other.data.keys()) - {FILE + file for file in mine.files}
         alike = whole and task is not None and task == base.trial.config.get("task")
         apart = alike and any(mine.data[name] != other.data[name] for name in splits)
-        if (apart or len(kinds) > 1) and found.pop(cell.id, None):
+        if cell.id in found and (apart or len(kinds) > 1):
+            del found[cell.id]
             strange.setdefault("other data" if apart else "another kind of machine", []).append(cell.name)
     for why, names in strange.items():
         warn(f"{listed(names, 3)}: left out, trained on {why} than the baseline of the seed. {STRANGE[why]}")
