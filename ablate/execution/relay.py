@@ -25,17 +25,23 @@ from ablate.records.environment import kind, versions
 Files = Mapping[str, tuple[str, Callable[[], bytes]]]
 
 
-def sources() -> dict[str, str]:
-    """What must be the same on driver and node."""
+def sources(reference: WorkloadRef) -> dict[str, str]:
+    """What must be the same on driver and node: versions, of all that ids stand for, and the code of ablate."""
     code = digest_of(*(path.read_bytes() for path in sorted(Path(__file__).parents[1].rglob("*.py"))))
-    return {name: versions()[name] for name in ("python", "torch", "ablate")} | {"source of ablate": code[:8]}
+    known = versions(*reference.identity)
+    named = {
+        name: known[name] for name in ("python", "torch", "ablate", *reference.identity) if name in known
+    }
+    return named | {"source of ablate": code[:8]}
 
 
 def examine(theirs: Mapping[str, str], reference: WorkloadRef, files: Files, folder: str) -> tuple[str, str]:
     """The kind of this node, and why it cannot train, or nothing; `theirs` are the sources of the driver."""
-    own = sources()
+    own = sources(reference)
     if differ := [
-        f"{name} {own[name]}, and the driver {theirs[name]}" for name in own if own[name] != theirs[name]
+        f"{name} {own.get(name, 'missing')}, and the driver {theirs[name]}"
+        for name in theirs
+        if own.get(name) != theirs[name]
     ]:
         return "", f"has {joined(differ)}; install the same on all"
     try:

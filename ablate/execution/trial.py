@@ -35,8 +35,10 @@ class WorkloadRef:
     threads: int = 1
     # To which paths of the study are relative.
     folder: Path = Path()
-    # The type of device that trials train on, and whether several of them may run at once.
+    # What the baseline's ids stand for beside config and sources, as of `Workload.identity`; the type of device.
+    identity: Mapping[str, str] = dataclasses.field(default_factory=dict)
     device: str = "cpu"
+    # Whether several trials may run at once.
     parallel: bool = True
     resources: ResourcesSection = dataclasses.field(default_factory=ResourcesSection)
 

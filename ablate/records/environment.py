@@ -68,10 +68,10 @@ def here(driver: Path = DRIVER) -> dict[str, Any]:
 
 
 @functools.cache
-def versions() -> dict[str, str]:
-    """Of Python and the packages that results depend on."""
+def versions(*others: str) -> dict[str, str]:
+    """Of Python and the packages that results depend on, with `others` of these that are installed."""
     found = {"python": platform.python_version()}
-    for package in PACKAGES:
+    for package in (*PACKAGES, *others):
         with suppress(importlib.metadata.PackageNotFoundError):
             found[package] = importlib.metadata.version(package)
     return found

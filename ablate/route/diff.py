@@ -21,7 +21,7 @@ PLACE = ("variant", "task", "metric")
 # The first steps of the paths that make a baseline.
 BASE = ("task", "tasks", "model", "training")
 # Keys of a study that are words about it, or are compared by themselves.
-APART = ("name", "question", "notes", "labels", "claims", "seeds")
+APART = ("name", "question", "notes", "labels", "claims", "seeds", "resources")
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ from itertools import islice
 
 from ablate.base.locks import Say, training
 from ablate.base.plugins import load_plugin
-from ablate.base.registry import CATALOGUE
 from ablate.base.text import saying
 from ablate.core.events import Engine, Event, Plan
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.execution.driver import drive
+from ablate.execution.engines import ENGINES
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import Server
 from ablate.execution.progress import Display
@@ -38,10 +38,11 @@ def reference(experiment: Experiment) -> WorkloadRef:
     folder, workload = base_of(experiment.path, experiment.study.folder), experiment.workload
     files = [folder / name for name in experiment.study.plugins]
     plugins = tuple(load_plugin(file) for file in files)
-    watched = (experiment.path, *files)
+    watched, identity = (experiment.path, *files), workload.identity(experiment.variants[0].configs[0])
     return WorkloadRef(
         *(workload.name, plugins, command_line(sys.argv), watched, workload.threads, folder),
-        device=workload.identity(experiment.variants[0].configs[0]).get("device", "cpu"),
+        identity=dict(identity),
+        device=identity.get("device", "cpu"),
         parallel=experiment.describe(experiment.variants[0])[0].parallel,
         resources=experiment.study.resources,
     )
@@ -53,11 +54,11 @@ class Workers(Supervised):
     def __init__(self, experiment: Experiment, options: Options, server: Server | None = None) -> None:
         """With `--jobs 0` it trains in this process, whatever the engine. Raises `AblateError`."""
         self.where = reference(experiment)
-        CATALOGUE.load_package("execution.engines")
+        ENGINES.load_package("execution.engines")
         if options.jobs == 0:
             engine: Engine = InProcess(self.where, experiment.workload)
         else:
-            engine = CATALOGUE.get("engine", options.engine)(self.where, options.jobs, server)
+            engine = ENGINES.get("engine", options.engine)(self.where, options.jobs, server)
         super().__init__(engine, self.where.environment)
 
 

@@ -124,9 +124,13 @@ class Trials(Plan):
         self, run: Run, records: Mapping[str, Record], measured: Mapping[str, Measured]
     ) -> None:
         """Writes the evidence, with what features have measured."""
+        environment = run.workers.where.environment()
+        ran = [record.environment for record in records.values() if record.status == "completed"]
+        # The driver may have trained nothing.
+        environment["machine"] = ran[0].get("machine") if ran else environment["machine"]
         facts = replace(
             self.facts(),
-            environment=run.workers.where.environment(),
+            environment={name: value for name, value in environment.items() if name != "kind"},
             cautions=cautions(self.experiment),
             source=source_of(self.experiment.path, run.folder),
             reported=now(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, PlainSerializer, PositiveFloat, model_validator
+from pydantic import BeforeValidator, Field, PlainSerializer, model_validator
 from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import StrictModel
@@ -25,7 +25,7 @@ Asked = int | Sequence[int] | None
 class ResourcesSection(StrictModel):
     """What a trial takes of a machine, where several share it, and which machines."""
 
-    gpus: PositiveFloat = 1.0
+    gpus: Annotated[float, Field(gt=0, le=1)] = 1.0
     "GPUs, where it trains on one: 0.5 lets two trials share one."
     kind: str = ""
     "Part of the name of the kind of machine that a cluster trains on; not given: that with most room."

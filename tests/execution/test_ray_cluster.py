@@ -17,8 +17,11 @@ from ablate.base.plugins import load_plugin
 from ablate.commands._results import load
 from ablate.core.events import Ended, Lost, Progress
 from ablate.execution.engines.local_pool import LocalPool
-from ablate.execution.relay import Relay, clean
+from ablate.execution.engines.ray_cluster import RayCluster
+from ablate.execution.relay import Relay, clean, examine, sources
+from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
+from ablate.records.environment import kind
 from ablate.records.store import Store
 
 TINY = """
@@ -79,7 +82,7 @@ def test_where_no_cluster_answers_it_says_so(write, tmp_path, monkeypatch, addre
     monkeypatch.setenv("RAY_ADDRESS", address)
     done = on_ray(write(TOY_STUDY), timeout=30)
     assert done.returncode == 2
-    assert f"--engine ray: the cluster at {address}: cannot be used" in done.stderr
+    assert f"--engine ray: the cluster at {address} cannot be used: " in done.stderr
     assert "Traceback" not in done.stderr
     assert not records(tmp_path)
 
@@ -126,6 +129,24 @@ def test_a_node_trains_with_files_that_it_lacks_and_records_name_those_of_the_dr
     assert written.is_dir()
     clean("ablate-of-a-test")
     assert not written.exists()
+
+
+def test_a_node_says_what_differs_there(elsewhere):
+    reference, files = elsewhere
+    reference = replace(reference, identity={"device": "cpu", "numpy": "2"})
+    theirs = sources(reference)
+    assert {*theirs} == {"python", "torch", "ablate", "numpy", "source of ablate"}
+    assert examine(theirs, reference, files, "ablate-of-a-test") == (kind(), "")
+    named, why = examine(theirs | {"numpy": "9.9", "gone": "1"}, reference, files, "ablate-of-a-test")
+    assert not named
+    assert why.startswith(
+        f"has numpy {theirs['numpy']}, and the driver 9.9 and gone missing, and the driver 1; "
+    )
+    broken = {path: (digest, lambda: b"import nowhere") for path, (digest, _) in files.items()}
+    clean("ablate-of-a-test")
+    named, why = examine(theirs, reference, broken, "ablate-of-a-test")
+    assert not named
+    assert "cannot load the code of the study (ModuleNotFoundError: No module named 'nowhere" in why
 
 
 def test_an_answer_reaches_a_trial_that_waits_for_it(elsewhere, tmp_path):
@@ -230,28 +251,42 @@ def test_a_driver_that_is_killed_goes_on_where_it_was(write, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_cluster_that_is_full_is_waited_for(write, tmp_path):
-    two_nodes()
-    import ray
+def test_workers_that_idle_on_a_node_that_is_lost_cost_no_trial(tmp_path):
+    trials = toy_trials(tmp_path)
+    with cluster(1, 2) as made:
+        engine, heard = RayCluster(TOY_REF, 3), []
+        supervised = Supervised(engine)
+        try:
+            supervised.run(trials[:3], lambda event: bool(heard.append(event)))
+            made.remove_node(*made.worker_nodes, allow_graceful=False)
+            supervised.run(trials[3:], lambda event: bool(heard.append(event)))
+        finally:
+            supervised.close()
+    assert {event.record.status for event in heard if isinstance(event, Ended)} == {"completed"}
 
-    ray.init(logging_level="ERROR")
 
-    @ray.remote(num_cpus=1, scheduling_strategy="SPREAD")
-    class Other:
-        def here(self):
-            return True
+@pytest.mark.slow
+def test_a_cluster_that_is_full_is_waited_for_and_a_node_that_comes_trains(write, tmp_path):
+    with cluster(1) as made:
+        import ray
 
-    others = [Other.remote() for _ in range(2)]
-    ray.get([other.here.remote() for other in others])
-    driver = start(write(TOY_STUDY), "--engine", "ray")
-    waits = "2 nodes. Waiting for the cluster: its nodes are in use.\n"
-    assert waits in iter(driver.stdout.readline, "")
-    assert not records(tmp_path)
-    for other in others:
-        ray.kill(other)
-    _, stderr = driver.communicate(timeout=120)
-    ray.shutdown()
-    assert driver.returncode == 0, stderr
+        ray.init(logging_level="ERROR")
+
+        @ray.remote(num_cpus=1)
+        class Other:
+            def here(self):
+                return True
+
+        other = Other.remote()
+        ray.get(other.here.remote())
+        driver = start(write(TOY_STUDY), "--engine", "ray")
+        waits = "1 node. Waiting for the cluster: its nodes are in use.\n"
+        assert waits in iter(driver.stdout.readline, "")
+        assert not records(tmp_path)
+        made.add_node(num_cpus=1)
+        _, stderr = driver.communicate(timeout=120)
+        assert driver.returncode == 0, stderr
+        assert ray.get(other.here.remote())
     assert len(records(tmp_path)) == 9
 
 
@@ -264,11 +299,12 @@ def test_what_no_node_can_train_is_refused_with_the_reason(tmp_path):
     )
     done = on_ray(study, timeout=60)
     assert done.returncode == 2
-    assert "has no node for this study" in done.stderr
+    assert "the cluster has no node for this study: " in done.stderr
     assert "has less than 64 CPU" in done.stderr
     study.write_text(TOY_STUDY + "resources: {kind: abacus}\n")
     done = on_ray(study, timeout=60)
     assert done.returncode == 2
+    assert "the cluster has no node of kind 'abacus' for this study: " in done.stderr
     assert "is of another kind: " in done.stderr
     assert not records(tmp_path)
 

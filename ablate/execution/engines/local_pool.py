@@ -13,10 +13,10 @@ from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.reduction import send_handle
 
-from ablate.base.registry import register
 from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Hear, Idle, Lost, Progress
 from ablate.core.trial import Trial
 from ablate.execution.child import Child, Keeper, fresh
+from ablate.execution.engines import ENGINES
 from ablate.execution.trial import WorkloadRef
 
 
@@ -26,7 +26,7 @@ class _Worker(Child):
     trial: Trial | None = None
 
 
-@register("engine", "local")
+@ENGINES.register("engine", "local")
 class LocalPool(Engine):
     """Processes on this machine; no more than there are trials."""
 

@@ -6,6 +6,7 @@ Ray itself repeats nothing, so that no trial is begun twice without the driver.
 
 from __future__ import annotations
 
+import copy
 import importlib
 import os
 import socket
@@ -21,20 +22,18 @@ from typing import Any
 from ablate.base.errors import AblateError, Problem, described, listed
 from ablate.base.files import digest_of_file
 from ablate.base.process import interruptible
-from ablate.base.registry import register
 from ablate.base.wording import counted
 from ablate.core.events import Capacity, Ended, Engine, Hear, Idle, Lost, Progress, Told
 from ablate.core.trial import Trial
+from ablate.execution.engines import ENGINES
 from ablate.execution.engines.local_pool import Server
 from ablate.execution.relay import Files, Relay, clean, examine, sources
 from ablate.execution.trial import WorkloadRef
 
 # Seconds for a node that can train to come where the cluster adds none; nodes have twice that to say what they are.
 PATIENCE = 12.0
-# Seconds without a trial on any node after which it is said what is waited for: longer than a worker takes to begin.
-PAUSE = 10.0
-# Trials without a node of which the cluster is told at a time, so that it may grow.
-DEMAND = 64
+PAUSE = 10.0  # Seconds without a trial until it says what it waits for: longer than a worker takes to begin.
+DEMAND = 64  # Trials without a node of which the cluster is told at a time, so that it may grow.
 
 
 @dataclass
@@ -58,7 +57,7 @@ class _Worker:
     trial: Trial | None = None
 
 
-@register("engine", "ray")
+@ENGINES.register("engine", "ray")
 class RayCluster(Engine):
     """Workers on the nodes of one kind; where there is no cluster, on one that is started on this machine."""
 
@@ -73,7 +72,8 @@ class RayCluster(Engine):
         self.takes: dict[str, float] = {"CPU": reference.threads, "GPU": gpus}
         self.code = {file: digest_of_file(file) for p in reference.plugins for file in p.files.values()}
         self.folder = f"ablate-{os.urandom(8).hex()}"
-        self.kind, self._connected = "", False
+        self.kind = self._said = ""
+        self._connected = False
         self._nodes: dict[str, _Node] = {}
         self._asked: dict[Any, _Node] = {}
         self._workers: list[_Worker] = []
@@ -86,13 +86,15 @@ class RayCluster(Engine):
         self._look(0 if self.kind else 2 * PATIENCE)
         nodes = self._usable()
         trials = max(1, min(self.most, sum(node.slots for node in nodes)))
-        return Capacity(trials, f" of {counted(len(nodes), 'node')} ({self.kind or 'none is known yet'})")
+        return Capacity(
+            trials, f" of {counted(len(nodes), 'node')} ({self.kind or 'none has said yet what it is'})"
+        )
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
         """Hands out trials in order, as workers come free; see `Engine.run`."""
         self._hear, self._waiting = hear, list(reversed(trials))
         self.capacity()
-        self._said = f"{counted(len(self._usable()), 'node')}."
+        self._said = self._said or f"{counted(len(self._usable()), 'node')}."
         self._trained, looked = time.monotonic(), 0.0
         for worker in [w for w in self._workers if w.awaited is None]:
             self._occupy(worker)
@@ -105,6 +107,7 @@ class RayCluster(Engine):
             awaited = {worker.awaited: worker for worker in self._workers if worker.awaited is not None}
             for found in self._ready([*awaited], 0.2):
                 self._receive(awaited[found])
+            time.sleep(0 if awaited else 0.2)
             hear(Idle())
 
     def stop(self, trial_id: str, why: str) -> None:
@@ -116,7 +119,11 @@ class RayCluster(Engine):
         """Ends all workers, whatever they do, and leaves nothing on the nodes."""
         for worker in self._workers:
             self.ray.kill(worker.actor)
-        others = [node for node in self._usable() if node.id != self.ray.get_runtime_context().get_node_id()]
+        others = [
+            node
+            for node in self._nodes.values()
+            if node.slots and node.id != self.ray.get_runtime_context().get_node_id()
+        ]
         self._ready([self._on(node)(clean).remote(self.folder) for node in others], 5, every=True)
         self._workers, self._nodes, self._asked, self._demand, self._contents = [], {}, {}, [], {}
         if self._connected:
@@ -131,9 +138,7 @@ class RayCluster(Engine):
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")  # Ray would warn of its future.
         try:
             if "://" in address:
-                raise ConnectionError(
-                    "Ray's client ends a run when its connection fails; use `ray job submit`"
-                )
+                raise ConnectionError("Ray's client ends runs when it ends; use `ray job submit`")
             if host:  # Ray would try for two minutes, and then end the process.
                 socket.create_connection((host, int(port)), 5).close()
             # Ray's answer to SIGTERM would be to end the process at once.
@@ -145,7 +150,7 @@ class RayCluster(Engine):
             raise _refusal(
                 f"the cluster at {address or 'this machine'}",
                 f"cannot be used: {described(error)[0]}",
-                "Where it asks for a token, set RAY_AUTH_MODE=token; see `ablate guide cluster`",
+                "Where it asks for a token, set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN; see `ablate guide cluster`",
             ) from None
         self._connected = True
 
@@ -159,10 +164,10 @@ class RayCluster(Engine):
             few = "" if slots else f"has less than {listed(f'{n:g} {name}' for name, n in takes.items())}"
             self._nodes[i] = node = _Node(i, alive[i]["NodeName"], slots, few)
             if slots:
-                ask = partial(self._on(node)(examine).remote, sources(), self.reference)
+                ask = partial(self._on(node)(examine).remote, sources(self.reference), self.reference)
                 self._asked[ask(self._files(self.code), self.folder)] = node
         for told in self._ready([*self._asked], seconds, every=True):
-            node = self._asked.pop(told)
+            node, self._trained = self._asked.pop(told), time.monotonic()
             try:
                 node.kind, node.fault = self.ray.get(told)
             except self.ray.exceptions.RayError as error:
@@ -179,21 +184,24 @@ class RayCluster(Engine):
 
     def _staff(self) -> None:
         """Begins workers where there is room and need, spread over the nodes; asks for nodes where there is no room."""
-        need = min(self.most, len(self._waiting) + sum(worker.trial is not None for worker in self._workers))
-        used = Counter(worker.node.id for worker in self._workers)
-        places = sorted(
-            ((place, node) for node in self._usable() for place in range(used[node.id], node.slots)),
-            key=lambda place: place[0],
+        # Where a worker has not begun, the node may be in use.
+        begun = [worker for worker in self._workers if worker.trial or worker.awaited is None]
+        pending = {worker.node.id for worker in self._workers if worker not in begun}
+        need = min(self.most, len(self._waiting) + sum(worker.trial is not None for worker in begun)) - len(
+            begun
         )
+        used = Counter(worker.node.id for worker in begun)
+        free = [node for node in self._usable() if node.id not in pending]
+        places = [(place, node) for node in free for place in range(used[node.id], node.slots)]
         takes = {"num_cpus": self.takes["CPU"], "num_gpus": self.takes["GPU"]}
-        for _, node in places[: max(0, need - len(self._workers))]:
+        for _, node in sorted(places, key=lambda place: place[0])[: max(0, need)]:
             relay = self._on(node, **takes, concurrency_groups={"control": 1})(Relay)
             actor = relay.remote(self.reference, self.folder)
             self._workers.append(_Worker(actor, node, actor.__ray_ready__.remote()))
-        # What makes a cluster grow is tasks without a node: these do nothing, and end with the driver.
+        # Tasks without a node make a cluster grow: these do nothing, and end with the driver.
         if len(self._ready(self._demand)) == len(self._demand):
             task = self.ray.remote(**takes, max_retries=0)(lambda: None)
-            self._demand = [task.remote() for _ in range(min(DEMAND, need - len(self._workers)))]
+            self._demand = [task.remote() for _ in range(min(DEMAND, need))]
 
     def _wait(self) -> None:
         """Says what is waited for and what is left out. Raises `AblateError` where there is nothing to wait for."""
@@ -206,15 +214,18 @@ class RayCluster(Engine):
         # A head that trains nothing is usual.
         if any(out.values()):
             text = f" Left out: {listed([who for who, slots in out.items() if slots], 3)}."
-        if any(worker.trial for worker in self._workers) or self._asked:
+        if any(worker.trial for worker in self._workers):
             self._trained = time.monotonic()
         elif usable and since > PAUSE:
             text += " Waiting for the cluster: its nodes are in use."
         elif not usable and _grows(self.ray):
             text += " Waiting for the cluster, which is adding nodes."
             self._trained = time.monotonic()
+        elif not usable and self._asked:
+            text += " Waiting for nodes to say what they are."
         elif not usable and since > PATIENCE:
-            raise _refusal("the cluster", f"has no node for this study: {listed(out, 3)}")
+            asked = f" of kind {self.reference.resources.kind!r}" if self.reference.resources.kind else ""
+            raise _refusal("the cluster", f"has no node{asked} for this study: {listed(out, 3)}")
         if self._said != (said := f"{counted(len(usable), 'node')}.{text}"):
             self._said = said
             self._hear(Told(said))
@@ -230,8 +241,11 @@ class RayCluster(Engine):
     def _receive(self, worker: _Worker) -> None:
         trial = worker.trial
         try:
-            event = self.ray.get(worker.awaited if trial is None else next(worker.awaited))
+            # A copy: what Ray gives lies in its store for as long as any array of it is used, and is read-only.
+            event = copy.deepcopy(self.ray.get(worker.awaited if trial is None else next(worker.awaited)))
         except (self.ray.exceptions.RayError, StopIteration) as error:
+            # Those that idle on the node may be lost as well.
+            self._workers = [w for w in self._workers if w.node is not worker.node or w.awaited is not None]
             self._workers.remove(worker)
             if trial:
                 self._hear(Lost(trial.id, f"the worker on node {worker.node.name} was lost ({_why(error)})"))
@@ -256,7 +270,9 @@ class RayCluster(Engine):
         """The files, with what fetches their content; Ray gets each content once."""
         for path, digest in digests.items():
             if digest not in self._contents:
-                self._contents[digest] = self.ray.put(Path(path).read_bytes())
+                # One that is gone fails its trials.
+                content = Path(path).read_bytes() if os.path.isfile(path) else b""
+                self._contents[digest] = self.ray.put(content)
         return {
             path: (digest, partial(self.ray.get, self._contents[digest])) for path, digest in digests.items()
         }
@@ -287,4 +303,4 @@ def _why(error: BaseException) -> str:
 
 
 def _refusal(who: str, rule: str, hint: str = "See `ablate guide cluster`") -> AblateError:
-    return AblateError(str(Problem(f"{who}: {rule}", hint=hint, source="--engine ray")))
+    return AblateError(str(Problem(f"{who} {rule}", hint=hint, source="--engine ray")))
