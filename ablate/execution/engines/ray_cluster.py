@@ -72,13 +72,9 @@ class RayCluster(Engine):
         self.takes: dict[str, float] = {"CPU": reference.threads, "GPU": gpus}
         self.code = {file: digest_of_file(file) for p in reference.plugins for file in p.files.values()}
         self.folder = f"ablate-{os.urandom(8).hex()}"
-        self.kind = self._said = ""
-        self._connected = False
-        self._nodes: dict[str, _Node] = {}
-        self._asked: dict[Any, _Node] = {}
-        self._workers: list[_Worker] = []
-        self._demand: list[Any] = []
-        self._contents: dict[str, Any] = {}
+        self.kind, self._said, self._connected = "", "", False
+        self._nodes, self._asked = dict[str, _Node](), dict[Any, _Node]()
+        self._workers, self._demand, self._contents = list[_Worker](), list[Any](), dict[str, Any]()
 
     def capacity(self) -> Capacity:
         """Connects, and gives nodes some seconds to say what they are."""
@@ -141,8 +137,7 @@ class RayCluster(Engine):
                 raise ConnectionError("Ray's client ends runs when it ends; use `ray job submit`")
             if host:  # Ray would try for two minutes, and then end the process.
                 socket.create_connection((host, int(port)), 5).close()
-            # Ray's answer to SIGTERM would be to end the process at once.
-            with interruptible():
+            with interruptible():  # Ray's answer to SIGTERM would be to end the process at once.
                 self.ray.init(
                     address or None, include_dashboard=False, log_to_driver=False, logging_level="ERROR"
                 )
@@ -270,8 +265,7 @@ class RayCluster(Engine):
         """The files, with what fetches their content; Ray gets each content once."""
         for path, digest in digests.items():
             if digest not in self._contents:
-                # One that is gone fails its trials.
-                content = Path(path).read_bytes() if os.path.isfile(path) else b""
+                content = Path(path).read_bytes() if os.path.isfile(path) else b""  # It fails its trials.
                 self._contents[digest] = self.ray.put(content)
         return {
             path: (digest, partial(self.ray.get, self._contents[digest])) for path, digest in digests.items()
