@@ -81,4 +81,8 @@ def test_without_residuals_attention_collapses_to_rank_one_with_depth(residual):
     else:
         assert shares[-1] < 1e-3 * shares[0]
         # Faster than by a constant factor a layer.
-        assert shares == sorted(shares, reverse=True)
+        seen = [
+            share for share in shares if share > 1e-12
+        ]  # Beyond that it is rounding, which processors do differently.
+        assert len(seen) >= 2
+        assert seen == sorted(seen, reverse=True)
