@@ -81,9 +81,10 @@ class Relay:
             trial, files = self.trials.get()
             try:
                 root, known = _placed(self.reference, files, self.folder)
-                # The cluster has chosen the GPU.
-                new = LocalPool(_moved(self.reference, root, known), 1, devices=0)
-                pool = self.pools.setdefault(root, new)
+                if root not in self.pools:
+                    # The cluster has chosen the GPU.
+                    self.pools[root] = LocalPool(_moved(self.reference, root, known), 1, devices=0)
+                pool = self.pools[root]
                 pool.run([_moved(trial, root, known)], partial(self._hear, trial, root, pool))
             except Exception as error:
                 self.events.put(Lost(trial.id, f"could not be begun: {described(error)[0]}"))
@@ -92,7 +93,7 @@ class Relay:
     def _hear(self, trial: Trial, root: str, pool: LocalPool, event: EngineEvent) -> bool:
         waits = isinstance(event, Progress) and trial.prunable
         if not isinstance(event, Idle):
-            self.events.put(_with_paths(event, lambda text: text.replace(root, "")))
+            self.events.put(_with_paths(event, lambda text: text.replace(root, "")) if root else event)
         while waits or not self.messages.empty():
             trial_id, message = self.messages.get()
             if trial_id == trial.id:
@@ -120,7 +121,7 @@ def _placed(reference: WorkloadRef, files: Files, folder: str) -> tuple[str, Col
 
 def _moved(value: Any, root: str, known: Collection[str]) -> Any:
     """What holds paths of the driver, with those of this node."""
-    return _with_paths(value, lambda text: root + text if text in known else text)
+    return _with_paths(value, lambda text: root + text if text in known else text) if root else value
 
 
 def _with_paths(value: Any, changed: Callable[[str], str]) -> Any:

@@ -35,12 +35,16 @@ class WorkloadRef:
     threads: int = 1
     # To which paths of the study are relative.
     folder: Path = Path()
-    # What the baseline's ids stand for beside config and sources, as of `Workload.identity`; the type of device.
+    # What the baseline's ids stand for beside config and sources, as of `Workload.identity`.
     identity: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    device: str = "cpu"
     # Whether several trials may run at once.
     parallel: bool = True
     resources: ResourcesSection = dataclasses.field(default_factory=ResourcesSection)
+
+    @property
+    def device(self) -> str:
+        """The type of device that trials train on."""
+        return self.identity.get("device", "cpu")
 
     def load(self) -> Workload:
         """Returns the workload, with its parts registered; the plugins must be those that the driver has loaded."""

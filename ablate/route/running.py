@@ -38,11 +38,10 @@ def reference(experiment: Experiment) -> WorkloadRef:
     folder, workload = base_of(experiment.path, experiment.study.folder), experiment.workload
     files = [folder / name for name in experiment.study.plugins]
     plugins = tuple(load_plugin(file) for file in files)
-    watched, identity = (experiment.path, *files), workload.identity(experiment.variants[0].configs[0])
+    watched = (experiment.path, *files)
     return WorkloadRef(
         *(workload.name, plugins, command_line(sys.argv), watched, workload.threads, folder),
-        identity=dict(identity),
-        device=identity.get("device", "cpu"),
+        identity=dict(workload.identity(experiment.variants[0].configs[0])),
         parallel=experiment.describe(experiment.variants[0])[0].parallel,
         resources=experiment.study.resources,
     )

@@ -150,8 +150,9 @@ def test_a_node_says_what_differs_there(elsewhere):
 
 
 def test_an_answer_reaches_a_trial_that_waits_for_it(elsewhere, tmp_path):
+    reference, files = elsewhere
     trial = replace(toy_trials(tmp_path)[0], prunable=True)
-    (*_, ended) = relayed(*elsewhere[:1], trial, elsewhere[1], lambda event: event.step == 2)
+    (*_, ended) = relayed(reference, trial, files, lambda event: event.step == 2)
     assert (ended.record.status, ended.record.curves["train_loss"].steps.tolist()) == ("pruned", [1, 2])
 
 

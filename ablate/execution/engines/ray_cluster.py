@@ -181,7 +181,7 @@ class RayCluster(Engine):
         """Begins workers where there is room and need, spread over the nodes; asks for nodes where there is no room."""
         # Where a worker has not begun, the node may be in use.
         begun = [worker for worker in self._workers if worker.trial or worker.awaited is None]
-        pending = {worker.node.id for worker in self._workers if worker not in begun}
+        pending = {w.node.id for w in self._workers if not w.trial and w.awaited is not None}
         need = min(self.most, len(self._waiting) + sum(worker.trial is not None for worker in begun)) - len(
             begun
         )
