@@ -1,17 +1,23 @@
 """`report.html`, `report.md` and the figures: renders the blocks of sections; names and tables in markdown."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
-from matplotlib.figure import Figure
 
 from ablate.base.text import printable
 from ablate.records.folder import FIGURES
-from ablate.report.draw import style
+from ablate.report.figures import saving
+from ablate.report.figures.theme import VERDICTS, css_variables, theme
 from ablate.report.section import Material, Picture, Shown, Text, failed, pictures, shown, unfolded
 from ablate.report.words import Table, templates, text
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 def render(material: Material, warn: Callable[[str], None]) -> dict[str, str]:
@@ -22,7 +28,7 @@ def render(material: Material, warn: Callable[[str], None]) -> dict[str, str]:
     sections = shown(material)
     files: dict[str, str] = {}
     inline: dict[str, Markup | Text] = {}
-    with style.context():
+    with theme():
         for picture in pictures(sections):
             try:
                 source = printable(drawn(picture))
@@ -30,7 +36,7 @@ def render(material: Material, warn: Callable[[str], None]) -> dict[str, str]:
                 inline[picture.name] = failed(f"The figure “{picture.title}”", error)
                 continue
             files[f"{FIGURES}/{picture.name}.svg"] = source
-            inline[picture.name] = Markup(style.inlined(source))
+            inline[picture.name] = Markup(saving.inlined(source))
     for block in (*[block for section in sections for block in unfolded(section.blocks)], *inline.values()):
         if isinstance(block, Text) and block.fault:
             warn(block.words)
@@ -38,13 +44,13 @@ def render(material: Material, warn: Callable[[str], None]) -> dict[str, str]:
 
 
 def drawn(picture: Picture) -> str:
-    """The picture as SVG; to be called inside `draw.style.context()`."""
-    return style.saved(picture.draw(), picture.name)["svg"].decode()
+    """The picture as SVG; to be called inside `figures.theme.theme()`."""
+    return saving.saved(picture.draw(), picture.name)["svg"].decode()
 
 
 def figures(material: Material) -> dict[str, Figure]:
     """The figures of a report by name, to show in a notebook or to save."""
-    with style.context():
+    with theme():
         found = {picture.name: picture.draw() for picture in pictures(shown(material))}
         for figure in found.values():
             # Ticks are made when a figure is first drawn, by the settings of that moment.
@@ -75,9 +81,9 @@ def written(name: str, material: Material, sections: list[Shown], inline: Mappin
         sections=sections,
         inline=inline,
         folder=FIGURES,
-        marks=style.VERDICTS,
-        light=Markup(style.css_variables(dark=False)),
-        dark=Markup(style.css_variables(dark=True)),
+        marks=VERDICTS,
+        light=Markup(css_variables(dark=False)),
+        dark=Markup(css_variables(dark=True)),
     )
     return printable(page)
 
@@ -105,4 +111,4 @@ def markdown_table(table: Table) -> str:
 
 
 def _cell(words: str, key: str) -> str:
-    return f"{style.VERDICTS[words].sign} {words}" if key == "verdict" and words in style.VERDICTS else words
+    return f"{VERDICTS[words].sign} {words}" if key == "verdict" and words in VERDICTS else words

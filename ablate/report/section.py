@@ -80,7 +80,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class Picture:
-    """One figure: its data, and the function that draws them with the `options`, inside `draw.style.context()`.
+    """One figure: its data, and the function that draws them with the `options`, inside `figures.theme.theme()`.
 
     Its file is `figures/<name>.svg`; the title is shown where it differs from the heading of the section.
     """
@@ -146,7 +146,7 @@ class Section:
         return True
 
     def accent(self, material: Material) -> str:
-        """The colour of `draw.style.PALETTE` that makes it stand out from the others; none by default."""
+        """The colour of `figures.theme.PALETTE` that makes it stand out from the others; none by default."""
         return ""
 
     def blocks(self, material: Material) -> Iterable[Block]:

@@ -4,30 +4,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ablate.base.errors import AblateError
 from ablate.base.files import write_files
-from ablate.core.facts import Claim, Facts
+from ablate.core.facts import Facts
 from ablate.core.names import confirming, stem
 from ablate.records.folder import StudyFolder
-from ablate.report.draw import marks, style
-from ablate.report.draw.style import MARKS, colour
+from ablate.report.figures.forest import forest
+from ablate.report.figures.saving import saved
+from ablate.report.figures.theme import EXPLORATORY, theme
 from ablate.report.page import markdown, markdown_table
 from ablate.report.verdicts import claim_table, level_of, planned_rows
-from ablate.report.words import Table, in_lines, templates
+from ablate.report.words import Table, difference, templates
 from ablate.route.claims import is_measured
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Of claims, in the order of the page: what contradicts the literature comes first. `not confirmed` is what was decided
 # once, and not again on fresh seeds.
 OPEN = "not confirmed"
 ORDER = ("refuted", "supported", OPEN, "inconclusive")
+DECIDED = ORDER[:3]
+MAX_ROWS = 12  # Claims of the figure.
 
 
 @dataclass(frozen=True)
@@ -76,8 +75,9 @@ def write(results: Path, intro: str) -> Path:
         raise AblateError(
             f"{results}: no report here makes a claim; run studies with --results {results} first"
         )
-    with style.context():
-        picture = style.saved(draw(cards), "atlas")["svg"]
+    with theme():
+        figure = forest(largest_decided(cards), "difference in accuracy, right is what the claim says")
+        picture = saved(figure, "atlas")["svg"]
     environment = templates(Path(__file__).parent, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(md=markdown, table=markdown_table)
     counts = pd.concat([card.claims["verdict"] for card in cards]).value_counts()
@@ -88,36 +88,26 @@ def write(results: Path, intro: str) -> Path:
     return results / "README.md"
 
 
-def draw(cards: list[Card]) -> Figure:
-    """Every claim, decided ones first: its interval, and what it would have to exceed or lie within; each row on a
-    scale of its own.
+def largest_decided(cards: list[Card]) -> pd.DataFrame:
+    """Returns the decided claims on accuracy, grouped by verdict, as `figures.forest` draws them: at most `MAX_ROWS`.
+
+    What contradicts the field comes first; of the rest, those with the largest differences.
     """
-    labelled = [
-        card.claims.assign(label=[f"{card.facts.study}: {row['claim']}" for row in card.table.rows])
-        for card in cards
+    rows = pd.concat(card.claims.assign(label=[row["claim"] for row in card.table.rows]) for card in cards)
+    rows = rows[rows["metric"].str.startswith("accuracy") & rows["verdict"].isin(DECIDED)]
+    rows = rows.assign(rank=rows["verdict"].map(ORDER.index), size=-rows["diff"].abs())
+    rows = rows.sort_values(["rank", "size"], kind="stable", ignore_index=True)
+    if len(rows) > MAX_ROWS:
+        is_refuted = rows["verdict"] == "refuted"
+        others = rows[~is_refuted].nsmallest(MAX_ROWS - int(is_refuted.sum()), "size")
+        rows = rows.loc[sorted([*rows.index[is_refuted], *others.index])].reset_index(drop=True)
+    told = [
+        difference(*ends).partition(" ")[0] for ends in rows[["diff", "ci_low", "ci_high"]].to_numpy(float)
     ]
-    rows = pd.concat(labelled).sort_values(
-        "verdict", key=lambda verdicts: verdicts.map(ORDER.index), kind="stable"
+    ends = {"diff": "value", "ci_low": "low", "ci_high": "high"}
+    return rows.rename(columns=ends).assign(
+        group=rows["verdict"],
+        placebo=False,
+        verdict=rows["verdict"].replace(OPEN, EXPLORATORY),
+        told=told,
     )
-    labels = [in_lines(label, 3 * marks.LABEL, 1) for label in rows["label"]]
-    margins = {claim.text: _margins(claim) for card in cards for claim in card.facts.claims}
-    words = "difference, each row on a scale of its own, right is better; ticks: the margin that is claimed"
-    figure, (ax,) = marks.axes(labels, [(-1.08, 1.08)], words, pitch=0.17)
-    figure.set_figwidth(1.5 * figure.get_figwidth())
-    ax.axvline(0.0, color=colour("line"), lw=0.8, zorder=1)
-    ax.set_xticks([0.0])
-    for y, (_, row) in enumerate(rows.iterrows()):
-        ends, margin = row[["diff", "ci_low", "ci_high"]].to_numpy(float), margins[row["claim"]]
-        scale = np.nanmax(np.abs([*ends, *margin, 1e-12]))
-        mark = MARKS.get(row["verdict"], MARKS["inconclusive"])
-        shade = colour(mark.colour)
-        ax.vlines(np.divide(margin, scale), y - 0.3, y + 0.3, color=colour("ink"), lw=1.2, zorder=2)
-        ax.hlines(y, *(ends[1:] / scale), color=shade, lw=1.6)
-        ax.scatter(ends[0] / scale, y, s=30, marker=mark.marker, fc=shade, ec="white", lw=0.6, zorder=4)
-    marks.write_right(ax, dict(enumerate(rows["verdict"])), colour("ink"))
-    return figure
-
-
-def _margins(claim: Claim) -> list[float]:
-    """What the interval must lie above, or between."""
-    return {"matches": [-claim.by, claim.by], "does_not_lose": [-claim.by]}.get(claim.kind, [claim.by])

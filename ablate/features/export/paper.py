@@ -11,7 +11,8 @@ from ablate.analysis.runs import Runs, solving_metric
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.text import printable
 from ablate.core.feature import derived, features
-from ablate.report.draw import style
+from ablate.report.figures.saving import saved
+from ablate.report.figures.theme import PAPER, theme
 from ablate.report.page import markdown
 from ablate.report.section import Material, failed, pictures, shown, slug
 from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, verdict_tables
@@ -81,10 +82,10 @@ def for_paper(
         files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(paragraph)}"
         files[f"{METHODS}.md"] = f"<!-- {mark} -->\n\n{as_markdown(paragraph)}"
         files["references.bib"] = f"{head}\n{papers}"
-    with style.context(style.PAPER | {"figure.figsize": (width, width)}):
+    with theme({**PAPER, "figure.figsize": (width, width)}):
         for name in (name for name in wanted if name in drawn):
             try:
-                made = style.saved(drawn[name].draw(), name, ("pdf", "svg"))
+                made = saved(drawn[name].draw(), name, ("pdf", "svg"))
             except Exception as error:
                 warn(failed(f"The figure “{name}”", error).words)
                 continue

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,31 +11,25 @@ import pandas as pd
 from ablate.analysis.paired import mean_interval
 from ablate.analysis.runs import Runs
 from ablate.base import wording
-from ablate.core.facts import BASELINE, Evidence
+from ablate.core.facts import BASELINE, Evidence, VariantFacts
 from ablate.core.feature import features
-from ablate.core.metric import Metric, undominated
-from ablate.report.draw import style
-from ablate.report.draw.marks import plain, ticks, unit_label
-from ablate.report.draw.style import DOTTED, LEVELS, colour
+from ablate.report.figures.cost import CostAxis, against_cost
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.verdicts import names_of
-from ablate.report.words import in_lines, is_true, rows_of, say
+from ablate.report.words import is_true, rows_of, say
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-SHAPES = ("o", "s", "^", "D")  # Of the points; each takes all colours before the next.
-MAX_NAMED, LABEL = 24, 30  # Of more variants none is named; characters of a name.
-HEIGHT = 2.0  # Inches of a panel.
+FLOPS, PARAMETERS = "training_flops", "parameters"
+LEAST_SPREAD = 1.02  # The largest cost over the smallest below which a figure would show nothing.
 
 
-def costs() -> dict[str, tuple[str, Callable[[float], str]]]:
-    """Column → the label of its axis, and how a value is said."""
-    return {
-        "parameters": ("parameters", lambda value: wording.compact(value, 6)),
-        **{cost: words for feature in features() for cost, words in feature.costs().items()},
-    }
+def known_costs() -> list[CostAxis]:
+    """Returns the costs that a figure may show, those known before training first."""
+    measured = [(column, *of) for feature in features() for column, of in feature.costs().items()]
+    return [
+        CostAxis(FLOPS, "training FLOPs", lambda value: wording.compact(value, 3)),
+        CostAxis(PARAMETERS, "parameters", lambda value: wording.compact(value, 6)),
+        *(CostAxis(column, label, say_value) for column, label, say_value in measured),
+    ]
 
 
 class Cost(Section, place=800, title="Against cost", inside="the mean of each variant against what it costs"):
@@ -44,90 +38,77 @@ class Cost(Section, place=800, title="Against cost", inside="the mean of each va
     def blocks(self, material: Material) -> Iterator[Block]:
         metric = material.facts.metric
         for task, end, of in by_task(material.facts):
+            if metric not in task.metrics:
+                continue
             data = tradeoff(material.evidence, task.name, material.tables)
-            if metric in task.metrics and (shown := varying(data)):
-                against = [costs()[cost][0] for cost in shown]
-                yield Picture(
-                    f"cost{end}",
-                    f"{self.title}{of}",
-                    say("figures.cost", metric, against),
-                    say("figures.cost_alt", metric, len(data), of, against),
-                    data,
-                    figure,
-                    (metric, task.metrics[metric]),
-                )
+            shown = varying(data)
+            if not shown:
+                continue
+            against = [cost.label for cost in shown]
+            yield Picture(
+                f"cost{end}",
+                f"{self.title}{of}",
+                say("figures.cost", metric, against),
+                say("figures.cost_alt", metric, len(data), of, against),
+                data,
+                against_cost,
+                (shown, task.metrics[metric], metric.replace("_", " ")),
+            )
+
+
+def varying(data: pd.DataFrame) -> list[CostAxis]:
+    """Returns the costs of `tradeoff` in which its variants differ by at least 2 %; parameters where FLOPs do not."""
+    found = [
+        cost
+        for cost in known_costs()
+        if cost.column in data and data[cost.column].max() >= LEAST_SPREAD * data[cost.column].min()
+    ]
+    if found and found[0].column == FLOPS:
+        found = [cost for cost in found if cost.column != PARAMETERS]
+    return found
 
 
 def tradeoff(evidence: Evidence, task: str, tables: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """One row a variant with completed runs, the baseline first, placebos left out.
+    """Returns a row a variant with completed runs, the baseline first, placebos left out.
 
     Columns: variant, label, the costs (NaN where unknown; those of `tables` at the study's own size), n, mean, low and
     high: mean of the primary metric over the completed runs, in its own units, with its marginal 95 % t interval (NaN
     for one run).
     """
-    facts, names = evidence.facts, names_of(evidence.facts)
-    measured = [row for f in features() if f.costs() and f.name in tables for row in rows_of(tables[f.name])]
-    known = {
-        (row["variant"], row["metric"]): row["value_variant"]
-        for row in measured
-        if is_true(row["own"]) and row["task"] == task
-    }
-    known |= {(v.name, "parameters"): v.parameters[task] for v in facts.variants if task in v.parameters}
-    placebos = [variant.name for variant in facts.variants if variant.placebo]
-    rows = []
+    facts = evidence.facts
+    names = names_of(facts)
+    costs = _costs(facts.variants, task, tables)
+    columns = [cost.column for cost in known_costs()]
+    placebos = {variant.name for variant in facts.variants if variant.placebo}
+    rows: list[dict[str, Any]] = []
     for side in Runs(evidence).sides():
         values = side.values(facts.metric)
         values = np.sort(values[~np.isnan(values)])
-        if side.task.name == task and len(values) and side.variant not in placebos:
-            mean, (low, high) = mean_interval(values)
-            row: dict[str, Any] = {"variant": side.variant, "label": names[side.variant]}
-            row |= {cost: known.get((side.variant, cost)) for cost in costs()}
-            rows.append(row | {"n": len(values), "mean": mean, "low": low, "high": high})
-    found = pd.DataFrame(rows, columns=["variant", "label", *costs(), "n", "mean", "low", "high"])
-    return found.astype(dict.fromkeys((*costs(), "mean", "low", "high"), float))
+        if side.task.name != task or not len(values) or side.variant in placebos:
+            continue
+        mean, (low, high) = mean_interval(values)
+        label = BASELINE if side.variant == BASELINE else names[side.variant]
+        row: dict[str, Any] = {"variant": side.variant, "label": label}
+        row |= {column: costs.get((side.variant, column)) for column in columns}
+        rows.append(row | {"n": len(values), "mean": mean, "low": low, "high": high})
+    found = pd.DataFrame(rows, columns=["variant", "label", *columns, "n", "mean", "low", "high"])
+    return found.astype(dict.fromkeys((*columns, "mean", "low", "high"), float))
 
 
-def varying(data: pd.DataFrame) -> list[str]:
-    """The costs in which the variants of `tradeoff` differ."""
-    return [cost for cost in costs() if cost in data and data[cost].nunique() > 1]
-
-
-def figure(data: pd.DataFrame, metric: str, known: Metric) -> Figure:
-    """Mean of the primary metric against each cost that varies, one panel each. `data` is what `tradeoff` returns."""
-    shown = varying(data)
-    names = [in_lines(label, LABEL, 1) if len(data) <= MAX_NAMED else "variant" for label in data["label"]]
-    data = data.assign(name=[BASELINE, *names[1:]])
-    shades = {name: colour(LEVELS[i % len(LEVELS)]) for i, name in enumerate(data["name"].unique())}
-    shades[BASELINE] = colour("ink")
-    shapes = {name: SHAPES[i // len(LEVELS) % len(SHAPES)] for i, name in enumerate(shades)}
-    result = style.new_figure(len(shown) * HEIGHT + 0.15 * len(shades) / 2 + 0.4)
-    better = "" if known.direction == "max" else ", less is better"
-    for ax, cost in zip(result.subplots(len(shown), squeeze=False)[:, 0], shown, strict=True):
-        here = data[data[cost].notna()]
-        ax.vlines(here[cost], here["low"], here["high"], color=here["name"].map(shades), lw=0.8)
-        for name, of in here.groupby("name", sort=False):
-            ax.scatter(
-                of[cost], of["mean"], s=28, marker=shapes[name], fc=shades[name], ec="white", lw=0.5, zorder=4
-            )
-        _axis(ax, here, cost, known)
-        ax.set(xlabel=costs()[cost][0], ylabel=f"{metric}{better}")
-    style.legend(
-        result,
-        [style.handle(name, ls="", marker=shapes[name], ms=5, color=shades[name]) for name in shades],
-    )
-    return result
-
-
-def _axis(ax: Axes, data: pd.DataFrame, cost: str, known: Metric) -> None:
-    """The scale of a cost, the mean of the baseline, and the front: no variant is as good and cheaper, or better."""
-    low, high = data[cost].min(), data[cost].max()
-    log = low > 0 and high > 20 * low
-    ax.set_xscale("log" if log else "linear")
-    at = ticks(*ax.get_xlim(), log=log)
-    ax.set_xticks(at, [unit_label(value, costs()[cost][1]) for value in at])
-    ax.xaxis.minorticks_off()
-    ax.yaxis.set_major_formatter(plain)
-    ax.axhline(data["mean"].iloc[0], color=colour("soft"), lw=0.7, ls=DOTTED)
-    good = data["mean"] if known.direction == "max" else -data["mean"]
-    front = data[undominated(np.column_stack([good, -data[cost]]))].sort_values(cost)
-    ax.step(front[cost], front["mean"], where="post", color=colour("line"), lw=1.0, zorder=0)
+def _costs(
+    variants: list[VariantFacts], task: str, tables: Mapping[str, pd.DataFrame]
+) -> dict[tuple[str, str], float | None]:
+    """Returns (variant, column of a cost) → its value on a task."""
+    costs: dict[tuple[str, str], float | None] = {}
+    for feature in features():
+        if not feature.costs() or feature.name not in tables:
+            continue
+        for row in rows_of(tables[feature.name]):
+            if is_true(row["own"]) and row["task"] == task:
+                costs[row["variant"], row["metric"]] = row["value_variant"]
+    for variant in variants:
+        costs[variant.name, PARAMETERS] = variant.parameters.get(task)
+        flops = variant.training_flops.get(task)
+        examples = variant.examples.get(task)
+        costs[variant.name, FLOPS] = None if flops is None or examples is None else flops * examples
+    return costs

@@ -1,132 +1,237 @@
-"""Differences from the baseline: a forest plot."""
+"""The differences from the baseline: a forest plot, and the seeds one by one."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.family import CROSSED
 from ablate.base import wording
-from ablate.core.facts import Facts
-from ablate.report.draw import marks, style
-from ablate.report.draw.marks import Limits, views
-from ablate.report.draw.panels import entries
-from ablate.report.draw.style import DOTTED, EXPLORATORY, MARKS, colour
-from ablate.report.section import Block, Material, Picture, Section, by_task
+from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts
+from ablate.core.metric import Metric, sign
+from ablate.core.short_names import by_design
+from ablate.report.figures.facets import entries
+from ablate.report.figures.forest import forest, forest_limits, solved_seeds
+from ablate.report.figures.rows import MAX_ROWS, largest
+from ablate.report.figures.seeds import seed_differences
+from ablate.report.figures.tasks import MAX_VARIANTS, by_task
+from ablate.report.figures.theme import EXPLORATORY
+from ablate.report.section import Block, Material, Picture, Section
+from ablate.report.section import by_task as tasks_of
 from ablate.report.verdicts import compared_with, level_of, names_of, planned_rows, row_name
-from ablate.report.words import (
-    difference,
-    in_lines,
-    rows_of,
-    say,
-)
+from ablate.report.words import decimals, rows_of, say
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+MAIN_EFFECTS = "main effects"
+CELLS = "cells, against the baseline"
 
 
 class Forest(Section, place=50, title="Differences", open=True):
-    """A figure a task."""
+    """A figure a task; of several tasks, first one of all."""
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        facts, level = material.facts, level_of(planned_rows(material.comparisons))
-        for task, end, of in by_task(facts):
-            data = forest(facts, material.comparisons, task.name)
-            if data["value"].isna().all():
+        facts = material.facts
+        level = level_of(planned_rows(material.comparisons))
+        if len(facts.tasks) > 1:
+            yield from _on_all_tasks(facts, material.comparisons)
+        for task, end, of in tasks_of(facts):
+            rows = forest_rows(facts, material.comparisons, task)
+            if rows.empty or rows["value"].isna().all():
                 continue
-            counts = data.loc[~data["placebo"], "verdict"].value_counts()
-            alt = say("figures.forest_alt", len(data), facts.metric + of, list(counts.items()))
-            # Those that were planned before others.
-            rank = 2 * data["placebo"] + (data["verdict"] != EXPLORATORY)
-            data, left = marks.largest(data, data["value"].abs() + rank * data["value"].abs().max())
-            span = task.metrics[facts.metric].span
+            verdicts = rows.loc[~rows["placebo"], "verdict"].value_counts()
+            alt = say("figures.forest_alt", len(rows), facts.metric + of, list(verdicts.items()))
+            title = f"{self.title}{of}"
+            if _is_by_rate(rows):
+                rated = rows[rows["solved_variant"].notna()]
+                caption = say("figures.solved", compared_with(facts), facts.given)
+                label = "seeds that solved the task"
+                yield Picture(f"forest{end}", title, caption, alt, rated, solved_seeds, (label,))
+                continue
+            rows, left = _most_important(rows)
+            metric = task.metrics[facts.metric]
             caption = say(
                 "figures.forest",
                 facts.metric,
                 compared_with(facts),
-                level if data["low"].notna().any() else "",
+                level if rows["low"].notna().any() else "",
                 facts.margin,
-                bool(data["placebo"].any()),
-                len(_views(data, facts.margin, span)) > 1,
+                bool(rows["placebo"].any()),
+                len(forest_limits(rows, facts.margin, metric.span)) > 1,
+                metric.direction,
                 left,
                 facts.given,
             )
+            options = (difference_label(facts.metric, metric), facts.margin, metric.span)
+            yield Picture(f"forest{end}", title, caption, alt, rows, forest, options)
+
+
+def difference_label(name: str, metric: Metric) -> str:
+    """Returns the label of an axis of differences in a metric, in its own direction."""
+    better = "right" if metric.direction == "max" else "left"
+    return f"difference in {name.replace('_', ' ')}, {better} is better"
+
+
+def forest_rows(facts: Facts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.DataFrame:
+    """Returns a row a comparison on the primary metric of a task, the planned ones first, placebos last.
+
+    Columns: variant, label, group (main effects or cells, of a design that crosses its factors), placebo, verdict
+    (`exploratory` of what was not planned), value, low and high (in the metric's own direction), told (its words at the
+    right), n, solved_variant and solved_baseline (NaN where no rate was judged).
+    """
+    if facts.metric not in task.metrics:
+        return pd.DataFrame()
+    direction = sign(task.metrics[facts.metric])
+    is_shown = (comparisons["task"] == task.name) & (comparisons["metric"] == facts.metric)
+    order = {entry.variant: i for i, entry in enumerate(entries(facts))}
+    names = names_of(facts)
+    placebos = {variant.name for variant in facts.variants if variant.placebo}
+    cells = _cells(facts)
+    rows = []
+    for row in rows_of(comparisons[is_shown]):
+        ends = sorted([direction * row["ci_low"], direction * row["ci_high"]])
+        label = row_name(row, names)
+        is_cell = row["baseline"] == BASELINE and row["variant"] in cells
+        if is_cell and cells[row["variant"]] == 1:
+            label = f"{label} alone"  # The main effect of the level has the name itself.
+        verdict = EXPLORATORY if row["exploratory"] else row["verdict"]
+        rows.append(
+            {
+                "variant": row["variant"],
+                "baseline": row["baseline"],
+                "label": label,
+                "group": (CELLS if row["baseline"] == BASELINE else MAIN_EFFECTS) if cells else "",
+                "placebo": row["variant"] in placebos,
+                "verdict": verdict,
+                "value": direction * row["diff"],
+                "low": ends[0],
+                "high": ends[1],
+                "told": _told(row, direction, verdict),
+                "n": row["n"],
+                "solved_variant": row["solved_variant"],
+                "solved_baseline": row["solved_baseline"],
+                "order": order.get(row["variant"], -1),
+            }
+        )
+    columns = [*(rows[0] if rows else ("variant", "baseline", "placebo", "verdict", "value", "order"))]
+    found = pd.DataFrame(rows, columns=columns)
+    is_exploratory = found["verdict"] == EXPLORATORY
+    found = found.assign(is_exploratory=is_exploratory)
+    found = found.sort_values(["placebo", "is_exploratory", "order"], kind="stable", ignore_index=True)
+    return found.drop(columns=["order", "is_exploratory"])
+
+
+def _cells(facts: Facts) -> dict[str, int]:
+    """Returns the cells of a design that crosses several factors → the number of levels that each changes."""
+    cells = {v.name: len(v.changes) for v in facts.variants if by_design(v) and v.changes and not v.placebo}
+    return cells if facts.design in CROSSED and any(count > 1 for count in cells.values()) else {}
+
+
+def _told(row: Mapping[str, Any], direction: float, verdict: str) -> str:
+    """Returns `worse −0.112`, or of a rate `worse 3 of 8`; of an exploratory comparison the numbers alone."""
+    if not np.isnan(row["solved_variant"]):
+        numbers = say("figures.solved_row", int(row["solved_variant"]), int(row["n"]))
+    elif np.isnan(row["diff"]):
+        return ""
+    else:
+        numbers = wording.plus(direction * row["diff"], decimals(row["ci_low"], row["ci_high"]))
+    return numbers if verdict == EXPLORATORY else f"{verdict} {numbers}"
+
+
+def _is_by_rate(rows: pd.DataFrame) -> bool:
+    """Returns whether all planned comparisons were judged by the seeds that solved the task."""
+    planned = rows[rows["verdict"] != EXPLORATORY]
+    return len(planned) > 0 and bool(planned["solved_variant"].notna().all())
+
+
+def _most_important(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Returns the rows that have room, placebos and planned ones before others, and what a caption says of the rest."""
+    rank = 2 * rows["placebo"] + (rows["verdict"] != EXPLORATORY)
+    kept = largest(rows, rows["value"].abs() + rank * rows["value"].abs().max())
+    left = say("figures.largest", MAX_ROWS, rows["variant"].nunique()) if len(kept) < len(rows) else ""
+    return kept, left
+
+
+def _on_all_tasks(facts: Facts, comparisons: pd.DataFrame) -> Iterator[Picture]:
+    """Yields the figure with a row a task, where the tasks share the direction of the metric and can be compared."""
+    tasks = [task for task in facts.tasks if facts.metric in task.metrics]
+    parts = [forest_rows(facts, comparisons, task).assign(task=task.name) for task in tasks]
+    rows = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame()
+    if len(tasks) < 2 or len({task.metrics[facts.metric].direction for task in tasks}) > 1:
+        return
+    rows = rows[rows["value"].notna() & ~rows["placebo"] & (rows["verdict"] != EXPLORATORY)]
+    if rows.empty:
+        return
+    yield Picture(
+        "tasks",
+        "Every task",
+        say(
+            "figures.tasks", facts.metric, min(rows["label"].nunique(), MAX_VARIANTS), rows["label"].nunique()
+        ),
+        say("figures.tasks_alt", facts.metric, rows["label"].nunique(), len(tasks)),
+        rows,
+        by_task,
+        (difference_label(facts.metric, tasks[0].metrics[facts.metric]), facts.margin),
+    )
+
+
+class Seeds(
+    Section, place=700, title="Every seed", inside="the difference from the baseline under each seed"
+):
+    """A figure a task."""
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        facts = material.facts
+        for task, end, of in tasks_of(facts):
+            if facts.metric not in task.metrics:
+                continue
+            pairs = seed_pairs(material.evidence, task)
+            if not pairs["difference"].notna().any():
+                continue
+            pairs, left = _largest_pairs(pairs)
+            comparisons = forest_rows(facts, material.comparisons, task)
             yield Picture(
-                f"forest{end}",
+                f"seeds{end}",
                 f"{self.title}{of}",
-                caption,
-                alt,
-                data,
-                draw_forest,
-                (facts.metric, facts.margin, span),
+                say("figures.seeds", facts.metric, left, facts.given),
+                say("figures.seeds_alt", facts.metric, int(pairs["difference"].notna().sum()), of),
+                pairs,
+                seed_differences,
+                (
+                    comparisons[comparisons["baseline"] == BASELINE],
+                    difference_label(facts.metric, task.metrics[facts.metric]),
+                    facts.margin,
+                ),
             )
 
 
-def forest(facts: Facts, comparisons: pd.DataFrame, task: str) -> pd.DataFrame:
-    """One row a comparison on the primary metric of a task, the planned ones first, placebos last.
+def _largest_pairs(pairs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Returns the pairs of the variants that have room, and what a caption says of the others."""
+    kept = largest(pairs, pairs["difference"])
+    left = say("figures.largest", MAX_ROWS, pairs["variant"].nunique()) if len(kept) < len(pairs) else ""
+    return kept, left
 
-    Columns: variant, label, placebo, verdict (`exploratory` of what was not planned), value, low, high, told.
+
+def seed_pairs(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
+    """Returns a row a variant and seed that it was asked for: variant, label, seed, difference and lost.
+
+    `difference` of the primary metric from the baseline's run of the seed, NaN where one of the two has no value;
+    `lost` is the status of a variant's run that has none, or nothing.
     """
-    found = comparisons[(comparisons["task"] == task) & (comparisons["metric"] == facts.metric)]
-    found = found.rename(columns={"diff": "value", "ci_low": "low", "ci_high": "high"})
-    order = {entry.variant: i for i, entry in enumerate(entries(facts))}
-    placebos = [variant.name for variant in facts.variants if variant.placebo]
-    found = found.assign(
-        placebo=found["variant"].isin(placebos), order=found["variant"].map(order).fillna(-1)
-    ).sort_values(["placebo", "exploratory", "order"], kind="stable")
-    ends, names = ["value", "low", "high"], names_of(facts)
-    return found.assign(
-        label=[row_name(row, names) for row in rows_of(found)],
-        verdict=found["verdict"].mask(found["exploratory"].astype(bool), EXPLORATORY),
-        told=[difference(*row) for row in found[ends].to_numpy(float)],
-    )[["variant", "label", "placebo", "verdict", *ends, "told"]].astype(dict.fromkeys(ends, float))
-
-
-def draw_forest(data: pd.DataFrame, metric: str, margin: float | None, span: float | None = None) -> Figure:
-    """Paired differences with their intervals, over the margin and the placebo's interval.
-
-    `data` is what `forest` returns, `span` the largest difference that the metric can show. Where a few differences
-    dwarf the rest, a second axis looks closer.
-    """
-    # A row each: a variant may be compared with several.
-    labels = [in_lines(label, marks.LABEL, 2) for label in data["label"]]
-    data, shown = data.assign(y=np.arange(len(data), dtype=float)), _views(data, margin, span)
-    figure, found = marks.axes(labels, shown, f"difference in {metric}, right is better")
-    placebo = data.loc[data["placebo"], ["low", "high"]].dropna().to_numpy(float).ravel()
-    for ax, limits in zip(found, shown, strict=True):
-        if margin:
-            ax.axvspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
-        ax.axvline(0.0, color=colour("ink"), lw=0.8, zorder=1)
-        for edge in placebo:
-            ax.axvline(edge, color=colour("soft"), lw=0.9, ls=DOTTED, zorder=1)
-        for verdict, rows in data.groupby("verdict", sort=False):
-            mark, shade = MARKS[verdict].marker, colour(MARKS[verdict].colour)
-            ax.hlines(rows["y"], rows["low"], rows["high"], color=shade, lw=1.6)
-            ax.scatter(rows["value"], rows["y"], s=30, marker=mark, fc=shade, ec="white", lw=0.6, zorder=4)
-        ax.set(xlim=limits)
-    # A narrow figure, in a column of a paper, leaves them to the table.
-    if style.width() >= style.WIDTH:
-        marks.write_right(found[-1], dict(zip(data["y"], data["told"], strict=True)), colour("ink"))
-    handles = [
-        style.handle(name, marker=mark.marker, color=colour(mark.colour), ls="", mec="white", mew=0.6)
-        for name, mark in MARKS.items()
-        if name in set(data["verdict"])
+    facts = evidence.facts
+    trials = evidence.trials[evidence.trials["task"] == task.name]
+    values = pd.to_numeric(trials[facts.column], errors="coerce").astype(float)
+    runs = trials[["variant", "seed", "status"]].assign(value=values.where(np.isfinite(values)))
+    baseline = runs[runs["variant"] == BASELINE].set_index("seed")["value"]
+    planned = [
+        (entry.variant, entry.label, seed)
+        for entry in entries(facts)
+        for seed in facts.seeds_of(entry.variant, task.name)
     ]
-    handles += [style.handle("interval", color=colour("soft"), lw=1.6)]
-    if margin:
-        margins = f"margin ±{wording.exact(margin)}"
-        handles += [style.handle(margins, color=colour("band"), lw=7, solid_capstyle="butt")]
-    handles += [style.handle("placebo", color=colour("soft"), lw=0.9, ls=DOTTED)] if len(placebo) else []
-    style.legend(figure, handles)
-    return figure
-
-
-def _views(data: pd.DataFrame, margin: float | None, span: float | None) -> list[Limits]:
-    """Those that show every interval as far as `span`, beyond which no difference can be."""
-    reach = math.inf if span is None else max(span, data["value"].abs().max())
-    # One seed has a difference but no interval.
-    low, high = (data[end].fillna(data["value"]).clip(-reach, reach) for end in ("low", "high"))
-    return views(low, high, (-margin, margin) if margin else (0.0, 0.0))
+    pairs = pd.DataFrame(planned, columns=["variant", "label", "seed"])
+    pairs = pairs.merge(runs, "left", ["variant", "seed"])
+    is_lost = pairs["value"].isna() & pairs["status"].notna()
+    return pairs.assign(
+        difference=pairs["value"] - pairs["seed"].map(baseline), lost=pairs["status"].where(is_lost, "")
+    )[["variant", "label", "seed", "difference", "lost"]]

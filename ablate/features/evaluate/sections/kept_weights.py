@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from ablate.core.facts import Facts
 from ablate.features.evaluate.stage import TEST, Evaluated
-from ablate.report.draw import style
+from ablate.report.figures.heads import attention_maps
 from ablate.report.section import Block, Material, Picture, Section, Text
 from ablate.report.verdicts import names_of, variant_column
 from ablate.report.words import NOTHING, Column, Table, number, plus_minus, rows_of, say, tabulated
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class KeptWeights(
@@ -80,10 +76,7 @@ def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
     )
 
 
-COLOUR_MAP = "viridis"  # Perceptually uniform, and readable in grey and by every eye.
 MAX_FIGURES = 8  # Variants that the page shows, the baseline included; the rest are in the file.
-ACROSS = 8  # Heads beside one another.
-MAX_SIZE = 1.1  # Inches of a panel: a few heads leave the right side empty rather than grow.
 
 
 class Attention(
@@ -115,8 +108,8 @@ class Attention(
                 "",  # It would be the same for all: the text above them has it.
                 say("figures.attention_alt", name, list(data["layer"].value_counts(sort=False).items())),
                 data,
-                draw_attention,
-                [top],
+                attention_maps,
+                (top,),
             )
 
 
@@ -141,30 +134,6 @@ def heads(maps: pd.DataFrame) -> pd.DataFrame:
         for layer in maps.itertuples()
         for head, weights in enumerate(layer.weights[0], 1)
     )
-
-
-def draw_attention(data: pd.DataFrame, top: float) -> Figure:
-    """The maps of one variant, a line of panels a layer. `data` is `heads`; `top` is the weight of the last colour."""
-    lines = [
-        rows.iloc[i : i + ACROSS]
-        for _, rows in data.groupby("layer", sort=False)
-        for i in range(0, len(rows), ACROSS)
-    ]
-    across = max(map(len, lines))
-    size = min(MAX_SIZE, (style.width() - 0.8) / across)
-    aspects = [min(2.5, max(0.25, np.divide(*line["weights"].iloc[0].shape))) for line in lines]
-    fig = style.new_figure(sum(size * aspect + 0.26 for aspect in aspects) + 0.2)
-    axes = fig.subplots(len(lines), across, squeeze=False, height_ratios=aspects)
-    for panels, line, aspect in zip(axes, lines, aspects, strict=True):
-        for ax in panels:
-            ax.set(xticks=[], yticks=[], box_aspect=aspect, visible=False)
-            ax.spines[:].set_visible(False)
-        for ax, head, weights in zip(panels, line["head"], line["weights"], strict=False):
-            image = ax.imshow(weights, COLOUR_MAP, aspect="auto", vmin=0, vmax=top, interpolation="none")
-            ax.set(visible=True, xlabel=f"head {head}")
-        panels[0].set(title=line["layer"].iloc[0], ylabel="query")
-    fig.colorbar(image, ax=axes, label="attention weight (across: keys)", fraction=0.05, aspect=30)
-    return fig
 
 
 def layer_name(path: str) -> str:

@@ -1,10 +1,10 @@
-"""What a sweep found: its winners on fresh seeds, the best settings, all that was tried, and Optuna's own figures."""
+"""What a sweep found: its winners on fresh seeds, the best settings, all that was tried, and how the search went."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,10 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence
 from ablate.features.search.sections.tuning import FILE, OfSearch, named, space_table, table, value
 from ablate.features.search.table import Objective, SearchTable, with_values
-from ablate.report.draw import style
-from ablate.report.draw.marks import plain
+from ablate.report.figures.front import pareto_front
+from ablate.report.figures.history import history
+from ablate.report.figures.importance import importances
+from ablate.report.figures.slices import slices
 from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
 from ablate.report.words import (
     NOTHING,
@@ -32,18 +34,8 @@ from ablate.search import quiet
 
 COSTS = {"parameters": "Parameters", "flops": "FLOPs"}
 TOP, MAX_NUMBERS = 20, 8
-# Optuna's name of a figure → the end of the name of its file, and its title.
-FIGURES = {
-    "pareto_front": ("front", "Pareto front"),
-    "optimization_history": ("history", "History"),
-    "param_importances": ("importances", "Importances"),
-    "slice": ("slices", "Slices"),
-}
 # Settings with a value below which nothing but their history is drawn.
 LEAST = 8
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 class Sweep(OfSearch, Section, place=60, title="What the sweep found", open=True):
@@ -217,65 +209,59 @@ class SweepFigures(
     title="How the search went",
     inside="its front, its history, importances and slices",
 ):
-    """Figures of Optuna's, on the study that the sweep was: its front, and the rest for the first metric."""
+    """The front of several objectives, and for the first metric what was tried when, and what it depends on."""
 
     kind = "sweep"
 
     def blocks(self, material: Material) -> Iterator[Block]:
         searched = table(material)
-        every = searched.facts.objectives
-        objective = next((o for o in every if o.source != "cost"), every[0])
-        data, words = with_values(searched.trials, [objective]), named(objective)
-        alone = SearchTable(replace(searched.facts, objectives=[objective]), searched.trials)
-        tells = len(data) >= LEAST and data[objective.name].nunique() > 1
-        apt = {
-            "pareto_front": tells and len(every) in (2, 3),
-            "optimization_history": len(data) > 0,
-        }
-        for name, (suffix, title) in FIGURES.items():
-            options = (
-                (searched, name, {}) if name == "pareto_front" else (alone, name, {"target_name": words})
-            )
-            if apt.get(name, tells):
-                yield Picture(
-                    f"sweep-{suffix}",
-                    title,
-                    say("search.optuna", name, words),
-                    say("search.optuna_alt", title, len(data), words),
-                    data,
-                    draw,
-                    options,
-                )
+        objectives = searched.facts.objectives
+        target = next((objective for objective in objectives if objective.source != "cost"), objectives[0])
+        words = named(target)
+        tried = valued(searched, target)
+        if tried.empty:
+            return
+
+        def picture(name: str, title: str, *drawing: Any) -> Picture:
+            caption = say(f"search.{name}", words)
+            alt = say("search.figure_alt", title, len(tried), words)
+            return Picture(f"sweep-{name}", title, caption, alt, *drawing)
+
+        tells = len(tried) >= LEAST and tried["value"].nunique() > 1
+        names = {path: end.replace("_", " ") for path, end in short(searched.paths).items()}
+        if tells and len(objectives) in (2, 3):
+            labels = {objective.name: named(objective) for objective in objectives}
+            every = with_values(searched.trials, objectives)
+            yield picture("front", "Pareto front", every, pareto_front, (labels,))
+        yield picture("history", "History", tried, history, (words,))
+        if tells:
+            log = [parameter.path for parameter in searched.facts.parameters if parameter.log]
+            yield picture("importances", "Importances", importance(searched, target), importances, (words,))
+            yield picture("slices", "Slices", tried, slices, (names, log, words))
 
 
-def draw(data: pd.DataFrame, searched: SearchTable, name: str, given: dict[str, Any]) -> Figure:
-    """Optuna's figure `name` of the one search of a sweep; `data` are its settings."""
-    import optuna.visualization.matplotlib as drawn
-    from matplotlib import pyplot, rc_context
-    from matplotlib.ticker import LogLocator, NullFormatter
+def valued(searched: SearchTable, target: Objective) -> pd.DataFrame:
+    """Returns the settings that have a value of an objective, in order: number, value, best so far, and the paths."""
+    tried = with_values(searched.trials, [target]).sort_values("number", kind="stable")
+    value = tried[target.name].astype(float)
+    best = value.cummax() if target.direction == "max" else value.cummin()
+    return tried.assign(value=value, best=best)[["number", "value", "best", *searched.paths]]
 
-    ends, row = short(searched.paths), data.iloc[0]
-    renamed = SearchTable(
-        replace(
-            searched.facts, parameters=[replace(p, path=ends[p.path]) for p in searched.facts.parameters]
-        ),
-        searched.trials.rename(columns=ends),
+
+def importance(searched: SearchTable, target: Objective) -> pd.DataFrame:
+    """Returns a row a path, the most important first: name and importance, a share of all.
+
+    Optuna's PED-ANOVA: how much the best tenth of the settings differs from all in the path (Watanabe et al. 2023).
+    """
+    from optuna.importance import PedAnovaImportanceEvaluator, get_param_importances
+
+    search = searched.trials.iloc[0]
+    alone = SearchTable(replace(searched.facts, objectives=[target]), searched.trials)
+    with quiet():
+        study = alone.rebuilt(search["variant"], search["task"])
+        found = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
+    ends = short(searched.paths)
+    rows = [(ends[path].replace("_", " "), share) for path, share in found.items()]
+    return pd.DataFrame(rows, columns=["name", "importance"]).sort_values(
+        "importance", ascending=False, kind="stable", ignore_index=True
     )
-    with rc_context(), quiet():
-        study = renamed.rebuilt(row["variant"], row["task"])
-        fig: Figure = np.ravel(getattr(drawn, f"plot_{name}")(study, **given))[0].figure
-        pyplot.close(fig)
-    for ax in fig.axes:
-        ax.set_title("")
-        for label in (ax.xaxis.label, ax.yaxis.label, *ax.texts):
-            label.set_fontsize(style.SMALL)
-        for axis in (axis for axis in (ax.xaxis, ax.yaxis) if axis.get_scale() == "log"):
-            axis.set_major_locator(LogLocator(subs=(1, 3)))
-            axis.set_major_formatter(plain)
-            axis.set_minor_formatter(NullFormatter())
-        if name == "slice":
-            ax.tick_params("x", rotation=90)
-    fig.suptitle("")
-    many = len(searched.paths) / 3 if name == "slice" else 1
-    fig.set_size_inches(style.width() * max(1.0, many), style.width() * 0.7)
-    return fig

@@ -7,18 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import pandas as pd
 
 from ablate.base.wording import exact
-from ablate.core.facts import BASELINE, RIVALS
-from ablate.core.metric import Metric
+from ablate.core.facts import RIVALS
 from ablate.core.short_names import in_short_names, short_names
 from ablate.features.search import budgets
 from ablate.features.search.table import Objective, SearchTable, table_of
-from ablate.report.draw.marks import padded, references
-from ablate.report.draw.panels import Entry, Look, lines, multiples, panels, ticked
+from ablate.report.figures.facets import Facets
+from ablate.report.figures.settings import validation_by_setting
 from ablate.report.section import Block, Material, Picture, Section, Text, by_task
 from ablate.report.words import (
     NOTHING,
@@ -34,10 +33,6 @@ from ablate.report.words import (
     tabulated,
     text,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 FILE = "search.parquet"
 
@@ -119,24 +114,23 @@ class Tuning(
         yield Text(say("search.budget_guide"), aside=True)
         yield space_table(searched)
         facts, target = material.facts, searched.facts.objectives[0]
-        label, path = named(target), searched.paths[0].rpartition(".")[2]
+        label, path = named(target), searched.paths[0].rpartition(".")[2].replace("_", " ")
         trained = {*material.evidence.frame(RIVALS, ("variant",))["variant"]}
-        every, titles = budgets.setting_curves(searched, trained), panels(facts)
+        every = budgets.setting_curves(searched, trained)
+        facets = Facets.of(facts)
         for task, end, of in by_task(facts):
             data = every[every["task"] == task.name]
-            variants = set(data["variant"])
-            # A level keeps the colour that it has in the learning curves.
-            shown = {title: rows for title, rows in titles.items() if {e.variant for e in rows} & variants}
-            if len(data):
-                yield Picture(
-                    f"settings{end}",
-                    f"Validation by {path}{of}",
-                    say("search.settings_caption", label),
-                    say("search.settings_alt", label, of, len(variants)),
-                    data,
-                    draw_settings,
-                    (shown or {BASELINE: []}, label, task.metrics.get(target.name), path),
-                )
+            if data.empty:
+                continue
+            yield Picture(
+                f"settings{end}",
+                f"Validation by {path}{of}",
+                say("search.settings_caption", label),
+                say("search.settings_alt", label, of, data["variant"].nunique()),
+                data,
+                validation_by_setting,
+                (facets, (path, label), task.metrics.get(target.name)),
+            )
 
     def findings(self, material: Material) -> list[str]:
         given, search = spent(material), table(material).facts
@@ -196,26 +190,3 @@ def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
         for row in rows_of(given)
     ]
     return tabulated(columns, rows, say("search.budgets", named(target)), FILE)
-
-
-def draw_settings(
-    data: pd.DataFrame, shown: dict[str, list[Entry]], label: str, known: Metric | None, path: str
-) -> Figure:
-    """In each panel the baseline and the levels of one factor; `data` are `setting_curves` of a task over `path`.
-
-    Where a setting was judged it has a mark: filled the chosen one.
-    """
-    limits = padded(data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None), known=known)
-
-    def draw(ax: Axes, of: dict[str, Look]) -> None:
-        lines(ax, data, of, "value", "best")
-        for row in data[(data["judged"] != "") & data["variant"].isin(of)].to_dict("records"):
-            look = of[row["variant"]]
-            fill = look.colour if row["judged"] == "chosen" else "white"
-            ax.plot(row["value"], row["best"], "o", ms=5, mew=1, color=look.colour, mfc=fill, zorder=4)
-        if known:
-            references(ax, known, "y")
-
-    tried = sorted(set(data["value"]))
-    axis = {"ylim": limits, "xscale": "log" if 0 < 10 * tried[0] <= tried[-1] else "linear", **ticked(tried)}
-    return multiples(shown, set(data["variant"]), draw, (path, label), axis)

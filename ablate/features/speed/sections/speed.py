@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -28,15 +27,13 @@ from ablate.features.speed.tables import (
     speed_table,
     with_interval,
 )
-from ablate.report.draw import style
-from ablate.report.draw.marks import ticks, unit_label
-from ablate.report.draw.panels import MAX_CURVES, entries, lines, looks, ticked
+from ablate.report.figures.scaling import Measure, growth
+from ablate.report.figures.speed import speed_ratios
 from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
-from ablate.report.verdicts import Names, names_of, variant_column
+from ablate.report.verdicts import Names, names_of, row_name, variant_column
 from ablate.report.words import NOTHING, Column, Row, Table, fixed, rows_of, say, tabulated
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+MAX_CURVES = 8  # Variants of a figure of growth, the baseline included.
 
 
 class Speed(
@@ -64,6 +61,7 @@ class Speed(
     def blocks(self, material: Material) -> Iterator[Block]:
         rows, names = own(rows_of(material.table("speed"))), names_of(material.facts)
         first = call_shown(rows)
+        yield from _ratio_pictures(rows, names, first, material)
         yield from brief_tables(rows, names)
         yield Text(f"{floor_words(rows)} {say('speed.guide')}".strip(), aside=True)
         others = dict.fromkeys(
@@ -71,6 +69,34 @@ class Speed(
         )
         if found := [speed_table(rows, names, call, task) for task, call in others]:
             yield Folded(say("speed.more"), found)
+
+
+def _ratio_pictures(rows: Sequence[Row], names: Names, call: str, material: Material) -> Iterator[Picture]:
+    """Yields the figure of the ratios of a call on each task, at the size that the study trains."""
+    for task, end, of in by_task(material.facts):
+        timed = [row for row in only(rows, call, task.name) if row["variant"] != row["baseline"]]
+        data = pd.DataFrame(
+            {
+                "label": row_name(row, names),
+                "value": float(row["ratio"]),
+                "low": float(row["ci_low"]),
+                "high": float(row["ci_high"]),
+                "told": ratio(row).partition(" ")[0],
+            }
+            for row in timed
+        )
+        if data.empty or data["value"].isna().any():
+            continue
+        slack = max(float(row["slack"]) for row in timed)
+        yield Picture(
+            f"speed{end}",
+            f"Time of {MEASURES[call]}{of}",
+            say("speed.ratios_caption", MEASURES[call], slack),
+            say("speed.ratios_alt", MEASURES[call], len(data), of),
+            data,
+            speed_ratios,
+            (f"time of {MEASURES[call]} over the baseline’s, left is faster", slack),
+        )
 
 
 class Scaling(
@@ -109,10 +135,22 @@ class Scaling(
                     say("speed.scaling_caption", size, left),
                     say("speed.scaling_alt", size, of),
                     data,
-                    scaling_figure,
-                    (facts, size),
+                    growth,
+                    (measures(), _names_in_order(facts, data), size),
                 )
                 yield slope_table([row for row in slopes if row["task"] == task.name], names_of(facts), size)
+
+
+def measures() -> dict[str, Measure]:
+    """Returns what is measured, by metric, in the order of its panels."""
+    return {metric: Measure(HEADS[metric], in_units(metric)) for metric in MEASURES}
+
+
+def _names_in_order(facts: Facts, data: pd.DataFrame) -> dict[str, str]:
+    """Returns the variants of a frame in the order of the study, by their names for readers."""
+    names = {**names_of(facts), BASELINE: BASELINE}
+    shown = set(data["variant"])
+    return {variant.name: names[variant.name] for variant in facts.variants if variant.name in shown}
 
 
 def slope_table(rows: Sequence[Row], names: Names, size: str) -> Table:
@@ -133,7 +171,7 @@ def slope_table(rows: Sequence[Row], names: Names, size: str) -> Table:
 def by_size(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
     """The value of each variant by size and metric, those furthest from the baseline where there are many.
 
-    Columns: variant, metric, size, value, low, high (its ends, without width). Also, how many variants are left out.
+    Columns: variant, metric, size, value. Also, how many variants are left out.
     """
     mine = speeds[(speeds["task"] == task) & speeds["size"].notna()]
     mine = mine.drop_duplicates(["variant", "metric", "size"]).sort_values("size", kind="stable")
@@ -141,26 +179,5 @@ def by_size(speeds: pd.DataFrame, task: str) -> tuple[pd.DataFrame, int]:
     order = far.drop(BASELINE, errors="ignore").sort_values(ascending=False).index
     grown = mine.groupby("metric")["size"].transform("nunique") > 1
     shown = mine[grown & mine["variant"].isin([BASELINE, *order[: MAX_CURVES - 1]])].reset_index(drop=True)
-    values = shown["value_variant"].astype(float)
-    shown = shown[["variant", "metric", "size"]].assign(value=values, low=values, high=values)
+    shown = shown[["variant", "metric", "size"]].assign(value=shown["value_variant"].astype(float))
     return shown, max(0, len(order) - MAX_CURVES + 1)
-
-
-def scaling_figure(data: pd.DataFrame, facts: Facts, size: str) -> Figure:
-    """A panel a call, and one for memory; `data` is of `by_size`."""
-    metrics, timed = [m for m in MEASURES if m in set(data["metric"])], set(data["variant"])
-    shown = looks([entry for entry in entries(facts) if entry.variant in timed])
-    result = style.new_figure(len(metrics) * 1.7 + 0.3 + 0.14 * -(-len(shown) // 2))
-    sizes: list[Any] = sorted(set(data["size"]))
-    axes = result.subplots(len(metrics), sharex=True, squeeze=False)[:, 0]
-    for ax, metric in zip(axes, metrics, strict=True):
-        rows, said = data[data["metric"] == metric], in_units(metric)
-        ax.set(xscale="log", yscale="log", title=HEADS[metric])
-        lines(ax, rows, shown, "size", "value", marker="o", ms=2.5)
-        ax.set(**ticked(sizes))
-        at = ticks(float(rows["value"].min()), float(rows["value"].max()), log=True, most=5)
-        ax.set_yticks(at, [unit_label(value, said) for value in at])
-        ax.minorticks_off()
-    style.legend(result, [look.handle(marker="o", ms=2.5) for name, look in shown.items() if name in timed])
-    result.supxlabel(f"{size}, log scale", size=style.SMALL)
-    return result

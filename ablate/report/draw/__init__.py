@@ -1,1 +1,0 @@
-"""How figures are drawn: their style, and what several of them share."""

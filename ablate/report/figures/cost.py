@@ -1,0 +1,152 @@
+"""The primary metric against what a variant costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ablate.core.facts import BASELINE
+from ablate.core.metric import Metric, sign, undominated
+from ablate.report.figures.scales import in_units, is_log, padded, possible, round_ticks
+from ablate.report.figures.theme import SMALL, colour, figure_width, new_figure
+from ablate.report.words import in_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HEIGHT = 2.3  # Inches of a panel.
+LINE = 0.13  # Inches from one line of text to the next.
+LETTER = 0.062  # Inches of a letter, on average.
+MARKER = 0.04  # Inches from the middle of a point to its edge.
+GAP = 0.08  # Inches from a point to its name.
+MAX_NAMED = 14  # Labels of a panel; of more variants, those on the front and the first others are named.
+LABEL = 26  # Characters of a label.
+
+
+@dataclass(frozen=True)
+class CostAxis:
+    """A cost that a figure has a panel for: its column, the label of its axis, and how a value is said."""
+
+    column: str
+    label: str
+    say: Callable[[float], str]
+
+
+def against_cost(data: pd.DataFrame, costs: Sequence[CostAxis], metric: Metric, label: str) -> Figure:
+    """Draws the mean of the primary metric against costs, a panel each, with the Pareto front.
+
+    `data` has a row a variant, the baseline first: variant, label, a column a cost (NaN where unknown), mean, low and
+    high (of its interval; NaN for one run).
+    """
+    figure = new_figure(HEIGHT * len(costs))
+    panels = figure.subplots(len(costs), squeeze=False)[:, 0]
+    for ax, cost in zip(panels, costs, strict=True):
+        _draw_panel(ax, data[data[cost.column].notna()], cost, metric)
+        ax.set(xlabel=cost.label, ylabel=label)
+    return figure
+
+
+def _draw_panel(ax: Axes, data: pd.DataFrame, cost: CostAxis, metric: Metric) -> None:
+    """Draws the variants, their intervals, their names and the front: none is as good and cheaper, or better."""
+    import seaborn
+
+    least, most = possible(metric)
+    low = data["low"].fillna(data["mean"]).clip(lower=least)
+    high = data["high"].fillna(data["mean"]).clip(upper=most)
+    is_baseline = data["variant"] == BASELINE
+    points = np.column_stack([sign(metric) * data["mean"], -data[cost.column]])
+    front = data[undominated(points)].sort_values(cost.column)
+
+    ax.set(xscale="log" if is_log(data[cost.column].min(), data[cost.column].max()) else "linear")
+    ax.set_ylim(padded(float(low.min()), float(high.max()), metric=metric))
+    ax.step(front[cost.column], front["mean"], where="post", color=colour("line"), lw=1.0, zorder=0)
+    shades = np.where(is_baseline, colour("ink"), colour("blue"))
+    ax.vlines(data[cost.column], low, high, color=shades, lw=0.9, alpha=0.6)
+    # The baseline last, so that no point hides it.
+    seaborn.scatterplot(
+        data.sort_values("variant", key=lambda names: names == BASELINE, kind="stable"),
+        x=cost.column,
+        y="mean",
+        hue=data["variant"].eq(BASELINE),
+        palette={True: colour("ink"), False: colour("blue")},
+        s=26,
+        ax=ax,
+        legend=False,
+        zorder=3,
+    )
+    ax.margins(x=0.08)
+    ticks = round_ticks(*ax.get_xlim(), log=ax.get_xscale() == "log", most=5)
+    ax.set_xticks(ticks, [in_units(tick, cost.say) for tick in ticks])
+    ax.xaxis.minorticks_off()
+    named = data.loc[[*dict.fromkeys([*data.index[is_baseline], *front.index, *data.index])][:MAX_NAMED]]
+    _name_points(ax, named, cost.column)
+
+
+def _name_points(ax: Axes, data: pd.DataFrame, column: str) -> None:
+    """Writes the name of each point beside it, or as near as other names and points leave room, joined by a line.
+
+    `data` are the points, in the order in which they are given room.
+    """
+    width = figure_width() - 0.8
+    height = HEIGHT - 0.55
+    # In inches from the lower left corner of the axes.
+    scaled = ax.transScale.transform(data[[column, "mean"]].to_numpy(float))
+    points = ax.transLimits.transform(scaled) * (width, height)
+    taken = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in points]
+    for (x, y), row in zip(points, data.to_dict("records"), strict=True):
+        words = in_lines(row["label"], LABEL, 1)
+        is_right = x < 0.55 * width
+        start = x + GAP if is_right else x - GAP - LETTER * len(words)
+        # A little above the point, where the front does not strike it through.
+        box = Box(start, y - LINE / 4, start + LETTER * len(words), y + 3 * LINE / 4)
+        box = _free_box(box, taken, height)
+        taken.append(box)
+        middle = (box.bottom + box.top) / 2
+        is_moved = abs(middle - y) > LINE
+        ax.annotate(
+            words,
+            (x / width, y / height),
+            ((box.left if is_right else box.right) / width, middle / height),
+            xycoords="axes fraction",
+            textcoords="axes fraction",
+            ha="left" if is_right else "right",
+            va="center",
+            size=SMALL,
+            color=colour("ink" if row["variant"] == BASELINE else "blue"),
+            arrowprops={"arrowstyle": "-", "color": colour("line"), "lw": 0.6, "shrinkA": 0, "shrinkB": 2}
+            if is_moved
+            else None,
+        )
+
+
+@dataclass(frozen=True)
+class Box:
+    """A rectangle, in inches."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+    def overlaps(self, other: Box) -> bool:
+        """Returns whether two rectangles share more than an edge."""
+        beside = self.right <= other.left or other.right <= self.left
+        return not beside and self.bottom < other.top and other.bottom < self.top
+
+    def raised(self, distance: float) -> Box:
+        """Returns the rectangle so much higher."""
+        return Box(self.left, self.bottom + distance, self.right, self.top + distance)
+
+
+def _free_box(box: Box, taken: Sequence[Box], height: float) -> Box:
+    """Returns the rectangle at the nearest height, from 0 to `height`, where it overlaps nothing, if there is one."""
+    for step in range(round(2 * height / LINE) * 2):
+        moved = box.raised((step + 1) // 2 * LINE / 2 * (1 if step % 2 else -1))
+        if moved.bottom >= 0 and moved.top <= height and not any(moved.overlaps(other) for other in taken):
+            return moved
+    return box

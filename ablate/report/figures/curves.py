@@ -1,0 +1,59 @@
+"""Learning curves: a metric by training step."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ablate.core.facts import BASELINE
+from ablate.core.metric import Metric
+from ablate.report.figures.facets import Facets, line_facets, line_styles
+from ablate.report.figures.scales import draw_references, is_log, mark_round, padded
+from ablate.report.figures.theme import SMALL
+
+if TYPE_CHECKING:
+    import seaborn
+    from matplotlib.figure import Figure
+
+
+def learning_curves(data: pd.DataFrame, facets: Facets, label: str, metric: Metric | None = None) -> Figure:
+    """Draws the mean over seeds that completed, in the band of their extremes.
+
+    `data` has a row a run and step: variant, seed, status, step, value. A run that did not complete is a thin line that
+    ends in a cross. With a `metric`, guessing and solved are marked.
+    """
+    completed = data[data["status"] == "completed"]
+    # The limits are those of completed runs, so that one that left the numbers does not flatten the others.
+    values = (completed if len(completed) else data)["value"].astype(float)
+    low, high = float(values.min()), float(values.max())
+    log = is_log(low, high)
+    limits = (0.8 * low, 1.25 * high) if log else padded(low, high, metric=metric)
+    axes: dict[str, Any] = {"yscale": "log" if log else "linear", "ylim": limits, "xlim": (0, None)}
+    grid = line_facets(
+        completed, facets, "step", "value", limits=axes, errorbar=("pi", 100), err_kws={"lw": 0}
+    )
+    if log:
+        for ax in grid.axes.flat:
+            mark_round(ax.yaxis, limits)
+    _draw_broken(grid, facets.spread(data[data["status"] != "completed"]), limits)
+    if metric is not None:
+        for i, ax in enumerate(grid.axes.flat):
+            is_last = (i + 1) % grid._col_wrap == 0 or i + 1 == len(grid.axes)
+            draw_references(ax, metric, named=is_last)
+    grid.figure.supxlabel("step", size=SMALL)
+    grid.figure.supylabel(label, size=SMALL)
+    return grid.figure
+
+
+def _draw_broken(grid: seaborn.FacetGrid, broken: pd.DataFrame, limits: tuple[float, float]) -> None:
+    """Draws the runs that did not complete in the facets of their variants."""
+    styles = line_styles([name for name in grid.hue_names or () if name != BASELINE])
+    for (facet, variant, _), run in broken.groupby(["facet", "variant", "seed"], sort=False):
+        ax = grid.axes_dict[facet]
+        shade = styles[variant].colour
+        ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
+        end = run.iloc[-1]
+        height = np.clip(end["value"], *limits)
+        ax.plot(end["step"], height, "X", ms=5, color=shade, mec="white", mew=0.4, clip_on=False)

@@ -1,0 +1,182 @@
+"""Small multiples of lines: a facet for each factor, with the baseline and the factor's levels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ablate.core.facts import BASELINE, Facts
+from ablate.core.short_names import short_names
+from ablate.report.figures.theme import LEVELS, colour, figure_width
+from ablate.report.words import in_lines, say, short
+
+if TYPE_CHECKING:
+    import seaborn
+    from matplotlib.legend import Legend
+
+# Dashes of variants, as seaborn takes them, none for a solid line: colour is never the only difference.
+DASHES: tuple[Any, ...] = ("", (5, 1.4), (1.6, 1.2), (6, 1.4, 1.4, 1.4))
+MAX_LINES = len(LEVELS) * len(DASHES)  # Variants that differ by colour or dashes.
+MAX_FACETS = 12  # Facets of one figure: nobody looks through more.
+FACET_HEIGHT = 1.3  # Inches of a facet with its title.
+LEGEND_ROW = 0.15  # Inches of a line of the legend.
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A variant in a figure: its name for readers, and its group, the ends of the paths that it changes."""
+
+    variant: str
+    group: str
+    label: str
+
+
+PLACEBO_GROUP = "placebo"
+
+
+def entries(facts: Facts) -> list[Entry]:
+    """Returns every variant but the baseline, those that change the same paths together, placebos last."""
+    names = short_names(facts)
+    paths = dict.fromkeys(path for variant in facts.variants for path in variant.changes)
+    ends = short(list(paths))
+    found = []
+    for variant in facts.variants[1:]:
+        group = " + ".join(ends[path].replace("_", " ") for path in variant.changes)
+        found.append(Entry(variant.name, PLACEBO_GROUP if variant.placebo else group, names[variant.name]))
+    order = list(dict.fromkeys(entry.group for entry in found))
+    return sorted(found, key=lambda entry: (entry.group == PLACEBO_GROUP, order.index(entry.group)))
+
+
+@dataclass(frozen=True)
+class Facets:
+    """The facets of a figure: title → the variants that it shows beside the baseline."""
+
+    members: Mapping[str, Sequence[Entry]]
+
+    @classmethod
+    def of(cls, facts: Facts) -> Facets:
+        """Returns a facet for each factor, without placebos: the first `MAX_FACETS`, of at most `MAX_LINES` variants.
+
+        Where each variant changes something else, as variants named by hand do, one facet has as many as it can tell
+        apart.
+        """
+        shown = [entry for entry in entries(facts) if entry.group != PLACEBO_GROUP][:MAX_LINES]
+        groups = {title: list(members) for title, members in groupby(shown, key=lambda entry: entry.group)}
+        if not groups:
+            return cls({BASELINE: []})
+        if len(groups) > 1 and all(len(members) == 1 for members in groups.values()):
+            groups = {members[0].label: members for members in groups.values()}
+        return cls(dict(list(groups.items())[:MAX_FACETS]))
+
+    @property
+    def variants(self) -> list[Entry]:
+        """The variants of all facets, in order."""
+        return [entry for members in self.members.values() for entry in members]
+
+    @property
+    def is_named(self) -> bool:
+        """Whether the title of each facet names its only variant, so that a legend would say it twice."""
+        return all([entry.label for entry in members] == [title] for title, members in self.members.items())
+
+    def only(self, variants: set[str]) -> Facets:
+        """Returns the facets that have some of these variants, with these alone."""
+        kept = {
+            title: [entry for entry in members if entry.variant in variants]
+            for title, members in self.members.items()
+        }
+        return Facets({title: members for title, members in kept.items() if members} or {BASELINE: []})
+
+    def left_out(self, facts: Facts) -> str:
+        """Returns what a caption says of variants for which there is no room; nothing where all are shown."""
+        count = sum(not variant.placebo for variant in facts.variants[1:])
+        return say("figures.left_out", len(self.variants), count) if len(self.variants) < count else ""
+
+    def spread(self, data: pd.DataFrame) -> pd.DataFrame:
+        """Returns the rows of each facet with its title in the column `facet`: the baseline's stand in every one."""
+        parts = [
+            data[data["variant"].isin([BASELINE, *(entry.variant for entry in members)])].assign(facet=title)
+            for title, members in self.members.items()
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+
+@dataclass(frozen=True)
+class LineStyle:
+    """The look of a variant's lines: a colour, and dashes as seaborn takes them."""
+
+    colour: str
+    dashes: Any
+
+
+def line_styles(variants: Sequence[str]) -> dict[str, LineStyle]:
+    """Returns the look of the baseline, in solid ink, and of the variants; no two are alike."""
+    styles = {BASELINE: LineStyle(colour("ink"), "")}
+    for i, variant in enumerate(variants):
+        dashes = DASHES[(i + i // len(LEVELS)) % len(DASHES)]
+        styles[variant] = LineStyle(colour(LEVELS[i % len(LEVELS)]), dashes)
+    return styles
+
+
+def line_facets(
+    data: pd.DataFrame, facets: Facets, x: str, y: str, *, limits: Mapping[str, Any], **options: Any
+) -> seaborn.FacetGrid:
+    """Draws a line a variant in the facets of factors, with one legend above them; returns seaborn's grid.
+
+    `data` has a row an observation: variant and the columns `x` and `y`. `limits` are properties of all axes, such as
+    `yscale` and `ylim`; `options` go to `seaborn.relplot`.
+    """
+    import seaborn
+
+    order = [BASELINE, *(entry.variant for entry in facets.variants)]
+    styles = line_styles(order[1:])
+    across = min(3 if figure_width() > 6 else 2, len(facets.members))
+    grid = seaborn.relplot(
+        facets.spread(data),
+        kind="line",
+        x=x,
+        y=y,
+        hue="variant",
+        style="variant",
+        hue_order=order,
+        style_order=order,
+        palette={variant: style.colour for variant, style in styles.items()},
+        dashes={variant: style.dashes for variant, style in styles.items()},
+        col="facet",
+        col_order=list(facets.members),
+        col_wrap=across,
+        **options,
+    )
+    names = {entry.variant: entry.label for entry in facets.variants} | {BASELINE: BASELINE}
+    rows = place_legend(grid, {} if facets.is_named else names)
+    lines = -(-len(facets.members) // across)
+    tall = FACET_HEIGHT * (1.5 if across == 1 else 1.0)
+    grid.set_titles("{col_name}" if len(facets.members) > 1 else "")
+    grid.set(**limits)
+    grid.set_axis_labels("", "")
+    grid.figure.set_size_inches(figure_width(), lines * tall + rows * LEGEND_ROW + 0.4)
+    grid.figure.set_layout_engine("constrained")
+    return grid
+
+
+def place_legend(grid: seaborn.FacetGrid, names: Mapping[str, str]) -> int:
+    """Moves the legend of a grid above its facets, with `names` for what it lists, or removes it where there are none.
+
+    Returns the number of its lines.
+    """
+    import seaborn
+
+    legend: Legend | None = grid.legend
+    if legend is None:
+        return 0
+    if not names:
+        legend.remove()
+        return 0
+    longest = max(len(name) for name in names.values())
+    columns = max(1, min(4, len(names), int(17 * figure_width() / (longest + 6))))
+    labels = [in_lines(names[text.get_text()], 44, 1) for text in legend.get_texts()]
+    seaborn.move_legend(grid, "outside upper left", labels=labels, ncols=columns, title="", frameon=False)
+    return -(-len(names) // columns)

@@ -1,0 +1,76 @@
+"""How two changes act together: the means of one factor's levels along x, the other's as lines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.paired import mean_interval
+from ablate.report.figures.facets import DASHES, LEGEND_ROW
+from ablate.report.figures.theme import LEVELS, SMALL, colour, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MAX_PAIRS = 6  # Pairs of factors that a figure shows.
+HEIGHT = 1.9  # Inches of a panel.
+
+
+def interaction(data: pd.DataFrame, label: str) -> Figure:
+    """Draws the mean of each combination of two factors with its 95 % t interval over seeds, a panel a pair of factors.
+
+    `data` has a row a seed and combination: pair (the title of its panel), x and line (the labels of the two levels, in
+    the order of the study, the baseline's first) and value. Lines that are not parallel are an interaction.
+    """
+    import seaborn
+
+    pairs = list(dict.fromkeys(data["pair"]))[:MAX_PAIRS]
+    across = min(2, len(pairs))
+    down = -(-len(pairs) // across)
+    lines = max(data.loc[data["pair"] == pair, "line"].nunique() for pair in pairs)
+    figure = new_figure(down * (HEIGHT + lines * LEGEND_ROW) + 0.2)
+    panels = figure.subplots(down, across, squeeze=False, sharey=True).ravel()
+    for ax, pair in zip(panels, pairs, strict=False):
+        rows = data[data["pair"] == pair]
+        levels = list(dict.fromkeys(rows["line"]))
+        shades = [colour("ink"), *(colour(LEVELS[i % len(LEVELS)]) for i in range(len(levels) - 1))]
+        seaborn.pointplot(
+            rows,
+            x="x",
+            y="value",
+            hue="line",
+            order=list(dict.fromkeys(rows["x"])),
+            hue_order=levels,
+            palette=dict(zip(levels, shades, strict=True)),
+            linestyles=[
+                (0, DASHES[i % len(DASHES)]) if DASHES[i % len(DASHES)] else "-" for i in range(len(levels))
+            ],
+            errorbar=_interval,
+            dodge=0.06 * len(levels),
+            linewidth=1.3,
+            markersize=4,
+            err_kws={"linewidth": 1.0},
+            ax=ax,
+        )
+        ax.set(xlabel="", ylabel="", title=pair if len(pairs) > 1 else "")
+        ax.margins(x=0.15)
+        seaborn.move_legend(
+            ax,
+            "lower left",
+            bbox_to_anchor=(0, 1.0 if len(pairs) == 1 else 1.1),
+            ncols=1,
+            title="",
+            frameon=False,
+        )
+    for ax in panels[len(pairs) :]:
+        ax.remove()
+    figure.supylabel(label, size=SMALL)
+    return figure
+
+
+def _interval(values: pd.Series) -> tuple[float, float]:
+    """Returns the 95 % t interval of the mean over seeds; the mean itself below two."""
+    mean, (low, high) = mean_interval(np.asarray(values, float))
+    return (mean, mean) if np.isnan(low) else (low, high)

@@ -1,0 +1,44 @@
+"""How sensitive variants are to the learning rate: the loss at the end over a grid of rates."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from ablate.report.figures.facets import Facets, line_facets, line_styles
+from ablate.report.figures.scales import mark_values
+from ablate.report.figures.theme import SMALL
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def loss_by_rate(data: pd.DataFrame, facets: Facets, label: str) -> Figure:
+    """Draws the held-out loss of each variant over learning rates, with the interval of its mean.
+
+    `data` has a row a variant and rate: variant, value (the rate), loss, low, high, n and diverged, the number of its n
+    runs that did; these are said beside a cross. `label` is that of the x axis.
+    """
+    grid = line_facets(
+        data, facets, "value", "loss", limits={"xscale": "log"}, errorbar=None, marker="o", ms=2.5
+    )
+    styles = line_styles([entry.variant for entry in facets.variants])
+    for facet, rows in facets.spread(data).groupby("facet", sort=False):
+        ax = grid.axes_dict[facet]
+        for variant, mine in rows.groupby("variant", sort=False):
+            shade = styles[variant].colour
+            ax.fill_between(mine["value"], mine["low"], mine["high"], color=shade, alpha=0.14, lw=0)
+        for row in rows[rows["diverged"] > 0].to_dict("records"):
+            shade = styles[row["variant"]].colour
+            place = row["value"], row["loss"]
+            ax.plot(*place, "X", ms=5.5, color=shade, mec="white", mew=0.4, zorder=4)
+            said = f"{row['diverged']} of {row['n']}"
+            ax.annotate(
+                said, place, (0, 5), textcoords="offset points", ha="center", size=SMALL - 1, color=shade
+            )
+    for ax in grid.axes.flat:
+        mark_values(ax, sorted(set(data["value"])), most=4)
+    grid.figure.supxlabel(label, size=SMALL)
+    grid.figure.supylabel("held-out loss", size=SMALL)
+    return grid.figure

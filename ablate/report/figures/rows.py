@@ -1,0 +1,134 @@
+"""Figures with a row for each variant: their labels, their panels, and intervals that end in an arrow where cut."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from ablate.report.figures.scales import Limits
+from ablate.report.figures.theme import NARROW, SMALL, Mark, colour, figure_width, new_figure
+from ablate.report.words import in_lines
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LABEL = 30  # Characters of a line of a label, which has at most two.
+PITCH = 0.24  # Inches from one row to the next.
+MAX_ROWS = 60  # Rows of one figure: more are taller than any page, and are in the tables.
+
+
+@dataclass(frozen=True)
+class Heading:
+    """A heading above rows."""
+
+    y: float
+    words: str
+
+
+def placed(data: pd.DataFrame) -> tuple[pd.DataFrame, list[Heading]]:
+    """Returns rows with their places `y`, from 0 downwards, and the headings of their groups.
+
+    `data` may have a column `group`; rows of one group follow one another. A single group has no heading.
+    """
+    groups = data["group"] if "group" in data else pd.Series("", index=data.index)
+    if groups.nunique() < 2:
+        return data.assign(y=np.arange(len(data), dtype=float)), []
+    begins = groups != groups.shift()
+    heights = np.arange(len(data)) + begins.cumsum()
+    headings = [
+        Heading(float(y) - 1, str(words)) for y, words in zip(heights[begins], groups[begins], strict=True)
+    ]
+    return data.assign(y=heights.astype(float)), headings
+
+
+def panels_of_rows(
+    data: pd.DataFrame,
+    headings: Sequence[Heading],
+    limits: Sequence[Limits],
+    axis_label: str,
+    pitch: float = PITCH,
+) -> tuple[Figure, list[Axes]]:
+    """Returns a figure with a panel for each of the `limits` of the same rows: of all and, if two, of a closer look.
+
+    `data` has the columns label and y.
+    """
+    bottom = float(data["y"].max()) + 0.6
+    figure = new_figure(0.55 + pitch * (bottom + 0.6) + (0.2 if len(limits) > 1 else 0.0))
+    panels: list[Axes] = figure.subplots(1, len(limits), sharey=True, squeeze=False)[0].tolist()
+    few = len(limits) > 1 or figure_width() < NARROW
+    for ax, view in zip(panels, limits, strict=True):
+        ax.set(xlim=view, ylim=(bottom, -0.6))
+        ax.locator_params(axis="x", nbins=3 if few else 5, steps=[1, 2, 2.5, 5, 10])
+        ax.spines["left"].set_visible(False)
+        ax.tick_params(axis="y", length=0)
+    if len(limits) > 1:
+        for ax, words in zip(panels, ("all", "zoom"), strict=True):
+            ax.set_title(words, size=SMALL, weight="normal", color=colour("soft"))
+
+    width = LABEL if figure_width() >= NARROW else LABEL // 2 + 5
+    ticks = dict(zip(data["y"], [in_lines(label, width, 2) for label in data["label"]], strict=True))
+    ticks |= {heading.y: heading.words for heading in headings}
+    panels[0].set_yticks(list(ticks), list(ticks.values()))
+    for tick, y in zip(panels[0].get_yticklabels(), ticks, strict=True):
+        if y in {heading.y for heading in headings}:
+            tick.set_fontweight("bold")
+    figure.supxlabel(axis_label, size=SMALL)
+    return figure, panels
+
+
+def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: bool = False) -> None:
+    """Draws a mean with its interval at its row's place; what leaves the panel ends in an arrow.
+
+    `row` has y, value, low and high; an interval that is not known is NaN.
+    """
+    from matplotlib.markers import CARETLEFT, CARETRIGHT
+
+    left, right = ax.get_xlim()
+    shade = colour(mark.colour)
+    y, value = row["y"], row["value"]
+    low = value if np.isnan(row["low"]) else row["low"]
+    high = value if np.isnan(row["high"]) else row["high"]
+    is_seen = left <= value <= right
+    ax.errorbar(
+        value,
+        y,
+        xerr=[[value - low], [high - value]],
+        fmt=mark.marker if is_seen else "none",
+        color=shade,
+        markerfacecolor=colour("paper") if hollow else shade,
+        markeredgecolor=shade if hollow else "white",
+        markeredgewidth=1.2 if hollow else 0.6,
+        markersize=5.6,
+        elinewidth=1.6,
+        zorder=3,
+    )
+    arrows = {"color": shade, "ms": 5, "mew": 0, "clip_on": False, "zorder": 4}
+    if low < left:
+        ax.plot(left, y, CARETLEFT, **arrows)
+    if high > right:
+        ax.plot(right, y, CARETRIGHT, **arrows)
+
+
+def draw_zero(ax: Axes, margin: float | None) -> None:
+    """Draws no difference as a line, in the grey band of the margin."""
+    if margin:
+        ax.axvspan(-margin, margin, color=colour("band"), lw=0, zorder=0)
+    ax.axvline(0.0, color=colour("ink"), lw=0.8, zorder=1)
+
+
+def write_right(ax: Axes, words: Mapping[float, str], colours: Mapping[float, str]) -> None:
+    """Writes words at the right of rows, by their places, in the colours of these names."""
+    at_right = ax.get_yaxis_transform()
+    for y, told in words.items():
+        ax.text(1.04, y, told, transform=at_right, va="center", size=SMALL, color=colour(colours[y]))
+
+
+def largest(data: pd.DataFrame, size: pd.Series) -> pd.DataFrame:
+    """Returns the rows of the variants of the largest `size`, its mean over rows: at most `MAX_ROWS` variants."""
+    sizes = size.groupby(data["variant"], sort=False).mean().abs().fillna(0.0)
+    return data[data["variant"].isin(sizes.nlargest(MAX_ROWS).index)]

@@ -1,0 +1,44 @@
+"""Figures as files, and as elements of a page: the same data give the same bytes."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from ablate.report.figures.theme import colour
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def saved(figure: Figure, name: str, kinds: Sequence[str] = ("svg",)) -> dict[str, bytes]:
+    """Returns a figure as SVG 1.1 for the page, or as files of other `kinds`, by kind.
+
+    `name` makes the identifiers of the SVG differ from those of other figures in a page.
+    """
+    from matplotlib import rc_context
+
+    figure.set_dpi(72)  # That of SVG, so that no text is measured twice.
+    layout = figure.get_layout_engine()
+    if layout is not None:
+        layout.execute(figure)
+    # A layout engine would have the figure laid out again for each file.
+    figure.set_layout_engine("none")
+    files = {}
+    for kind in kinds:
+        file = io.BytesIO()
+        date = "CreationDate" if kind == "pdf" else "Date"
+        with rc_context({"svg.hashsalt": name}):
+            figure.savefig(file, format=kind, metadata={"Creator": None, date: None})
+        files[kind] = file.getvalue()
+    return files
+
+
+def inlined(source: str) -> str:
+    """Returns an SVG as an element of a page: in its font and on its paper, without identifiers of other figures."""
+    source = source.replace(f"fill: {colour('paper')}", "fill: none", 1)
+    source = re.sub(r'<g id="[^"]*"', "<g", source[source.index("<svg") :])
+    source = re.sub(r"<(metadata|style)\b.*?</\1>\s*", "", source, flags=re.DOTALL)
+    return re.sub(r'font-family: [^;]*; | xmlns(:\w+)?="[^"]*"', "", source).replace("xlink:href", "href")

@@ -1,0 +1,133 @@
+"""The limits, ticks and lines of reference of axes."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ablate.base.wording import brief
+from ablate.core.metric import Metric
+from ablate.report.figures.theme import DOTTED, SMALL, colour
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
+    from matplotlib.ticker import Locator
+
+Limits = tuple[float, float]
+LOG_RATIO = 30  # Largest over smallest value from which on an axis is logarithmic.
+MAX_TICKS = 6  # Values that are written at an axis.
+STEPS = (1, 2, 5, 10)  # Differences of ticks, times a power of ten.
+DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # Ticks within each power of ten, from many to few.
+
+
+def padded(low: float, high: float, share: float = 0.06, metric: Metric | None = None) -> Limits:
+    """Returns the limits of an axis around a range; hardly beyond what the metric can be, where that is known."""
+    room = (high - low) * share if low < high else abs(low) * 0.1 or 1.0
+    start = low - room
+    end = high + room
+    if metric is not None:
+        # Less than the distance of two ticks: none lies beyond.
+        least, most = possible(metric)
+        start = max(start, min(low, least) - 0.5 * room)
+        end = min(end, max(high, most) + 0.5 * room)
+    return start, end
+
+
+def possible(metric: Metric) -> Limits:
+    """Returns the least and the largest value of a metric that an axis shows; infinite where it declares none."""
+    floor = -math.inf if metric.floor is None else metric.floor
+    ceiling = math.inf if metric.ceiling is None else metric.ceiling
+    if metric.direction == "max":
+        return floor, ceiling
+    return (
+        -math.inf if metric.ceiling is None else metric.ceiling,
+        math.inf if metric.floor is None else metric.floor,
+    )
+
+
+def zoomed(lows: ArrayLike, highs: ArrayLike, always: Limits, metric: Metric | None = None) -> list[Limits]:
+    """Returns the limits of the panels of a figure: around all rows and, where a few dwarf the others, around these.
+
+    Both hold `always`. The second holds the rows that, with `always`, take up at most a quarter of the full range, if
+    those are at least two, and a third of all.
+    """
+    bounds = np.column_stack([np.ravel(lows), np.ravel(highs)]).astype(float)
+    bounds = bounds[np.isfinite(bounds).all(axis=1)]
+    low = np.minimum(bounds[:, 0], always[0])
+    high = np.maximum(bounds[:, 1], always[1])
+    full = float(low.min(initial=always[0])), float(high.max(initial=always[1]))
+    panels = [padded(*full, metric=metric)]
+
+    near = high - low <= (full[1] - full[0]) / 4
+    if max(2, len(bounds) / 3) <= near.sum() < len(bounds):
+        closer = float(low[near].min()), float(high[near].max())
+        if closer[0] < closer[1]:
+            panels.append(padded(*closer, metric=metric))
+    return panels
+
+
+def is_log(low: float, high: float) -> bool:
+    """Returns whether a logarithmic axis shows a range better."""
+    return low > 0 and LOG_RATIO * low < high
+
+
+def round_ticks(low: float, high: float, *, log: bool = False, most: int = MAX_TICKS) -> list[float]:
+    """Returns at most so many round numbers from low to high."""
+    from matplotlib.ticker import LogLocator, MaxNLocator
+
+    slack = 1e-9 * (low if log else high - low)
+    locators = [LogLocator(subs=steps, numticks=most) for steps in DENSITIES if log]
+    locators.append(MaxNLocator(most - 1, steps=STEPS))
+    ticks: list[float] = []
+    for locator in locators:
+        ticks = [float(tick) for tick in locator.tick_values(low, high)]
+        ticks = [tick for tick in ticks if low - slack <= tick <= high + slack]
+        if 1 < len(ticks) <= most:
+            break
+    return ticks
+
+
+def mark_values(ax: Axes, values: Sequence[float], most: int = MAX_TICKS) -> None:
+    """Writes the values of points at the x axis, at most so many of them."""
+    shown = values[:: -(-len(values) // most)]
+    ax.set_xticks(shown, [brief(value) for value in shown])
+    ax.xaxis.minorticks_off()
+
+
+def mark_round(axis: Axis, limits: Limits, say: Callable[[float], str] = brief) -> None:
+    """Writes round numbers within the limits of a logarithmic axis."""
+    ticks = round_ticks(*limits, log=True, most=5)
+    axis.set_ticks(ticks, labels=[in_units(tick, say) for tick in ticks])
+    axis.set_minor_locator(_no_ticks())
+
+
+def _no_ticks() -> Locator:
+    """Returns the locator of an axis without minor ticks."""
+    from matplotlib.ticker import NullLocator
+
+    return NullLocator()
+
+
+def in_units(value: float, say: Callable[[float], str]) -> str:
+    """Returns a number in the words of `say` beside an axis: `2 ms`, not `2.00 ms`."""
+    return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", say(value)).replace(". ", " ").removesuffix(".")
+
+
+def draw_references(ax: Axes, metric: Metric, *, named: bool) -> None:
+    """Draws dotted lines at guessing and at solved, where they are in view; their names stand outside, at the right."""
+    low, high = ax.get_ylim()
+    for value, name in ((metric.floor, "guessing"), (metric.solved, "solved")):
+        if value is None or not low <= value <= high:
+            continue
+        ax.axhline(value, color=colour("soft"), lw=0.7, ls=DOTTED, zorder=0)
+        if named:
+            at_right = ax.get_yaxis_transform()
+            ax.text(
+                1.02, value, name, transform=at_right, va="center", size=SMALL - 0.5, color=colour("soft")
+            )

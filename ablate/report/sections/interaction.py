@@ -1,0 +1,149 @@
+"""How the factors of a study act together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.family import CROSSED
+from ablate.core.facts import BASELINE, INTERACTION, Claim, Evidence, Facts, TaskFacts
+from ablate.core.short_names import level_name, short_names
+from ablate.report.figures.interaction import MAX_PAIRS, interaction
+from ablate.report.section import Block, Material, Picture, Section, by_task
+from ablate.report.words import in_lines, say, short
+
+
+class Interaction(Section, place=150, title="How changes act together", open=True):
+    """A figure a task: pairs of factors, and what claims of an interaction compare."""
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        facts = material.facts
+        for task, end, of in by_task(facts):
+            if facts.metric not in task.metrics:
+                continue
+            data = interactions(material.evidence, task)
+            if data["value"].isna().all():
+                continue
+            shown = min(data["pair"].nunique(), MAX_PAIRS)
+            yield Picture(
+                f"interaction{end}",
+                f"{self.title}{of}",
+                say("figures.interaction", facts.metric, shown, data["pair"].nunique()),
+                say("figures.interaction_alt", facts.metric, shown, of),
+                data,
+                interaction,
+                (facts.metric.replace("_", " "),),
+            )
+
+
+def interactions(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
+    """Returns a row a seed and combination of two levels: pair, x, line, seed, value.
+
+    Pairs are what claims of an interaction compare, and the factors of a design that crosses them; the value is the
+    mean of the primary metric, of completed runs, over the levels of all other factors.
+    """
+    facts = evidence.facts
+    pairs = _factor_pairs(facts) if facts.design in CROSSED else []
+    parts = [_of_claim(claim, evidence, task) for claim in facts.claims if claim.kind == INTERACTION]
+    parts += [_of_factors(evidence, task, *pair) for pair in pairs]
+    found = [part for part in parts if len(part)]
+    columns = ["pair", "x", "line", "seed", "value"]
+    return pd.concat(found, ignore_index=True)[columns] if found else pd.DataFrame(columns=columns)
+
+
+def _factor_pairs(facts: Facts) -> list[tuple[str, str]]:
+    """Returns the pairs of factors that are crossed, the one with fewer levels as lines."""
+    pairs = []
+    for first, second in combinations(facts.factors, 2):
+        lines, along = sorted((first, second), key=lambda path: len(facts.factors[path]))
+        if any(first in variant.changes and second in variant.changes for variant in facts.variants):
+            pairs.append((along, lines))
+    return pairs
+
+
+def _of_factors(evidence: Evidence, task: TaskFacts, along: str, lines: str) -> pd.DataFrame:
+    """Returns the rows of two factors: the levels of one along x, those of the other as lines."""
+    facts = evidence.facts
+    ends = short([along, lines])
+    rows = []
+    for variant in facts.variants:
+        is_cell = variant.name == BASELINE or (variant.changes and not variant.placebo)
+        if not is_cell or any(path not in facts.factors for path in variant.changes):
+            continue
+        levels = {path: variant.changes.get(path, facts.factors[path][0]) for path in (along, lines)}
+        values = _values(evidence, task, variant.name, facts.column)
+        rows.append(
+            values.assign(
+                x=_level(facts, along, levels[along]),
+                line=_level(facts, lines, levels[lines]),
+                place=facts.factors[along].index(levels[along]),
+                rank=facts.factors[lines].index(levels[lines]),
+            )
+        )
+    data = pd.concat(rows, ignore_index=True)
+    keys = ["rank", "place", "line", "x", "seed"]
+    means = data.groupby(keys, as_index=False)["value"].mean().sort_values(keys, kind="stable")
+    return means.assign(pair=f"{ends[lines]} × {ends[along]}".replace("_", " "))
+
+
+def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
+    """Returns the rows of a claim that A beats B by more here than there: A and B as lines, the two places along x.
+
+    Nothing where the claim is about a metric that trials do not have as a column.
+    """
+    facts = evidence.facts
+    a_less = claim.a_less or claim.a
+    b_less = claim.b_less or claim.b
+    less = claim.metric_less or claim.metric
+    if facts.column_of(claim.metric) not in evidence.trials or facts.column_of(less) not in evidence.trials:
+        return pd.DataFrame()
+    if claim.constant or (facts.design in CROSSED and claim.metric == less == facts.metric):
+        return pd.DataFrame()  # The figure of the two factors has it.
+    names = short_names(facts)
+    places = _places(claim, facts)
+    sides = [(places[0], claim.a, claim.b, claim.metric), (places[1], a_less, b_less, less)]
+    rows = []
+    for x, a, b, metric in sides:
+        for line, variants in ((_side(claim.b, names), b), (_side(claim.a, names), a)):
+            for variant in variants:
+                values = _values(evidence, task, variant, facts.column_of(metric))
+                rows.append(values.assign(x=x, line=line))
+    data = pd.concat(rows, ignore_index=True)
+    means = data.groupby(["line", "x", "seed"], as_index=False, sort=False)["value"].mean()
+    return means.assign(pair=in_lines(f"{_side(claim.a, names)} × {places[0]}", 40, 1))
+
+
+def _places(claim: Claim, facts: Facts) -> tuple[str, str]:
+    """Returns the names of the two places of a claim of an interaction: slices, or levels of the path that differs."""
+    if claim.metric_less and claim.metric_less != claim.metric:
+        return claim.metric.replace("_", " "), claim.metric_less.replace("_", " ")
+    changes = {variant.name: variant.changes for variant in facts.variants}
+    for path, (base, *_) in facts.factors.items():
+        here = {changes[name].get(path, base) for name in claim.a}
+        there = {changes[name].get(path, base) for name in claim.a_less}
+        if len(here) == len(there) == 1 and here != there:
+            return _level(facts, path, here.pop()), _level(facts, path, there.pop())
+    return "where by more", "where by less"
+
+
+def _side(variants: Sequence[str], names: dict[str, str]) -> str:
+    """Returns the name of a side of a claim: that of its variant, or of the first of several."""
+    first = min(variants, key=len)
+    return names.get(first, first)
+
+
+def _level(facts: Facts, path: str, label: str) -> str:
+    """Returns the name of a level for readers."""
+    return facts.labels.get(f"{path}={label}") or level_name(path, label)
+
+
+def _values(evidence: Evidence, task: TaskFacts, variant: str, column: str) -> pd.DataFrame:
+    """Returns the seed and value of each completed run of a variant on a task."""
+    trials = evidence.trials
+    rows = trials[(trials["variant"] == variant) & (trials["task"] == task.name)]
+    rows = rows[rows["status"] == "completed"]
+    values = pd.to_numeric(rows[column], errors="coerce").astype(float)
+    return pd.DataFrame({"seed": rows["seed"], "value": values.where(np.isfinite(values))}).dropna()
