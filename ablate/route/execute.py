@@ -35,9 +35,14 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         return Outcome(folder.path)
 
     from ablate.execution.engines.local_pool import Server
+    from ablate.route.publisher import Publisher
     from ablate.tracking.tracker import Tracker
 
-    with closing(Server()) as server, closing(Tracker(folder, options.tracking_uri, warn)) as tracker:
+    with (
+        closing(Server()) as server,
+        closing(Tracker(folder, options.tracking_uri, warn)) as tracker,
+        closing(Publisher()) as publisher,
+    ):
         # Beside this process, which has the study to check; in vain where nothing is left to train. What a user's own
         # workload needs is not known yet.
         if options.jobs != 0 and options.engine == "local" and "workload" not in document.data:
@@ -73,7 +78,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
                 usual=store.usual_seconds(compute),
             )
             try:
-                return follow(Run(experiment, folder, store, options, workers, display, tracker))
+                return follow(Run(experiment, folder, store, options, workers, display, tracker, publisher))
             except KeyboardInterrupt as error:
                 ids = {cell.id for cell in (folder.trial_list.cells() if chooses else experiment.cells())}
                 # By the files: an interruption can come between a trial's record and the event that tells of it.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from ablate.report.verdicts import planned_rows
 from ablate.report.words import say
 
 if TYPE_CHECKING:
+    import pandas as pd
     from rich.console import Console
 
     from ablate.report.section import Material
@@ -25,24 +27,62 @@ if TYPE_CHECKING:
 MANY = 100
 
 
-def publish(
-    folder: StudyFolder, warn: Callable[[str], None], judged: Callable[[], None] = lambda: None
-) -> None:
-    """Writes comparisons and claims from the folder alone, then figures and page. Raises `AblateError`.
+@dataclass(frozen=True)
+class Verdicts:
+    """The first part of a report: its tables, by the names of their files, and its answer in sentences."""
 
-    `judged` is called when the verdicts are written. What cannot be drawn after that is a warning.
-    """
+    tables: Mapping[str, pd.DataFrame]
+    answer: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Page:
+    """The second part of a report: page and figures, by their paths in the study's folder, and what was not drawn."""
+
+    files: Mapping[str, str]
+    faults: Sequence[str]
+
+
+def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
+    """Yields the verdicts of a study and then its page, from its folder alone; writes nothing. Raises `AblateError`."""
     from ablate.report.sections.headline import answers, noise_lines
     from ablate.route.claims import with_waiting
 
     found = material(folder)
     tables = {COMPARISONS: found.comparisons, CLAIMS: with_waiting(found.claims, folder)}
     tables |= {f"{name}.csv": table for name, table in found.tables.items()}
-    folder.save_verdicts(tables, [*answers(found), *noise_lines(found)])
-    judged()
+    yield Verdicts(tables, [*answers(found), *noise_lines(found)])
     from ablate.report.page import render
 
-    folder.save_page(render(found, lambda fault: warn(f"{folder.report_file}: {fault}")))
+    faults: list[str] = []
+    yield Page(render(found, faults.append), faults)
+
+
+def publish(
+    folder: StudyFolder, warn: Callable[[str], None], judged: Callable[[], None] = lambda: None
+) -> None:
+    """Writes verdicts and page of a study from its folder alone. Raises `AblateError`.
+
+    `judged` is called when the verdicts are written. What cannot be drawn after that is a warning.
+    """
+    write_report(folder, make_report(folder), warn, judged)
+
+
+def write_report(
+    folder: StudyFolder,
+    parts: Iterable[Verdicts | Page],
+    warn: Callable[[str], None],
+    judged: Callable[[], None],
+) -> None:
+    """Writes the parts of a report as they are made; see `publish`."""
+    for part in parts:
+        if isinstance(part, Verdicts):
+            folder.save_verdicts(part.tables, part.answer)
+            judged()
+        else:
+            folder.save_page(part.files)
+            for fault in part.faults:
+                warn(f"{folder.report_file}: {fault}")
 
 
 def material(folder: StudyFolder) -> Material:

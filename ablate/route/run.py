@@ -12,7 +12,7 @@ from ablate.route.choose import settling
 from ablate.route.claims import date_claims, read_before
 from ablate.route.options import Outcome
 from ablate.route.place import remember
-from ablate.route.publish import print_places, publish
+from ablate.route.publish import print_places
 from ablate.route.running import Run, Unfinished
 from ablate.route.trials import Trials
 from ablate.study.prepare import resolved_text
@@ -47,7 +47,7 @@ def follow(run: Run) -> Outcome:
             # Beside it; what is left for the end is the report.
             tracker.tell("RUNNING")
         trials.save_evidence(run, records, measured)
-        publish(run.folder, run.warn, lambda: print_verdicts(run.folder, run.display.console))
+        run.publisher.publish(run.folder, run.warn, lambda: print_verdicts(run.folder, run.display.console))
         print_places(run.folder, run.display.console, run.options.tracking_uri)
         # The study keeps the variants that it gives.
         keep = run.folder.trial_list.add if run.options.partial else run.folder.trial_list.keep_only

@@ -25,6 +25,7 @@ from ablate.records.environment import command_line
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store, whereabouts
 from ablate.route.options import Options, Outcome
+from ablate.route.publisher import Publisher
 from ablate.study.document import base_of
 from ablate.study.experiment import Experiment
 from ablate.tracking.tracker import Tracker
@@ -72,6 +73,7 @@ class Run:
     workers: Workers
     display: Display
     tracker: Tracker
+    publisher: Publisher
 
     @property
     def say(self) -> Say:
@@ -91,6 +93,8 @@ class Run:
             closing(self.workers),
             self.display,
         ):
+            # It imports what draws while trials train.
+            self.publisher.prepare()
             yield
 
     def drive(

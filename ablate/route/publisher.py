@@ -1,0 +1,92 @@
+"""The process that judges and draws the report of a run: it imports scipy and seaborn while trials train."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from functools import partial
+
+from ablate.base.errors import AblateError
+from ablate.execution.child import Keeper, fresh, parent
+from ablate.records.folder import StudyFolder
+from ablate.route.publish import Page, Verdicts, make_report, publish, write_report
+
+FIRST = "seaborn"  # What takes longest to import.
+
+
+class _Ended(Exception):
+    """The process ended before its report was whole."""
+
+
+class Publisher(Keeper):
+    """Makes reports in a process of its own, and in this one where seaborn is imported already, as in a notebook.
+
+    The process writes nothing: it sends the parts of a report, which are written here.
+    """
+
+    def prepare(self) -> None:
+        """Starts the process, unless it runs or is not needed."""
+        if FIRST not in sys.modules:
+            self.started(partial(fresh, __name__))
+
+    def publish(self, folder: StudyFolder, warn: Callable[[str], None], judged: Callable[[], None]) -> None:
+        """Writes verdicts and page of a study as `route.publish.publish` does. Raises `AblateError`."""
+        self.prepare()
+        if self._child is None:
+            return publish(folder, warn, judged)
+        is_judged = False
+
+        def judged_once() -> None:
+            nonlocal is_judged
+            if not is_judged:
+                is_judged = True
+                judged()
+
+        self._child.send(folder)
+        try:
+            write_report(folder, self._parts(), warn, judged_once)
+        except _Ended:
+            # Killed, as where memory runs out. Whatever it met is met here, and said.
+            publish(folder, warn, judged_once)
+        finally:
+            self.close()
+
+    def _parts(self) -> Iterator[Verdicts | Page]:
+        """Yields the parts of the report as they arrive. Raises `AblateError`, and `_Ended` where it is gone."""
+        assert self._child is not None
+        while True:
+            try:
+                part = self._child.connection.recv()
+            except (EOFError, OSError):
+                raise _Ended from None
+            if isinstance(part, AblateError):
+                raise part
+            if part is None:
+                return
+            yield part
+
+
+def main() -> None:
+    """Runs the process: imports what draws, then makes each report that its driver asks for."""
+    driver = parent()
+    import_drawing()
+    with suppress(EOFError, OSError):  # a driver that is gone
+        while True:
+            folder = driver.recv()
+            try:
+                for part in make_report(folder):
+                    driver.send(part)
+            except AblateError as error:
+                driver.send(AblateError(str(error)))
+            else:
+                driver.send(None)
+
+
+def import_drawing() -> None:
+    """Imports what a report is made with, while there is other work."""
+    import seaborn  # noqa: F401
+
+    from ablate.report.section import sections
+
+    sections()
