@@ -42,8 +42,8 @@ class Torch(enum.Enum):
     NOT_LINUX = "torch: the build of your own index, which is small except on Linux."
     GPU = "torch: the build of your own index, usually with CUDA (gigabytes), as nvidia-smi lists a GPU."
     NO_ANSWER = (
-        "torch: the build of your own index, as the one of the CPU build fails: {index}: {fault}.\n"
-        "On Linux that is usually the build with CUDA: gigabytes, which can take many minutes."
+        "torch: the build of your own index. The index of the CPU build, {index}, is not usable: {fault}.\n"
+        "On Linux, torch may thus be the build with CUDA: gigabytes, which can take many minutes."
     )
 
 
