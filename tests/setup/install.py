@@ -24,7 +24,7 @@ from urllib.request import BaseHandler, HTTPSHandler, ProxyHandler, Request, bui
 
 TORCH_INDEX = "https://download.pytorch.org/whl/cpu"
 SECONDS = 5.0
-"""What an index has to answer, all its addresses together."""
+"""The time that an index has to answer, all its addresses together."""
 SLOWEST_DRIVER = 30.0
 """Seconds that `nvidia-smi` may take: it starts the driver where nothing else has."""
 PIP = (sys.executable, "-m", "pip")
@@ -58,7 +58,7 @@ class Answer:
 
     @property
     def usable(self) -> bool:
-        """Whether pip loses no time on it: it takes "there is none" for an answer, and tries again after others."""
+        """The fitness for pip, which accepts that there is no such package, and retries after any other fault."""
         return 0 < self.status < 500
 
 
