@@ -18,8 +18,7 @@ setup: $(READY) ## create .venv and install the tested versions into it
 $(READY): pyproject.toml constraints.txt
 	@echo "Setting up .venv with about 130 packages, which takes a minute or more; pip shows how far it is."
 	$(PYTHON) -m venv .venv
-# Python compiles a module when it is first imported; compiling all of them takes as long as installing them.
-	$(BIN)/pip install --no-compile --disable-pip-version-check --constraint constraints.txt --editable ".[test]"
+	$(BIN)/python tests/setup/install.py
 	touch $(READY)
 
 run: $(READY) ## run the quickstart study into local/: trains what is missing, then shows verdicts and report

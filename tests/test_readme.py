@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import ablate
+from setup.install import TORCH_INDEX
 
 from ablate.commands._results import load
 from ablate.commands.guide import PAGES
@@ -36,6 +37,12 @@ def test_every_command_is_known():
     lines = "".join(blocks("sh")).replace("\\\n", " ").splitlines()
     programs = {shlex.split(line)[0] for line in lines if line.strip()}
     assert programs == {"export", "make", "ablate", "pip", "ray", "kubectl"}
+
+
+def test_a_first_try_sets_no_variable():
+    assert not commands("export")
+    (torch, *_) = commands("pip")
+    assert torch[-2:] == ["--index-url", TORCH_INDEX]
 
 
 def test_nothing_is_installed_by_a_name_that_is_not_ours():
