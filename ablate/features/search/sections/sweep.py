@@ -11,6 +11,7 @@ import pandas as pd
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence
+from ablate.core.spelling import as_sentence, spelled, spelled_paths
 from ablate.features.search.sections.tuning import FILE, OfSearch, named, space_table, table, value
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.draw import style
@@ -103,7 +104,7 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
             rows.append(
                 {
                     "variant": row["chosen"],
-                    "metric": metric.name,
+                    "metric": spelled(metric.name),
                     "tuning": plus_minus(seen, number(row.get("spread")) if metric is metrics[0] else None),
                     "fresh": plus_minus(mean, spread),
                     "change": NOTHING
@@ -155,7 +156,7 @@ def best_table(searched: SearchTable) -> Table | None:
     if not len(found):
         return None
     objectives = [o for o in searched.facts.objectives if o.name not in COSTS]
-    measured, ends = next((o for o in objectives if o.measured), None), short(searched.paths)
+    measured, ends = next((o for o in objectives if o.measured), None), spelled_paths(searched.paths)
 
     rows = [
         row
@@ -174,9 +175,12 @@ def best_table(searched: SearchTable) -> Table | None:
             Column(
                 "number", "Setting", show=lambda row: f"{row['number']}, {row['chosen']}".removesuffix(", ")
             ),
-            *(Column(f"objective {one.name}", named(one).capitalize(), True) for one in objectives),
+            *(Column(f"objective {one.name}", as_sentence(named(one)), True) for one in objectives),
             *(Column(cost, words, True) for cost, words in COSTS.items()),
-            *(Column(p.path, ends[p.path], p.kind != "choice") for p in searched.facts.parameters),
+            *(
+                Column(p.path, as_sentence(ends[p.path]), p.kind != "choice")
+                for p in searched.facts.parameters
+            ),
             Column("status", "Status", varying=True),
         ],
         rows,
