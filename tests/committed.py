@@ -65,5 +65,5 @@ class Repository:
 
 
 def drawn(seed: int, shift: float = 0.0) -> np.ndarray:
-    """Losses whose standard deviation is .01."""
+    """Losses whose standard deviation is 0.01."""
     return np.round(1.5 + shift + 0.01 * np.random.default_rng(seed).normal(size=SEEDS), 5)

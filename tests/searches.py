@@ -98,7 +98,7 @@ def _row(number: int, rng: np.random.Generator, trouble: bool) -> dict[str, obje
 
 
 def after(searched, num_seeds=5, *, trained=True, placebo=False):
-    """The baseline and the winners on fresh seeds, on which a winner is .012 worse than it looked.
+    """The baseline and the winners on fresh seeds, on which a winner is 0.012 worse than it looked.
 
     trained: whether the winners have run.
     """

@@ -115,7 +115,7 @@ def follow(runs: Runs, claim: Claim) -> Followed:
 def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> OnTask:
     estimate, x, slack = measure.estimate(runs, claim.sides), claim.by, 0.0
     if measure.kind == "ratio" and measure.derived is not None:
-        # X is a share: A beats B by .1 where B takes more than 1.1 times what A takes.
+        # X is a share: A beats B by 0.1 where B takes more than 1.1 times what A takes.
         x, slack = math.log1p(claim.by), measure.derived.slack(measure, runs)
     kind = cast(Kind, "beats" if claim.kind == INTERACTION else claim.kind)
     return OnTask(measure.task.name, estimate, judge(estimate, kind, x, alpha, slack))

@@ -34,7 +34,7 @@ def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
 
     - `n` pairs, seeds on which both runs have an outcome: a diverged run counts with the metric's floor.
     - `mean_*`: over the pairs, in the metric's units and direction. `diff` and the interval, at `level`, are oriented,
-      so that more is better: 1 − .05/M of a planned comparison (`analysis.family`), .95 of others.
+      so that more is better: 1 − 0.05/M of a planned comparison (`analysis.family`), 0.95 of others.
     - `p` is two-sided, of no difference; over looks p_seq. `mde`: what is detected with 80 % power at that level; in
       seeds that one side alone solves where these decide, infinite where the metric can show no such difference.
     - `verdict` and `reason` (`core.reason`): of planned comparisons alone; others are `exploratory`.

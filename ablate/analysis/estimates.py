@@ -1,9 +1,9 @@
 """The estimate of a paired rate (see `core.reason.Estimate`), and exact tests of rates.
 
 Two rates over the same seeds are compared by the seeds on which only one side has the outcome: b for A, c for B. The
-statistic is z = |b − c|/√(b + c); its p is the largest, over θ = .001 … .250, of the probability of a z at least as
+statistic is z = |b − c|/√(b + c); its p is the largest, over θ = 0.001 … 0.250, of the probability of a z at least as
 large when b and c are multinomial with n seeds and probabilities θ, θ, 1 − 2θ: an unconditional exact test (Suissa and
-Shuster 1991, Biometrics 47, 361–372). McNemar's exact test conditions on b + c and cannot reach .05 below six seeds.
+Shuster 1991, Biometrics 47, 361–372). McNemar's exact test conditions on b + c and cannot reach 0.05 below six seeds.
 θ ends at ¼, beyond which failures under a shared seed would repel.
 """
 

@@ -1,7 +1,7 @@
 """The family of a study: its planned comparisons, and the claims that are none of them; the level that each has.
 
-M is what was planned, whatever became of it. Each member is decided at α = .05/M, so that the chance of any false
-verdict among them is at most .05.
+M is what was planned, whatever became of it. Each member is decided at α = 0.05/M, so that the chance of any false
+verdict among them is at most 0.05.
 
 A study with `seeds: {min, max}` looks at every multiple of `min` up to `max`, until it is settled: K looks, the k-th at
 exactly the first k·min seeds. None is revoked, and look k spends the share w_k = k/(1 + … + K) of the level, fixed

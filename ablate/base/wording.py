@@ -15,29 +15,33 @@ def decimals(uncertainty: float) -> int:
 
 
 def number(value: float, places: int) -> str:
-    """`value` to so many decimals, without a leading zero: −.021; what rounds to zero is .000."""
-    if not math.isfinite(value):
-        return "unknown" if math.isnan(value) else "∞" if value > 0 else "−∞"
-    text = f"{abs(value):.{places}f}"
-    digits = text.removeprefix("0") if places else text
-    return f"−{digits}" if value < 0 and text.strip("0.") else digits
+    """Returns `value` to so many decimals: −0.021; what rounds to zero has no sign: 0.000."""
+    if math.isnan(value):
+        return "unknown"
+    if math.isinf(value):
+        return "∞" if value > 0 else f"{MINUS}∞"
+    digits = f"{abs(value):.{places}f}"
+    is_negative = value < 0 and bool(digits.strip("0."))
+    return f"{MINUS}{digits}" if is_negative else digits
 
 
 def exact(value: float) -> str:
-    """A number that someone chose, such as a margin: .02."""
-    text = f"{abs(value):.6g}"
-    return ("−" if value < 0 else "") + (text.removeprefix("0") if text.startswith("0.") else text)
+    """Returns a number that someone chose, such as a margin, with all its digits: 0.02."""
+    sign = MINUS if value < 0 else ""
+    return f"{sign}{abs(value):.6g}"
 
 
 def plus(value: float, places: int) -> str:
-    """A difference to so many decimals, with its sign."""
+    """Returns a difference to so many decimals, with its sign: +0.012."""
     text = number(value, places)
     return f"+{text}" if value > 0 and text.strip("0.") else text
 
 
 def p_value(p: float) -> str:
-    """`.031`, `<.001`; enough digits to tell which side of .05 it is on."""
-    return "<.001" if p < 0.001 else number(p, 3 if abs(p - 0.05) >= 0.0005 else 5)
+    """Returns a p: `0.031`, `<0.001`, with enough digits to tell its side of 0.05."""
+    if p < 0.001:
+        return "<0.001"
+    return number(p, 3 if abs(p - 0.05) >= 0.0005 else 5)
 
 
 def counted(count: int, noun: str) -> str:

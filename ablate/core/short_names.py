@@ -5,15 +5,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from ablate.core.facts import BASELINE, Facts, VariantFacts
+from ablate.core.spelling import SPELLINGS, TERMS, compound, spelled
 
 # Ends of paths whose word, with its level before it, would not be read as it is meant.
-_NOUNS = {
-    "score": "scoring",
-    "position": "positions",
-    "value": "values",
-    "cross": "cross connection",
-    "norm_placement": "norm placement",
-}
+_NOUNS = {"score": "scoring", "position": "positions", "value": "values", "cross": "cross connection"}
 _LEFT_OUT = ("none", "off")
 
 
@@ -28,15 +23,31 @@ def short_names(facts: Facts) -> dict[str, str]:
 
 
 def short_claim(claim: str, facts: Facts) -> str:
-    """A claim with the names for readers in place of its variants and levels, where each is that of one alone."""
-    every = short_names(facts)
+    """Returns a claim with names for readers in place of its variants, levels and metrics.
+
+    A name that two of its words would share is used for neither.
+    """
+    variants = short_names(facts)
     words = {word for other in facts.claims for word in (*other.text.split(), *other.a, *other.b)}
-    found = {w: every.get(w) or _named(levels_in(w), facts.labels) for w in words if w in every or "=" in w}
-    counts = Counter(found.values())
-    shown = re.sub(r"(?:(?<= by )|(?<= within ))0(?=\.\d*[1-9])", "", claim).split(" ")
-    said = " ".join(found[word] if word in found and counts[found[word]] == 1 else word for word in shown)
+    names = {}
+    for word in words:
+        if word in variants or "=" in word:
+            names[word] = variants.get(word) or _named(levels_in(word), facts.labels)
+    counts = Counter(names.values())
+    metrics = {metric for other in facts.claims for metric in (other.metric, other.metric_less)}
+
+    # What a user may write as 0.02.
+    written = re.sub(r"(?<= by )(?=\.\d)|(?<= within )(?=\.\d)", "0", claim).split(" ")
+    said = []
+    for before, word in zip(["", *written], written, strict=False):
+        if before == "on" and word in metrics:
+            said.append(spelled(word))
+        else:
+            name = names.get(word, "")
+            said.append(name if counts[name] == 1 else word)
     # Of several things, `no positions beat …`; a single word may be a name.
-    return re.sub(r"^(\S+ [^()]*[^\Waisu]s(?: \([^)]*\))?) (beat|match|do)e?s ", r"\1 \2 ", said)
+    several = r"^(\S+ [^()]*[^\Waisu]s(?: \([^)]*\))?) (beat|match|do)e?s "
+    return re.sub(several, r"\1 \2 ", " ".join(said))
 
 
 def short_name(variant: str, labels: Mapping[str, str]) -> str:
@@ -74,26 +85,37 @@ def _short(variant: VariantFacts, labels: Mapping[str, str]) -> str:
 
 
 def level_name(path: str, level: str) -> str:
-    """The label of a level at a path as a reader would say it.
+    """Returns the label of a level at a path as a reader would say it.
 
-    `batch norm`, `no positions`, `1 head`, `low-rank values (rank 8)`, `embedding dropout 0.1`, `lr 0.003`.
+    `batch norm`, `GELU`, `no positions`, `1 head`, `low-rank values (rank 8)`, `embedding dropout 0.1`,
+    `learning rate 0.003`.
     """
     *_, parent, leaf = ["", *path.split(".")]
     name, _, parameters = level.partition("(")
-    told = f" ({parameters.removesuffix(')').replace('=', ' ').replace(',', ', ')})" if parameters else ""
-    noun = _NOUNS.get(leaf, leaf)
+    details = f" ({_details(parameters.removesuffix(')'))})" if parameters else ""
+    noun = _NOUNS.get(leaf) or spelled(leaf)
     if parent == "dropout":
-        return f"{leaf.replace('_', ' ')} dropout {level}"
+        return f"{spelled(leaf)} dropout {level}"
     if counted := re.fullmatch(r"num_(\w+?)s", leaf):
-        return f"{level} {counted[1].replace('_', ' ')}{'' if level == '1' else 's'}"
+        return f"{level} {spelled(counted[1])}{'' if level == '1' else 's'}"
     if name in _LEFT_OUT:
-        return f"no {noun.replace('_', ' ')}{told}"
+        return f"no {noun}{details}"
     if name == "on":
-        return f"{noun.replace('_', ' ')}{told}"
+        return f"{noun}{details}"
+    if name in TERMS:
+        return f"{SPELLINGS[name]}{details}"
     if not re.search(r"[a-z]{2}", name):
         return f"{noun} {level}"
-    words = name.replace("_", "-") if name.isidentifier() else name
-    return words + ("" if words.endswith(noun) else f" {noun.replace('_', ' ')}") + told
+    words = compound(name) if name.isidentifier() else name
+    return f"{words}{details}" if words.endswith(noun) else f"{words} {noun}{details}"
+
+
+def _details(parameters: str) -> str:
+    """Returns the parameters of a part in words: `kernel size 3, bias off` of `kernel_size=3,bias=off`."""
+    # Not the names of files.
+    words = re.sub(r"(?<![\w./-])[^\W\d]\w*(?![\w./-])", lambda name: spelled(name[0]), parameters)
+    words = re.sub(r"[^\W\d][\w.]*=", lambda key: " ".join(map(spelled, key[0].split("."))), words)
+    return words.replace("=", " ").replace(",", ", ")
 
 
 def in_short_names(words: str, names: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ from ablate.base.text import printable
 from ablate.core.events import Asked, Capacity, Event, Finished, Found, Started, Told
 from ablate.core.metric import validated
 from ablate.core.record import Record, outcome
+from ablate.core.spelling import spelled
 from ablate.core.trial import Cell
 
 # Of a run where there is no terminal, beside those of trials without a result.
@@ -126,7 +127,8 @@ class Display:
             return outcome(record.status, record.reason)
         validation = validated(self.metric)
         name = self.metric if cell.judged or validation not in record.metrics else validation
-        value, said = record.metrics.get(name), name.replace("_", " ")
+        value = record.metrics.get(name)
+        said = spelled(name)
         if value is None or not math.isfinite(value):
             return f"completed, without a finite {said}"
         return f"{said} {value:.4g}"

@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ablate.core.facts import ALL_PAIRS, BASELINE, Facts
+from ablate.core.feature import derived
+from ablate.core.metric import Direction
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
+from ablate.core.spelling import spelled
 from ablate.report.words import (
     NOTHING,
     Column,
@@ -58,6 +61,12 @@ def compared_with(facts: Facts) -> str:
     )
 
 
+def shared_rate(facts: Facts) -> str:
+    """Returns the learning rate that all variants share and nothing has tuned: `learning rate 0.003`; else nothing."""
+    name, _, value = facts.rate.rpartition(" ")
+    return f"{spelled(name)} {value}" if name else facts.rate
+
+
 def planned_rows(comparisons: Any) -> list[Row]:
     """The rows of a frame, or of a sequence of mappings, that the study planned: those that have a verdict."""
     return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
@@ -72,11 +81,12 @@ def verdict_tables(comparisons: Any, facts: Facts) -> Iterator[Table]:
         seeds = sorted({int(number(row["n"]) or 0) for row in mine})
         caption = say(
             "verdicts.caption",
-            metric=text(metric),
+            metric=spelled(text(metric)),
+            less=direction_of(facts, task, metric) == "min",
             task=text(task) if several else "",
             seeds=seeds,
             comparisons=family(rows, len(facts.looks) or 1),
-            at=facts.rate,
+            at=shared_rate(facts),
             against=compared_with(facts),
             crossed=facts.compare == BASELINE != text(mine[0]["baseline"]),
             given=facts.given,
@@ -87,12 +97,12 @@ def verdict_tables(comparisons: Any, facts: Facts) -> Iterator[Table]:
         rated = all(number(row.get("solved_variant")) is not None for row in mine)
         heading = "Seeds solved" if rated else f"Difference [{level_of(mine)}]"
         columns = [variant_column(names), Column("verdict", "Verdict")]
-        columns += [Column("difference", heading, True, show=difference_of), *mean_columns(spare=True)]
+        columns += [difference_column(facts, heading), *mean_columns(spare=True)]
         yield tabulated([*columns, reason_column(names)], mine, caption, "comparisons.csv")
 
 
 def family(rows: Sequence[Row], looks: int) -> int:
-    """M of the level 1 − .05·w/M at which the rows of a study are judged; w is the share of their look."""
+    """M of the level 1 − 0.05·w/M at which the rows of a study are judged; w is the share of their look."""
     levels = [(level, row) for row in rows if (level := number(row.get("level"))) is not None and level < 1]
     shares = [(1 - level) / (number(row.get("look")) or 1) for level, row in levels]
     return round(0.1 / (looks * (looks + 1)) / max(shares)) if shares else 1
@@ -132,10 +142,58 @@ def level_of(rows: Sequence[Row]) -> str:
     return f"{100 * max(levels, default=0.95):.3g} %"
 
 
-def difference_of(row: Row) -> str:
-    """The difference with its interval; of rates the seeds that solved the task on each side."""
+def direction_of(facts: Facts, task: Any, metric: str) -> Direction:
+    """Returns whether more (`max`) or less (`min`) of a metric is better on a task, by name.
+
+    A ratio of times or of memory stays as it is measured, and so does a metric that nobody declares: `max`.
+    """
+    # First those of the task, since tasks may differ; a claim that no task has decided names none.
+    for one in sorted(facts.tasks, key=lambda one: one.name != task):
+        known = one.metrics.get(metric) or one.stability.get(metric)
+        if known is not None:
+            return known.direction
+    found = derived().get(metric)
+    return "max" if found is None or found.kind == "ratio" else found.metric.direction
+
+
+def own_direction(row: Row, direction: Direction) -> dict[str, Any]:
+    """Returns a row with `diff`, `ci_low` and `ci_high` as variant minus baseline, in the direction of its metric.
+
+    Tables and files keep them oriented, so that positive is better; where less is better they change their signs, and
+    the ends of the interval their places. Turned twice, a row has the numbers that it had.
+    """
+    if direction == "max":
+        return dict(row)
+    sources = {"diff": "diff", "ci_low": "ci_high", "ci_high": "ci_low"}
+    return {**row, **{name: _negated(row.get(source)) for name, source in sources.items()}}
+
+
+def _negated(value: Any) -> float | None:
+    known = number(value)
+    return None if known is None else -known
+
+
+def less_is_better(rows: Sequence[Row], facts: Facts) -> list[str]:
+    """Returns the metrics of some rows of which less is better, in words."""
+    metrics = dict.fromkeys((row.get("task"), text(row["metric"])) for row in rows)
+    less = [spelled(metric) for task, metric in metrics if direction_of(facts, task, metric) == "min"]
+    return list(dict.fromkeys(less))
+
+
+def difference_column(facts: Facts, heading: str) -> Column:
+    """Returns the column of the differences, each in the direction of its metric."""
+
+    def show(row: Row) -> str:
+        return difference_of(row, direction_of(facts, row.get("task"), row["metric"]))
+
+    return Column("difference", heading, True, show=show)
+
+
+def difference_of(row: Row, direction: Direction) -> str:
+    """Returns variant minus baseline with its interval; of rates the seeds that solved the task on each side."""
     if number(row.get("solved_variant")) is None:
-        return difference(row.get("diff"), row.get("ci_low"), row.get("ci_high"))
+        turned = own_direction(row, direction)
+        return difference(turned.get("diff"), turned.get("ci_low"), turned.get("ci_high"))
     variant, baseline, n = (int(float(row[name])) for name in ("solved_variant", "solved_baseline", "n"))
     return say("verdicts.solved", variant, baseline, n)
 
@@ -162,9 +220,10 @@ def claim_table(claims: Any, facts: Facts, level: str) -> Table:
     columns = [
         Column("claim", "Claim", words=True, show=lambda row: text(short_claim(row["claim"], facts))),
         Column("verdict", "Verdict"),
-        Column("difference", f"Difference [{level}]", True, show=difference_of),
+        difference_column(facts, f"Difference [{level}]"),
         Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
         reason_column(names_of(facts)),
     ]
     late = sum(is_true(row.get("exploratory")) for row in rows)
-    return tabulated(columns, rows, say("verdicts.claims", late, len(rows), facts.given), "claims.csv")
+    caption = say("verdicts.claims", late, len(rows), facts.given, less_is_better(rows, facts))
+    return tabulated(columns, rows, caption, "claims.csv")

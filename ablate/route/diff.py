@@ -8,9 +8,11 @@ import pandas as pd
 
 from ablate.base.errors import AblateError, shown
 from ablate.base.text import masked
-from ablate.core.facts import Evidence
+from ablate.core.facts import Evidence, Facts
+from ablate.core.short_names import short_claim
+from ablate.core.spelling import spelled
 from ablate.records.folder import StudyFolder
-from ablate.report.verdicts import planned_rows
+from ablate.report.verdicts import direction_of, names_of, own_direction, planned_rows, row_name
 from ablate.report.words import NOTHING, Column, Row, Table, decimals, difference, fixed, number, say, text
 from ablate.study.document import read_document
 from ablate.study.patch import short_label
@@ -130,9 +132,13 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
 
 def _side(folder: StudyFolder) -> Side:
     """From the folder alone. Raises `AblateError` where it holds no report that can be read."""
-    claims = [row for row in folder.claims() if row["verdict"]]
-    side = Side(folder, folder.evidence(), folder.comparisons(), claims)
+    evidence = folder.evidence()
+    facts, names = evidence.facts, names_of(evidence.facts)
     try:
+        comparisons = [_as_said(row, row_name(row, names), facts) for row in folder.comparisons()]
+        judged = [row for row in folder.claims() if row["verdict"]]
+        claims = [_as_said(row, short_claim(row["claim"], facts), facts) for row in judged]
+        side = Side(folder, evidence, comparisons, claims)
         for row in (*side.comparisons, *side.claims):
             _cells(row)
         if not side.comparisons and len(side.evidence.facts.variants) > 1 and not side.evidence.only_measured:
@@ -142,6 +148,12 @@ def _side(folder: StudyFolder) -> Side:
             f"{folder.path}: its verdicts cannot be read ({error}); write them again with `ablate report`"
         ) from None
     return side
+
+
+def _as_said(row: Row, name: str, facts: Facts) -> Row:
+    """Returns a row with its name for readers, and its difference in the direction of the metric."""
+    direction = direction_of(facts, row.get("task"), text(row.get("metric")))
+    return {**own_direction(row, direction), "name": text(name), "less": direction == "min"}
 
 
 def _settings(side: Side) -> dict[str, Any]:
@@ -198,11 +210,9 @@ def _trials(sides: Sequence[Side]) -> str:
 
 
 def _named(row: Row, places: Sequence[str]) -> str:
-    """The variant of a comparison, with its task and metric where they are among `places`; or a claim."""
-    if "claim" in row:
-        return text(row["claim"])
-    name = text(row["variant"])
-    return f"{name} ({', '.join(text(row[key]) for key in places)})" if places else name
+    """Returns the name of a comparison or claim, with task and metric where they are among `places`."""
+    where = ", ".join(spelled(text(row[key])) if key == "metric" else text(row[key]) for key in places)
+    return f"{row['name']} ({where})" if where else text(row["name"])
 
 
 def _table(caption: str, pairs: Sequence[Pair], places: Sequence[str]) -> Iterator[Table]:
@@ -226,8 +236,9 @@ def _table(caption: str, pairs: Sequence[Pair], places: Sequence[str]) -> Iterat
             {"name": "", "of": "B", "apart": say("diff.apart", pair.apart), **_cells(pair.b)},
         )
     ]
-    where = "" if claims or "metric" in places else f": {pairs[0].a['metric']}"
-    yield Table(columns, rows, f"{caption}{where}")
+    where = "" if claims or "metric" in places else f": {spelled(text(pairs[0].a['metric']))}"
+    less = [spelled(text(pair.a["metric"])) for pair in pairs if pair.a["less"]]
+    yield Table(columns, rows, f"{caption}{where}{say('diff.less', list(dict.fromkeys(less)))}")
 
 
 def _cells(row: Row) -> dict[str, str]:

@@ -189,5 +189,5 @@ def _package() -> list[Any]:
     root = Path(__file__).resolve().parents[1]
     files = (os.path.join(folder, name) for folder, _, names in os.walk(root) for name in names)
     states = ((file, os.stat(file)) for file in sorted(files) if file.endswith((".py", ".j2")))
-    drawn = importlib.metadata.version("matplotlib")
-    return [versions(), drawn, *((file, state.st_size, state.st_mtime_ns) for file, state in states)]
+    drawing = [importlib.metadata.version(name) for name in ("matplotlib", "seaborn")]
+    return [versions(), drawing, *((file, state.st_size, state.st_mtime_ns) for file, state in states)]

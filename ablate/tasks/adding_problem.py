@@ -3,8 +3,8 @@
 Hochreiter and Schmidhuber 1997, "Long Short-Term Memory", section 5.4, as later work has it: values in [0, 1] in place
 of [−1, 1], markers 0 and 1, sequences of one length, and the sum itself as the target. An example with T = 5:
 
-    value    .31  .74  .08  .95  .52
-    marker    0    1    0    0    1     →  1.26
+    value    0.31  0.74  0.08  0.95  0.52
+    marker   0     1     0     0     1     →  1.26
 """
 
 from collections.abc import Mapping
@@ -30,12 +30,12 @@ class AddingProblem(Generated, Regression):
     """A value in [0, 1] and a marker at each position; the answer, a number, is read at the last.
 
     Values are uniform and independent; every pair of places at an allowed `distance` is equally likely to be marked.
-    It is harder the longer the sequences are. `accuracy` is the share of answers within .04 of the sum, as Hochreiter
+    It is harder the longer the sequences are. `accuracy` is the share of answers within 0.04 of the sum, as Hochreiter
     and Schmidhuber count them, though their sums span half as much. Chance: always answering 1 has mean squared error
-    1/6 and accuracy .0784; that is where a failed run sits, or at twice the mean of all values, 1/6 · (1 − 2/T).
-    Ceiling: accuracy 1 and error 0. Solved: accuracy .95. It is graded: once a run finds the markers, its answers come
-    closer step by step. Recommended: T = 16, two layers of attention of width 32, 1,000 steps (three seeds: .993 to
-    .998; an LSTM .980).
+    1/6 and accuracy 0.0784; that is where a failed run sits, or at twice the mean of all values, 1/6 · (1 − 2/T).
+    Ceiling: accuracy 1 and error 0. Solved: accuracy 0.95. It is graded: once a run finds the markers, its answers come
+    closer step by step. Recommended: T = 16, two layers of attention of width 32, 1,000 steps (three seeds: 0.993 to
+    0.998; an LSTM 0.980).
     """
 
     class Config(Generated.Config):
@@ -80,6 +80,6 @@ class AddingProblem(Generated, Regression):
         return Batch.of(inputs, (inputs[..., 0] * inputs[..., 1]).sum(1))
 
     def measure(self, logits: Tensor, batch: Batch) -> Mapping[str, Tensor]:
-        """`accuracy`: 1 where the answer is within .04; see `Regression.measure`."""
+        """`accuracy`: 1 where the answer is within 0.04; see `Regression.measure`."""
         right = (logits.squeeze(-1) - batch.targets).abs() < TOLERANCE
         return {"accuracy": right.float(), **super().measure(logits, batch)}

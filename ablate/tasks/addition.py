@@ -32,11 +32,11 @@ class Addition(Transduction, Generated):
     n + 1 digits.
 
     It is harder with more digits and in the plain order, in which the first digit depends on all. Chance of the
-    accuracy: 10^−n; of that of tokens: one digit at each place. A failed run sits between it and .55^(n − 1), that of
-    adding each place without what is carried (`without_carrying`). Ceiling: 1. Solved: .95. Recommended: two digits,
-    two layers of causal attention, d_model 32: 1,200 steps (1.00 on each of three seeds, at .95 by step 550 to 950,
-    12 s on one core). Three digits take d_model 64 and lr 1e-3 (.99 and 1.00 after 1,000 steps, 30 s), and at d_model
-    32 some seeds fail; so does an encoder–decoder (.06 and .03), and on two digits an LSTM of the same width (.11).
+    accuracy: 10^−n; of that of tokens: one digit at each place. A failed run sits between it and 0.55^(n − 1), that of
+    adding each place without what is carried (`without_carrying`). Ceiling: 1. Solved: 0.95. Recommended: two digits,
+    two layers of causal attention, d_model 32: 1,200 steps (1.00 on each of three seeds, at 0.95 by step 550 to 950,
+    12 s on one core). Three digits take d_model 64 and lr 1e-3 (0.99 and 1.00 after 1,000 steps, 30 s), and at d_model
+    32 some seeds fail; so does an encoder–decoder (0.06 and 0.03), and on two digits an LSTM of the same width (0.11).
     """
 
     class Config(Generated.Config):

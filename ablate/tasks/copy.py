@@ -9,10 +9,10 @@ class Copy(Rearranging):
     """A source of random length and symbols, which the model writes again; of one length where min_len = max_len.
 
     It is harder with more symbols and, for a model that keeps a state, with longer sources. Chance of the accuracy: one
-    of the shortest sources, the likeliest; of that of tokens: one token at each place. Ceiling: 1. Solved: .95. There
-    is no plateau: a recurrent state loses the later symbols (twelve of them, 600 steps, an LSTM of the same width: .08
-    of sequences, .85 of tokens). Recommended: the defaults, two layers of causal attention, d_model 32: 300 steps (.99
-    or more on each of three seeds, 4 s on one core; of fixed length 12 by step 100).
+    of the shortest sources, the likeliest; of that of tokens: one token at each place. Ceiling: 1. Solved: 0.95. There
+    is no plateau: a recurrent state loses the later symbols (twelve of them, 600 steps, an LSTM of the same width: 0.08
+    of sequences, 0.85 of tokens). Recommended: the defaults, two layers of causal attention, d_model 32: 300 steps
+    (0.99 or more on each of three seeds, 4 s on one core; of fixed length 12 by step 100).
     """
 
     recommended = {

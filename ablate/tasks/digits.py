@@ -32,7 +32,7 @@ MAX_VALUE = 16
 class Digits(Pool, Classification):
     """Which digit is it? A real task of little data; pixel values are scaled to [0, 1].
 
-    It counts as solved at the accuracy of the nearest neighbour among as many training images, about .98.
+    It counts as solved at the accuracy of the nearest neighbour among as many training images, about 0.98.
 
     The splits are disjoint and stratified: the count of each digit in a split is within 1 or 2 of its share. The test
     images are the same for every seed, and no seed trains on them or chooses by them: seeds that draw train and test

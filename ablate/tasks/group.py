@@ -31,10 +31,10 @@ class Group(Generated, Labelling):
     Elements are uniform and independent, and so is every product: whoever misses one element knows nothing of it. It
     is harder with larger groups and longer sequences, and harder still when the final product alone is asked. Chance:
     1 / n!; a run that has learned the first k products sits k − 1 of T − 1 of the way above it (`without_memory`:
-    k = 2). Ceiling: 1. Solved: .95. With `copy` it is meant to tell attention from recurrence in opposite directions.
+    k = 2). Ceiling: 1. Solved: 0.95. With `copy` it is meant to tell attention from recurrence in opposite directions.
     Recommended for a recurrent net, not for attention: the defaults, two layers of LSTM, d_model 32,
-    without positions: 400 steps (three seeds reached .98 by step 275; .99 at twice the length). Two layers of causal
-    attention with learned positions and lr 3e-3: .53 and .46 after 2,000. Parity of 16 is easier for it: one seed of
+    without positions: 400 steps (three seeds reached 0.98 by step 275; 0.99 at twice the length). Two layers of causal
+    attention with learned positions and lr 3e-3: 0.53 and 0.46 after 2,000. Parity of 16 is easier for it: one seed of
     two solved it in 1,000.
     """
 

@@ -27,8 +27,8 @@ class Induction(Generated, Classification):
 
     The marker's place is uniform among all that leave room for the answer, tokens are uniform and independent. It is
     harder with longer sequences and more tokens. Chance: 1 / (V − 1); a failed run sits between it and
-    `without_order`, the token that the sequence shows most often (.16 at the defaults). Ceiling: 1. Solved: .95.
-    Recommended: the defaults, two layers of causal attention, d_model 32: 500 steps (three seeds reached .95 by step
+    `without_order`, the token that the sequence shows most often (0.16 at the defaults). Ceiling: 1. Solved: 0.95.
+    Recommended: the defaults, two layers of causal attention, d_model 32: 500 steps (three seeds reached 0.95 by step
     300). Two layers of LSTM learn it in as many: at this length it does not tell the two apart.
     """
 

@@ -5,10 +5,10 @@ is an average of the values, each with a weight that falls with its distance: at
 (Zhang et al., "Dive into Deep Learning", section 11.2). The places lie on a circle, so that an inner product of two is
 a kernel of their distance. With n = 3:
 
-    cos x       .54   −.99   .28    .96
-    sin x       .84    .14  −.96    .27
-    f(x) + ε   1.21   −.43  −.88     0
-    is known     1      1     1      0     →  f(x) at the last x
+    cos x      0.54   −0.99    0.28    0.96
+    sin x      0.84    0.14   −0.96    0.27
+    f(x) + ε   1.21   −0.43   −0.88    0
+    is known   1       1       1       0     →  f(x) at the last x
 """
 
 import functools
@@ -40,15 +40,16 @@ class KernelRegression(Generated, Regression):
     always answering 0 has mean squared error 1.36, the variance of f(x), and r2 0, where a failed run sits. Ceiling:
     `bayes`, the mean of f(x) given the pairs, which is that of a Gaussian process. `nadaraya_watson` is the best that a
     kernel exp(κ cos(x − x′)) does with one κ for all sequences; `mean`, the average of all values. Solved: r2 of
-    `nadaraya_watson` (.86 with 16 pairs and noise .3, where `bayes` has .96), or half of that of `bayes` if it is more.
-    Recommended: these, two layers of attention of width 32 without positions, 600 steps (three seeds: .90 to .91).
+    `nadaraya_watson` (0.86 with 16 pairs and noise 0.3, where `bayes` has 0.96), or half of that of `bayes` if it is
+    more. Recommended: these, two layers of attention of width 32 without positions, 600 steps (three seeds: 0.90 to
+    0.91).
     """
 
     class Config(Generated.Config):
         num_pairs: PositiveInt = 16
         "n, places with a known value; T is n + 1."
         noise: float = Field(0.3, ge=0.01)
-        "Standard deviation of the noise of a known value, at least .01."
+        "Standard deviation of the noise of a known value, at least 0.01."
 
     outcome = "graded"
     recommended = {

@@ -15,10 +15,10 @@ class Reverse(Rearranging):
     """A source of random length and symbols; the model, given what should come before, writes it backwards.
 
     It is harder with more symbols and with longer sources. Chance of the accuracy: one of the shortest sources, the
-    likeliest; of that of tokens: one token at each place. Ceiling: 1. Solved: .95. There is no plateau, a run learns
-    one position after another (an encoder–decoder on up to eight symbols: .42, .65, .80, .85, .90, .95 every 50 steps).
-    Recommended: the defaults, two layers of causal attention, d_model 32: 250 steps (.99 or more by step 200 on each of
-    three seeds, 3 s on one core). No slices; `copy` has longer sources.
+    likeliest; of that of tokens: one token at each place. Ceiling: 1. Solved: 0.95. There is no plateau, a run learns
+    one position after another (an encoder–decoder on up to eight symbols: 0.42, 0.65, 0.80, 0.85, 0.90, 0.95 every 50
+    steps). Recommended: the defaults, two layers of causal attention, d_model 32: 250 steps (0.99 or more by step 200
+    on each of three seeds, 3 s on one core). No slices; `copy` has longer sources.
     """
 
     recommended = {

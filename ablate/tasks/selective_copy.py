@@ -32,8 +32,8 @@ class SelectiveCopy(Generated, Labelling):
     Tokens are uniform and independent, every choice of places is equally likely, and all slots are asked at once,
     without the answers before. It is harder the more tokens there are, and the longer the sequence. Chance:
     1 / (V − 2). A run that has learned which tokens there were, but not in which order, sits at `without_order`.
-    Ceiling: 1. Solved: .95. It is graded, for a run learns one slot after another. Recommended: eight tokens in T = 32,
-    two layers of attention of width 32, 600 steps (three seeds: .997 to 1; an LSTM .60 after 1,000).
+    Ceiling: 1. Solved: 0.95. It is graded, for a run learns one slot after another. Recommended: eight tokens in T =
+    32, two layers of attention of width 32, 600 steps (three seeds: 0.997 to 1; an LSTM 0.60 after 1,000).
     """
 
     class Config(Generated.Config):

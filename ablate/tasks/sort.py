@@ -17,9 +17,9 @@ class Sort(Rearranging):
 
     It is harder with longer sources and more symbols. Chance of the accuracy: the likeliest sequence, which has all
     symbols about equally often; of that of tokens: one token at each place, which is much, for the first symbols are
-    small. Ceiling: 1. Solved: .95. There is no plateau, and the order of the source tells nothing. Recommended: eight
-    symbols, two layers of causal attention, d_model 32: 500 steps (.99 on each of three seeds, 10 s on one core; the
-    defaults reach .92 in 300).
+    small. Ceiling: 1. Solved: 0.95. There is no plateau, and the order of the source tells nothing. Recommended: eight
+    symbols, two layers of causal attention, d_model 32: 500 steps (0.99 on each of three seeds, 10 s on one core; the
+    defaults reach 0.92 in 300).
     """
 
     class Config(Rearranging.Config):

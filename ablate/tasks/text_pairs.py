@@ -46,8 +46,8 @@ class TextPairs(Transduction, Rows):
     Beside accuracy and loss there are, of what the model writes by itself (greedy decoding), on test only, the share of
     right tokens and BLEU, of words that blank space parts, or of the vocabulary's own. Guessing, which claims call
     `commonest`, is the commonest target of training, and the commonest token at each place. Of 2,000 pairs, numbers of
-    four digits and their English words, two layers of causal attention, d_model 32, learn .97 and .98 of those for test
-    in 150 steps (6 s on one core).
+    four digits and their English words, two layers of causal attention, d_model 32, learn 0.97 and 0.98 of those for
+    test in 150 steps (6 s on one core).
     """
 
     class Config(Rows.Config):

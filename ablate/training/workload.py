@@ -19,6 +19,7 @@ from ablate.core.metric import Description, Metric, sign
 from ablate.core.record import Record
 from ablate.core.signature import Signature
 from ablate.core.speed import Operation
+from ablate.core.spelling import spelled
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Evaluation, Workload
 from ablate.models.build import build_model
@@ -264,7 +265,7 @@ def _of_task(task: Task, draws: int) -> Iterator[str]:
             and sign(facts) * (best - facts.floor) > 0
         ):
             chance = f"chance is {exact(facts.floor)}"
-            yield f"{name.replace('_', ' ')}, the best {metric.replace('_', ' ')} is {exact(best)}; {chance}"
+            yield f"{spelled(name)}, the best {spelled(metric)} is {exact(best)}; {chance}"
 
 
 GUESSING = "guessing"

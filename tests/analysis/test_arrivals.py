@@ -11,7 +11,7 @@ from scipy import stats
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.runs import Runs
 
-# Reports after 0, 100, … 400 steps; accuracy is at .9 from the second, third, … on.
+# Reports after 0, 100, … 400 steps; accuracy is at 0.9 from the second, third, … on.
 RISES = {1: [0.1, 0.9, 0.95, 0.95, 0.95], 2: [0.1, 0.5, 0.9, 0.8, 0.95], 3: [0.1, 0.2, 0.5, 0.9, 0.9]}
 RISES |= {4: [0.1, 0.2, 0.5, 0.8, 0.9], 5: [0.1, 0.1, 0.1, 0.1, 0.899]}
 SOONER = (1, 1, 2, 1, 2, 1, 1, 1)
@@ -19,7 +19,7 @@ LATER = (3, 4, 3, 3, 4, 3, 3, 2)
 
 
 def made(target=None, statuses=None, **at):
-    """Variant → by seed the number of the report at which accuracy is first .9; 5 for never."""
+    """Variant → by seed the number of the report at which accuracy is first 0.9; 5 for never."""
     curves = {(variant, seed): RISES[k] for variant, of in at.items() for seed, k in enumerate(of)}
     evidence = study(
         {variant: [0.5] * len(of) for variant, of in at.items()}, curves=curves, statuses=statuses

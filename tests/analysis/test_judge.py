@@ -45,11 +45,11 @@ def first(evidence, **where):
     ("kind", "x", "slack", "supported", "refuted"),
     [
         ("beats", 0.0, 0.0, "above(0)", "below(0)"),
-        ("beats", 0.1, 0.02, "above(.12)", "below(.08)"),
-        ("matches", 0.1, 0.02, "max above(-.1) below(.1)", "min above(.12) below(-.12)"),
-        ("does_not_lose", 0.1, 0.02, "above(-.1)", "below(-.12)"),
-        ("matches", 0.02, 0.02, "never", "min above(.04) below(-.04)"),
-        ("does_not_lose", 0.01, 0.02, "never", "below(-.03)"),
+        ("beats", 0.1, 0.02, "above(0.12)", "below(0.08)"),
+        ("matches", 0.1, 0.02, "max above(-0.1) below(0.1)", "min above(0.12) below(-0.12)"),
+        ("does_not_lose", 0.1, 0.02, "above(-0.1)", "below(-0.12)"),
+        ("matches", 0.02, 0.02, "never", "min above(0.04) below(-0.04)"),
+        ("does_not_lose", 0.01, 0.02, "never", "below(-0.03)"),
     ],
 )
 def test_a_kind_takes_these_one_sided_tests(kind, x, slack, supported, refuted):
@@ -125,7 +125,7 @@ def test_a_reason_survives_a_table():
     assert str(reason) == "ceiling failures=0.3123 n=8"
     assert Reason.parse(str(reason)) == reason
     assert Reason.parse("") is None
-    assert Reason.parse("8 seeds detect .012 with 80 % power") is None
+    assert Reason.parse("8 seeds detect 0.012 with 80 % power") is None
 
 
 # What blocks, in the order of METHODS
@@ -247,7 +247,7 @@ def test_rates_are_alike_when_few_fail_alone():
     jitter = replace(
         alike, trials=alike.trials.assign(accuracy=alike.trials["accuracy"] + 1e-3 * (alike.trials.index % 7))
     )
-    assert first(jitter).verdict == "equivalent", "(1 − .2/1.8)^60 is below .025"
+    assert first(jitter).verdict == "equivalent", "(1 − 0.2/1.8)^60 is below 0.025"
     assert first(replace(jitter, facts=replace(jitter.facts, margin=0.1))).verdict == "inconclusive"
 
 

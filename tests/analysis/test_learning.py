@@ -18,7 +18,7 @@ def curves_of(shape, metric="accuracy", facts=ACCURACY, runs=4, points=30, noise
 def test_a_curve_that_still_rises_is_not_converged():
     row = curves_of(lambda x: 0.9 * x)
     assert (row["n"], row["improving"]) == (4, True)
-    # A tenth of 30 evaluations is 3, so the two means lie three steps of .9 / 29 apart.
+    # A tenth of 30 evaluations is 3, so the two means lie three steps of 0.9 / 29 apart.
     assert row["gain"] == pytest.approx(3 * 0.9 / 29, abs=0.005)
 
 
@@ -55,7 +55,7 @@ def test_only_completed_runs_count():
 
 
 def test_a_baseline_learns_a_graded_task_by_being_better_than_guessing():
-    # Guessing over 1,000 examples reaches .1 + 3 · .0095.
+    # Guessing over 1,000 examples reaches 0.1 + 3 · 0.0095.
     assert baseline_learned(study({"baseline": [0.12, 0.128]}))[0].ok is False
     assert baseline_learned(study({"baseline": [0.12, 0.129]}))[0].ok is True
     found = baseline_learned(study({"baseline": [0.12, 0.5]}, statuses={("baseline", 1): "diverged"}))[0]

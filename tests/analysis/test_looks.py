@@ -70,7 +70,7 @@ def test_p_of_later_looks_is_the_smallest_so_far():
 
 
 def test_a_claim_keeps_its_variants_in_training_until_it_is_decided():
-    """The comparison of `clear` is settled, and its claim by .3 is not."""
+    """The comparison of `clear` is settled, and its claim by 0.3 is not."""
     asked = [claim("does_not_lose", "clear", by=0.3)]
     assert ("clear", "recall") in unsettled(looked_at(4, until=None, claims=asked))
     row = judge_claims(looked_at(until=None, claims=[claim("beats", "baseline", "clear")])).iloc[0]

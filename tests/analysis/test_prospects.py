@@ -141,7 +141,7 @@ def test_an_all_or_nothing_task_is_planned_by_its_failure_rate():
     assert found.by_rate
     assert not found.prospects
     assert found.failure_rate == detectable_failure_rate(8, ALPHA / 2)
-    # (1 − π)^n ≤ .05/4 at π = .09/(2·.9)
+    # (1 − π)^n ≤ 0.05/4 at π = 0.09/(2·0.9)
     assert found.equivalent_seeds == math.ceil(math.log(0.0125) / math.log(0.95))
     assert found.seeds == seeds_for_failure_rate(0.5, ALPHA / 2)
     assert ahead(solved, 2).failure_rate is None

@@ -75,7 +75,7 @@ def test_more_than_a_share_is_its_definition(n, most):
 
 
 def sides(b, c, n, d=(), same=()):
-    """A rate over n seeds, of a metric with a range of .9."""
+    """A rate over n seeds, of a metric with a range of 0.9."""
     made = (Differences.between(of, np.zeros(len(of)), 0.001) for of in (np.array(d), np.array(same)))
     return Rate((b, c), n, 0.9, *made)
 

@@ -15,8 +15,8 @@ from ablate.core.metric import Metric
 from ablate.features.search.rivals import rivals
 from ablate.features.search.table import Objective, Parameter, SearchFacts, tabulated
 
-# Rivals of the baseline by hand. Its residuals are ±.01/.01/.02 as below, those of `a` are 0:
-# s² = (6·.01²/9·…) is computed from them in the test; k = 3, L = 4 and 3.
+# Rivals of the baseline by hand. Its residuals are ±0.01/0.01/0.02 as below, those of `a` are 0:
+# s² = (6·0.01²/9·…) is computed from them in the test; k = 3, L = 4 and 3.
 SCORES = {
     "baseline": [[0.90, 0.92, 0.91], [0.89, 0.90, 0.91], [0.86, 0.88, 0.87], [0.40, 0.42, 0.41]],
     "a": [[0.80, 0.82, 0.81], [0.70, 0.72, 0.71], [0.60, 0.62, 0.61]],
@@ -41,13 +41,14 @@ def table(scores=SCORES, losses=None, diverged=(), objective=None):
 
 
 def test_rivals_are_within_twice_the_noise_of_the_mean_of_k_seeds():
-    # Row means .91, .90, .87, .41, column means .7625, .78, .775, in all .7725: the residuals of the second row are
-    # 0, −.0075, .0075, those of the others 0, .0025, −.0025; Σ² = 2·.0075² + 6·.0025² = 1.5e-4, over 2·3 + 2·2 = 10.
+    # Row means 0.91, 0.90, 0.87, 0.41, column means 0.7625, 0.78, 0.775, in all 0.7725: the residuals of the second row
+    # are 0, −0.0075, 0.0075, those of the others 0, 0.0025, −0.0025; Σ² = 2·0.0075² + 6·0.0025² = 1.5e-4, over 2·3 +
+    # 2·2 = 10.
     near = 2 * np.sqrt(1.5e-4 / 10) * np.sqrt(2 / 3)
     assert near == pytest.approx(0.006325, abs=1e-6)
     assert rivals(table(), "recall") == {"baseline": [], "a": []}
     shifted = {**SCORES, "baseline": [SCORES["baseline"][0], [0.896, 0.906, 0.916], *SCORES["baseline"][2:]]}
-    assert rivals(table(shifted), "recall")["baseline"] == [1], ".004 below"
+    assert rivals(table(shifted), "recall")["baseline"] == [1], "0.004 below"
     assert rivals(table(shifted, diverged=[("baseline", 1)]), "recall")["baseline"] == []
     less = {name: [[-v for v in row] for row in rows] for name, rows in shifted.items()}
     loss = Objective("loss", "min", "validation")

@@ -30,7 +30,7 @@ def rows(folder, name="runs"):
 
 def test_runs_are_judged_and_reported_without_torch(tmp_path):
     (tmp_path / "runs.csv").write_text(RUNS)
-    words = (*LOSS, "--margin", ".002", "--claim", "wide beats base on loss by .01", "--strict", "--json")
+    words = (*LOSS, "--margin", "0.002", "--claim", "wide beats base on loss by 0.01", "--strict", "--json")
     done = ablate_without({"torch", "mlflow", "optuna"}, "analyse", "runs.csv", *words, cwd=tmp_path)
     found = json.loads(done.stdout)
     verdicts = {row["variant"]: row["verdict"] for row in found["verdicts"]}
@@ -57,9 +57,9 @@ def test_reference_values_of_a_paired_t_test(tmp_path):
         "--direction",
         "max",
         "--margin",
-        ".6",
+        "0.6",
         "--claim",
-        "other matches base on loss within .6",
+        "other matches base on loss within 0.6",
         "--strict",
     )
     assert analyse(tmp_path, "\n".join(["variant,seed,loss", *lines]), *words).returncode == 0

@@ -144,7 +144,7 @@ def row(diff: float, low: float | str, high: float | str, verdict: str = "better
     ("other", "changed"),
     [
         (row(0.02, 0.01, 0.03), False),
-        # Two digits of a half-width of .010 are .001: half of that is rounding.
+        # Two digits of a half-width of 0.010 are 0.001: half of that is rounding.
         (row(0.0204, 0.0104, 0.0304), False),
         (row(0.0206, 0.0106, 0.0306), True),
         (row(0.02, 0.005, 0.035), True),

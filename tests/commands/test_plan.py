@@ -40,9 +40,9 @@ ALONE = "".join(
 )
 EFFECT, NOISE = "model.effect=0.2", "model.noise=0.3"
 KNOWN = {"baseline": [0.5, 0.5, 0.5], EFFECT: [0.5, 0.6, 0.7], NOISE: [0.5, 0.7, 0.9]}
-"""Spreads of .1 and .2."""
+"""Spreads of 0.1 and 0.2."""
 OF_ONE = 4.62482
-"""What three seeds detect of a spread of 1 at .025, see tests/analysis/test_prospects.py."""
+"""What three seeds detect of a spread of 1 at 0.025, see tests/analysis/test_prospects.py."""
 RECALL = "name: r\ntask: recall\nmodel: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\n"
 RECALL += "factors: {model.mixer.score: [additive]}\nseeds: 8\n"
 FIVE_MINUTES = {"started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:05:00Z"}

@@ -1,6 +1,7 @@
 """Settings that tuning cannot tell from the chosen one, from study to verdict.
 
-Of `twin` the settings differ by noise alone, of which `kind` has the same: at one setting wide is better by .1 exactly.
+Of `twin` the settings differ by noise alone, of which `kind` has the same: at one setting wide is better by 0.1
+exactly.
 """
 
 from pathlib import Path

@@ -1,6 +1,8 @@
 """Names for readers: what they are made of, that no two are alike, and what a study says of them."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ablate.core.facts import Claim, Facts, VariantFacts
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
@@ -11,13 +13,17 @@ from ablate.core.short_names import in_short_names, level_name, short_claim, sho
     [
         ("model.mixer.score", "additive", "additive scoring"), ("model.position", "none", "no positions"),
         ("model.norm", "batch", "batch norm"), ("model.norm_placement", "post", "post norm placement"),
-        ("model.residual", "off", "no residual"), ("model.mixer.qk_norm", "on", "qk norm"),
-        ("model.mixer.num_heads", "1", "1 head"), ("model.mixer.num_kv_heads", "2", "2 kv heads"),
+        ("model.residual", "off", "no residual"), ("model.mixer.qk_norm", "on", "QK norm"),
+        ("model.mixer.num_heads", "1", "1 head"), ("model.mixer.num_kv_heads", "2", "2 KV heads"),
         ("model.mixer.value", "low_rank(rank=8)", "low-rank values (rank 8)"),
-        ("model.mixer", "mlp_mixer", "mlp-mixer"),
+        ("model.mixer", "mlp_mixer", "MLP-Mixer"), ("model.mixer", "lstm", "LSTM"), ("model.norm", "rms", "RMS norm"),
+        ("model.feedforward.activation", "gelu", "GELU"), ("model.feedforward.activation", "tanh", "tanh activation"),
+        ("model.position", "sincos", "sin/cos positions"), ("model.position", "rope", "RoPE"),
+        ("model.position", "alibi", "ALiBi"), ("model.mixer", "conv(kernel_size=5)", "convolution (kernel size 5)"),
+        ("training.optimizer.weight_decay", "0.1", "weight decay 0.1"),
         ("model.dropout.attention_weights", "0.1", "attention weights dropout 0.1"),
-        ("training.lr", "1e-05", "lr 1e-05"), ("model.d_model", "64", "d_model 64"),
-        ("training.optimizer", "sgd", "sgd optimizer"), ("lr", "0.1", "lr 0.1"),
+        ("training.lr", "1e-05", "learning rate 1e-05"), ("model.d_model", "64", "model width 64"),
+        ("training.optimizer", "sgd", "SGD"), ("lr", "0.1", "learning rate 0.1"),
     ],
 )  # fmt: skip
 def test_a_level_is_named_as_a_reader_would_say_it(path, level, name):
@@ -57,7 +63,7 @@ def test_a_comma_inside_a_level_parts_nothing():
     study = facts(
         {"model.mixer": mixer, "model.norm": "none"}, {"task.sizes": "[1,2]"}, {"task.data": "my_a.csv"}
     )
-    told = "attention mixer (score rbf(width 2, shift 1), num_heads 2) + no norm"
+    told = "attention mixer (score rbf(width 2, shift 1), number of heads 2) + no norm"
     assert list(short_names(study).values())[1:] == [told, "sizes [1,2]", "my_a.csv data"]
     claim = f"model.mixer={mixer},model.norm=none beats task.sizes=[1,2] on accuracy"
     study.variants[1:] = []
@@ -78,7 +84,7 @@ def test_claims_use_the_same_names_and_keep_the_rest_of_their_words():
     study.variants.append(VariantFacts("bare", {}, {"model.norm": "none"}))
     made = "model.position=learned beats model.position=none,model.mixer.num_heads=1 on accuracy@far by 0.02"
     study.claims.append(Claim(made, "beats", "accuracy", [], [], 0.02))
-    assert short_claim(made, study) == "order beats no positions + 1 head on accuracy@far by .02"
+    assert short_claim(made, study) == "order beats no positions + 1 head on accuracy@far by 0.02"
     assert short_claim("bare beats baseline on accuracy", study) == "bare beats baseline on accuracy"
 
 
@@ -88,7 +94,7 @@ def test_claims_use_the_same_names_and_keep_the_rest_of_their_words():
         ("model.position=none", "no positions beat"), ("model.mixer.num_heads=4", "4 heads beat"),
         ("model.mixer.value=low_rank(rank=8)", "low-rank values (rank 8) beat"),
         ("model.mixer.num_heads=1", "1 head beats"), ("model.mixer.bias=off", "no bias beats"),
-        ("model.norm=rms", "rms norm beats"), ("rms", "rms beats"),
+        ("model.norm=rms", "RMS norm beats"), ("rms", "rms beats"),
     ],
 )  # fmt: skip
 def test_several_things_take_the_plural(side, said):
@@ -99,6 +105,26 @@ def test_several_things_take_the_plural(side, said):
         plain = {"beats": "beat", "matches": "match"}.get(verb, "do not lose to")
         spoken = verb if said.endswith("s") else plain
         assert short_claim(text, study).startswith(f"{said.rpartition(' ')[0]} {spoken} baseline on accuracy")
+
+
+def test_a_claim_says_its_metric_in_words_and_its_number_with_a_zero():
+    study = facts({"model.norm": "none"})
+    text = "baseline beats model.norm=none on val_loss by .02"
+    study.claims.append(Claim(text, "beats", "val_loss", [], [], 0.02))
+    assert short_claim(text, study) == "baseline beats no norm on validation loss by 0.02"
+    # Of a variant of the same name, that is no metric.
+    text = "val_loss matches baseline on val_loss within .5"
+    study.claims[:] = [Claim(text, "matches", "val_loss", [], [], 0.5)]
+    assert short_claim(text, study) == "val_loss matches baseline on validation loss within 0.5"
+
+
+@given(st.lists(st.sampled_from(["gelu", "GELU", "lstm", "relu", "none", "geglu"]), max_size=4))
+def test_no_two_variants_share_a_name_whatever_the_field_spells(levels):
+    paths = ("model.feedforward.activation", "model.mixer", "model.encoder.activation")
+    study = facts(*({path: level} for level in dict.fromkeys(levels) for path in paths))
+    study.variants.append(VariantFacts("GELU", {}, {"model.norm": "none"}))
+    names = list(short_names(study).values())
+    assert len(set(names)) == len(names)
 
 
 def test_sentences_use_the_names_too():

@@ -17,7 +17,7 @@ def test_variants_stand_with_their_factor_and_placebos_last(evidence):
     assert [(e.group, e.label) for e in found[:3]] == [
         ("score", "additive scoring"),
         ("score", "dot scoring"),
-        ("position", "sincos positions"),
+        ("position", "sin/cos positions"),
     ]
     assert found[-2].label == UGLY, "a variant named by hand keeps its name"
     assert found[-1].group == panels.PLACEBO_GROUP

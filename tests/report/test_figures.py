@@ -142,7 +142,7 @@ def test_a_diverged_run_does_not_flatten_the_others_and_ends_in_a_cross(drawn, e
     assert legend is not None
     assert [text.get_text() for text in legend.get_texts()] == [
         "baseline",
-        "sincos positions",
+        "sin/cos positions",
         "no positions",
     ]
 

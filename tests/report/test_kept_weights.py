@@ -29,7 +29,7 @@ def test_the_table_has_means_over_seeds_and_leaves_single_layers_out():
     assert [column.heading for column in table.columns] == ["Variant", "Slice", "Seeds", "Accuracy"]
     assert [row["slice"] for row in table.rows] == ["test", "seq_len=9"]
     assert [column.key for column in table.columns if column.words] == ["slice"]
-    assert [row["accuracy"] for row in table.rows] == [".50 ± .35", ".500"]
+    assert [row["accuracy"] for row in table.rows] == ["0.50 ± 0.35", "0.500"]
     assert evaluation_table(pd.DataFrame(columns=list(COLUMNS)), FACTS) is None
 
 

@@ -72,7 +72,8 @@ def test_latex_and_markdown_take_names_literally_and_cite():
     evidence = study({"baseline": [1.0, 1.1, 1.2], r"\x{y}": [1.0, 1.2, 1.1]}, metric="loss_1", tasks=tasks)
     said = told(evidence, environment={"machine": r"\input{x} #1 $~^", "versions": {"a_b": "1"}})
     text = as_latex(said)
-    assert r"loss\_1" in text
+    assert "its loss 1 on test data" in text
+    assert r"a\_b" in text
     assert r"parameters~\cite{bouthillier2021accounting}." in text
     assert r"\textbackslash{}input\{x\} \#1 \$$\sim$\textasciicircum{}" in text
     bare = re.sub(r"\\(cite\{[a-z0-9,]+\}|paragraph\{|[a-z]+\{\}|[{}_&%$#,]|pm|times|leq|geq|sim)", "", text)

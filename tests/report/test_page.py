@@ -121,7 +121,7 @@ def test_a_reason_names_variants_for_readers(publish):
     source = (folder / "report.html").read_text()
     assert because("incomplete pairs=0 missing=2") in source
     assert "incomplete pairs=0 missing=2" in (folder / "comparisons.csv").read_text()
-    assert "lr 0.02" in source
+    assert "learning rate 0.02" in source
     assert "0.<wbr>" not in source, "no line breaks inside a number"
 
 

@@ -141,7 +141,7 @@ def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(whole):
         ("low_rank(rank=8) & 5 % of #1", r"low\_rank(rank=8) \& 5 \% of \#1"),
         (r"\input{/etc/passwd}", r"\textbackslash{}input\{/etc/passwd\}"),
         ("a^b$d$", r"a\textasciicircum{}b\$d\$"),
-        ("−.5 ± .1 ≤ ∞ → x", r"$-$.5 $\pm$ .1 $\leq$ $\infty$ $\to$ x"),
+        ("−0.5 ± 0.1 ≤ ∞ → x", r"$-$0.5 $\pm$ 0.1 $\leq$ $\infty$ $\to$ x"),
         ("[x]*", "{[}x]{*}"),
         ("tête\u202e\nx", r"tête\textbackslash{}u202e x"),
     ],

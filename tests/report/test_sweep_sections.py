@@ -55,7 +55,7 @@ def test_the_winners_curse_in_numbers():
     change = float(row["change"].replace("−", "-"))
     assert change == pytest.approx(mine["validation_accuracy"].mean() - seen, abs=1e-3)
     assert row["n"] == "5"
-    assert "training.lr=.00" in row["setting"]
+    assert "training.lr=0.00" in row["setting"]
     waiting = winner_table(made, searches.after(made, trained=False))
     assert (column(waiting, "fresh")[0], column(waiting, "change")[0]) == ("–", "–")
 

@@ -20,7 +20,7 @@ def test_means_with_marginal_intervals_and_costs(evidence):
     row = data.loc["training.lr=0.3"]
     values = evidence.trials.query("variant == 'training.lr=0.3' and status == 'completed'")["accuracy"]
     low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
-    assert (row["n"], row["label"]) == (4, "lr 0.3")
+    assert (row["n"], row["label"]) == (4, "learning rate 0.3")
     assert (row["mean"], row["low"], row["high"]) == pytest.approx((values.mean(), low, high))
     assert row["parameters"] == 25_000
     assert cost.varying(data) == ["parameters"]

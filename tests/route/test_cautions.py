@@ -58,7 +58,7 @@ def test_what_is_true_of_all_variants_names_none(known, of):
     texts = of(STUDY.replace("name: recall", "name: known"))
     assert "40 % of the test examples occur among the 6,400 that training draws" in texts
     assert mentions(texts, "without")[0].startswith(
-        "without matching the key, the best accuracy is .5625; chance is .1"
+        "without matching the key, the best accuracy is 0.5625; chance is 0.1"
     )
     assert not mentions(texts, "the order"), "which is no better than chance"
     few = of(STUDY.replace("name: recall", "name: known"), "training.steps=2")

@@ -10,8 +10,10 @@ from ablate.analysis.contrast import smallest_difference
 from ablate.analysis.family import weights
 from ablate.analysis.judge import ALPHA, judge, row
 from ablate.analysis.paired import Differences
+from ablate.core.spelling import spelled
 from ablate.external.commits.bench import opened
-from ablate.report.words import difference, level, significant
+from ablate.report.verdicts import difference_of
+from ablate.report.words import level, significant
 
 
 def compare(
@@ -40,8 +42,9 @@ def compare(
         **{"mde": d.mde(shares[-1], looks[-1]), "margin": margin, "verdict": verdict},
         **{"exit_code": {"worse": 1, "inconclusive": 3}.get(verdict, 0)},
     }
+    shown, better = difference_of(found, call["direction"]), "less" if call["direction"] == "min" else "more"
     return found, (
-        f"{found['metric']} of {found['head']} against {found['base']}: {verdict}\n"
-        f"  difference {difference(d.mean, low, high)} at {level(alpha)}, positive is better; {d.n} seeds each\n"
+        f"{spelled(found['metric'])} of {found['head']} against {found['base']}: {verdict}\n"
+        f"  difference {shown} at {level(alpha)}, {better} is better; {d.n} seeds each\n"
         f"  margin {margin:g}; {looks[-1]} seeds detect {significant(found['mde'])} with 80 % power"
     )

@@ -14,6 +14,7 @@ from ablate.base.wording import counted, joined
 from ablate.core.facts import BASELINE
 from ablate.core.feature import features
 from ablate.core.names import confirmed
+from ablate.core.spelling import spelled
 from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.route.choose import as_reported
@@ -55,7 +56,7 @@ def confirming(experiment: Experiment, options: Options) -> Experiment:
     claims = [claim for claim in found.claims if claim.hash in settled and claim.text not in apart]
     if not decided and not claims:
         raise NothingDecided(
-            f"Nothing to confirm: {source.path} has decided no comparison on {facts.metric} and no claim."
+            f"Nothing to confirm: {source.path} has decided no comparison on {spelled(facts.metric)} and no claim."
         )
     names = {BASELINE, *itertools.chain(*decided), *(name for claim in claims for name in claim.variants)}
     kept = [variant for variant in found.variants if variant.placebo or variant.name in names]

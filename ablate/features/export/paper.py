@@ -15,7 +15,7 @@ from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
 from ablate.report.page import markdown
 from ablate.report.section import Material, failed, pictures, shown, slug
-from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, verdict_tables
+from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, shared_rate, verdict_tables
 from ablate.report.words import Table, rows_of, say, text
 
 # The name of the paragraph on methods, as one of a table, and its heading.
@@ -137,6 +137,7 @@ def methods(material: Material) -> str:
         runs=sum(int(side.asked.sum()) for side in sides),
         diverged=sum(side.diverged for side in sides),
         missing=sum(int((side.asked & ~side.ended).sum()) for side in sides),
+        rate=shared_rate(facts),
         tuned=any(variant.tuned for variant in facts.variants),
         features=measured,
     )

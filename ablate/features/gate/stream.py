@@ -3,8 +3,8 @@
 One run screens a try. A promising one is confirmed on fresh seeds, as many runs of the try as of the base. The standard
 deviation of a run, taken for equal in all, is pooled over the first runs of the base and both sides of every
 confirmation, so that few runs decide: t on the pooled degrees of freedom. The j-th confirmation is judged one-sided at
-α_j = .05 · j^−1.6 / ζ(1.6), whatever the earlier ones said. The α_j add up to .05, so that by the union bound a stream
-without end keeps a change that changes nothing with a probability of at most .05.
+α_j = 0.05 · j^−1.6 / ζ(1.6), whatever the earlier ones said. The α_j add up to 0.05, so that by the union bound a
+stream without end keeps a change that changes nothing with a probability of at most 0.05.
 
 All values are oriented, so that more is better. Lines of a ledger: `run`, a finished run; and those with the `state`
 after them, by their verdict: the first base, with the call; `confirm`, the start of a confirmation; what was said of a

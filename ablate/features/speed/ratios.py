@@ -2,7 +2,7 @@
 
 The unit is the process. Of each of n processes, L is the mean over its blocks of the log of the ratio of the variant's
 median time to the baseline's; the ratio is exp(L̄) with the t interval exp(L̄ ± t·s/√n). Blocks as the unit would give
-false positives in .25 to .56 of comparisons where processes differ. The baseline is timed against a second copy of
+false positives in 0.25 to 0.56 of comparisons where processes differ. The baseline is timed against a second copy of
 itself: the larger bound of that 95 % interval is the noise floor, below which nothing is concluded, nor below 2 %.
 """
 
@@ -25,6 +25,7 @@ from ablate.core.facts import BASELINE, Evidence, Facts, frame_of
 from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
 from ablate.core.speed import CALLS, TimedCall
+from ablate.core.spelling import spelled
 from ablate.features.speed.section import BUSY, LEAST, SpeedFacts
 from ablate.features.speed.section import COLUMNS as FRAME
 from ablate.features.speed.tables import MEMORY
@@ -225,5 +226,6 @@ def account(evidence: Evidence) -> str:
 
 
 def size_name(facts: Facts) -> str:
-    """The end of the path whose values are the sizes."""
-    return text(speed.over.rpartition(".")[2]) if (speed := SpeedFacts.of(facts)) else "size"
+    """Returns the name of the path whose values are the sizes, in words: `sequence length`."""
+    speed = SpeedFacts.of(facts)
+    return "size" if speed is None else spelled(text(speed.over))

@@ -11,8 +11,9 @@ import pandas as pd
 
 from ablate.core.facts import BASELINE, Facts
 from ablate.core.short_names import short_names
+from ablate.core.spelling import spelled_paths
 from ablate.report.figures.theme import LEVELS, colour, figure_width
-from ablate.report.words import in_lines, say, short
+from ablate.report.words import in_lines, say
 
 if TYPE_CHECKING:
     import seaborn
@@ -42,10 +43,10 @@ def entries(facts: Facts) -> list[Entry]:
     """Returns every variant but the baseline, those that change the same paths together, placebos last."""
     names = short_names(facts)
     paths = dict.fromkeys(path for variant in facts.variants for path in variant.changes)
-    ends = short(list(paths))
+    ends = spelled_paths(paths)
     found = []
     for variant in facts.variants[1:]:
-        group = " + ".join(ends[path].replace("_", " ") for path in variant.changes)
+        group = " + ".join(ends[path] for path in variant.changes)
         found.append(Entry(variant.name, PLACEBO_GROUP if variant.placebo else group, names[variant.name]))
     order = list(dict.fromkeys(entry.group for entry in found))
     return sorted(found, key=lambda entry: (entry.group == PLACEBO_GROUP, order.index(entry.group)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -107,7 +107,7 @@ def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: boo
         elinewidth=1.6,
         zorder=3,
     )
-    arrows = {"color": shade, "ms": 5, "mew": 0, "clip_on": False, "zorder": 4}
+    arrows: dict[str, Any] = {"color": shade, "ms": 5, "mew": 0, "clip_on": False, "zorder": 4}
     if low < left:
         ax.plot(left, y, CARETLEFT, **arrows)
     if high > right:

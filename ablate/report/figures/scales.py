@@ -82,7 +82,7 @@ def round_ticks(low: float, high: float, *, log: bool = False, most: int = MAX_T
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     slack = 1e-9 * (low if log else high - low)
-    locators = [LogLocator(subs=steps, numticks=most) for steps in DENSITIES if log]
+    locators: list[Locator] = [LogLocator(subs=steps, numticks=most) for steps in DENSITIES if log]
     locators.append(MaxNLocator(most - 1, steps=STEPS))
     ticks: list[float] = []
     for locator in locators:

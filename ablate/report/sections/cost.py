@@ -13,6 +13,7 @@ from ablate.analysis.runs import Runs
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence, VariantFacts
 from ablate.core.feature import features
+from ablate.core.spelling import spelled
 from ablate.report.figures.cost import CostAxis, against_cost
 from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.verdicts import names_of
@@ -52,7 +53,7 @@ class Cost(Section, place=800, title="Against cost", inside="the mean of each va
                 say("figures.cost_alt", metric, len(data), of, against),
                 data,
                 against_cost,
-                (shown, task.metrics[metric], metric.replace("_", " ")),
+                (shown, task.metrics[metric], spelled(metric)),
             )
 
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ablate.core.facts import Evidence
 from ablate.core.metric import validated
+from ablate.core.spelling import as_sentence, spelled
 from ablate.report.figures.curves import learning_curves
 from ablate.report.figures.facets import Facets
 from ablate.report.section import Block, Material, Picture, Section, by_task, slug
@@ -33,14 +34,14 @@ class Curves(
                 data = curves(evidence, task.name, metric)
                 if data.empty:
                     continue
-                label = metric.replace("_", " ")
+                label = spelled(metric)
                 broken = bool((data["status"] != "completed").any())
                 known = task.metrics[facts.metric] if metric.endswith(facts.metric) else None
                 yield Picture(
                     f"{slug(metric)}{end}",
-                    f"{label.capitalize()}{of}",
-                    say("figures.curves", label, broken, facets.left_out(facts)),
-                    say("figures.curves_alt", label, of, len(facets.members)),
+                    f"{as_sentence(label)}{of}",
+                    say("figures.curves", metric, broken, facets.left_out(facts)),
+                    say("figures.curves_alt", metric, of, len(facets.members)),
                     data,
                     learning_curves,
                     (facets, label, known),

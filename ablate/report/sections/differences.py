@@ -11,8 +11,9 @@ import pandas as pd
 from ablate.analysis.family import CROSSED
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts
-from ablate.core.metric import Metric, sign
+from ablate.core.metric import Metric
 from ablate.core.short_names import by_design
+from ablate.core.spelling import spelled
 from ablate.report.figures.facets import entries
 from ablate.report.figures.forest import forest, forest_limits, solved_seeds
 from ablate.report.figures.rows import MAX_ROWS, largest
@@ -21,8 +22,8 @@ from ablate.report.figures.tasks import MAX_VARIANTS, by_task
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Block, Material, Picture, Section
 from ablate.report.section import by_task as tasks_of
-from ablate.report.verdicts import compared_with, level_of, names_of, planned_rows, row_name
-from ablate.report.words import decimals, rows_of, say
+from ablate.report.verdicts import compared_with, level_of, names_of, own_direction, planned_rows, row_name
+from ablate.report.words import decimals, number, rows_of, say
 
 MAIN_EFFECTS = "main effects"
 CELLS = "cells, against the baseline"
@@ -70,7 +71,7 @@ class Forest(Section, place=50, title="Differences", open=True):
 def difference_label(name: str, metric: Metric) -> str:
     """Returns the label of an axis of differences in a metric, in its own direction."""
     better = "right" if metric.direction == "max" else "left"
-    return f"difference in {name.replace('_', ' ')}, {better} is better"
+    return f"difference in {spelled(name)}, {better} is better"
 
 
 def forest_rows(facts: Facts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.DataFrame:
@@ -82,15 +83,15 @@ def forest_rows(facts: Facts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.
     """
     if facts.metric not in task.metrics:
         return pd.DataFrame()
-    direction = sign(task.metrics[facts.metric])
+    direction = task.metrics[facts.metric].direction
     is_shown = (comparisons["task"] == task.name) & (comparisons["metric"] == facts.metric)
     order = {entry.variant: i for i, entry in enumerate(entries(facts))}
     names = names_of(facts)
     placebos = {variant.name for variant in facts.variants if variant.placebo}
     cells = _cells(facts)
     rows = []
-    for row in rows_of(comparisons[is_shown]):
-        ends = sorted([direction * row["ci_low"], direction * row["ci_high"]])
+    for oriented in rows_of(comparisons[is_shown]):
+        row = own_direction(oriented, direction)
         label = row_name(row, names)
         is_cell = row["baseline"] == BASELINE and row["variant"] in cells
         if is_cell and cells[row["variant"]] == 1:
@@ -104,10 +105,10 @@ def forest_rows(facts: Facts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.
                 "group": (CELLS if row["baseline"] == BASELINE else MAIN_EFFECTS) if cells else "",
                 "placebo": row["variant"] in placebos,
                 "verdict": verdict,
-                "value": direction * row["diff"],
-                "low": ends[0],
-                "high": ends[1],
-                "told": _told(row, direction, verdict),
+                "value": row["diff"],
+                "low": row["ci_low"],
+                "high": row["ci_high"],
+                "told": _told(row, verdict),
                 "n": row["n"],
                 "solved_variant": row["solved_variant"],
                 "solved_baseline": row["solved_baseline"],
@@ -118,6 +119,7 @@ def forest_rows(facts: Facts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.
     found = pd.DataFrame(rows, columns=columns)
     is_exploratory = found["verdict"] == EXPLORATORY
     found = found.assign(is_exploratory=is_exploratory)
+    found = found.astype(dict.fromkeys(("value", "low", "high"), float) if rows else {})
     found = found.sort_values(["placebo", "is_exploratory", "order"], kind="stable", ignore_index=True)
     return found.drop(columns=["order", "is_exploratory"])
 
@@ -128,14 +130,14 @@ def _cells(facts: Facts) -> dict[str, int]:
     return cells if facts.design in CROSSED and any(count > 1 for count in cells.values()) else {}
 
 
-def _told(row: Mapping[str, Any], direction: float, verdict: str) -> str:
+def _told(row: Mapping[str, Any], verdict: str) -> str:
     """Returns `worse −0.112`, or of a rate `worse 3 of 8`; of an exploratory comparison the numbers alone."""
     if not np.isnan(row["solved_variant"]):
         numbers = say("figures.solved_row", int(row["solved_variant"]), int(row["n"]))
-    elif np.isnan(row["diff"]):
+    elif number(row["diff"]) is None:
         return ""
     else:
-        numbers = wording.plus(direction * row["diff"], decimals(row["ci_low"], row["ci_high"]))
+        numbers = wording.plus(row["diff"], decimals(row["ci_low"], row["ci_high"]))
     return numbers if verdict == EXPLORATORY else f"{verdict} {numbers}"
 
 

@@ -11,13 +11,26 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.short_names import level_name
+from ablate.core.spelling import spelled
 from ablate.report.section import Block, Folded, Items, Material, Section, Text, applying, failed
-from ablate.report.verdicts import compared_with, names_of, planned_rows, row_name, shown_as
-from ablate.report.words import Row, because, number, rows_of, say, text
+from ablate.report.verdicts import (
+    compared_with,
+    direction_of,
+    names_of,
+    own_direction,
+    planned_rows,
+    row_name,
+    shared_rate,
+    shown_as,
+)
+from ablate.report.words import Row, because, difference, number, rows_of, say, text
 
 MATTERS = 0.25  # The share of the variance over seeds from which on a larger test set is worth a word.
 DECIDED = ("better", "worse")
-VERBS = {"max": {"worse": "fell", "better": "rose"}, "min": {"worse": "worsened", "better": "improved"}}
+VERBS = {
+    "max": {"worse": "fell", "better": "rose"},
+    "min": {"worse": "rose (worse)", "better": "fell (better)"},
+}
 
 
 class Headline(Section, place=0, title="Answer", needs_trials=False):
@@ -98,9 +111,9 @@ def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learne
         task=task.name if len(facts.tasks) > 1 else "",
         placebo=odd,
         not_learned=not_learned,
-        metric=facts.metric,
+        metric=spelled(facts.metric),
         seeds=sorted({int(row["n"]) for row in rows if row["n"]}),
-        rate=facts.rate,
+        rate=shared_rate(facts),
         effects=[
             (VERBS[known.direction][verdict], effects) for verdict in order if (effects := groups[verdict])
         ],
@@ -115,7 +128,7 @@ def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learne
 
 
 def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> str:
-    """`7 points` of a share such as an accuracy, `.11` of a loss: to the first digit that the uncertainty touches, or
+    """`7 points` of a share such as an accuracy, `0.11` of a loss: to the first digit that the uncertainty touches, or
     exactly where there is none.
     """
     share = metric.ceiling == 1 and metric.floor is not None and metric.floor >= 0
@@ -127,7 +140,7 @@ def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> s
 
 
 def learned(found: Learned) -> str:
-    """`reached accuracy .962 on digits (guessing: .10)`, or how many of its runs solved the task."""
+    """`reached accuracy 0.962 on digits (guessing: 0.1)`, or how many of its runs solved the task."""
     # As exact as its spread lets it be told.
     return say("answer.learned", found, wording.number(found.mean, wording.decimals(found.spread)))
 
@@ -142,7 +155,17 @@ def noise_lines(material: Material) -> Iterator[str]:
     for row in rows_of(found):
         sizes = [row[name] for name in ("mde", "mde_low", "mde_high") if row[name] is not None]
         told = [shown_as(size, row["by_rate"], row["n"]) for size in sizes]
-        yield say("noise.line", row, len(found) > 1, told, bool(material.facts.variants[0].rivals))
+        placebo = _placebo(row, material.facts)
+        yield say("noise.line", row, len(found) > 1, told, bool(material.facts.variants[0].rivals), placebo)
+
+
+def _placebo(row: Row, facts: Facts) -> str:
+    """Returns the difference of the placebo with its interval, in the direction of the metric; else nothing."""
+    if row["placebo_diff"] is None:
+        return ""
+    oriented = {"diff": row["placebo_diff"], "ci_low": row["placebo_low"], "ci_high": row["placebo_high"]}
+    turned = own_direction(oriented, direction_of(facts, row["task"], row["metric"]))
+    return difference(turned["diff"], turned["ci_low"], turned["ci_high"])
 
 
 def gaps(evidence: Evidence) -> Iterator[str]:
@@ -167,7 +190,7 @@ def limits(material: Material) -> list[str]:
         "improving": [
             names[variant] for variant in trend.loc[trend["improving"], "variant"].drop_duplicates()
         ],
-        "rate": planned_rows(material.comparisons) and facts.rate,
+        "rate": planned_rows(material.comparisons) and shared_rate(facts),
         "looks": facts.looks and facts,
         "given": facts.given,
         "held_out": "held_out" in pools and facts.given != "documents",

@@ -11,9 +11,10 @@ import pandas as pd
 from ablate.analysis.family import CROSSED
 from ablate.core.facts import BASELINE, INTERACTION, Claim, Evidence, Facts, TaskFacts
 from ablate.core.short_names import level_name, short_names
+from ablate.core.spelling import spelled, spelled_paths
 from ablate.report.figures.interaction import MAX_PAIRS, interaction
 from ablate.report.section import Block, Material, Picture, Section, by_task
-from ablate.report.words import in_lines, say, short
+from ablate.report.words import in_lines, say
 
 
 class Interaction(Section, place=150, title="How changes act together", open=True):
@@ -35,7 +36,7 @@ class Interaction(Section, place=150, title="How changes act together", open=Tru
                 say("figures.interaction_alt", facts.metric, shown, of),
                 data,
                 interaction,
-                (facts.metric.replace("_", " "),),
+                (spelled(facts.metric),),
             )
 
 
@@ -67,7 +68,7 @@ def _factor_pairs(facts: Facts) -> list[tuple[str, str]]:
 def _of_factors(evidence: Evidence, task: TaskFacts, along: str, lines: str) -> pd.DataFrame:
     """Returns the rows of two factors: the levels of one along x, those of the other as lines."""
     facts = evidence.facts
-    ends = short([along, lines])
+    ends = spelled_paths([along, lines])
     rows = []
     for variant in facts.variants:
         is_cell = variant.name == BASELINE or (variant.changes and not variant.placebo)
@@ -86,7 +87,7 @@ def _of_factors(evidence: Evidence, task: TaskFacts, along: str, lines: str) -> 
     data = pd.concat(rows, ignore_index=True)
     keys = ["rank", "place", "line", "x", "seed"]
     means = data.groupby(keys, as_index=False)["value"].mean().sort_values(keys, kind="stable")
-    return means.assign(pair=f"{ends[lines]} × {ends[along]}".replace("_", " "))
+    return means.assign(pair=f"{ends[lines]} × {ends[along]}")
 
 
 def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
@@ -119,7 +120,7 @@ def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame
 def _places(claim: Claim, facts: Facts) -> tuple[str, str]:
     """Returns the names of the two places of a claim of an interaction: slices, or levels of the path that differs."""
     if claim.metric_less and claim.metric_less != claim.metric:
-        return claim.metric.replace("_", " "), claim.metric_less.replace("_", " ")
+        return spelled(claim.metric), spelled(claim.metric_less)
     changes = {variant.name: variant.changes for variant in facts.variants}
     for path, (base, *_) in facts.factors.items():
         here = {changes[name].get(path, base) for name in claim.a}

@@ -12,6 +12,7 @@ from ablate.core.facts import Evidence, Facts, VariantFacts
 from ablate.core.feature import features
 from ablate.core.record import why
 from ablate.core.short_names import by_design, in_short_names
+from ablate.core.spelling import as_sentence, spelled
 from ablate.records.store import whereabouts
 from ablate.report.section import Block, Items, Material, Section, Terms, Text
 from ablate.report.verdicts import names_of, variant_column
@@ -125,14 +126,14 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         "Commit": commit and say("cost.commit", commit, dirty),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Machine": known.pop("machine", None),
-        **{key.replace("_", " ").capitalize(): value for key, value in sorted(known.items())},
+        **{as_sentence(spelled(key)): value for key, value in sorted(known.items())},
         "Differs from the study": "; ".join(facts.differs),
         "Design": facts.design.replace("_", " "),
     }
     if not evidence.only_measured:
         statuses = evidence.trials["status"].value_counts().sort_index()
         pairs |= {
-            "Metric": say("cost.metric", facts.metric, say(f"cost.{facts.at}")),
+            "Metric": say("cost.metric", spelled(facts.metric), say(f"cost.{facts.at}")),
             "Margin": say("cost.margin", facts.margin),
             "Seeds": say("cost.seeds", facts.seeds),
             "Trials": ", ".join(f"{n} {status}" for status, n in statuses.items()),
@@ -189,7 +190,7 @@ def cost_table(facts: Facts) -> Table:
     columns = [
         variant_column(names_of(facts)),
         Column("task", "Task", varying=True),
-        *(Column(cost, TOTALS.get(cost, cost.replace("_", " ").capitalize()), True) for cost in shown),
+        *(Column(cost, TOTALS.get(cost, as_sentence(spelled(cost))), True) for cost in shown),
         Column("changes", "Changes", below=True),
     ]
     return tabulated(columns, rows, say("cost.caption"), "trials.parquet")

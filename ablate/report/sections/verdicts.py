@@ -1,14 +1,20 @@
 """The verdicts, every comparison with all its numbers, the claims, judged, and how steadily each variant trains."""
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from ablate.base import wording
+from ablate.core.facts import Facts
 from ablate.core.short_names import short_claim
+from ablate.core.spelling import spelled
 from ablate.report.section import Block, Folded, Material, Section, Terms, Text
 from ablate.report.verdicts import (
     Names,
     claim_table,
+    difference_column,
     difference_of,
+    direction_of,
+    less_is_better,
     level_of,
     mean_columns,
     names_of,
@@ -25,7 +31,6 @@ from ablate.report.words import (
     codes,
     count,
     decimals,
-    difference,
     fixed,
     interval,
     is_true,
@@ -49,8 +54,14 @@ class Verdicts(Section, place=100, title="Verdicts", open=True):
             return
         yield from verdict_tables(rows, material.facts)
         present = {row["verdict"] for row in rows}
+        less = bool(less_is_better(rows, material.facts))
+        known: dict[str, dict[str, Any]] = {
+            "better": {"less": less},
+            "worse": {"less": less},
+            "equivalent": {"margin": margin},
+        }
         terms = [
-            (verdict, say(f"verdicts.{verdict}", **{"margin": margin} if verdict == "equivalent" else {}))
+            (verdict, say(f"verdicts.{verdict}", **known.get(verdict, {})))
             for verdict in GUIDE
             if verdict in present
         ]
@@ -71,9 +82,9 @@ class Comparisons(
         columns = [
             variant_column(names),
             Column("task", "Task", varying=True),
-            Column("metric", "Metric", varying=True),
+            metric_column(varying=True),
             Column("verdict", "Verdict"),
-            Column("difference", "Difference", True, show=difference_of),
+            difference_column(material.facts, "Difference"),
             *mean_columns(),
             Column("p", "p", True, show=lambda row: shown(row["p"], wording.p_value)),
             Column("n", "Seeds", True, show=lambda row: count(row["n"])),
@@ -81,7 +92,13 @@ class Comparisons(
             reason_column(names),
         ]
         if rows:
-            yield tabulated(columns, rows, say("cost.every"), "comparisons.csv")
+            caption = say("cost.every", less_is_better(rows, material.facts))
+            yield tabulated(columns, rows, caption, "comparisons.csv")
+
+
+def metric_column(*, varying: bool = False) -> Column:
+    """Returns the column of the metric of each row, in words."""
+    return Column("metric", "Metric", show=lambda row: spelled(text(row["metric"])), varying=varying)
 
 
 class Claims(Section, place=200, title="Claims", needs_trials=False, open=True):
@@ -126,11 +143,11 @@ class Stability(
 
     def blocks(self, material: Material) -> Iterator[Block]:
         facts, rows = material.facts, rows_of(material.table("stability"))
-        names, some = names_of(facts), [row for row in rows if notable(row)]
-        yield stability_table(some, rows, names) if some else Text(say("stability.nothing"))
+        some = [row for row in rows if notable(row)]
+        yield stability_table(some, rows, facts) if some else Text(say("stability.nothing"))
         known = sorted(codes("stability") & {row["metric"] for row in rows})
-        terms = Terms([(metric, say(f"stability.{metric}")) for metric in known])
-        every = [stability_table(rows, rows, names)] if len(some) < len(rows) else []
+        terms = Terms([(spelled(metric), say(f"stability.{metric}")) for metric in known])
+        every = [stability_table(rows, rows, facts)] if len(some) < len(rows) else []
         yield Folded(say("stability.every", len(rows) if every else 0), [*every, terms])
 
 
@@ -156,31 +173,32 @@ def lost(rows: Sequence[Row], names: Names) -> list[str]:
     return list(found.values())
 
 
-def stability_table(rows: Sequence[Row], every: Sequence[Row], names: Names) -> Table:
+def stability_table(rows: Sequence[Row], every: Sequence[Row], facts: Facts) -> Table:
     """Rows of `analysis.learning.stability`; its caption says how many of `every` would exclude 0 by chance."""
+
+    def change(row: Row) -> str:
+        if row["kind"] == "rate":
+            return NOTHING
+        return difference_of(row, direction_of(facts, row["task"], row["metric"]))
+
+    names = names_of(facts)
     columns = [
         variant_column(names),
         Column("task", "Task", varying=True),
-        Column("metric", "Metric"),
+        metric_column(),
         Column("mean_variant", "Variant [95 %]", True, show=lambda row: side_words(row, "variant")),
         Column("mean_baseline", "Baseline [95 %]", True, show=lambda row: side_words(row, "baseline")),
-        Column(
-            "difference",
-            "Difference [95 %]",
-            True,
-            show=lambda row: (
-                NOTHING if row["kind"] == "rate" else difference(row["diff"], row["ci_low"], row["ci_high"])
-            ),
-        ),
+        Column("difference", "Difference [95 %]", True, show=change),
         reason_column(names),
     ]
     tested = sum(number(row["p"]) is not None for row in every)
-    caption = say("stability.caption", tested, wording.exact(round(0.05 * tested, 1)))
+    by_chance = wording.exact(round(0.05 * tested, 1))
+    caption = say("stability.caption", tested, by_chance, less_is_better(rows, facts))
     return tabulated(columns, rows, caption, "stability.csv")
 
 
 def side_words(row: Row, side: str) -> str:
-    """`2 of 5 [.05, .85]` of a rate, `.12 [.10, .14]` of anything else."""
+    """`2 of 5 [0.05, 0.85]` of a rate, `0.12 [0.10, 0.14]` of anything else."""
     low, high, mean = (number(row[f"{of}_{side}"]) for of in ("low", "high", "mean"))
     if mean is None:
         return NOTHING

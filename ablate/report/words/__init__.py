@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from ablate.base import wording
 from ablate.core.reason import Reason
 from ablate.core.short_names import with_name
+from ablate.core.spelling import as_sentence, spelled, spelled_paths
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -94,6 +95,9 @@ def _module(file: str) -> ModuleType:
         "some": some,
         "with_name": with_name,
         "level": level,
+        "spelled": spelled,
+        "spelled_paths": lambda paths: list(spelled_paths(paths).values()),
+        "as_sentence": as_sentence,
         "grouped": lambda count: f"{count:,.0f}",
     }
     found: Any = environment.get_template(f"{file}.j2").module
@@ -216,12 +220,12 @@ def shown(value: Any, say: Callable[[float], str]) -> str:
 
 
 def fixed(value: Any, places: int) -> str:
-    """A number with `places` decimals: −.021."""
+    """Returns a number with `places` decimals: −0.021."""
     return shown(value, lambda known: wording.number(known, places))
 
 
 def plus_minus(mean: float | None, spread: float | None) -> str:
-    """`.941 ± .006`: a mean with its standard deviation, where that is known."""
+    """Returns `0.941 ± 0.006`, a mean with its standard deviation, where that is known."""
     places = decimals(None if spread is None else -spread, spread)
     return fixed(mean, places) + ("" if mean is None or spread is None else f" ± {fixed(spread, places)}")
 
@@ -232,14 +236,14 @@ def significant(value: Any) -> str:
 
 
 def difference(diff: Any, low: Any, high: Any) -> str:
-    """`+.012 [−.003, .027]`, with the digits that the interval supports."""
+    """Returns `+0.012 [−0.003, 0.027]`, with the digits that the interval supports."""
     places = decimals(low, high)
     found = shown(diff, lambda known: wording.plus(known, places))
     return found if NOTHING in (found, ends := interval(low, high, places)) else f"{found} {ends}"
 
 
 def interval(low: Any, high: Any, places: int) -> str:
-    """`[−.003, .027]`."""
+    """Returns `[−0.003, 0.027]`."""
     return NOTHING if number(low) is None else f"[{fixed(low, places)}, {fixed(high, places)}]"
 
 

@@ -13,8 +13,8 @@ from ablate.features.path import PathFeature
 from ablate.route.options import Outcome
 from ablate.route.running import Unfinished
 
-# From .1, the learning rate gains 4; `wide` gains .1 beside one head and .2 beside three, which gain nothing without
-# it; x gains .09.
+# From 0.1, the learning rate gains 4; `wide` gains 0.1 beside one head and 0.2 beside three, which gain nothing without
+# it; x gains 0.09.
 CHANGES = "model.x: 0.3, model.heads: 3, model.kind: wide, training.lr: 1e-3"
 PATH = f"""{PEAK_STUDY}training: {{noise: 1e-3}}
 design: {{name: path, to: top, seeds: 2}}

@@ -18,7 +18,7 @@ factors: {{model.noise: [0.2]}}
 
 def test_a_section_is_read_in_order_and_survives_the_resolved_study(write):
     path = write(
-        STUDY + "speed: {over: {model.width: [16, 4, 8]}, calls: [step, forward]}\nmetric: {target: .9}\n"
+        STUDY + "speed: {over: {model.width: [16, 4, 8]}, calls: [step, forward]}\nmetric: {target: 0.9}\n"
     )
     experiment = prepare(path)
     speed = experiment.study.speed

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.core.facts import Facts
+from ablate.core.spelling import as_sentence, spelled
 from ablate.features.evaluate.stage import TEST, Evaluated
 from ablate.report.figures.heads import attention_maps
 from ablate.report.section import Block, Material, Picture, Section, Text
@@ -68,7 +69,7 @@ def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
             Column("task", "Task", varying=True),
             Column("slice", "Slice", words=True),
             Column("n", "Seeds", True),
-            *(Column(m, m.replace("_", " ").capitalize(), True) for m in found["metric"].unique()),
+            *(Column(m, as_sentence(spelled(m)), True) for m in found["metric"].unique()),
         ],
         rows_of(cells),
         say("cost.weights"),

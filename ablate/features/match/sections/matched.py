@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ablate.base.wording import brief, percent
+from ablate.core.spelling import as_sentence, spelled
 from ablate.report.section import Block, Material, Section
 from ablate.report.verdicts import names_of, variant_column
 from ablate.report.words import Column, Table, say, tabulated
@@ -60,7 +61,7 @@ def table(found: Mapping[str, Any], names: Mapping[str, str]) -> Table:
         [
             variant_column(names),
             Column("task", "Task", varying=True),
-            Column("value", found["by"], True, show=lambda row: brief(row["value"])),
+            Column("value", as_sentence(spelled(found["by"])), True, show=lambda row: brief(row["value"])),
             Column("residual", "Residual", True, show=lambda row: percent(row["residual"], 2)),
         ],
         found["rows"],

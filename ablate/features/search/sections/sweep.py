@@ -11,6 +11,7 @@ import pandas as pd
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence
+from ablate.core.spelling import as_sentence, spelled, spelled_paths
 from ablate.features.search.sections.tuning import FILE, OfSearch, named, space_table, table, value
 from ablate.features.search.table import Objective, SearchTable, with_values
 from ablate.report.figures.front import pareto_front
@@ -26,7 +27,6 @@ from ablate.report.words import (
     number,
     plus_minus,
     say,
-    short,
     tabulated,
     text,
 )
@@ -95,7 +95,7 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
             rows.append(
                 {
                     "variant": row["chosen"],
-                    "metric": metric.name,
+                    "metric": spelled(metric.name),
                     "tuning": plus_minus(seen, number(row.get("spread")) if metric is metrics[0] else None),
                     "fresh": plus_minus(mean, spread),
                     "change": NOTHING
@@ -147,7 +147,7 @@ def best_table(searched: SearchTable) -> Table | None:
     if not len(found):
         return None
     objectives = [o for o in searched.facts.objectives if o.name not in COSTS]
-    measured, ends = next((o for o in objectives if o.measured), None), short(searched.paths)
+    measured, ends = next((o for o in objectives if o.measured), None), spelled_paths(searched.paths)
 
     rows = [
         row
@@ -166,9 +166,12 @@ def best_table(searched: SearchTable) -> Table | None:
             Column(
                 "number", "Setting", show=lambda row: f"{row['number']}, {row['chosen']}".removesuffix(", ")
             ),
-            *(Column(f"objective {one.name}", named(one).capitalize(), True) for one in objectives),
+            *(Column(f"objective {one.name}", as_sentence(named(one)), True) for one in objectives),
             *(Column(cost, words, True) for cost, words in COSTS.items()),
-            *(Column(p.path, ends[p.path], p.kind != "choice") for p in searched.facts.parameters),
+            *(
+                Column(p.path, as_sentence(ends[p.path]), p.kind != "choice")
+                for p in searched.facts.parameters
+            ),
             Column("status", "Status", varying=True),
         ],
         rows,
@@ -228,7 +231,7 @@ class SweepFigures(
             return Picture(f"sweep-{name}", title, caption, alt, *drawing)
 
         tells = len(tried) >= LEAST and tried["value"].nunique() > 1
-        names = {path: end.replace("_", " ") for path, end in short(searched.paths).items()}
+        names = spelled_paths(searched.paths)
         if tells and len(objectives) in (2, 3):
             labels = {objective.name: named(objective) for objective in objectives}
             every = with_values(searched.trials, objectives)
@@ -260,8 +263,8 @@ def importance(searched: SearchTable, target: Objective) -> pd.DataFrame:
     with quiet():
         study = alone.rebuilt(search["variant"], search["task"])
         found = get_param_importances(study, evaluator=PedAnovaImportanceEvaluator())
-    ends = short(searched.paths)
-    rows = [(ends[path].replace("_", " "), share) for path, share in found.items()]
+    ends = spelled_paths(searched.paths)
+    rows = [(ends[path], share) for path, share in found.items()]
     return pd.DataFrame(rows, columns=["name", "importance"]).sort_values(
         "importance", ascending=False, kind="stable", ignore_index=True
     )

@@ -14,6 +14,7 @@ import pandas as pd
 from ablate.base.wording import exact
 from ablate.core.facts import RIVALS
 from ablate.core.short_names import in_short_names, short_names
+from ablate.core.spelling import as_sentence, spelled, spelled_paths
 from ablate.features.search import budgets
 from ablate.features.search.table import Objective, SearchTable, table_of
 from ablate.report.figures.facets import Facets
@@ -29,7 +30,6 @@ from ablate.report.words import (
     number,
     rows_of,
     say,
-    short,
     tabulated,
     text,
 )
@@ -55,7 +55,7 @@ def table(material: Material) -> SearchTable:
 
 def named(objective: Objective) -> str:
     """An objective in words: `validation accuracy`."""
-    words = objective.name.replace("_", " ").replace("flops", "FLOPs")
+    words = spelled(objective.name)
     return f"validation {words}" if objective.source == "validation" else words
 
 
@@ -114,7 +114,7 @@ class Tuning(
         yield Text(say("search.budget_guide"), aside=True)
         yield space_table(searched)
         facts, target = material.facts, searched.facts.objectives[0]
-        label, path = named(target), searched.paths[0].rpartition(".")[2].replace("_", " ")
+        label, path = named(target), spelled(searched.paths[0])
         trained = {*material.evidence.frame(RIVALS, ("variant",))["variant"]}
         every = budgets.setting_curves(searched, trained)
         facets = Facets.of(facts)
@@ -172,15 +172,15 @@ def spent(material: Material) -> pd.DataFrame:
 
 def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
     """`given` is `budgets.budgets`."""
-    target, ends = searched.facts.objectives[0], short(searched.paths)
+    target, ends = searched.facts.objectives[0], spelled_paths(searched.paths)
     counts = {"settings": "Settings", "seeds": "Tuning seeds", "trainings": "Trainings"}
     counts |= {key: name for key, name in LOST.items() if given[key].any()} | {"seconds": "Training seconds"}
     columns = [
         Column("variant", "Variant"),
         Column("task", "Task", varying=True),
         *(Column(key, name, True) for key, name in counts.items()),
-        *(Column(path, ends[path], True) for path in searched.paths),
-        Column("best", f"{target.name.replace('_', ' ').capitalize()}, tuning seeds", True),
+        *(Column(path, as_sentence(ends[path]), True) for path in searched.paths),
+        Column("best", f"{as_sentence(spelled(target.name))}, tuning seeds", True),
     ]
     rows = [
         row

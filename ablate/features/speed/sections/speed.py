@@ -118,9 +118,9 @@ class Scaling(
                 # By more than processors differ in rounding.
                 if max(row["ci_low"] - base["ci_high"], base["ci_low"] - row["ci_high"]) > 1e-9
             ]
-            powers = [(size, fixed(row["slope"], 2), names[row["variant"]]) for row in (base, *apart)]
+            powers = [(fixed(row["slope"], 2), names[row["variant"]]) for row in (base, *apart)]
             task = base["task"] if len(material.facts.tasks) > 1 else ""
-            found += [say("speed.grows", task, MEASURES[call], powers)] if apart else []
+            found += [say("speed.grows", task, MEASURES[call], size, powers)] if apart else []
         return found
 
     def blocks(self, material: Material) -> Iterator[Block]:
