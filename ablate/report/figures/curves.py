@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
 from ablate.report.figures.facets import Facets, line_facets, line_styles
 from ablate.report.figures.scales import draw_references, is_log, mark_round, padded
@@ -37,7 +36,7 @@ def learning_curves(data: pd.DataFrame, facets: Facets, label: str, metric: Metr
     if log:
         for ax in grid.axes.flat:
             mark_round(ax.yaxis, limits)
-    _draw_broken(grid, facets.spread(data[data["status"] != "completed"]), limits)
+    _draw_broken(grid, data[data["status"] != "completed"], facets, limits)
     if metric is not None:
         for i, ax in enumerate(grid.axes.flat):
             is_last = (i + 1) % grid._col_wrap == 0 or i + 1 == len(grid.axes)
@@ -47,10 +46,12 @@ def learning_curves(data: pd.DataFrame, facets: Facets, label: str, metric: Metr
     return grid.figure
 
 
-def _draw_broken(grid: seaborn.FacetGrid, broken: pd.DataFrame, limits: tuple[float, float]) -> None:
+def _draw_broken(
+    grid: seaborn.FacetGrid, broken: pd.DataFrame, facets: Facets, limits: tuple[float, float]
+) -> None:
     """Draws the runs that did not complete in the facets of their variants."""
-    styles = line_styles([name for name in grid.hue_names or () if name != BASELINE])
-    for (facet, variant, _), run in broken.groupby(["facet", "variant", "seed"], sort=False):
+    styles = line_styles([entry.variant for entry in facets.variants])
+    for (facet, variant, _), run in facets.spread(broken).groupby(["facet", "variant", "seed"], sort=False):
         ax = grid.axes_dict[facet]
         shade = styles[variant].colour
         ax.plot(run["step"], run["value"], color=shade, lw=0.7, ls=(0, (2, 1.5)))
