@@ -111,4 +111,9 @@ def markdown_table(table: Table) -> str:
 
 
 def _cell(words: str, key: str) -> str:
-    return f"{VERDICTS[words].sign} {words}" if key == "verdict" and words in VERDICTS else words
+    return marked(words) if key == "verdict" else words
+
+
+def marked(verdict: str) -> str:
+    """Returns a verdict with its mark in front; other words as they are."""
+    return f"{VERDICTS[verdict].sign} {verdict}" if verdict in VERDICTS else verdict

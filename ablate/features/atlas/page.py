@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from ablate.base.errors import AblateError
@@ -15,8 +14,9 @@ from ablate.core.names import confirming, stem
 from ablate.records.folder import StudyFolder
 from ablate.report.figures.forest import forest
 from ablate.report.figures.saving import saved
-from ablate.report.figures.theme import EXPLORATORY, theme
-from ablate.report.page import markdown, markdown_table
+from ablate.report.figures.theme import EXPLORATORY, PAGE, theme
+from ablate.report.page import markdown, markdown_table, marked
+from ablate.report.summary import Spent, spent
 from ablate.report.verdicts import claim_table, level_of, planned_rows
 from ablate.report.words import Table, difference, templates
 from ablate.route.claims import is_measured
@@ -27,6 +27,7 @@ OPEN = "not confirmed"
 ORDER = ("refuted", "supported", OPEN, "inconclusive")
 DECIDED = ORDER[:3]
 MAX_ROWS = 12  # Claims of the figure.
+WIDTH = 7.2  # Inches of the figure.
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,7 @@ class Card:
     facts: Facts
     claims: pd.DataFrame  # As `claims.csv`, with the verdict that repeating it left.
     table: Table
-    trainings: int
-    minutes: float  # Of training and tuning, on one core.
+    spent: Spent
 
     @property
     def place(self) -> tuple[int, str]:
@@ -46,25 +46,20 @@ class Card:
 
 
 def card(folder: StudyFolder) -> Card | None:
-    """What a study and its repetition found; None of one that makes no claim."""
+    """Returns what a study and its repetition found; None of one that makes no claim."""
     comparisons, claims, *_ = folder.frames()
     if claims.empty:
         return None
     again = StudyFolder(folder.results, confirming(folder.name))
     confirmed = {row["claim"]: row["verdict"] for row in again.claims()}
-    decided = claims["verdict"] != "inconclusive"
-    facts, spent = folder.facts(), [pd.read_parquet(path) for path in folder.path.glob("*.parquet")]
+    is_decided = claims["verdict"] != "inconclusive"
+    facts = folder.facts()
     # Seeds say nothing about what is measured, in several processes.
     measured = [claim.text for claim in facts.claims if is_measured(claim)]
     agree = (claims["verdict"] == claims["claim"].map(confirmed)) | claims["claim"].isin(measured)
-    claims = claims.assign(verdict=claims["verdict"].where(~decided | agree, OPEN))
-    spent = [frame for frame in spent if "train_seconds" in frame]
-    # A setting that a search tried was trained on several seeds.
-    trainings = sum(int(frame["seeds"].sum()) if "seeds" in frame else len(frame) for frame in spent)
+    claims = claims.assign(verdict=claims["verdict"].where(~is_decided | agree, OPEN))
     table = claim_table(claims, facts, level_of(planned_rows(comparisons)))
-    return Card(
-        facts, claims, table, trainings, sum(np.nansum(frame["train_seconds"]) for frame in spent) / 60
-    )
+    return Card(facts, claims, table, spent(folder.evidence()))
 
 
 def write(results: Path, intro: str) -> Path:
@@ -75,17 +70,28 @@ def write(results: Path, intro: str) -> Path:
         raise AblateError(
             f"{results}: no report here makes a claim; run studies with --results {results} first"
         )
-    with theme():
-        figure = forest(largest_decided(cards), "difference in accuracy, right is what the claim says")
+    with theme({**PAGE, "figure.figsize": (WIDTH, WIDTH)}):
+        figure = forest(
+            largest_decided(cards), "difference in accuracy; right: the first is better", zoom=False
+        )
         picture = saved(figure, "atlas")["svg"]
     environment = templates(Path(__file__).parent, trim_blocks=True, lstrip_blocks=True)
-    environment.filters.update(md=markdown, table=markdown_table)
+    environment.filters.update(md=markdown, table=markdown_table, verdict=marked)
     counts = pd.concat([card.claims["verdict"] for card in cards]).value_counts()
     page = environment.get_template("page.md.j2").render(
-        cards=cards, intro=intro, counts=[(v, counts.get(v, 0)) for v in ORDER]
+        cards=cards,
+        intro=intro,
+        counts=[(verdict, counts.get(verdict, 0)) for verdict in ORDER],
+        claims=every_claim(cards),
     )
     write_files(results, {"atlas.svg": picture, "README.md": page})
     return results / "README.md"
+
+
+def every_claim(cards: list[Card]) -> list[dict[str, str]]:
+    """Returns the list of all claims, what contradicts the field first: rows of study, claim, verdict, difference."""
+    rows = [row | {"study": card.facts.study} for card in cards for row in card.table.rows]
+    return sorted(rows, key=lambda row: ORDER.index(row["verdict"]))
 
 
 def largest_decided(cards: list[Card]) -> pd.DataFrame:

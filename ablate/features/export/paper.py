@@ -11,10 +11,13 @@ from ablate.analysis.runs import Runs, solving_metric
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.text import printable
 from ablate.core.feature import derived, features
+from ablate.report.figures import summary
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
 from ablate.report.page import markdown
 from ablate.report.section import Material, failed, pictures, shown, slug
+from ablate.report.summary import NAME as SUMMARY
+from ablate.report.summary import summary_picture
 from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, shared_rate, verdict_tables
 from ablate.report.words import Table, rows_of, say, text
 
@@ -49,7 +52,8 @@ def for_paper(
     """
     study, paragraph = material.facts.study, methods(material)
     tables, drawn = dict(_tables(material)), {picture.name: picture for picture in pictures(shown(material))}
-    known = [*tables, *([METHODS] if paragraph else []), *drawn]
+    picture = summary_picture(material)
+    known = [*tables, *([METHODS] if paragraph else []), *drawn, *([SUMMARY] if picture else [])]
     if not known:
         raise AblateError(f"{study}: has neither comparisons nor figures; run the study first")
     if wrong := [name for name in only if name not in known]:
@@ -93,6 +97,10 @@ def for_paper(
             files[f"{name}.tex"] = f"{head}% Needs \\usepackage{{graphicx}}\n" + figure_float(
                 name, drawn[name].caption, f"fig:{label}-{name}", width, folder
             )
+    if picture is not None and SUMMARY in wanted:
+        with theme(summary.SETTINGS):
+            made = saved(picture.draw(), SUMMARY, ("pdf", "svg"))
+        files.update({f"{SUMMARY}.{end}": data for end, data in made.items()})
     return files
 
 

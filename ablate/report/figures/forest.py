@@ -22,16 +22,23 @@ if TYPE_CHECKING:
 
 
 def forest(
-    data: pd.DataFrame, axis_label: str, margin: float | None = None, span: float | None = None
+    data: pd.DataFrame,
+    axis_label: str,
+    margin: float | None = None,
+    span: float | None = None,
+    *,
+    zoom: bool = True,
 ) -> Figure:
     """Draws paired differences with their intervals over the margin and the placebo's interval.
 
     `data` has a row a comparison, in order from above: group (its heading), label, placebo, verdict, value, low and
     high (in the metric's own direction; NaN where there is no interval), told (its words at the right). `span` is the
-    largest difference that the metric can show. Where a few differences dwarf the rest, a second panel zooms in.
+    largest difference that the metric can show. With `zoom`, a second panel looks closer where a few
+    differences dwarf the rest.
     """
     rows, headings = placed(data)
-    figure, panels = panels_of_rows(rows, headings, forest_limits(data, margin, span), axis_label)
+    limits = forest_limits(data, margin, span)
+    figure, panels = panels_of_rows(rows, headings, limits if zoom else limits[:1], axis_label)
     placebo = data.loc[data["placebo"], ["low", "high"]].dropna().to_numpy(float).ravel()
     for ax in panels:
         draw_zero(ax, margin)

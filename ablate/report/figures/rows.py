@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 
 from ablate.report.figures.scales import Limits
-from ablate.report.figures.theme import NARROW, SMALL, Mark, colour, figure_width, new_figure
+from ablate.report.figures.theme import NARROW, SMALL, WIDTH, Mark, colour, figure_width, new_figure
 from ablate.report.words import in_lines
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-LABEL = 30  # Characters of a line of a label, which has at most two.
+LABEL = 30  # Characters of a line of a label, which has at most two; of a figure of the page.
 PITCH = 0.24  # Inches from one row to the next.
 MAX_ROWS = 60  # Rows of one figure: more are taller than any page, and are in the tables.
 
@@ -70,7 +70,7 @@ def panels_of_rows(
         for ax, words in zip(panels, ("all", "zoom"), strict=True):
             ax.set_title(words, size=SMALL, weight="normal", color=colour("soft"))
 
-    width = LABEL if figure_width() >= NARROW else LABEL // 2 + 5
+    width = round(LABEL * figure_width() / WIDTH)
     ticks = dict(zip(data["y"], [in_lines(label, width, 2) for label in data["label"]], strict=True))
     ticks |= {heading.y: heading.words for heading in headings}
     panels[0].set_yticks(list(ticks), list(ticks.values()))
@@ -107,11 +107,11 @@ def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: boo
         elinewidth=1.6,
         zorder=3,
     )
-    arrows: dict[str, Any] = {"color": shade, "ms": 5, "mew": 0, "clip_on": False, "zorder": 4}
+    arrow: dict[str, Any] = {"ls": "none", "color": shade, "ms": 6, "mew": 0, "clip_on": False, "zorder": 4}
     if low < left:
-        ax.plot(left, y, CARETLEFT, **arrows)
+        ax.plot(left, y, marker=CARETLEFT, **arrow)
     if high > right:
-        ax.plot(right, y, CARETRIGHT, **arrows)
+        ax.plot(right, y, marker=CARETRIGHT, **arrow)
 
 
 def draw_zero(ax: Axes, margin: float | None) -> None:
@@ -121,11 +121,23 @@ def draw_zero(ax: Axes, margin: float | None) -> None:
     ax.axvline(0.0, color=colour("ink"), lw=0.8, zorder=1)
 
 
-def write_right(ax: Axes, words: Mapping[float, str], colours: Mapping[float, str]) -> None:
+def write_right(
+    ax: Axes, words: Mapping[float, str], colours: Mapping[float, str], size: float = SMALL
+) -> None:
     """Writes words at the right of rows, by their places, in the colours of these names."""
-    at_right = ax.get_yaxis_transform()
+    at_edge = ax.get_yaxis_transform()
     for y, told in words.items():
-        ax.text(1.04, y, told, transform=at_right, va="center", size=SMALL, color=colour(colours[y]))
+        ax.annotate(
+            told,
+            (1, y),
+            (8, 0),
+            xycoords=at_edge,
+            textcoords="offset points",
+            va="center",
+            size=size,
+            color=colour(colours[y]),
+            annotation_clip=False,
+        )
 
 
 def largest(data: pd.DataFrame, size: pd.Series) -> pd.DataFrame:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_VARIANTS = 12  # Panels of one figure.
+LETTERS = 60  # Of the titles of a row of panels.
 
 
 def by_task(data: pd.DataFrame, axis_label: str, margin: float | None) -> Figure:
@@ -24,7 +25,8 @@ def by_task(data: pd.DataFrame, axis_label: str, margin: float | None) -> Figure
     """
     labels = list(dict.fromkeys(data["label"]))[:MAX_VARIANTS]
     tasks = list(dict.fromkeys(data["task"]))
-    across = min(3 if figure_width() > 4 else 2, len(labels))
+    has_room = figure_width() > 4 and max(len(label) for label in labels) <= LETTERS // 3
+    across = min(3 if has_room else 2, len(labels))
     down = -(-len(labels) // across)
     figure = new_figure(down * (0.4 + PITCH * len(tasks)) + 0.4)
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
@@ -33,7 +35,7 @@ def by_task(data: pd.DataFrame, axis_label: str, margin: float | None) -> Figure
     high = max(always[1], data[["value", "high"]].max(axis=None))
     for ax, label in zip(panels, labels, strict=False):
         ax.set(xlim=padded(low, high), ylim=(len(tasks) - 0.4, -0.6))
-        ax.set_title(in_lines(label, 54 // across, 1))
+        ax.set_title(in_lines(label, LETTERS // across, 1))
         ax.locator_params(axis="x", nbins=3)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)

@@ -31,7 +31,8 @@ from ablate.route.console import RESULTS, STUDY, warn
     "--only",
     multiple=True,
     metavar="NAME",
-    help="Write only this table or figure, for instance forest, or methods; may be repeated.",
+    help="Write only this table or figure, for instance forest, methods, or summary, the picture for a README; may be "
+    "repeated.",
 )
 @click.option(
     "--optuna",

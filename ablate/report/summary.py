@@ -1,0 +1,98 @@
+"""The picture of a whole study that a README or a talk shows: its data, its title and its cost."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import pandas as pd
+
+from ablate.base.wording import duration
+from ablate.core.facts import Evidence, TaskFacts
+from ablate.core.metric import Metric
+from ablate.report.figures.summary import better_side, summary
+from ablate.report.figures.theme import EXPLORATORY
+from ablate.report.section import Material, Picture
+from ablate.report.sections.differences import forest_rows, seed_pairs
+from ablate.report.sections.headline import answers
+from ablate.report.words import say
+
+NAME = "summary"
+MAX_ROWS = 14  # Variants of the picture; those nearest to the baseline are left to the report.
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What a study cost: its trainings, those of tuning among them, and their seconds on one core."""
+
+    trainings: int
+    seconds: float
+
+
+def spent(evidence: Evidence) -> Spent:
+    """Returns what the trials of a study cost, with those that a stage trained beside them."""
+    frames = [evidence.trials, *evidence.frames.values()]
+    timed = [frame for frame in frames if "train_seconds" in frame]
+    # A setting that a search tried was trained on several seeds.
+    trainings = sum(int(frame["seeds"].sum()) if "seeds" in frame else len(frame) for frame in timed)
+    seconds = sum(float(pd.to_numeric(frame["train_seconds"]).sum()) for frame in timed)
+    return Spent(trainings, seconds)
+
+
+def summary_picture(material: Material) -> Picture | None:
+    """Returns the picture of a study, of its first task; None where nothing was judged there by a difference."""
+    facts = material.facts
+    tasks = [task for task in facts.tasks if facts.metric in task.metrics]
+    if not tasks:
+        return None
+    task = tasks[0]
+    rows = _rows(material, task)
+    if rows.empty:
+        return None
+    metric = task.metrics[facts.metric]
+    scale, unit = (100.0, "points") if is_share(metric) else (1.0, "")
+    ends = ["value", "low", "high"]
+    rows[ends] *= scale
+    seeds = seed_pairs(material.evidence, task)
+    seeds["difference"] *= scale
+    label = say("figures.summary_axis", facts.metric, unit, better_side(metric.direction))
+    margin = None if facts.margin is None else facts.margin * scale
+    options = (seeds, title(material, task), label, footer(material), margin)
+    alt = say("figures.summary_alt", facts.metric, len(rows))
+    return Picture(NAME, "Summary", "", alt, rows, summary, options)
+
+
+def _rows(material: Material, task: TaskFacts) -> pd.DataFrame:
+    """Returns the judged variants of a task by their differences, the worst first and placebos last."""
+    rows = forest_rows(material.facts, material.comparisons, task)
+    if rows.empty:
+        return rows
+    rows = rows[(rows["verdict"] != EXPLORATORY) & rows["value"].notna()]
+    others = rows[~rows["placebo"]]
+    shown = others.loc[others["value"].abs().nlargest(MAX_ROWS).index]
+    is_ascending = task.metrics[material.facts.metric].direction == "max"
+    shown = shown.sort_values("value", ascending=is_ascending, kind="stable")
+    copies = rows[rows["placebo"]].assign(label=say("figures.summary_placebo"))
+    return pd.concat([shown, copies], ignore_index=True)
+
+
+def is_share(metric: Metric) -> bool:
+    """Returns whether a metric is a share of 1, whose differences are points of a hundred."""
+    return metric.ceiling == 1 and metric.floor is not None and metric.floor >= 0
+
+
+def title(material: Material, task: TaskFacts) -> str:
+    """Returns the first sentence of the answer, after the budget that it holds for."""
+    curves = material.evidence.curves
+    steps = int(curves["step"].max()) if len(curves) else 0
+    parameters = material.facts.variants[0].parameters.get(task.name)
+    found = answers(material)
+    sentence = found[0].partition(". ")[0].removesuffix(".") if found else material.facts.question
+    return say("figures.summary_title", sentence, steps, parameters)
+
+
+def footer(material: Material) -> str:
+    """Returns the command of a study, its trainings and the minutes that they took."""
+    facts = material.facts
+    cost = spent(material.evidence)
+    command = facts.environment.get("command") or facts.study
+    return say("figures.summary_footer", command, cost.trainings, duration(cost.seconds))
