@@ -25,7 +25,9 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
     """
     from ablate.records.folder import report_folder
     from ablate.route.publish import print_results, publish
+    from ablate.route.publisher import import_seaborn
 
+    import_seaborn()
     with printing(as_json) as console:
         folder = report_folder(study, results)
         publish(folder, saying(console, "warning"))

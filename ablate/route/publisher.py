@@ -13,6 +13,7 @@ from ablate.records.folder import StudyFolder
 from ablate.route.publish import Page, Verdicts, make_report, publish, write_report
 
 FIRST = "seaborn"  # What takes longest to import.
+NOT_NEEDED = ("scipy.stats", "scipy.cluster")  # Packages that seaborn imports where they are there.
 
 
 class _Ended(Exception):
@@ -70,7 +71,8 @@ class Publisher(Keeper):
 def main() -> None:
     """Runs the process: imports what draws, then makes each report that its driver asks for."""
     driver = parent()
-    import_drawing()
+    import_seaborn()
+    import_report()
     with suppress(EOFError, OSError):  # a driver that is gone
         while True:
             folder = driver.recv()
@@ -83,10 +85,25 @@ def main() -> None:
                 driver.send(None)
 
 
-def import_drawing() -> None:
-    """Imports what a report is made with, while there is other work."""
-    import seaborn  # noqa: F401
+def import_seaborn() -> None:
+    """Imports seaborn without `scipy.stats`, which takes nearly as long to import as seaborn and draws nothing here.
 
+    Seaborn does without scipy, but for clusters and densities: this is for processes of our own, not for a notebook.
+    """
+    if FIRST in sys.modules:
+        return
+    hidden = [name for name in NOT_NEEDED if name not in sys.modules]
+    for name in hidden:
+        sys.modules[name] = None  # type: ignore[assignment]
+    try:
+        import seaborn  # noqa: F401
+    finally:
+        for name in hidden:
+            del sys.modules[name]
+
+
+def import_report() -> None:
+    """Imports what a report is made with, while there is other work."""
     from ablate.report.section import sections
 
     sections()

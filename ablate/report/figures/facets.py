@@ -17,7 +17,7 @@ from ablate.report.words import in_lines, say
 
 if TYPE_CHECKING:
     import seaborn
-    from matplotlib.legend import Legend
+    from matplotlib.figure import Figure
 
 # Dashes of variants, as seaborn takes them, none for a solid line: colour is never the only difference.
 DASHES: tuple[Any, ...] = ("", (5, 1.4), (1.6, 1.2), (6, 1.4, 1.4, 1.4))
@@ -25,6 +25,7 @@ MAX_LINES = len(LEVELS) * len(DASHES)  # Variants that differ by colour or dashe
 MAX_FACETS = 12  # Facets of one figure: nobody looks through more.
 FACET_HEIGHT = 1.3  # Inches of a facet with its title.
 LEGEND_ROW = 0.15  # Inches of a line of the legend.
+MAX_NAME = 44  # Characters of a name in the legend.
 
 
 @dataclass(frozen=True)
@@ -149,10 +150,11 @@ def line_facets(
         col="facet",
         col_order=list(facets.members),
         col_wrap=across,
+        legend=False,
         **options,
     )
-    names = {entry.variant: entry.label for entry in facets.variants} | {BASELINE: BASELINE}
-    rows = place_legend(grid, {} if facets.is_named else names)
+    names = {BASELINE: BASELINE} | {entry.variant: entry.label for entry in facets.variants}
+    rows = draw_legend(grid.figure, styles, {} if facets.is_named else names)
     lines = -(-len(facets.members) // across)
     tall = FACET_HEIGHT * (1.5 if across == 1 else 1.0)
     grid.set_titles("{col_name}" if len(facets.members) > 1 else "")
@@ -163,21 +165,21 @@ def line_facets(
     return grid
 
 
-def place_legend(grid: seaborn.FacetGrid, names: Mapping[str, str]) -> int:
-    """Moves the legend of a grid above its facets, with `names` for what it lists, or removes it where there are none.
+def draw_legend(figure: Figure, styles: Mapping[str, LineStyle], names: Mapping[str, str]) -> int:
+    """Draws one legend above a figure, of the variants in `names` by their names; returns the number of its lines.
 
-    Returns the number of its lines.
+    Seaborn's own, which would be moved here, has the whole figure drawn twice.
     """
-    import seaborn
+    from matplotlib.lines import Line2D
 
-    legend: Legend | None = grid.legend
-    if legend is None:
-        return 0
     if not names:
-        legend.remove()
         return 0
-    longest = max(len(name) for name in names.values())
+    handles = []
+    for variant, name in names.items():
+        style = styles[variant]
+        dashes = (0, style.dashes) if style.dashes else "-"
+        handles.append(Line2D([], [], color=style.colour, ls=dashes, label=in_lines(name, MAX_NAME, 1)))
+    longest = min(MAX_NAME, max(len(name) for name in names.values()))
     columns = max(1, min(4, len(names), int(17 * figure_width() / (longest + 6))))
-    labels = [in_lines(names[text.get_text()], 44, 1) for text in legend.get_texts()]
-    seaborn.move_legend(grid, "outside upper left", labels=labels, ncols=columns, title="", frameon=False)
+    figure.legend(handles=handles, loc="outside upper left", ncols=columns)
     return -(-len(names) // columns)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ablate.core.facts import BASELINE
-from ablate.report.figures.facets import LEGEND_ROW, line_styles, place_legend
+from ablate.report.figures.facets import LEGEND_ROW, draw_legend, line_styles
 from ablate.report.figures.scales import mark_round, mark_values
 from ablate.report.figures.theme import SMALL, figure_width
 
@@ -55,11 +55,12 @@ def growth(
         col_order=list(shown),
         col_wrap=across,
         facet_kws={"sharey": False},
+        legend=False,
         estimator=None,
         marker="o",
         markersize=3.5,
     )
-    rows = place_legend(grid, names)
+    rows = draw_legend(grid.figure, styles, names)
     grid.set(xscale="log", yscale="log")
     grid.set_axis_labels("", "")
     for metric, ax in grid.axes_dict.items():
