@@ -56,6 +56,14 @@ class Results:
 
         return figures(material(StudyFolder.at(self.folder)))
 
+    def figure_data(self) -> dict[str, pd.DataFrame]:
+        """The frames that the figures are drawn from, by the same names: a row an observation."""
+        from ablate.report.section import pictures, shown
+        from ablate.route.publish import material
+
+        sections = shown(material(StudyFolder.at(self.folder)))
+        return {picture.name: picture.data for picture in pictures(sections)}
+
     def __repr__(self) -> str:
         return "\n".join([f"Results of {self.folder}", *StudyFolder.at(self.folder).answer()])
 
