@@ -26,7 +26,7 @@ DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # Ticks within each powe
 
 
 def plain(value: float, _: float) -> str:
-    """A tick as the text writes numbers: 0.05."""
+    """A tick as the text writes numbers: .05."""
     return exact(round(value, 12))
 
 
