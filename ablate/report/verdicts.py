@@ -5,6 +5,7 @@ Made of frames or of the rows of CSV files; imports neither pandas nor matplotli
 
 import itertools
 import math
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -37,9 +38,11 @@ Names = Mapping[str, str]  # Variant → its name for readers.
 
 
 def names_of(facts: Facts) -> Names:
-    """Of variants, and of the levels that a factorial compares."""
+    """Returns the names of variants, and of the levels that a factorial compares; no two levels share one."""
     levels = {f"{path}={level}": (path, level) for path, levels in facts.factors.items() for level in levels}
-    named = {name: facts.labels.get(name) or level_name(*of) for name, of in levels.items()}
+    told = {name: facts.labels.get(name) or level_name(*of) for name, of in levels.items()}
+    counts = Counter(told.values())
+    named = {name: short if counts[short] == 1 else name for name, short in told.items()}
     named |= short_names(facts)
     # Where not all are compared with one, a row is named by both.
     every = itertools.permutations((v.name for v in facts.variants), 2) if facts.compare == ALL_PAIRS else ()

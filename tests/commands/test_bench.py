@@ -82,7 +82,7 @@ def test_a_study_is_timed_before_it_is_trained(timed):
     assert all(row["declared"] and row["exploratory"] == "False" for row in claims.values())
     printed = (timed / "printed").read_text()
     assert "width 40" in printed
-    assert "on step_seconds" in " ".join(printed.split())
+    assert "on step seconds" in " ".join(printed.split())
     assert "Report: " in printed
     assert "on accuracy" not in printed
     assert "Speed" in (folder.path / "report.md").read_text()

@@ -13,6 +13,7 @@ from made_evidence import claim, study
 
 from ablate.cli import main
 from ablate.core.facts import Evidence
+from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.route.diff import Pair, Row
 from ablate.route.publish import publish
@@ -113,6 +114,20 @@ def test_another_margin_changes_a_verdict_and_no_number(published, tmp_path):
     assert done.output.startswith("1 of 2 verdicts changed, same numbers.")
     row = next(line for line in done.output.splitlines() if line.startswith("same "))
     assert row.split()[:3] == ["same", "A", "equivalent"]
+
+
+def test_a_loss_keeps_its_sign_and_metrics_and_levels_are_said_in_words(tmp_path):
+    tasks = {"t": {"val_loss": Metric("min", 0.0001)}}
+    for name, rise in (("x", 0.17), ("y", 0.27)):
+        variant = {"model.value=low_rank": BASE + rise + SPREAD / 10}
+        made = study({"baseline": BASE, **variant}, tasks=tasks, metric="val_loss")
+        changed = dataclasses.replace(made.facts.variants[1], changes={"model.value": "low_rank"})
+        save(made, tmp_path / name, variants=[made.facts.variants[0], changed])
+    done = call(tmp_path, "x", "y")
+    assert "other numbers: validation loss; of validation loss, less is better" in flat(done.output)
+    [first, second] = [line for line in done.output.splitlines() if " worse " in line]
+    assert (first.split()[:4], "+0.17" in first) == (["low-rank", "values", "A", "worse"], True)
+    assert "+0.27" in second
 
 
 def test_a_folder_without_a_report_one_folder_twice_and_what_cannot_be_read(published, tmp_path):

@@ -1,6 +1,7 @@
 """`ablate compare`: two commits of a repository, judged through the command line."""
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -61,6 +62,8 @@ def test_what_is_not_worse_ends_well(repository, losses, verdict, code):
     done = repository.call("compare", "base", "head", *MARGIN, "--seeds", seeds)
     assert done.returncode == code
     assert f": {verdict}\n" in done.stdout
+    if verdict == "better":
+        assert re.search(r"difference −0\.0\d+ \[−0\.\d+, −0\.\d+\] at .*, less is better", done.stdout)
 
 
 def test_a_look_that_settles_it_is_the_last(repository):
