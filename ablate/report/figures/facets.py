@@ -118,8 +118,8 @@ def line_styles(variants: Sequence[str]) -> dict[str, LineStyle]:
     """Returns the look of the baseline, in solid ink, and of the variants; no two are alike."""
     styles = {BASELINE: LineStyle(colour("ink"), "")}
     for i, variant in enumerate(variants):
-        dashes = DASHES[(i + i // len(LEVELS)) % len(DASHES)]
-        styles[variant] = LineStyle(colour(LEVELS[i % len(LEVELS)]), dashes)
+        # Their numbers have no common divisor: each colour meets each of the dashes.
+        styles[variant] = LineStyle(colour(LEVELS[i % len(LEVELS)]), DASHES[i % len(DASHES)])
     return styles
 
 
