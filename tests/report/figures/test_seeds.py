@@ -50,9 +50,8 @@ def test_intervals_that_leave_a_panel_end_in_an_arrow(drawn):
     for ax in drawn("seeds").axes:
         low, high = ax.get_xlim()
         shown = intervals(ax)
-        cut = {("left", row.y) for row in shown if row.low < low} | {
-            ("right", row.y) for row in shown if row.high > high
-        }
+        cut = {("left", row.y) for row in shown if row.low < low}
+        cut |= {("right", row.y) for row in shown if row.high > high}
         assert arrows(ax) == cut
 
 
