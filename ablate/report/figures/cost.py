@@ -21,10 +21,11 @@ if TYPE_CHECKING:
 
 HEIGHT = 2.3  # Inches of a panel.
 LINE = 0.13  # Inches from one line of text to the next.
+STEP = LINE / 4  # Inches by which a name is moved until it has room.
 LETTER = 0.062  # Inches of a letter, on average.
 MARKER = 0.04  # Inches from the middle of a point to its edge.
 GAP = 0.08  # Inches from a point to its name.
-MAX_NAMED = 14  # Labels of a panel; of more variants, those on the front and the first others are named.
+MAX_NAMED = 12  # Labels of a panel; of more variants, those on the front and the first others are named.
 LABEL = 26  # Characters of a label.
 
 
@@ -90,7 +91,7 @@ def _draw_panel(ax: Axes, data: pd.DataFrame, cost: CostAxis, metric: Metric) ->
 def _name_points(ax: Axes, data: pd.DataFrame, column: str) -> None:
     """Writes the name of each point beside it, or as near as other names and points leave room, joined by a line.
 
-    `data` are the points, in the order in which they are given room.
+    `data` are the points, in the order in which they are given room; one for whose name there is none has no name.
     """
     width = figure_width() - 0.8
     height = HEIGHT - 0.55
@@ -99,12 +100,15 @@ def _name_points(ax: Axes, data: pd.DataFrame, column: str) -> None:
     points = ax.transLimits.transform(scaled) * (width, height)
     taken = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in points]
     for (x, y), row in zip(points, data.to_dict("records"), strict=True):
-        words = in_lines(row["label"], LABEL, 1)
-        is_right = x < 0.55 * width
+        is_right = x < width / 2
+        room = (width - x if is_right else x) - GAP
+        words = in_lines(row["label"], min(LABEL, int(room / LETTER)), 1)
         start = x + GAP if is_right else x - GAP - LETTER * len(words)
         # A little above the point, where the front does not strike it through.
-        box = Box(start, y - LINE / 4, start + LETTER * len(words), y + 3 * LINE / 4)
-        box = _free_box(box, taken, height)
+        beside = Box(start, y + LINE / 8, start + LETTER * len(words), y + 9 * LINE / 8)
+        box = _free_box(beside, taken, height)
+        if box is None:
+            continue
         taken.append(box)
         middle = (box.bottom + box.top) / 2
         is_moved = abs(middle - y) > LINE
@@ -143,10 +147,10 @@ class Box:
         return Box(self.left, self.bottom + distance, self.right, self.top + distance)
 
 
-def _free_box(box: Box, taken: Sequence[Box], height: float) -> Box:
+def _free_box(box: Box, taken: Sequence[Box], height: float) -> Box | None:
     """Returns the rectangle at the nearest height, from 0 to `height`, where it overlaps nothing, if there is one."""
-    for step in range(round(2 * height / LINE) * 2):
-        moved = box.raised((step + 1) // 2 * LINE / 2 * (1 if step % 2 else -1))
+    for step in range(round(2 * height / STEP)):
+        moved = box.raised((step + 1) // 2 * STEP * (1 if step % 2 else -1))
         if moved.bottom >= 0 and moved.top <= height and not any(moved.overlaps(other) for other in taken):
             return moved
-    return box
+    return None

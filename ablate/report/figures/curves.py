@@ -23,20 +23,27 @@ def learning_curves(data: pd.DataFrame, facets: Facets, label: str, metric: Metr
     `data` has a row a run and step: variant, seed, status, step, value. A run that did not complete is a thin line that
     ends in a cross. With a `metric`, guessing and solved are marked.
     """
-    completed = data[data["status"] == "completed"]
+    is_completed = data["status"] == "completed"
     # The limits are those of completed runs, so that one that left the numbers does not flatten the others.
-    values = (completed if len(completed) else data)["value"].astype(float)
+    values = (data[is_completed] if is_completed.any() else data)["value"].astype(float)
     low, high = float(values.min()), float(values.max())
     log = is_log(low, high)
     limits = (0.8 * low, 1.25 * high) if log else padded(low, high, metric=metric)
-    axes: dict[str, Any] = {"yscale": "log" if log else "linear", "ylim": limits, "xlim": (0, None)}
+    scale = "log" if log else "linear"
+    axes: dict[str, Any] = {"yscale": scale, "ylim": limits, "xlim": (0, 1.05 * data["step"].max())}
     grid = line_facets(
-        completed, facets, "step", "value", limits=axes, errorbar=("pi", 100), err_kws={"lw": 0}
+        data.assign(value=data["value"].where(is_completed)),
+        facets,
+        "step",
+        "value",
+        limits=axes,
+        errorbar=("pi", 100),
+        err_kws={"lw": 0},
     )
     if log:
         for ax in grid.axes.flat:
             mark_round(ax.yaxis, limits)
-    _draw_broken(grid, data[data["status"] != "completed"], facets, limits)
+    _draw_broken(grid, data[~is_completed], facets, limits)
     if metric is not None:
         for i, ax in enumerate(grid.axes.flat):
             is_last = (i + 1) % grid._col_wrap == 0 or i + 1 == len(grid.axes)

@@ -136,31 +136,34 @@ def line_facets(
     order = [BASELINE, *(entry.variant for entry in facets.variants)]
     styles = line_styles(order[1:])
     across = min(3 if figure_width() > 6 else 2, len(facets.members))
-    grid = seaborn.relplot(
-        facets.spread(data),
-        kind="line",
-        x=x,
-        y=y,
-        hue="variant",
-        style="variant",
-        hue_order=order,
-        style_order=order,
-        palette={variant: style.colour for variant, style in styles.items()},
-        dashes={variant: style.dashes for variant, style in styles.items()},
-        col="facet",
-        col_order=list(facets.members),
-        col_wrap=across,
-        legend=False,
-        **options,
-    )
+    rows = facets.spread(data)
+    columns = {"col": "facet", "col_order": list(facets.members), "col_wrap": across}
+    if rows[y].notna().any():
+        grid = seaborn.relplot(
+            rows,
+            kind="line",
+            x=x,
+            y=y,
+            hue="variant",
+            style="variant",
+            hue_order=order,
+            style_order=order,
+            palette={variant: style.colour for variant, style in styles.items()},
+            dashes={variant: style.dashes for variant, style in styles.items()},
+            legend=False,
+            **columns,
+            **options,
+        )
+    else:
+        grid = seaborn.FacetGrid(rows, **columns)  # Seaborn has no lines of nothing.
     names = {BASELINE: BASELINE} | {entry.variant: entry.label for entry in facets.variants}
-    rows = draw_legend(grid.figure, styles, {} if facets.is_named else names)
+    legend_rows = draw_legend(grid.figure, styles, {} if facets.is_named else names)
     lines = -(-len(facets.members) // across)
     tall = FACET_HEIGHT * (1.5 if across == 1 else 1.0)
     grid.set_titles("{col_name}" if len(facets.members) > 1 else "")
     grid.set(**limits)
     grid.set_axis_labels("", "")
-    grid.figure.set_size_inches(figure_width(), lines * tall + rows * LEGEND_ROW + 0.4)
+    grid.figure.set_size_inches(figure_width(), lines * tall + legend_rows * LEGEND_ROW + 0.4)
     grid.figure.set_layout_engine("constrained")
     return grid
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 LABEL = 30  # Characters of a line of a label, which has at most two; of a figure of the page.
 PITCH = 0.24  # Inches from one row to the next.
+TALL_PITCH = 0.3  # The same where a label has two lines.
 MAX_ROWS = 60  # Rows of one figure: more are taller than any page, and are in the tables.
 
 
@@ -57,6 +58,10 @@ def panels_of_rows(
 
     `data` has the columns label and y.
     """
+    width = round(LABEL * figure_width() / WIDTH)
+    labels = [in_lines(label, width, 2) for label in data["label"]]
+    if any("\n" in label for label in labels):
+        pitch = max(pitch, TALL_PITCH)
     bottom = float(data["y"].max()) + 0.6
     figure = new_figure(0.55 + pitch * (bottom + 0.6) + (0.2 if len(limits) > 1 else 0.0))
     panels: list[Axes] = figure.subplots(1, len(limits), sharey=True, squeeze=False)[0].tolist()
@@ -70,8 +75,7 @@ def panels_of_rows(
         for ax, words in zip(panels, ("all", "zoom"), strict=True):
             ax.set_title(words, size=SMALL, weight="normal", color=colour("soft"))
 
-    width = round(LABEL * figure_width() / WIDTH)
-    ticks = dict(zip(data["y"], [in_lines(label, width, 2) for label in data["label"]], strict=True))
+    ticks = dict(zip(data["y"], labels, strict=True))
     ticks |= {heading.y: heading.words for heading in headings}
     panels[0].set_yticks(list(ticks), list(ticks.values()))
     for tick, y in zip(panels[0].get_yticklabels(), ticks, strict=True):

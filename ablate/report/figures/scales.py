@@ -94,8 +94,15 @@ def round_ticks(low: float, high: float, *, log: bool = False, most: int = MAX_T
 
 
 def mark_values(ax: Axes, values: Sequence[float], most: int = MAX_TICKS) -> None:
-    """Writes the values of points at the x axis, at most so many of them."""
-    shown = values[:: -(-len(values) // most)]
+    """Writes the values of points, in rising order, at the x axis: at most so many, none too near another."""
+    places = ax.xaxis.get_transform().transform(np.asarray(values, float))
+    least = 0.9 * (places[-1] - places[0]) / (most - 1)
+    shown = [values[0]]
+    last = places[0]
+    for value, place in zip(values[1:], places[1:], strict=True):
+        if place - last >= least:
+            shown.append(value)
+            last = place
     ax.set_xticks(shown, [brief(value) for value in shown])
     ax.xaxis.minorticks_off()
 

@@ -53,7 +53,9 @@ def slices(data: pd.DataFrame, names: Mapping[str, str], log: Sequence[str], lab
 
 def _in_order(labels: pd.Series) -> pd.Series:
     """Returns labels as categories: numbers in rising order, then words."""
-    known = sorted({str(label) for label in labels}, key=lambda label: (not _is_number(label), _rank(label)))
+    known = sorted(
+        {str(label) for label in labels}, key=lambda label: (not _is_number(label), _rank(label), label)
+    )
     return labels.astype(str).astype(pd.CategoricalDtype(known))
 
 

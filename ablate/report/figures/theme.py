@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -136,7 +137,10 @@ def theme(settings: Mapping[str, Any] = PAGE) -> Iterator[None]:
     from matplotlib import pyplot
 
     opened_before = pyplot.get_fignums()
-    with matplotlib.rc_context():
+    with warnings.catch_warnings(), matplotlib.rc_context():
+        if settings["svg.fonttype"] == "none":
+            # Text remains text: the reader's fonts have letters that those here lack.
+            warnings.filterwarnings("ignore", "Glyph .* missing from font")
         matplotlib.rcdefaults()
         colours = [colour(name) for name in LEVELS]
         seaborn.set_theme(
