@@ -118,7 +118,8 @@ def line_styles(variants: Sequence[str]) -> dict[str, LineStyle]:
     """Returns the look of the baseline, in solid ink, and of the variants; no two are alike."""
     styles = {BASELINE: LineStyle(colour("ink"), "")}
     for i, variant in enumerate(variants):
-        dashes = DASHES[(i + i // len(LEVELS)) % len(DASHES)]
+        # The dashes of a colour differ from one of its lines to the next, and from those of its neighbours.
+        dashes = DASHES[(i % len(LEVELS) + i // len(LEVELS)) % len(DASHES)]
         styles[variant] = LineStyle(colour(LEVELS[i % len(LEVELS)]), dashes)
     return styles
 
