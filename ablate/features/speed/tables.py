@@ -48,7 +48,12 @@ def ratio(row: Row | None) -> str:
 
 def in_units(metric: str) -> Callable[[float], str]:
     """How values of a metric are said: `3.21 ms` or `12.4 MB`."""
-    return (lambda size: wording.size(round(size))) if metric == MEMORY else wording.seconds
+    return _memory if metric == MEMORY else wording.seconds
+
+
+def _memory(size: float) -> str:
+    """Returns bytes, which the ticks of an axis give as numbers with fractions, in words."""
+    return wording.size(round(size))
 
 
 # Metric → the label of its axis, and how a value is said.

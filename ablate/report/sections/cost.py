@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,8 @@ def known_costs() -> list[CostAxis]:
     """Returns the costs that a figure may show, those known before training first."""
     measured = [(column, *of) for feature in features() for column, of in feature.costs().items()]
     return [
-        CostAxis(FLOPS, "training FLOPs", lambda value: wording.compact(value, 3)),
-        CostAxis(PARAMETERS, "parameters", lambda value: wording.compact(value, 6)),
+        CostAxis(FLOPS, "training FLOPs", partial(wording.compact, digits=3)),
+        CostAxis(PARAMETERS, "parameters", partial(wording.compact, digits=6)),
         *(CostAxis(column, label, say_value) for column, label, say_value in measured),
     ]
 
