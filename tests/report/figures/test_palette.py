@@ -8,7 +8,7 @@ import pytest
 from ablate.report.figures.facets import MAX_LINES, line_styles
 from ablate.report.figures.theme import LEVELS, PALETTE, colour
 
-# Machado, Oliveira & Fernandes 2009, "A Physiologically-based Model for Simulation of Color Vision Deficiency", table 1,
+# Machado, Oliveira & Fernandes 2009, "A Physiologically-based Model for Simulation of Color Vision Deficiency", table 1:
 # severity 1: on linear RGB.
 SIGHTS = {
     "normal": np.eye(3),
