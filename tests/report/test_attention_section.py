@@ -4,13 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import synthetic
+from ablate.report.draw import style
 from matplotlib import colormaps
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.core.facts import BASELINE
 from ablate.features.evaluate.sections.kept_weights import COLOUR_MAP, MAX_FIGURES, Attention, layer_name
 from ablate.features.evaluate.stage import MAP_COLUMNS, Evaluated
-from ablate.report.draw import style
 from ablate.report.section import Material, Picture, Text
 
 STUDY = synthetic.study(num_seeds=2)

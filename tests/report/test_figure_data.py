@@ -3,11 +3,11 @@ import dataclasses
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.report.draw import panels
 from synthetic import UGLY, study
 
 from ablate.analysis.compare import compare
 from ablate.core.facts import BASELINE, Evidence
-from ablate.report.draw import panels
 from ablate.report.section import Material
 from ablate.report.sections import curves, differences, headline, runs
 

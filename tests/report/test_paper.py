@@ -5,6 +5,7 @@ from pathlib import Path
 
 import matplotlib
 import pytest
+from ablate.report.draw import style
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.text import Text
@@ -15,7 +16,6 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
 from ablate.features.export.paper import for_paper, latex, tabular
-from ablate.report.draw import style
 from ablate.report.section import Material, pictures, shown
 from ablate.report.verdicts import verdict_tables
 from ablate.report.words import Column, Table

@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from ablate.report.draw.marks import MAX_ROWS
 from made_evidence import study
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -11,7 +12,6 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from ablate.analysis import compare, family
 from ablate.records import tables
 from ablate.records.folder import StudyFolder
-from ablate.report.draw.marks import MAX_ROWS
 from ablate.report.section import pictures, shown
 from ablate.route.publish import material
 

@@ -1,6 +1,7 @@
 """Speed in words, tables and figures."""
 
 import pytest
+from ablate.report.draw import style
 from made_speed import speed_frame, timed
 from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
 
@@ -9,7 +10,6 @@ from ablate.core.metric import Metric
 from ablate.features.export.paper import for_paper as export
 from ablate.features.speed import tables as timing
 from ablate.features.speed.sections.speed import Scaling, Speed, by_size
-from ablate.report.draw import style
 from ablate.report.section import Picture, Table, unfolded
 from ablate.report.sections import cost
 from ablate.report.words import rows_of

@@ -2,6 +2,7 @@ import dataclasses
 import math
 
 import numpy as np
+from ablate.report.draw import style
 from made_evidence import study
 
 from ablate.analysis.claims import judge_claims
@@ -9,7 +10,6 @@ from ablate.analysis.compare import compare
 from ablate.analysis.learning import stability
 from ablate.core.metric import Metric
 from ablate.features.stress.sections.rates import Rates
-from ablate.report.draw import style
 from ablate.report.section import Material, Picture
 from ablate.report.sections.verdicts import Stability
 from ablate.report.words import say

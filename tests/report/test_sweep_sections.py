@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import searches
+from ablate.report.draw import style
 from made_searches import after_search
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
 from ablate.features.search.sections.sweep import FIGURES, best_table, winner_table
 from ablate.records.folder import StudyFolder
-from ablate.report.draw import style
 from ablate.report.section import Material, Picture, sections
 from ablate.route.publish import publish
 

@@ -1,13 +1,13 @@
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.report.draw import style
 from matplotlib.collections import PathCollection
 from scipy import stats
 
 from ablate.base import wording
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric
-from ablate.report.draw import style
 from ablate.report.sections import cost
 
 KNOWN = Metric("max", 0.001, 0.1, 1.0, 0.95)

@@ -5,13 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from ablate.report.draw import style
 from made_searches import after_search, by_learning_rate
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from synthetic import BATCH, BEST, norms, study
 
 from ablate.analysis.compare import compare
 from ablate.features.search.sections.tuning import Tuning
-from ablate.report.draw import style
 from ablate.report.section import Material, Picture
 
 

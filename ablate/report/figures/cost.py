@@ -70,10 +70,10 @@ def _draw_panel(ax: Axes, data: pd.DataFrame, cost: CostAxis, metric: Metric) ->
     ax.vlines(data[cost.column], low, high, color=shades, lw=0.9, alpha=0.6)
     # The baseline last, so that no point hides it.
     seaborn.scatterplot(
-        data.sort_values("variant", key=lambda names: names == BASELINE, kind="stable"),
+        data.assign(is_baseline=is_baseline).sort_values("is_baseline", kind="stable"),
         x=cost.column,
         y="mean",
-        hue=data["variant"].eq(BASELINE),
+        hue="is_baseline",
         palette={True: colour("ink"), False: colour("blue")},
         s=26,
         ax=ax,

@@ -1,0 +1,215 @@
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_hex
+from matplotlib.text import Annotation
+from scipy import stats
+
+from ablate.core.facts import BASELINE
+from ablate.core.metric import Metric
+from ablate.report.figures import cost
+from ablate.report.figures.cost import Box, CostAxis, against_cost
+from ablate.report.figures.theme import PAGE, colour, theme
+from ablate.report.sections import cost as section
+from figures import looks
+
+KNOWN = Metric("max", 0.001, 0.1, 1.0, 0.95)
+SIZES = CostAxis("parameters", "parameters", str)
+TIMES = CostAxis("step_seconds", "time of a step", str)
+
+
+def points(number):
+    rng = np.random.default_rng(1)
+    means = 0.9 + 0.05 * rng.random(number)
+    return pd.DataFrame(
+        {
+            "variant": [BASELINE, *(f"v{i}" for i in range(1, number))],
+            "label": [BASELINE, *(f"level={i}" for i in range(1, number))],
+            "parameters": 1000.0 + (np.arange(number) % 2),
+            "step_seconds": 10.0 ** (3 + np.arange(number) % 4),
+            "n": 3,
+            "mean": means,
+            "low": means - 0.2,
+            "high": means + 0.2,
+        }
+    )
+
+
+def figure(data, *costs, metric=KNOWN, style=PAGE):
+    with theme(style):
+        found = against_cost(data, costs or (SIZES,), metric, "accuracy")
+        found.set_dpi(72)
+        found.draw_without_rendering()
+    return found
+
+
+def names(ax):
+    return [text for text in ax.texts if isinstance(text, Annotation)]
+
+
+def front(ax):
+    return next(line for line in ax.lines if line.get_drawstyle() == "steps-post")
+
+
+def test_means_with_marginal_intervals_and_costs(evidence):
+    data = section.tradeoff(evidence, "recall", {}).set_index("variant")
+    assert data.index[0] == BASELINE
+    assert "placebo" not in data.index
+    row = data.loc["training.lr=0.3"]
+    values = evidence.trials.query("variant == 'training.lr=0.3' and status == 'completed'")["accuracy"]
+    low, high = stats.t.interval(0.95, len(values) - 1, values.mean(), stats.sem(values))
+    assert (row["n"], row["label"]) == (4, "learning rate 0.3")
+    assert (row["mean"], row["low"], row["high"]) == pytest.approx((values.mean(), low, high))
+    assert row["parameters"] == 25_000
+    assert np.isnan(row["training_flops"])
+    assert [shown.column for shown in section.varying(data)] == ["parameters"]
+    assert data["label"].is_unique
+
+
+def test_training_flops_where_they_are_known_else_parameters(evidence):
+    def costs(flops):
+        variants = [
+            replace(variant, training_flops={"recall": next(flops)}, examples={"recall": 6_400})
+            for variant in evidence.facts.variants
+        ]
+        found = replace(evidence, facts=replace(evidence.facts, variants=variants))
+        return section.tradeoff(found, "recall", {})
+
+    data = costs(iter(range(1_000, 3_000, 100)))
+    assert data["training_flops"].iloc[0] == 1_000 * 6_400
+    assert [shown.column for shown in section.varying(data)] == ["training_flops"], (
+        "not both, which say one thing"
+    )
+    data = costs(iter([1_000] * 20))
+    assert [shown.column for shown in section.varying(data)] == ["parameters"]
+
+
+@pytest.mark.parametrize(("ratio", "is_shown"), [(1.0, False), (1.019, False), (1.021, True)])
+def test_costs_within_two_percent_have_no_figure(ratio, is_shown):
+    data = points(3).assign(parameters=[1000.0, 1000.0 * ratio, 1000.0], step_seconds=np.nan)
+    assert bool(section.varying(data)) == is_shown
+
+
+@pytest.mark.parametrize("number", [2, 9, 40])
+def test_every_variant_is_a_point_with_its_interval_and_few_are_named(number):
+    data = points(number)
+    found = figure(data, SIZES, TIMES)
+    for ax, column in zip(found.axes, ("parameters", "step_seconds"), strict=True):
+        (marks,) = [drawn for drawn in ax.collections if isinstance(drawn, PathCollection)]
+        shown = np.array(sorted(marks.get_offsets().tolist(), key=lambda point: point[1]))
+        np.testing.assert_allclose(shown, data[[column, "mean"]].sort_values("mean"))
+        (bars,) = [drawn for drawn in ax.collections if isinstance(drawn, LineCollection)]
+        ends = sorted((*segment[:, 1],) for segment in bars.get_segments())
+        assert ends == sorted(zip(data["low"], data["high"].clip(upper=1.0), strict=True)), (
+            "as far as possible"
+        )
+        words = [text.get_text() for text in names(ax)]
+        assert len(words) == len(set(words)) <= cost.MAX_NAMED
+        assert set(words) <= set(data["label"])
+        assert words[0] == BASELINE
+        if number < 10:
+            assert len(words) == number
+
+
+def test_the_baseline_is_ink_among_blue():
+    (ax,) = figure(points(3)).axes
+    shades = {text.get_text(): text.get_color() for text in names(ax)}
+    assert shades == {BASELINE: colour("ink"), "level=1": colour("blue"), "level=2": colour("blue")}
+    (marks,) = [drawn for drawn in ax.collections if isinstance(drawn, PathCollection)]
+    assert to_hex(marks.get_facecolors()[-1]) == colour("ink"), "drawn last, so that nothing hides it"
+
+
+@pytest.mark.parametrize("direction", ["max", "min"])
+def test_the_line_joins_what_nothing_beats_on_both(direction):
+    data = points(40).assign(step_seconds=10.0 ** (3 + np.random.default_rng(5).random(40)))
+    up = 1 if direction == "max" else -1
+    (ax,) = figure(data, TIMES, metric=Metric(direction)).axes
+    pairs = list(zip(data["step_seconds"], data["mean"], strict=True))
+    best = [
+        (seconds, mean)
+        for seconds, mean in pairs
+        if not any(
+            up * other >= up * mean and less <= seconds and (less, other) != (seconds, mean)
+            for less, other in pairs
+        )
+    ]
+    assert sorted(zip(*front(ax).get_data(), strict=True)) == sorted(best)
+
+
+def test_one_run_has_a_mean_without_an_interval():
+    data = points(2).assign(low=np.nan, high=np.nan)
+    (ax,) = figure(data).axes
+    (bars,) = [drawn for drawn in ax.collections if isinstance(drawn, LineCollection)]
+    assert all(np.ptp(segment[:, 1]) == 0 for segment in bars.get_segments())
+
+
+def test_ticks_are_exact():
+    means = np.array([0.9688, 0.9823, 0.9661])
+    data = points(3).assign(mean=means, low=means - 0.005, high=means + 0.005)
+    data = data.assign(parameters=[26_087.0, 26_093.0, 25_930.0])
+    (axis, *_) = section.known_costs()[1:]
+    (ax,) = figure(data, axis).axes
+    low, high = ax.get_ylim()
+    assert low < 0.9611 < 0.9873 < high
+    ticks = list(zip(ax.get_xticks(), (label.get_text() for label in ax.get_xticklabels()), strict=True))
+    assert len(ticks) > 2
+    for tick, label in ticks:
+        assert float(label.removesuffix("k")) * 1000 == pytest.approx(tick, rel=1e-9)
+
+
+BOXES = st.builds(
+    lambda x, y, width: Box(x, y, x + width, y + cost.LINE),
+    st.floats(0, 4),
+    st.floats(-0.2, 2),
+    st.floats(0.1, 2),
+)
+
+
+@given(st.lists(BOXES, max_size=16), st.floats(0.2, 2))
+def test_each_box_is_free_of_those_before_it(boxes, height):
+    taken = []
+    for box in boxes:
+        free = cost._free_box(box, taken, height)
+        if free is None:
+            continue
+        assert (free.left, free.right) == (box.left, box.right)
+        assert 0 <= free.bottom < free.top <= height
+        assert not any(free.overlaps(other) for other in taken)
+        taken.append(free)
+
+
+def test_a_box_that_is_free_stays_and_another_moves_no_further_than_it_must():
+    box = Box(0.0, 1.0, 1.0, 1.0 + cost.LINE)
+    assert cost._free_box(box, [], 2.0) == box
+    moved = cost._free_box(box, [box], 2.0)
+    assert cost.LINE - 1e-9 <= abs(moved.bottom - box.bottom) <= cost.LINE + cost.STEP
+    assert cost._free_box(box, [Box(0.0, 0.0, 1.0, 2.0)], 2.0) is None
+    assert cost._free_box(box, [Box(1.0, 0.0, 2.0, 2.0)], 2.0) == box, "an edge is no overlap"
+
+
+CLOUDS = st.lists(
+    st.tuples(st.floats(1e3, 1e5), st.floats(0.2, 1.0), st.sampled_from(["x", "RMS norm", "low-rank values (rank 8)"])),
+    min_size=2, max_size=20,
+)  # fmt: skip
+
+
+@given(CLOUDS, st.booleans())
+@settings(max_examples=25)
+def test_no_two_names_overlap_wherever_the_points_lie(cloud, in_paper):
+    costs, means, labels = zip(*cloud, strict=True)
+    data = pd.DataFrame({"variant": [BASELINE, *(f"v{i}" for i in range(1, len(cloud)))], "label": labels})
+    data = data.assign(parameters=costs, mean=means, low=np.nan, high=np.nan)
+    found = figure(data, style=looks.settings(looks.COLUMN if in_paper else None))
+    boxes = [(text, box) for text, box in looks.words(found) if isinstance(text, Annotation)]
+    assert boxes
+    for i, (text, box) in enumerate(boxes):
+        assert -1 <= box.x0 < box.x1 <= found.bbox.width + 1
+        for other, beside in boxes[:i]:
+            width = min(box.x1, beside.x1) - max(box.x0, beside.x0)
+            height = min(box.y1, beside.y1) - max(box.y0, beside.y0)
+            assert width <= 1 or height <= 2.5, (text, other)

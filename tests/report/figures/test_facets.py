@@ -1,0 +1,98 @@
+from synthetic import UGLY, study
+
+from ablate.core.facts import BASELINE
+from ablate.report.figures.facets import (
+    MAX_FACETS,
+    MAX_LINES,
+    PLACEBO_GROUP,
+    Facets,
+    draw_legend,
+    entries,
+    line_styles,
+)
+from ablate.report.figures.theme import colour, new_axes, theme
+
+
+def test_variants_stand_with_their_factor_and_placebos_last(evidence):
+    found = entries(evidence.facts)
+    assert [(entry.group, entry.label) for entry in found[:3]] == [
+        ("score", "additive scoring"),
+        ("score", "dot scoring"),
+        ("position", "sin/cos positions"),
+    ]
+    assert found[-2].label == UGLY, "a variant named by hand keeps its name"
+    assert found[-1].group == PLACEBO_GROUP
+    assert len(found) == len(evidence.facts.variants) - 1
+
+
+def test_a_facet_for_each_factor_and_none_for_the_placebo(evidence):
+    facets = Facets.of(evidence.facts)
+    shown = {title: [entry.label for entry in members] for title, members in facets.members.items()}
+    assert list(shown) == ["score", "position", "norm", "value", "activation", "learning rate", "model width"]
+    assert shown["position"] == ["sin/cos positions", "no positions"]
+    assert facets.left_out(evidence.facts) == ""
+    assert not facets.is_named
+    named = study(factors={}, named={"x": 0.0, "y": 0.1}, claims=False, num_seeds=2)
+    assert list(Facets.of(named.facts).members) == ["model width"]
+    alone = study(factors={}, named={}, claims=False, num_seeds=2)
+    assert Facets.of(alone.facts).members == {BASELINE: []}
+
+
+def test_the_baseline_is_in_every_facet(evidence):
+    facets = Facets.of(evidence.facts)
+    spread = facets.spread(evidence.trials)
+    trials = evidence.trials.groupby("variant").size()
+    for title, rows in spread.groupby("facet"):
+        members = [BASELINE, *(entry.variant for entry in facets.members[title])]
+        assert rows.groupby("variant").size().to_dict() == {name: trials[name] for name in members}
+    some = facets.only({"model.norm=batch", "no variant"})
+    assert list(some.members) == ["norm"]
+    assert facets.only(set()).members == {BASELINE: []}
+
+
+def test_of_too_many_the_first_are_shown():
+    factors = {f"f{i:02}": {"a": 0.0, "b": 0.0} for i in range(40)}
+    found = study(factors=factors, named={}, claims=False, num_seeds=2, trouble=False)
+    facets = Facets.of(found.facts)
+    assert len(facets.members) == MAX_FACETS
+    assert str(MAX_FACETS) in facets.left_out(found.facts)
+    levels = {"base": 0.0, **{f"level{i}": 0.0 for i in range(MAX_LINES + 5)}}
+    many = study(factors={"a.b": levels}, named={}, claims=False, num_seeds=2, trouble=False)
+    assert len(Facets.of(many.facts).variants) == MAX_LINES
+
+
+def test_facets_of_one_variant_each_are_named_after_it():
+    factors = {"model.norm": {"layer": 0.0, "batch": 0.0}, "model.position": {"learned": 0.0, "none": 0.0}}
+    facets = Facets.of(study(factors=factors, named={}, claims=False, num_seeds=2).facts)
+    assert list(facets.members) == ["batch norm", "no positions"]
+    assert facets.is_named
+
+
+def test_no_two_variants_look_alike_and_the_baseline_is_ink():
+    names = [f"v{i}" for i in range(MAX_LINES)]
+    styles = line_styles(names)
+    assert (styles[BASELINE].colour, styles[BASELINE].dashes) == (colour("ink"), "")
+    assert len({(style.colour, style.dashes) for style in styles.values()}) == MAX_LINES + 1
+
+
+def test_a_legend_has_each_name_once_in_order():
+    names = {BASELINE: BASELINE, "a": "first", "b": "a name " * 20}
+    with theme():
+        figure, _ = new_axes(2.0)
+        count = draw_legend(figure, line_styles(["a", "b"]), names)
+        figure.draw_without_rendering()
+    (legend,) = figure.legends
+    words = [text.get_text() for text in legend.get_texts()]
+    assert words[:2] == [BASELINE, "first"]
+    assert words[2].endswith("…")
+    assert count == 3, "long names have a line each"
+    assert [line.get_color() for line in legend.get_lines()] == [
+        colour("ink"),
+        colour("blue"),
+        colour("orange"),
+    ]
+    assert legend.get_window_extent().x1 <= figure.bbox.width + 1
+    with theme():
+        figure, _ = new_axes(2.0)
+        assert draw_legend(figure, line_styles([]), {}) == 0
+    assert not figure.legends

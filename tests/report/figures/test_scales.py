@@ -1,0 +1,88 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ablate.base import wording
+from ablate.core.metric import Metric
+from ablate.report.figures import scales
+from ablate.report.figures.theme import new_axes, theme
+
+ACCURACY = Metric("max", 1 / 1024, floor=1 / 8, ceiling=1.0, solved=0.95)
+LOSS = Metric("min", floor=2.08, ceiling=0.0)
+
+
+@pytest.mark.parametrize(
+    ("lows", "highs", "always", "view"),
+    [
+        ([-0.5, -0.01, 0.0], [-0.4, 0.01, 0.02], (-0.02, 0.02), (-0.02, 0.02)),
+        ([-0.03, -0.01], [0.01, 0.01], (-0.02, 0.02), None),
+        ([np.nan], [np.nan], (0.0, 0.0), None),
+        ([0.5, 1.0, 1.0], [0.5, 1.0, 1.0], (1.0, 1.0), None),
+    ],
+)
+def test_a_closer_look_only_where_one_scale_hides_most_rows(lows, highs, always, view):
+    found = scales.zoomed(lows, highs, always)
+    assert (found[1:] == [scales.padded(*view)]) if view else len(found) == 1
+
+
+def test_no_axis_goes_far_beyond_what_a_metric_can_be():
+    low, high = scales.padded(0.2, 1.0, metric=ACCURACY)
+    assert (low < 0.2, 1 < high < 1.05) == (True, True)
+    low, high = scales.padded(0.0, 2.0, metric=LOSS)
+    assert (-0.1 < low < 0, high > 2) == (True, True)
+    assert scales.padded(0.0, 2.0, metric=ACCURACY)[1] > 2, "what is there is shown"
+
+
+def test_what_a_metric_can_be():
+    assert scales.possible(ACCURACY) == (1 / 8, 1.0)
+    assert scales.possible(LOSS) == (0.0, 2.08)
+    assert scales.possible(Metric("max")) == (-np.inf, np.inf)
+    assert scales.possible(Metric("min", ceiling=0.0)) == (0.0, np.inf)
+
+
+@given(st.floats(1e-9, 1e9), st.floats(1.01, 1e9), st.booleans())
+def test_ticks_are_few_round_and_within_the_range(low, ratio, log):
+    ticks = scales.round_ticks(low, low * ratio, log=log)
+    assert 1 <= len(ticks) <= scales.MAX_TICKS or ratio < 1.2
+    for tick in ticks:
+        assert low * (1 - 1e-6) <= tick <= low * ratio * (1 + 1e-6)
+
+
+@given(st.lists(st.floats(1e-6, 1e3), min_size=1, max_size=40, unique=True), st.integers(3, 6), st.booleans())
+def test_values_at_an_axis_never_stand_on_one_another(values, most, log):
+    values = sorted(values)
+    with theme():
+        _, ax = new_axes(1.0)
+        ax.set(xscale="log" if log else "linear", xlim=(values[0] / 2, values[-1] * 2))
+        scales.mark_values(ax, values, most)
+    shown = ax.get_xticks()
+    assert set(shown) <= set(values)
+    assert 1 <= len(shown) <= most + 1
+    places = np.log(shown) if log else shown
+    width = np.log(values[-1] / values[0]) if log else values[-1] - values[0]
+    assert len(shown) == 1 or np.diff(places).min() > 0.85 * width / (most - 1)
+
+
+@pytest.mark.parametrize(
+    ("say", "value", "words"),
+    [
+        (wording.seconds, 2e-3, "2 ms"),
+        (wording.seconds, 1.5, "1.5 s"),
+        (wording.compact, 26_000.0, "26k"),
+        (wording.brief, 0.001, "0.001"),
+        (wording.brief, 100.0, "100"),
+    ],
+)
+def test_a_number_at_an_axis_has_no_more_digits_than_it_needs(say, value, words):
+    assert scales.in_units(value, say) == words
+
+
+def test_guessing_and_solved_are_named_outside_where_they_are_in_view():
+    with theme():
+        _, ax = new_axes(1.0)
+        ax.set(ylim=(0.5, 1.0))
+        scales.draw_references(ax, ACCURACY, named=True)
+        (solved,) = ax.texts
+    assert (solved.get_text(), solved.get_position()) == ("solved", (1.02, 0.95))
+    assert [line.get_ydata()[0] for line in ax.lines] == [0.95]

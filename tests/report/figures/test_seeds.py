@@ -1,0 +1,69 @@
+import numpy as np
+import pytest
+from matplotlib.collections import PathCollection
+
+from ablate.core.facts import BASELINE
+from ablate.report.figures.theme import colour
+from ablate.report.sections.differences import seed_pairs
+from figures.looks import arrows, beside, intervals, labels
+
+
+@pytest.fixture(scope="module")
+def pairs(evidence):
+    return seed_pairs(evidence, evidence.facts.tasks[0])
+
+
+def strip(ax):
+    """The points of all seeds, sorted."""
+    shown = [points.get_offsets() for points in ax.collections if isinstance(points, PathCollection)]
+    return np.sort(np.concatenate(shown)[:, 0])
+
+
+def test_each_seed_is_the_difference_of_two_trials(drawn, evidence, pairs):
+    value = evidence.trials.set_index(["variant", "seed"])["accuracy"]
+    expected = [value[row.variant, row.seed] - value[BASELINE, row.seed] for row in pairs.itertuples()]
+    np.testing.assert_array_equal(pairs["difference"], expected)
+    for ax in drawn("seeds").axes:
+        np.testing.assert_allclose(strip(ax), np.sort(pairs["difference"].dropna()))
+
+
+def test_below_the_seeds_of_a_variant_stands_their_mean_with_its_interval(drawn, of_study, pairs):
+    full, near = drawn("seeds").axes
+    rows = labels(full)
+    shown = intervals(full)
+    assert [row.y for row in shown] == pytest.approx([y + 0.22 for y in rows])
+    known = of_study()["forest"].data.set_index("label")
+    for row, label in zip(shown, pairs["label"].unique(), strict=True):
+        want = known.loc[label]
+        assert (row.value, row.low, row.high) == pytest.approx((want["value"], want["low"], want["high"]))
+    mean = pairs.groupby("label", sort=False)["difference"].mean()
+    whole = [label for label, count in pairs.groupby("label")["difference"].count().items() if count == 5]
+    for label in whole:
+        assert known.loc[label, "value"] == pytest.approx(mean[label])
+    assert [row.value for row in intervals(near)] == pytest.approx(
+        [row.value if near.get_xlim()[0] < row.value < near.get_xlim()[1] else np.nan for row in shown],
+        nan_ok=True,
+    )
+
+
+def test_intervals_that_leave_a_panel_end_in_an_arrow(drawn):
+    for ax in drawn("seeds").axes:
+        low, high = ax.get_xlim()
+        shown = intervals(ax)
+        cut = {("left", row.y) for row in shown if row.low < low}
+        cut |= {("right", row.y) for row in shown if row.high > high}
+        assert arrows(ax) == cut
+
+
+def test_runs_without_a_value_are_counted(drawn, pairs):
+    lost = pairs[pairs["lost"] != ""]
+    assert lost["difference"].isna().all()
+    *_, last = drawn("seeds").axes
+    assert list(beside(last).values()) == ["1 diverged", "1 failed"]
+    assert {text.get_color() for text in last.texts} == {colour("purple")}
+
+
+def test_the_seeds_of_a_loss_keep_their_sign(drawn, of_study):
+    data = of_study("losses")["seeds"].data
+    assert sorted(data["difference"]) == pytest.approx([0.9, 1.0, 1.1])
+    np.testing.assert_allclose(strip(drawn("seeds", "losses").axes[0]), np.sort(data["difference"]))
