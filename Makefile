@@ -41,12 +41,13 @@ lint: $(READY) ## ruff and mypy
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 
-studies: $(READY) ## run every study under studies/, and publish it in results/
+studies: $(READY) ## run every study under studies/, and publish it in results/, with the picture of README
 	for study in studies/*.yaml; do \
 		command=run; \
 		if grep -q "^search:" "$$study"; then command=sweep; fi; \
 		$(BIN)/ablate $$command "$$study" || exit; \
 	done
+	$(BIN)/ablate export take-one-part-out --only summary
 
 atlas: $(READY) ## run what is missing of studies/atlas, each confirmed on fresh seeds, for hours; writes results/atlas
 	for study in studies/atlas/*.yaml; do \

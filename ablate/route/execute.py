@@ -41,7 +41,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
     with (
         closing(Server()) as server,
         closing(Tracker(folder, options.tracking_uri, warn)) as tracker,
-        closing(Publisher()) as publisher,
+        closing(Publisher(in_process=options.jobs == 0)) as publisher,
     ):
         # Beside this process, which has the study to check; in vain where nothing is left to train. What a user's own
         # workload needs is not known yet.

@@ -26,9 +26,13 @@ class Publisher(Keeper):
     The process writes nothing: it sends the parts of a report, which are written here.
     """
 
+    def __init__(self, in_process: bool = False) -> None:
+        """`in_process`: makes them in this process, for a debugger."""
+        self.in_process = in_process
+
     def prepare(self) -> None:
         """Starts the process, unless it runs or is not needed."""
-        if FIRST not in sys.modules:
+        if not self.in_process and FIRST not in sys.modules:
             self.started(partial(fresh, __name__))
 
     def publish(self, folder: StudyFolder, warn: Callable[[str], None], judged: Callable[[], None]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.core.metric import Metric
-from ablate.report.figures.facets import Facets, line_facets, line_styles
+from ablate.report.figures.facets import Facets, line_facets
 from ablate.report.figures.scales import draw_references, is_log, mark_round, padded
 from ablate.report.figures.theme import SMALL
 
@@ -57,7 +57,7 @@ def _draw_broken(
     grid: seaborn.FacetGrid, broken: pd.DataFrame, facets: Facets, limits: tuple[float, float]
 ) -> None:
     """Draws the runs that did not complete in the facets of their variants."""
-    styles = line_styles([entry.variant for entry in facets.variants])
+    styles = facets.styles
     for (facet, variant, _), run in facets.spread(broken).groupby(["facet", "variant", "seed"], sort=False):
         ax = grid.axes_dict[facet]
         shade = styles[variant].colour

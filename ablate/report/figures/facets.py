@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from ablate.analysis.family import CROSSED
 from ablate.core.facts import BASELINE, Facts
-from ablate.core.short_names import short_names
+from ablate.core.short_names import by_design, short_names
 from ablate.core.spelling import spelled_paths
 from ablate.report.figures.theme import LEVELS, colour, figure_width
 from ablate.report.words import in_lines, say
@@ -40,9 +41,26 @@ class Entry:
 PLACEBO_GROUP = "placebo"
 
 
+def cells_of(facts: Facts) -> dict[str, int]:
+    """Returns the cells of a design that crosses several factors → the number of levels that each changes."""
+    cells = {v.name: len(v.changes) for v in facts.variants if by_design(v) and v.changes and not v.placebo}
+    return cells if facts.design in CROSSED and any(count > 1 for count in cells.values()) else {}
+
+
+def figure_names(facts: Facts) -> dict[str, str]:
+    """Returns the names of variants in figures: the baseline is `baseline`, a cell that changes one factor `… alone`.
+
+    The main effect of the level has the name itself.
+    """
+    cells = cells_of(facts)
+    names = short_names(facts)
+    alone = {name: f"{names[name]} alone" for name, count in cells.items() if count == 1}
+    return {**names, **alone, BASELINE: BASELINE}
+
+
 def entries(facts: Facts) -> list[Entry]:
     """Returns every variant but the baseline, those that change the same paths together, placebos last."""
-    names = short_names(facts)
+    names = figure_names(facts)
     paths = dict.fromkeys(path for variant in facts.variants for path in variant.changes)
     ends = spelled_paths(paths)
     found = []
@@ -81,8 +99,25 @@ class Facets:
 
     @property
     def is_named(self) -> bool:
-        """Whether the title of each facet names its only variant, so that a legend would say it twice."""
-        return all([entry.label for entry in members] == [title] for title, members in self.members.items())
+        """Whether the title of each of several facets names its only variant: the legend need not say it again."""
+        titles = [[entry.label for entry in members] == [title] for title, members in self.members.items()]
+        return len(titles) > 1 and all(titles)
+
+    @property
+    def styles(self) -> dict[str, LineStyle]:
+        """The look of the baseline and of each variant; that of all variants is one where titles name them."""
+        variants = [entry.variant for entry in self.variants]
+        if self.is_named:
+            one = line_styles(["variant"])["variant"]
+            return {**line_styles([]), **dict.fromkeys(variants, one)}
+        return line_styles(variants)
+
+    @property
+    def legend(self) -> dict[str, str]:
+        """The variants of the legend by what it calls them; where titles name them, one stands for all."""
+        if self.is_named:
+            return {BASELINE: BASELINE, self.variants[0].variant: say("figures.named_above")}
+        return {BASELINE: BASELINE, **{entry.variant: entry.label for entry in self.variants}}
 
     def only(self, variants: set[str]) -> Facets:
         """Returns the facets that have some of these variants, with these alone."""
@@ -134,7 +169,7 @@ def line_facets(
     import seaborn
 
     order = [BASELINE, *(entry.variant for entry in facets.variants)]
-    styles = line_styles(order[1:])
+    styles = facets.styles
     across = min(3 if figure_width() > 6 else 2, len(facets.members))
     rows = facets.spread(data)
     columns = {"col": "facet", "col_order": list(facets.members), "col_wrap": across}
@@ -156,8 +191,7 @@ def line_facets(
         )
     else:
         grid = seaborn.FacetGrid(rows, **columns)  # Seaborn has no lines of nothing.
-    names = {BASELINE: BASELINE} | {entry.variant: entry.label for entry in facets.variants}
-    legend_rows = draw_legend(grid.figure, styles, {} if facets.is_named else names)
+    legend_rows = draw_legend(grid.figure, styles, facets.legend)
     lines = -(-len(facets.members) // across)
     tall = FACET_HEIGHT * (1.5 if across == 1 else 1.0)
     grid.set_titles("{col_name}" if len(facets.members) > 1 else "")
@@ -175,8 +209,6 @@ def draw_legend(figure: Figure, styles: Mapping[str, LineStyle], names: Mapping[
     """
     from matplotlib.lines import Line2D
 
-    if not names:
-        return 0
     handles = []
     for variant, name in names.items():
         style = styles[variant]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from ablate.report.figures.facets import Facets, line_facets, line_styles
+from ablate.report.figures.facets import Facets, line_facets
 from ablate.report.figures.scales import mark_values
 from ablate.report.figures.theme import SMALL
 
@@ -23,7 +23,7 @@ def loss_by_rate(data: pd.DataFrame, facets: Facets, label: str) -> Figure:
     grid = line_facets(
         data, facets, "value", "loss", limits={"xscale": "log"}, errorbar=None, marker="o", ms=2.5
     )
-    styles = line_styles([entry.variant for entry in facets.variants])
+    styles = facets.styles
     for facet, rows in facets.spread(data).groupby("facet", sort=False):
         ax = grid.axes_dict[facet]
         for variant, mine in rows.groupby("variant", sort=False):

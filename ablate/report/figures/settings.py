@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ablate.core.metric import Metric
-from ablate.report.figures.facets import Facets, line_facets, line_styles
+from ablate.report.figures.facets import Facets, line_facets
 from ablate.report.figures.scales import draw_references, mark_values, padded
 from ablate.report.figures.theme import SMALL, colour
 
@@ -30,7 +30,7 @@ def validation_by_setting(
     )
     axes: dict[str, Any] = {"ylim": limits, "xscale": "log" if 0 < 10 * tried[0] <= tried[-1] else "linear"}
     grid = line_facets(data, facets, "value", "best", limits=axes, errorbar=None)
-    styles = line_styles([entry.variant for entry in facets.variants])
+    styles = facets.styles
     for facet, rows in facets.spread(data).groupby("facet", sort=False):
         ax = grid.axes_dict[facet]
         for row in rows.to_dict("records"):

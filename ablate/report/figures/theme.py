@@ -23,13 +23,13 @@ PALETTE = {
     "orange": ("#b8430a", "#ff9a5c"),
     "green": ("#00705a", "#3fc7a2"),
     "purple": ("#8e3a86", "#e08bd6"),
-    "ochre": ("#8a6500", "#e3b341"),
     "sky": ("#177a94", "#9bdcf8"),
     "brown": ("#7a4b2a", "#d0a57f"),
 }
 
-# The colours of variants, in order; the baseline is always ink.
-LEVELS = ("blue", "orange", "green", "purple", "ochre", "sky", "brown")
+# The colours of variants, in order; the baseline is always ink. Any two of these differ for every eye: by 12 or more in
+# CIELAB (ΔE 1976), as normal sight has them and as protanopia, deuteranopia and tritanopia do (Machado et al. 2009).
+LEVELS = ("blue", "orange", "green", "purple", "brown")
 
 
 class Mark(NamedTuple):

@@ -12,12 +12,12 @@ import pandas as pd
 from ablate.analysis.paired import mean_interval
 from ablate.analysis.runs import Runs
 from ablate.base import wording
-from ablate.core.facts import BASELINE, Evidence, VariantFacts
+from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.feature import features
 from ablate.core.spelling import spelled
 from ablate.report.figures.cost import CostAxis, against_cost
+from ablate.report.figures.facets import figure_names
 from ablate.report.section import Block, Material, Picture, Section, by_task
-from ablate.report.verdicts import names_of
 from ablate.report.words import is_true, rows_of, say
 
 FLOPS, PARAMETERS = "training_flops", "parameters"
@@ -78,7 +78,7 @@ def tradeoff(evidence: Evidence, task: str, tables: Mapping[str, pd.DataFrame]) 
     for one run).
     """
     facts = evidence.facts
-    names = names_of(facts)
+    names = figure_names(facts)
     costs = _costs(facts.variants, task, tables)
     columns = [cost.column for cost in known_costs()]
     placebos = {variant.name for variant in facts.variants if variant.placebo}
@@ -89,8 +89,7 @@ def tradeoff(evidence: Evidence, task: str, tables: Mapping[str, pd.DataFrame]) 
         if side.task.name != task or not len(values) or side.variant in placebos:
             continue
         mean, (low, high) = mean_interval(values)
-        label = BASELINE if side.variant == BASELINE else names[side.variant]
-        row: dict[str, Any] = {"variant": side.variant, "label": label}
+        row: dict[str, Any] = {"variant": side.variant, "label": names[side.variant]}
         row |= {column: costs.get((side.variant, column)) for column in columns}
         rows.append(row | {"n": len(values), "mean": mean, "low": low, "high": high})
     found = pd.DataFrame(rows, columns=["variant", "label", *columns, "n", "mean", "low", "high"])

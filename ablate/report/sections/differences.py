@@ -8,13 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.family import CROSSED
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts
 from ablate.core.metric import Metric
-from ablate.core.short_names import by_design
 from ablate.core.spelling import spelled
-from ablate.report.figures.facets import entries
+from ablate.report.figures.facets import cells_of, entries, figure_names
 from ablate.report.figures.forest import forest, forest_limits, solved_seeds
 from ablate.report.figures.rows import MAX_ROWS, largest
 from ablate.report.figures.seeds import seed_differences
@@ -47,7 +45,7 @@ class Forest(Section, place=50, title="Differences", open=True):
             if _is_by_rate(rows):
                 rated = rows[rows["solved_variant"].notna()]
                 caption = say("figures.solved", compared_with(facts), facts.given)
-                label = "seeds that solved the task"
+                label = "seeds that solved the task; hollow: the baseline"
                 yield Picture(f"forest{end}", title, caption, alt, rated, solved_seeds, (label,))
                 continue
             rows, left = _most_important(rows)
@@ -88,14 +86,13 @@ def forest_rows(facts: Facts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.
     order = {entry.variant: i for i, entry in enumerate(entries(facts))}
     names = names_of(facts)
     placebos = {variant.name for variant in facts.variants if variant.placebo}
-    cells = _cells(facts)
+    cells = cells_of(facts)
+    cell_names = figure_names(facts)
     rows = []
     for oriented in rows_of(comparisons[is_shown]):
         row = own_direction(oriented, direction)
-        label = row_name(row, names)
         is_cell = row["baseline"] == BASELINE and row["variant"] in cells
-        if is_cell and cells[row["variant"]] == 1:
-            label = f"{label} alone"  # The main effect of the level has the name itself.
+        label = cell_names[row["variant"]] if is_cell else row_name(row, names)
         verdict = EXPLORATORY if row["exploratory"] else row["verdict"]
         rows.append(
             {
@@ -124,12 +121,6 @@ def forest_rows(facts: Facts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.
     return found.drop(columns=["order", "is_exploratory"])
 
 
-def _cells(facts: Facts) -> dict[str, int]:
-    """Returns the cells of a design that crosses several factors → the number of levels that each changes."""
-    cells = {v.name: len(v.changes) for v in facts.variants if by_design(v) and v.changes and not v.placebo}
-    return cells if facts.design in CROSSED and any(count > 1 for count in cells.values()) else {}
-
-
 def _told(row: Mapping[str, Any], verdict: str) -> str:
     """Returns `worse −0.112`, or of a rate `worse 3 of 8`; of an exploratory comparison the numbers alone."""
     if not np.isnan(row["solved_variant"]):
@@ -138,7 +129,9 @@ def _told(row: Mapping[str, Any], verdict: str) -> str:
         return ""
     else:
         numbers = wording.plus(row["diff"], decimals(row["ci_low"], row["ci_high"]))
-    return numbers if verdict == EXPLORATORY else f"{verdict} {numbers}"
+    if verdict == EXPLORATORY:
+        return numbers
+    return f"{verdict} {numbers}"
 
 
 def _is_by_rate(rows: pd.DataFrame) -> bool:
