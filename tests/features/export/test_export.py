@@ -36,10 +36,18 @@ def test_a_study_becomes_a_table_and_figures_beside_its_results(results):
     paper = results / "x_1" / "paper"
     figures = [f"{name}.{end}" for name in ("forest", "seeds") for end in ("pdf", "svg", "tex")]
     assert files(paper) == sorted(
-        ["comparisons.tex", "methods.md", "methods.tex", "references.bib", *figures]
+        [
+            "comparisons.tex",
+            "methods.md",
+            "methods.tex",
+            "references.bib",
+            "summary.pdf",
+            "summary.svg",
+            *figures,
+        ]
     )
     lines = done.output.splitlines()
-    assert lines[0].startswith(f"Wrote 10 files to {paper}/")
+    assert lines[0].startswith(f"Wrote 12 files to {paper}/")
     inputs = [f"\\input{{{paper}/{name}}}" for name in ("comparisons", "methods", "forest", "seeds")]
     assert lines[1:] == inputs
     assert rf"\providecommand{{\ablatefolder}}{{{paper}}}" in (paper / "forest.tex").read_text()
