@@ -12,6 +12,7 @@ from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.report.section import Items, Text
+from ablate.report.sections import differences
 from ablate.report.sections.runs import Incidents, prose
 from ablate.report.terminal import print_verdicts
 from ablate.report.words import because
@@ -234,18 +235,19 @@ def test_one_seed_one_trial_or_numbers_that_are_not_finite_are_drawn(publish):
     publish(Evidence(one.facts, one.trials, one.curves.assign(value=float("nan"))), "d")
 
 
-def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_path):
-    """No axis of matplotlib's reaches so far."""
-    evidence = study(factors=SMALL, num_seeds=1, named={}, placebo=False)
-    far = Evidence(evidence.facts, evidence.trials.assign(accuracy=1e308), evidence.curves)
+def test_a_figure_that_cannot_be_drawn_is_a_line_of_the_page_and_a_warning(tmp_path, monkeypatch):
+    def fail(*given):
+        raise ValueError("broken <b>")
+
+    monkeypatch.setattr(differences, "seed_differences", fail)
     folder, warnings, judged = StudyFolder.at(tmp_path / "far"), [], []
-    folder.save_evidence(far)
+    folder.save_evidence(study(factors=SMALL, num_seeds=1, named={}, placebo=False))
     publish_folder(
         folder, warnings.append, lambda: judged.append((tmp_path / "far/comparisons.csv").exists())
     )
     assert judged == [True]
-    said = "The figure “Every seed” could not be drawn: ValueError: arange: cannot compute length"
-    assert f"{folder.report_file}: {said}" in warnings
+    said = "The figure “Every seed” could not be drawn: ValueError: broken "
+    assert warnings == [f"{folder.report_file}: {said}<b>"]
     for page in ("report.html", "report.md"):
         text = (folder.path / page).read_text(encoding="utf-8")
         assert said in text

@@ -5,7 +5,6 @@ from pathlib import Path
 
 import matplotlib
 import pytest
-from ablate.report.draw import style
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from matplotlib.text import Text
@@ -16,6 +15,8 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
 from ablate.features.export.paper import for_paper, latex, tabular
+from ablate.report.figures.saving import saved
+from ablate.report.figures.theme import PAPER, theme
 from ablate.report.section import Material, pictures, shown
 from ablate.report.verdicts import verdict_tables
 from ablate.report.words import Column, Table
@@ -59,7 +60,7 @@ def test_tables_and_every_figure_of_the_report(made):
     figures = ["forest", "seeds", "cost", "validation-accuracy", "train-loss"]
     ends = [f"{name}.{end}" for name in figures for end in ("pdf", "svg", "tex")]
     texts = ["comparisons.tex", "claims.tex", "methods.tex", "methods.md", "references.bib"]
-    assert sorted(made) == sorted([*texts, *ends])
+    assert sorted(made) == sorted([*texts, *ends, "summary.pdf", "summary.svg"])
 
 
 def test_tables_are_those_of_the_page(made, whole):
@@ -84,12 +85,16 @@ def test_each_task_has_a_table_and_a_study_without_comparisons_none():
     assert list(found) == ["comparisons.tex", "comparisons-2.tex"]
     assert r"re\_verse" in content(found, "comparisons-2.tex")
     alone = material(study(factors={}, named={}, claims=False, placebo=False, trouble=False))
-    with pytest.raises(AblateError, match=r"is no table or figure.*given 'comparisons'; allowed: seeds"):
+    with pytest.raises(
+        AblateError,
+        match=r"is no table or figure.*given 'comparisons'; allowed: validation-accuracy, train-loss",
+    ):
         for_paper(alone, WIDTH, ["comparisons"], pytest.fail)
 
 
 def test_figures_are_as_wide_as_asked_with_their_fonts_inside(made):
-    for name in (Path(name).stem for name in made if name.endswith(".pdf")):
+    names = {Path(name).stem for name in made if name.endswith(".pdf")} - {"summary"}
+    for name in names:
         pdf, svg = (content(made, f"{name}.{end}") for end in ("pdf", "svg"))
         box = re.search(r"/MediaBox \[([\d. ]+)\]", pdf)
         assert box is not None
@@ -111,9 +116,9 @@ def test_the_same_results_give_the_same_bytes(made, whole):
 
 @pytest.mark.parametrize("drawn", ["forest", "validation-accuracy"], indirect=True)
 def test_words_that_can_be_read_inside_a_column(drawn):
-    with style.context(style.PAPER | {"figure.figsize": (WIDTH, WIDTH)}):
+    with theme({**PAPER, "figure.figsize": (WIDTH, WIDTH)}):
         figure = drawn.draw()
-        style.saved(figure, drawn.name)
+        saved(figure, drawn.name)
         for words in figure.findobj(Text):
             box = words.get_window_extent()
             if not words.get_text().strip() or not words.get_visible() or box.width == 0:
@@ -132,7 +137,11 @@ def test_what_cannot_be_drawn_is_named_and_the_rest_is_made(whole):
     broken = whole.comparisons.assign(verdict="no such verdict")
     made = for_paper(replace(whole, comparisons=broken), WIDTH, ["forest", "comparisons"], said.append)
     assert list(made) == ["comparisons.tex"]
-    assert said == ["The figure “forest” could not be drawn: KeyError: 'no such verdict'"]
+    named = [
+        f"The figure “{name}” could not be drawn: KeyError: 'no such verdict'"
+        for name in ("summary", "forest")
+    ]
+    assert said == named
 
 
 @pytest.mark.parametrize(

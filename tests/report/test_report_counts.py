@@ -4,7 +4,6 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from ablate.report.draw.marks import MAX_ROWS
 from made_evidence import study
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -12,6 +11,7 @@ from matplotlib.layout_engine import ConstrainedLayoutEngine
 from ablate.analysis import compare, family
 from ablate.records import tables
 from ablate.records.folder import StudyFolder
+from ablate.report.figures.rows import MAX_ROWS
 from ablate.report.section import pictures, shown
 from ablate.route.publish import material
 
@@ -38,7 +38,7 @@ def test_each_table_is_read_each_pair_compared_and_each_figure_drawn_once(publis
     assert calls["compared"] == len(evidence.facts.variants) - 1
     assert calls["_read"] == len(list(folder.glob("*.parquet")))
     assert calls["draw"] == len(list((folder / "figures").iterdir())) == 5
-    assert calls["execute"] == 3, "panels are placed, and not measured"
+    assert calls["execute"] == 5, "each is laid out once"
 
 
 def test_many_variants_are_one_family_and_the_largest_are_drawn(tmp_path, calls):

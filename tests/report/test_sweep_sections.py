@@ -6,12 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import searches
-from ablate.report.draw import style
 from made_searches import after_search
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 
 from ablate.analysis.compare import compare
-from ablate.features.search.sections.sweep import FIGURES, best_table, winner_table
+from ablate.features.search.sections.sweep import best_table, winner_table
 from ablate.records.folder import StudyFolder
 from ablate.report.section import Material, Picture, sections
 from ablate.route.publish import publish
@@ -76,16 +74,18 @@ def test_the_best_come_first_and_of_several_objectives_the_front():
 
 
 @pytest.mark.parametrize("objectives", [(searches.ACCURACY,), TWO])
-def test_the_figures_are_optunas(objectives):
-    found = drawn(searches.sweep(24, objectives))
-    front = set() if len(objectives) > 1 else {"sweep-front"}
-    assert set(found) == {f"sweep-{end}" for end, _ in FIGURES.values()} - front
-    with style.context():
-        for name, picture in found.items():
-            figure = picture.draw()
-            FigureCanvasAgg(figure).draw()
-            marked = [ax for ax in figure.axes if ax.collections or ax.lines or ax.patches]
-            assert marked, name
+def test_the_figures_of_a_sweep(objectives):
+    made = searches.sweep(24, objectives)
+    found = drawn(made)
+    front = {"sweep-front"} if len(objectives) > 1 else set()
+    assert set(found) == {"sweep-history", "sweep-importances", "sweep-slices"} | front
+    tried = made.trials[made.trials["accuracy"].notna()].sort_values("number")
+    history = found["sweep-history"].data
+    assert list(history["number"]) == list(tried["number"])
+    assert list(history["best"]) == list(tried["accuracy"].cummax())
+    names = list(found["sweep-importances"].data["name"])
+    assert sorted(names) == sorted(found["sweep-slices"].options[0].values()), "the same words"
+    assert found["sweep-slices"].options[1] == ["training.lr", "model.d_model"]
 
 
 def test_few_settings_have_their_history_alone_and_none_have_nothing():

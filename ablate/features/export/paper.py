@@ -15,7 +15,7 @@ from ablate.report.figures import summary
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
 from ablate.report.page import markdown
-from ablate.report.section import Material, failed, pictures, shown, slug
+from ablate.report.section import Material, Picture, failed, pictures, shown, slug
 from ablate.report.summary import NAME as SUMMARY
 from ablate.report.summary import summary_picture
 from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, shared_rate, verdict_tables
@@ -52,7 +52,7 @@ def for_paper(
     """
     study, paragraph = material.facts.study, methods(material)
     tables, drawn = dict(_tables(material)), {picture.name: picture for picture in pictures(shown(material))}
-    picture = summary_picture(material)
+    picture = _summary(material, warn)
     known = [*tables, *([METHODS] if paragraph else []), *drawn, *([SUMMARY] if picture else [])]
     if not known:
         raise AblateError(f"{study}: has neither comparisons nor figures; run the study first")
@@ -105,6 +105,15 @@ def for_paper(
         except Exception as error:
             warn(failed(f"The figure “{SUMMARY}”", error).words)
     return files
+
+
+def _summary(material: Material, warn: Callable[[str], None]) -> Picture | None:
+    """Returns the picture of the study, or None where there is none; that it cannot be made is a warning."""
+    try:
+        return summary_picture(material)
+    except Exception as error:
+        warn(failed(f"The figure “{SUMMARY}”", error).words)
+        return None
 
 
 def _tables(material: Material) -> Iterator[tuple[str, Table]]:

@@ -24,8 +24,8 @@ def saved(figure: Figure, name: str, kinds: Sequence[str] = ("svg",)) -> dict[st
     layout = figure.get_layout_engine()
     if layout is not None:
         layout.execute(figure)
-    # A layout engine would have the figure laid out again for each file.
-    figure.set_layout_engine("none")
+    # A layout engine of any kind, `"none"` included, would have the figure drawn once more for each file.
+    figure.set_layout_engine(None)
     files = {}
     for kind in kinds:
         file = io.BytesIO()

@@ -96,8 +96,9 @@ def round_ticks(low: float, high: float, *, log: bool = False, most: int = MAX_T
 
 def mark_values(ax: Axes, values: Sequence[float], most: int = MAX_TICKS) -> None:
     """Writes the values of points, in rising order, at the x axis: at most so many, none too near another."""
+    values = values[:: -(-len(values) // most)]
     places = ax.xaxis.get_transform().transform(np.asarray(values, float))
-    least = 0.9 * (places[-1] - places[0]) / (most - 1)
+    least = 0.6 * (places[-1] - places[0]) / (most - 1)
     shown = [values[0]]
     last = places[0]
     for value, place in zip(values[1:], places[1:], strict=True):

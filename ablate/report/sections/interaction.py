@@ -53,7 +53,10 @@ def interactions(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
     parts += [_of_factors(evidence, task, *pair) for pair in pairs]
     found = [part for part in parts if len(part)]
     columns = ["pair", "x", "line", "seed", "value"]
-    return pd.concat(found, ignore_index=True)[columns] if found else pd.DataFrame(columns=columns)
+    if not found:
+        return pd.DataFrame(columns=columns)
+    # Claims that share a side share its runs, which count once.
+    return pd.concat(found)[columns].drop_duplicates(["pair", "x", "line", "seed"], ignore_index=True)
 
 
 def _factor_pairs(facts: Facts) -> list[tuple[str, str]]:
