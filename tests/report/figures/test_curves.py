@@ -97,7 +97,7 @@ def test_ticks_are_written_once_a_row_and_once_a_column(drawn):
     assert axes[0].get_ylim()[1] < 1.05, "no accuracy is higher"
 
 
-def test_a_legend_would_say_the_titles_again():
+def test_where_titles_name_the_variants_one_look_stands_for_all_of_them():
     factors = {"model.norm": {"layer": 0.0, "batch": 0.0}, "model.position": {"learned": 0.0, "none": 0.0}}
     evidence = study(factors=factors, named={}, claims=False, num_seeds=2, trouble=False)
     with theme():
@@ -105,7 +105,11 @@ def test_a_legend_would_say_the_titles_again():
             curves(evidence, "recall", "validation_accuracy"), Facets.of(evidence.facts), "accuracy"
         )
     assert list(by_title(figure)) == ["batch norm", "no positions"]
-    assert not figure.legends
+    assert [[line.get_color() for line in solid(ax)] for ax in figure.axes] == [
+        [colour("ink"), colour("blue")]
+    ] * 2
+    (legend,) = figure.legends
+    assert [line.get_color() for line in legend.get_lines()] == [colour("ink"), colour("blue")]
 
 
 @pytest.mark.parametrize("metric", ["validation_accuracy", "train_loss"])
