@@ -101,7 +101,8 @@ def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: boo
     ax.errorbar(
         value,
         y,
-        xerr=[[value - low], [high - value]],
+        # An interval that several settings share need not hold the mean of one.
+        xerr=[[max(0.0, value - low)], [max(0.0, high - value)]],
         fmt=mark.marker if is_seen else "none",
         color=shade,
         markerfacecolor=colour("paper") if hollow else shade,

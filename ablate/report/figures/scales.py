@@ -109,9 +109,9 @@ def mark_values(ax: Axes, values: Sequence[float], most: int = MAX_TICKS) -> Non
     ax.xaxis.minorticks_off()
 
 
-def mark_round(axis: Axis, limits: Limits, say: Callable[[float], str] = brief) -> None:
-    """Writes round numbers within the limits of a logarithmic axis."""
-    ticks = round_ticks(*limits, log=True, most=5)
+def mark_round(axis: Axis, limits: Limits, say: Callable[[float], str] = brief, most: int = 5) -> None:
+    """Writes at most so many round numbers within the limits of a logarithmic axis."""
+    ticks = round_ticks(*limits, log=True, most=most)
     axis.set_ticks(ticks, labels=[in_units(tick, say) for tick in ticks])
     axis.minorticks_off()
 

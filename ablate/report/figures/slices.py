@@ -79,6 +79,6 @@ def _scale_numbers(ax: Axes, values: pd.Series, log: bool) -> None:
     if len(tried) <= 4:
         mark_values(ax, tried)
     elif log:
-        mark_round(ax.xaxis, (tried[0], tried[-1]))
+        mark_round(ax.xaxis, (tried[0], tried[-1]), most=3)
     else:
         ax.locator_params(axis="x", nbins=3)
