@@ -4,6 +4,7 @@ import pickle
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import pandas as pd
 import pytest
 
 from ablate.report import page
@@ -21,8 +22,10 @@ def drawn_once(*, whatever_the_data: bool = True) -> Iterator[None]:
     drawn = page.drawn
 
     def once(picture: Picture) -> str:
-        data = list(picture.data.columns) if whatever_the_data else picture.data
-        key = pickle.dumps((picture.name, picture.drawing, data, picture.options))
+        given = [picture.data, *picture.options]
+        if whatever_the_data:
+            given = [list(one.columns) if isinstance(one, pd.DataFrame) else one for one in given]
+        key = pickle.dumps((picture.name, picture.drawing, given))
         if key not in _FOUND:
             _FOUND[key] = drawn(picture)
         return _FOUND[key]

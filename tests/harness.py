@@ -61,7 +61,8 @@ def ablate_without(absent: set[str], *words: object, cwd: Path) -> subprocess.Co
     """
     code = "import sys\nopened = []\nsys.addaudithook(lambda name, of: name == 'open' and opened.append(str(of[0])))\n"
     code += "from ablate.cli import main\ntry: main(sys.argv[1:])\n"
-    code += f"except SystemExit as end: assert not end.code\nassert not {absent} & set(sys.modules)\n"
+    code += f"except SystemExit as end: assert not end.code\nfound = {absent} & set(sys.modules)\n"
+    code += "assert not found, found\n"
     code += "print(opened, file=sys.stderr)\n"
     command = [sys.executable, "-c", code, *map(str, words)]
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
@@ -127,7 +128,12 @@ def with_database(store: Path) -> Path:
 
 
 def run_here(study: Path, *, width: int = 300, **options: object) -> tuple[Any, str]:
-    """Runs a study in this process, into `results` beside it; returns the outcome and what was printed."""
+    """Runs a study in this process, into `results` beside it; returns the outcome and what was printed.
+
+    Its report is made in this process too, whatever the jobs, because seaborn is here.
+    """
+    import seaborn  # noqa: F401
+
     from ablate.commands.run import execute
     from ablate.route.options import Options
 

@@ -93,15 +93,16 @@ def test_imports_that_point_up_in_a_function_and_in_a_circle_are_found():
 
 def test_what_is_heavy_is_loaded_only_where_it_is_used():
     """In one process, in which each line may load what those before it may, and more."""
-    numbers = "pandas scipy matplotlib"
+    numbers = "pandas scipy matplotlib seaborn"
     absent = {
         "ablate.cli": f"torch mlflow {numbers} numpy pydantic rich",
         "ablate, ablate.study.prepare, ablate.execution.worker": f"torch mlflow {numbers}",
-        "ablate.report.terminal, ablate.route.place": "torch mlflow pandas matplotlib",
-        "ablate.tracking.tracker": "torch mlflow pandas matplotlib",
-        "ablate.analysis.compare, ablate.report.sections.headline": "torch mlflow matplotlib",
-        "ablate.report.sections.curves, ablate.report.sections.differences": "torch mlflow matplotlib",
-        "ablate.report.page": "torch mlflow",
+        "ablate.report.terminal, ablate.route.place": f"torch mlflow {numbers}",
+        "ablate.tracking.tracker, ablate.route.publisher": f"torch mlflow {numbers}",
+        "ablate.analysis.compare, ablate.report.sections.headline": "torch mlflow matplotlib seaborn",
+        "ablate.report.sections.curves, ablate.report.sections.differences": "torch mlflow matplotlib seaborn",
+        "ablate.report.sections.cost, ablate.report.sections.interaction": "torch mlflow matplotlib seaborn",
+        "ablate.report.page": "torch mlflow matplotlib seaborn",
     }
     code = "import sys\n"
     for modules, names in absent.items():

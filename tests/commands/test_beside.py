@@ -84,7 +84,7 @@ def test_the_fast_path_finds_a_report_beside_without_torch(run, ran, tmp_path, m
 
 def test_the_fast_path_reads_the_study_once_and_neither_records_nor_the_package(run, ran, tmp_path):
     run(STUDY)
-    absent = {"torch", "pandas", "mlflow", "numpy", "pyarrow"}
+    absent = {"torch", "pandas", "mlflow", "numpy", "pyarrow", "scipy", "matplotlib", "seaborn"}
     done = ablate_without(absent, "run", "study.yaml", "--results", ran, cwd=tmp_path)
     assert "is up to date" in done.stdout.replace("\n", " ")
     opened = [Path(file) for file in ast.literal_eval(done.stderr.splitlines()[-1])]
