@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import pandas as pd
 
 from ablate.base.wording import duration
-from ablate.core.facts import Evidence, TaskFacts
-from ablate.core.metric import Metric
-from ablate.report.figures.summary import better_side, summary
+from ablate.core.facts import BASELINE, Evidence, TaskFacts
+from ablate.report.figures.summary import summary
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Material, Picture
-from ablate.report.sections.differences import forest_rows, seed_pairs
+from ablate.report.sections.differences import better_side, forest_rows, seed_pairs
 from ablate.report.sections.headline import answers
+from ablate.report.verdicts import is_share
 from ablate.report.words import say
 
 NAME = "summary"
@@ -29,7 +30,7 @@ class Spent:
 
 
 def spent(evidence: Evidence) -> Spent:
-    """Returns what the trials of a study cost, with those that a stage trained beside them."""
+    """Returns what the trials of a study cost, those of tuning and of a grid of rates among them."""
     frames = [evidence.trials, *evidence.frames.values()]
     timed = [frame for frame in frames if "train_seconds" in frame]
     # A setting that a search tried was trained on several seeds.
@@ -54,7 +55,7 @@ def summary_picture(material: Material) -> Picture | None:
     rows[ends] *= scale
     seeds = seed_pairs(material.evidence, task)
     seeds["difference"] *= scale
-    label = say("figures.summary_axis", facts.metric, unit, better_side(metric.direction))
+    label = say("figures.summary_axis", facts.metric, unit, better_side(metric))
     margin = None if facts.margin is None else facts.margin * scale
     options = (seeds, title(material, task), label, footer(material), margin)
     alt = say("figures.summary_alt", facts.metric, len(rows))
@@ -66,7 +67,9 @@ def _rows(material: Material, task: TaskFacts) -> pd.DataFrame:
     rows = forest_rows(material.facts, material.comparisons, task)
     if rows.empty:
         return rows
-    rows = rows[(rows["verdict"] != EXPLORATORY) & rows["value"].notna()]
+    # Judged by a difference from the baseline, as the seeds beside it are; not by the seeds that solved a task.
+    is_shown = (rows["baseline"] == BASELINE) & rows["value"].notna() & rows["solved_variant"].isna()
+    rows = rows[is_shown & (rows["verdict"] != EXPLORATORY)]
     others = rows[~rows["placebo"]]
     shown = others.loc[others["value"].abs().nlargest(MAX_ROWS).index]
     is_ascending = task.metrics[material.facts.metric].direction == "max"
@@ -75,18 +78,14 @@ def _rows(material: Material, task: TaskFacts) -> pd.DataFrame:
     return pd.concat([shown, copies], ignore_index=True)
 
 
-def is_share(metric: Metric) -> bool:
-    """Returns whether a metric is a share of 1, whose differences are points of a hundred."""
-    return metric.ceiling == 1 and metric.floor is not None and metric.floor >= 0
-
-
 def title(material: Material, task: TaskFacts) -> str:
     """Returns the first sentence of the answer, after the budget that it holds for."""
     curves = material.evidence.curves
     steps = int(curves["step"].max()) if len(curves) else 0
     parameters = material.facts.variants[0].parameters.get(task.name)
     found = answers(material)
-    sentence = found[0].partition(". ")[0].removesuffix(".") if found else material.facts.question
+    # A sentence ends before a capital letter: a name may have a point.
+    sentence = re.split(r"\. (?=[A-Z])", found[0])[0].removesuffix(".") if found else material.facts.question
     return say("figures.summary_title", sentence, steps, parameters)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from ablate.core.facts import ALL_PAIRS, BASELINE, Facts
 from ablate.core.feature import derived
-from ablate.core.metric import Direction
+from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
 from ablate.core.spelling import spelled
 from ablate.report.words import (
@@ -157,6 +157,11 @@ def direction_of(facts: Facts, task: Any, metric: str) -> Direction:
             return known.direction
     found = derived().get(metric)
     return "max" if found is None or found.kind == "ratio" else found.metric.direction
+
+
+def is_share(metric: Metric) -> bool:
+    """Returns whether a metric is a share of 1, whose differences are points of a hundred."""
+    return metric.ceiling == 1 and metric.floor is not None and metric.floor >= 0
 
 
 def own_direction(row: Row, direction: Direction) -> dict[str, Any]:

@@ -9,10 +9,10 @@ import pandas as pd
 
 from ablate.base.errors import AblateError
 from ablate.base.files import write_files
-from ablate.core.facts import Facts
+from ablate.core.facts import Claim, Facts
 from ablate.core.names import confirming, stem
 from ablate.records.folder import StudyFolder
-from ablate.report.figures.forest import forest
+from ablate.report.figures.atlas import claims
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import EXPLORATORY, PAGE, theme
 from ablate.report.page import markdown, markdown_table, marked
@@ -25,14 +25,15 @@ from ablate.route.claims import is_measured
 # once, and not again on fresh seeds.
 OPEN = "not confirmed"
 ORDER = ("refuted", "supported", OPEN, "inconclusive")
-DECIDED = ORDER[:3]
-MAX_ROWS = 12  # Claims of the figure.
+# Verdict → the most claims of the figure that have it.
+SHOWN = {"refuted": 3, "supported": 4, OPEN: 3, "inconclusive": 2}
+PICTURE = "atlas.svg"
 WIDTH = 7.2  # Inches of the figure.
 
 
 @dataclass(frozen=True)
 class Card:
-    """One study."""
+    """A study with its claims and its cost."""
 
     facts: Facts
     claims: pd.DataFrame  # As `claims.csv`, with the verdict that repeating it left.
@@ -41,7 +42,7 @@ class Card:
 
     @property
     def place(self) -> tuple[int, str]:
-        """By the most surprising verdict."""
+        """The key by which cards are sorted: the most surprising verdict, then the name."""
         return min(map(ORDER.index, self.claims["verdict"])), self.facts.study
 
 
@@ -65,26 +66,31 @@ def card(folder: StudyFolder) -> Card | None:
 def write(results: Path, intro: str) -> Path:
     """Writes the page of all studies under `results`, and its figure; returns it. Raises `AblateError`."""
     folders = [each for each in StudyFolder.all(results) if each.has_report and stem(each.name) == each.name]
-    cards = sorted(filter(None, map(card, folders)), key=lambda card: card.place)
+    cards = sorted(filter(None, map(card, folders)), key=lambda each: each.place)
     if not cards:
         raise AblateError(
             f"{results}: no report here makes a claim; run studies with --results {results} first"
         )
-    with theme({**PAGE, "figure.figsize": (WIDTH, WIDTH)}):
-        figure = forest(
-            largest_decided(cards), "difference in accuracy; right: the first is better", zoom=False
-        )
-        picture = saved(figure, "atlas")["svg"]
+    shown = shown_claims(cards)
+    files: dict[str, str | bytes] = {}
+    if len(shown):
+        with theme({**PAGE, "figure.figsize": (WIDTH, WIDTH)}):
+            figure = claims(
+                shown, "difference in accuracy; right: the first is better; ticks: what is claimed"
+            )
+            files[PICTURE] = saved(figure, "atlas")["svg"]
     environment = templates(Path(__file__).parent, trim_blocks=True, lstrip_blocks=True)
     environment.filters.update(md=markdown, table=markdown_table, verdict=marked)
-    counts = pd.concat([card.claims["verdict"] for card in cards]).value_counts()
+    counts = every_verdict(cards).value_counts()
     page = environment.get_template("page.md.j2").render(
         cards=cards,
         intro=intro,
         counts=[(verdict, counts.get(verdict, 0)) for verdict in ORDER],
         claims=every_claim(cards),
+        picture=PICTURE if files else "",
+        shown=len(shown),
     )
-    write_files(results, {"atlas.svg": picture, "README.md": page})
+    write_files(results, {**files, "README.md": page})
     return results / "README.md"
 
 
@@ -94,26 +100,45 @@ def every_claim(cards: list[Card]) -> list[dict[str, str]]:
     return sorted(rows, key=lambda row: ORDER.index(row["verdict"]))
 
 
-def largest_decided(cards: list[Card]) -> pd.DataFrame:
-    """Returns the decided claims on accuracy, grouped by verdict, as `figures.forest` draws them: at most `MAX_ROWS`.
+def shown_claims(cards: list[Card]) -> pd.DataFrame:
+    """Returns the claims on accuracy that the figure shows, as `figures.atlas` draws them: at most twelve.
 
-    What contradicts the field comes first; of the rest, those with the largest differences.
+    Of each verdict as many as `SHOWN` says, those with the largest differences; what contradicts the field comes first.
     """
-    rows = pd.concat(card.claims.assign(label=[row["claim"] for row in card.table.rows]) for card in cards)
-    rows = rows[rows["metric"].str.startswith("accuracy") & rows["verdict"].isin(DECIDED)]
-    rows = rows.assign(rank=rows["verdict"].map(ORDER.index), size=-rows["diff"].abs())
-    rows = rows.sort_values(["rank", "size"], kind="stable", ignore_index=True)
-    if len(rows) > MAX_ROWS:
-        is_refuted = rows["verdict"] == "refuted"
-        others = rows[~is_refuted].nsmallest(MAX_ROWS - int(is_refuted.sum()), "size")
-        rows = rows.loc[sorted([*rows.index[is_refuted], *others.index])].reset_index(drop=True)
+    parts = [
+        card.claims.assign(
+            study=card.facts.study,
+            words=[row["claim"] for row in card.table.rows],
+            margins=[_margins(claim) for claim in card.facts.claims],
+        )
+        for card in cards
+        if len(card.claims) == len(card.facts.claims)
+    ]
+    every = pd.concat(parts, ignore_index=True)
+    every = every[every["metric"].str.startswith("accuracy") & every["diff"].notna()]
+    groups = []
+    for verdict, most in SHOWN.items():
+        rows = every[every["verdict"] == verdict]
+        total = int((every_verdict(cards) == verdict).sum())
+        largest = rows.loc[rows["diff"].abs().nlargest(most).index]
+        groups.append(largest.assign(group=f"{verdict}: {len(largest)} of {total}"))
+    rows = pd.concat(groups, ignore_index=True)
     told = [
         difference(*ends).partition(" ")[0] for ends in rows[["diff", "ci_low", "ci_high"]].to_numpy(float)
     ]
-    ends = {"diff": "value", "ci_low": "low", "ci_high": "high"}
-    return rows.rename(columns=ends).assign(
-        group=rows["verdict"],
+    return rows.rename(columns={"diff": "value", "ci_low": "low", "ci_high": "high"}).assign(
+        label=rows["words"] + " (" + rows["study"] + ")",
         placebo=False,
         verdict=rows["verdict"].replace(OPEN, EXPLORATORY),
         told=told,
     )
+
+
+def every_verdict(cards: list[Card]) -> pd.Series:
+    """Returns the verdicts of all claims."""
+    return pd.concat([card.claims["verdict"] for card in cards], ignore_index=True)
+
+
+def _margins(claim: Claim) -> list[float]:
+    """Returns what the interval of a claim must lie above, or between."""
+    return {"matches": [-claim.by, claim.by], "does_not_lose": [-claim.by]}.get(claim.kind, [claim.by])

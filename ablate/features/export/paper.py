@@ -98,9 +98,12 @@ def for_paper(
                 name, drawn[name].caption, f"fig:{label}-{name}", width, folder
             )
     if picture is not None and SUMMARY in wanted:
-        with theme(summary.SETTINGS):
-            made = saved(picture.draw(), SUMMARY, ("pdf", "svg"))
-        files.update({f"{SUMMARY}.{end}": data for end, data in made.items()})
+        try:
+            with theme(summary.SETTINGS):
+                made = saved(picture.draw(), SUMMARY, ("pdf", "svg"))
+            files.update({f"{SUMMARY}.{end}": data for end, data in made.items()})
+        except Exception as error:
+            warn(failed(f"The figure “{SUMMARY}”", error).words)
     return files
 
 

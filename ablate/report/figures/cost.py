@@ -11,7 +11,7 @@ import pandas as pd
 
 from ablate.core.facts import BASELINE
 from ablate.core.metric import Metric, sign, undominated
-from ablate.report.figures.scales import in_units, is_log, padded, possible, round_ticks
+from ablate.report.figures.scales import in_units, is_log, meaningful_range, padded, round_ticks
 from ablate.report.figures.theme import SMALL, colour, figure_width, new_figure
 from ablate.report.words import in_lines
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-HEIGHT = 2.3  # Inches of a panel.
+HEIGHT = 2.6  # Inches of a panel.
 LINE = 0.13  # Inches from one line of text to the next.
 STEP = LINE / 4  # Inches by which a name is moved until it has room.
 LETTER = 0.062  # Inches of a letter, on average.
 MARKER = 0.04  # Inches from the middle of a point to its edge.
 GAP = 0.08  # Inches from a point to its name.
-MAX_NAMED = 12  # Labels of a panel; of more variants, those on the front and the first others are named.
+MAX_NAMED = 16  # Names in a panel; of more variants, those on the front and the best others have one.
 LABEL = 26  # Characters of a label.
 
 
@@ -53,56 +53,53 @@ def against_cost(data: pd.DataFrame, costs: Sequence[CostAxis], metric: Metric, 
 
 
 def _draw_panel(ax: Axes, data: pd.DataFrame, cost: CostAxis, metric: Metric) -> None:
-    """Draws the variants, their intervals, their names and the front: none is as good and cheaper, or better."""
+    """Draws each variant with its interval and its name, and joins those on the Pareto front."""
     import seaborn
 
-    least, most = possible(metric)
-    low = data["low"].fillna(data["mean"]).clip(lower=least)
-    high = data["high"].fillna(data["mean"]).clip(upper=most)
-    is_baseline = data["variant"] == BASELINE
+    least, most = meaningful_range(metric)
+    # An interval ends where the metric has no meaning; a mean is shown wherever it lies.
+    low = np.fmin(data["low"].clip(lower=least), data["mean"])
+    high = np.fmax(data["high"].clip(upper=most), data["mean"])
+    baseline = data[data["variant"] == BASELINE]
+    others = data.drop(baseline.index)
     points = np.column_stack([sign(metric) * data["mean"], -data[cost.column]])
     front = data[undominated(points)].sort_values(cost.column)
 
     ax.set(xscale="log" if is_log(data[cost.column].min(), data[cost.column].max()) else "linear")
     ax.set_ylim(padded(float(low.min()), float(high.max()), metric=metric))
-    ax.step(front[cost.column], front["mean"], where="post", color=colour("line"), lw=1.0, zorder=0)
-    shades = np.where(is_baseline, colour("ink"), colour("blue"))
-    ax.vlines(data[cost.column], low, high, color=shades, lw=0.9, alpha=0.6)
-    # The baseline last, so that no point hides it.
-    seaborn.scatterplot(
-        data.assign(is_baseline=is_baseline).sort_values("is_baseline", kind="stable"),
-        x=cost.column,
-        y="mean",
-        hue="is_baseline",
-        palette={True: colour("ink"), False: colour("blue")},
-        s=26,
-        ax=ax,
-        legend=False,
-        zorder=3,
+    ax.step(
+        front[cost.column], front["mean"], where="post", color=colour("orange"), lw=1.0, alpha=0.6, zorder=0
     )
+    ax.vlines(data[cost.column], low, high, color=colour("soft"), lw=0.8, alpha=0.6)
+    for rows, name, size in ((others, "blue", 24), (baseline, "ink", 40)):
+        seaborn.scatterplot(
+            rows, x=cost.column, y="mean", color=colour(name), s=size, ax=ax, legend=False, zorder=3
+        )
     ax.margins(x=0.08)
     ticks = round_ticks(*ax.get_xlim(), log=ax.get_xscale() == "log", most=5)
     ax.set_xticks(ticks, [in_units(tick, cost.say) for tick in ticks])
     ax.xaxis.minorticks_off()
-    named = data.loc[[*dict.fromkeys([*data.index[is_baseline], *front.index, *data.index])][:MAX_NAMED]]
-    _name_points(ax, named, cost.column)
+    _name_points(ax, data, cost.column, [*baseline.index, *front.index])
 
 
-def _name_points(ax: Axes, data: pd.DataFrame, column: str) -> None:
+def _name_points(ax: Axes, data: pd.DataFrame, column: str, first: Sequence[int]) -> None:
     """Writes the name of each point beside it, or as near as other names and points leave room, joined by a line.
 
-    `data` are the points, in the order in which they are given room; one for whose name there is none has no name.
+    Those of the index `first` are given room before others, which go from above downwards, so that their names have the
+    order of the points. A point for whose name there is no room has none.
     """
     width = figure_width() - 0.8
     height = HEIGHT - 0.55
     # In inches from the lower left corner of the axes.
     scaled = ax.transScale.transform(data[[column, "mean"]].to_numpy(float))
-    points = ax.transLimits.transform(scaled) * (width, height)
-    taken = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in points]
-    for (x, y), row in zip(points, data.to_dict("records"), strict=True):
+    places = dict(zip(data.index, ax.transLimits.transform(scaled) * (width, height), strict=True))
+    taken = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in places.values()]
+    downwards = data.sort_values("mean", ascending=False, kind="stable").index
+    for index in list(dict.fromkeys([*first, *downwards]))[:MAX_NAMED]:
+        x, y = places[index]
         is_right = x < width / 2
         room = (width - x if is_right else x) - GAP
-        words = in_lines(row["label"], min(LABEL, int(room / LETTER)), 1)
+        words = in_lines(data.loc[index, "label"], min(LABEL, int(room / LETTER)), 1)
         start = x + GAP if is_right else x - GAP - LETTER * len(words)
         # A little above the point, where the front does not strike it through.
         beside = Box(start, y + LINE / 8, start + LETTER * len(words), y + 9 * LINE / 8)
@@ -111,7 +108,8 @@ def _name_points(ax: Axes, data: pd.DataFrame, column: str) -> None:
             continue
         taken.append(box)
         middle = (box.bottom + box.top) / 2
-        is_moved = abs(middle - y) > LINE
+        is_moved = abs(middle - y) > 0.8 * LINE
+        line = {"arrowstyle": "-", "color": colour("soft"), "lw": 0.5, "shrinkA": 0, "shrinkB": 2}
         ax.annotate(
             words,
             (x / width, y / height),
@@ -121,10 +119,8 @@ def _name_points(ax: Axes, data: pd.DataFrame, column: str) -> None:
             ha="left" if is_right else "right",
             va="center",
             size=SMALL,
-            color=colour("ink" if row["variant"] == BASELINE else "blue"),
-            arrowprops={"arrowstyle": "-", "color": colour("line"), "lw": 0.6, "shrinkA": 0, "shrinkB": 2}
-            if is_moved
-            else None,
+            color=colour("ink" if data.loc[index, "variant"] == BASELINE else "blue"),
+            arrowprops=line if is_moved else None,
         )
 
 

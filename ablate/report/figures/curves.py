@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from ablate.core.metric import Metric
-from ablate.report.figures.facets import Facets, line_facets
-from ablate.report.figures.scales import draw_references, is_log, mark_round, padded
+from ablate.report.figures.facets import Facets, draw_references, line_facets
+from ablate.report.figures.scales import is_log, mark_round, padded
 from ablate.report.figures.theme import SMALL
 
 if TYPE_CHECKING:
@@ -45,9 +45,7 @@ def learning_curves(data: pd.DataFrame, facets: Facets, label: str, metric: Metr
             mark_round(ax.yaxis, limits)
     _draw_broken(grid, data[~is_completed], facets, limits)
     if metric is not None:
-        for i, ax in enumerate(grid.axes.flat):
-            is_last = (i + 1) % grid._col_wrap == 0 or i + 1 == len(grid.axes)
-            draw_references(ax, metric, named=is_last)
+        draw_references(grid, metric)
     grid.figure.supxlabel("step", size=SMALL)
     grid.figure.supylabel(label, size=SMALL)
     return grid.figure
@@ -56,7 +54,7 @@ def learning_curves(data: pd.DataFrame, facets: Facets, label: str, metric: Metr
 def _draw_broken(
     grid: seaborn.FacetGrid, broken: pd.DataFrame, facets: Facets, limits: tuple[float, float]
 ) -> None:
-    """Draws the runs that did not complete in the facets of their variants."""
+    """Draws each run that did not complete in the facets of its variant."""
     styles = facets.styles
     for (facet, variant, _), run in facets.spread(broken).groupby(["facet", "variant", "seed"], sort=False):
         ax = grid.axes_dict[facet]

@@ -11,8 +11,10 @@ import pandas as pd
 
 from ablate.analysis.family import CROSSED
 from ablate.core.facts import BASELINE, Facts
+from ablate.core.metric import Metric
 from ablate.core.short_names import by_design, short_names
 from ablate.core.spelling import spelled_paths
+from ablate.report.figures.scales import reference_lines
 from ablate.report.figures.theme import LEVELS, colour, figure_width
 from ablate.report.words import in_lines, say
 
@@ -81,8 +83,7 @@ class Facets:
     def of(cls, facts: Facts) -> Facets:
         """Returns a facet for each factor, without placebos: the first `MAX_FACETS`, of at most `MAX_LINES` variants.
 
-        Where each variant changes something else, as variants named by hand do, one facet has as many as it can tell
-        apart.
+        Where every factor has one variant, as those named by hand do, the title of a facet is the variant's name.
         """
         shown = [entry for entry in entries(facts) if entry.group != PLACEBO_GROUP][:MAX_LINES]
         groups = {title: list(members) for title, members in groupby(shown, key=lambda entry: entry.group)}
@@ -119,14 +120,6 @@ class Facets:
             return {BASELINE: BASELINE, self.variants[0].variant: say("figures.named_above")}
         return {BASELINE: BASELINE, **{entry.variant: entry.label for entry in self.variants}}
 
-    def only(self, variants: set[str]) -> Facets:
-        """Returns the facets that have some of these variants, with these alone."""
-        kept = {
-            title: [entry for entry in members if entry.variant in variants]
-            for title, members in self.members.items()
-        }
-        return Facets({title: members for title, members in kept.items() if members} or {BASELINE: []})
-
     def left_out(self, facts: Facts) -> str:
         """Returns what a caption says of variants for which there is no room; nothing where all are shown."""
         count = sum(not variant.placebo for variant in facts.variants[1:])
@@ -147,6 +140,11 @@ class LineStyle:
 
     colour: str
     dashes: Any
+
+    @property
+    def pattern(self) -> Any:
+        """The dashes as matplotlib takes them."""
+        return (0, self.dashes) if self.dashes else "-"
 
 
 def line_styles(variants: Sequence[str]) -> dict[str, LineStyle]:
@@ -172,7 +170,7 @@ def line_facets(
     styles = facets.styles
     across = min(3 if figure_width() > 6 else 2, len(facets.members))
     rows = facets.spread(data)
-    columns = {"col": "facet", "col_order": list(facets.members), "col_wrap": across}
+    facet_options = {"col": "facet", "col_order": list(facets.members), "col_wrap": across}
     if rows[y].notna().any():
         grid = seaborn.relplot(
             rows,
@@ -186,11 +184,11 @@ def line_facets(
             palette={variant: style.colour for variant, style in styles.items()},
             dashes={variant: style.dashes for variant, style in styles.items()},
             legend=False,
-            **columns,
+            **facet_options,
             **options,
         )
     else:
-        grid = seaborn.FacetGrid(rows, **columns)  # Seaborn has no lines of nothing.
+        grid = seaborn.FacetGrid(rows, **facet_options)  # Seaborn has no lines of nothing.
     legend_rows = draw_legend(grid.figure, styles, facets.legend)
     lines = -(-len(facets.members) // across)
     tall = FACET_HEIGHT * (1.5 if across == 1 else 1.0)
@@ -200,6 +198,14 @@ def line_facets(
     grid.figure.set_size_inches(figure_width(), lines * tall + legend_rows * LEGEND_ROW + 0.4)
     grid.figure.set_layout_engine("constrained")
     return grid
+
+
+def draw_references(grid: seaborn.FacetGrid, metric: Metric) -> None:
+    """Draws the lines of guessing and solved in all facets, with their names beside the last of each row."""
+    across = grid.axes.flat[0].get_subplotspec().get_gridspec().ncols
+    for i, ax in enumerate(grid.axes.flat):
+        is_last = (i + 1) % across == 0 or i + 1 == grid.axes.size
+        reference_lines(ax, metric, named=is_last)
 
 
 def draw_legend(figure: Figure, styles: Mapping[str, LineStyle], names: Mapping[str, str]) -> int:
@@ -212,8 +218,8 @@ def draw_legend(figure: Figure, styles: Mapping[str, LineStyle], names: Mapping[
     handles = []
     for variant, name in names.items():
         style = styles[variant]
-        dashes = (0, style.dashes) if style.dashes else "-"
-        handles.append(Line2D([], [], color=style.colour, ls=dashes, label=in_lines(name, MAX_NAME, 1)))
+        label = in_lines(name, MAX_NAME, 1)
+        handles.append(Line2D([], [], color=style.colour, ls=style.pattern, label=label))
     longest = min(MAX_NAME, max(len(name) for name in names.values()))
     columns = max(1, min(4, len(names), int(17 * figure_width() / (longest + 6))))
     figure.legend(handles=handles, loc="outside upper left", ncols=columns)

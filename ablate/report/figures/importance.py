@@ -1,4 +1,4 @@
-"""How much of the variance of the objective each searched path explains."""
+"""How much each searched path separates the best settings from all."""
 
 from __future__ import annotations
 
@@ -13,9 +13,11 @@ from ablate.report.words import in_lines
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+LEAST = 0.01  # The smallest share that is told.
+
 
 def importances(data: pd.DataFrame, label: str) -> Figure:
-    """Draws the share of the variance of the objective that each path explains.
+    """Draws how much each path separates the best settings from all, as a share of all paths.
 
     `data` has a row a path: name and importance, the largest first.
     """
@@ -25,7 +27,8 @@ def importances(data: pd.DataFrame, label: str) -> Figure:
     named = data.assign(name=[in_lines(name, LABEL, 1) for name in data["name"]])
     seaborn.barplot(named, x="importance", y="name", color=colour("blue"), width=0.6, ax=ax)
     for place, value in enumerate(named["importance"]):
-        ax.text(value, place, f" {value:.2f}", va="center", size=SMALL)
+        told = f"{value:.2f}" if value >= LEAST else f"<{LEAST}"
+        ax.text(value, place, f" {told}", va="center", size=SMALL)
     ax.tick_params(axis="y", length=0)
     ax.set(
         xlabel=f"share in what decides {label}",

@@ -8,14 +8,16 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.paired import mean_interval
-from ablate.report.figures.facets import DASHES, LEGEND_ROW
-from ablate.report.figures.theme import LEVELS, SMALL, colour, new_figure
+from ablate.report.figures.facets import LEGEND_ROW, line_styles
+from ablate.report.figures.theme import SMALL, new_figure
+from ablate.report.words import in_lines
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MAX_PAIRS = 6  # Pairs of factors that a figure shows.
 HEIGHT = 1.9  # Inches of a panel.
+TITLE = 36  # Characters of the title of a panel.
 
 
 def interaction(data: pd.DataFrame, label: str) -> Figure:
@@ -35,7 +37,7 @@ def interaction(data: pd.DataFrame, label: str) -> Figure:
     for ax, pair in zip(panels, pairs, strict=False):
         rows = data[data["pair"] == pair]
         levels = list(dict.fromkeys(rows["line"]))
-        shades = [colour("ink"), *(colour(LEVELS[i % len(LEVELS)]) for i in range(len(levels) - 1))]
+        styles = list(line_styles(levels[1:]).values())  # The first is the baseline's.
         seaborn.pointplot(
             rows,
             x="x",
@@ -43,19 +45,18 @@ def interaction(data: pd.DataFrame, label: str) -> Figure:
             hue="line",
             order=list(dict.fromkeys(rows["x"])),
             hue_order=levels,
-            palette=dict(zip(levels, shades, strict=True)),
-            linestyles=[
-                (0, DASHES[i % len(DASHES)]) if DASHES[i % len(DASHES)] else "-" for i in range(len(levels))
-            ],
+            palette={level: style.colour for level, style in zip(levels, styles, strict=True)},
+            linestyles=[style.pattern for style in styles],
             errorbar=_interval,
-            dodge=0.06 * len(levels),
+            dodge=0.03 * len(levels),
             linewidth=1.3,
             markersize=4,
             err_kws={"linewidth": 1.0},
             ax=ax,
         )
-        ax.set(xlabel="", ylabel="", title=pair if len(pairs) > 1 else "")
+        ax.set(xlabel="", ylabel="", title=in_lines(pair, TITLE, 1) if len(pairs) > 1 else "")
         ax.margins(x=0.15)
+        ax.locator_params(axis="y", nbins=5)
         seaborn.move_legend(
             ax,
             "lower left",

@@ -101,7 +101,8 @@ def draw_interval(ax: Axes, row: Mapping[str, float], mark: Mark, *, hollow: boo
     ax.errorbar(
         value,
         y,
-        xerr=[[value - low], [high - value]],
+        # An interval that several settings share need not hold the mean of one.
+        xerr=[[max(0.0, value - low)], [max(0.0, high - value)]],
         fmt=mark.marker if is_seen else "none",
         color=shade,
         markerfacecolor=colour("paper") if hollow else shade,
@@ -128,7 +129,7 @@ def draw_zero(ax: Axes, margin: float | None) -> None:
 def write_right(
     ax: Axes, words: Mapping[float, str], colours: Mapping[float, str], size: float = SMALL
 ) -> None:
-    """Writes words at the right of rows, by their places, in the colours of these names."""
+    """Writes words at the right of rows: place of a row → its words, and the name of their colour."""
     at_edge = ax.get_yaxis_transform()
     for y, told in words.items():
         ax.annotate(
@@ -145,6 +146,6 @@ def write_right(
 
 
 def largest(data: pd.DataFrame, size: pd.Series) -> pd.DataFrame:
-    """Returns the rows of the variants of the largest `size`, its mean over rows: at most `MAX_ROWS` variants."""
+    """Returns the rows of the variants whose mean `size` is largest: at most `MAX_ROWS` variants."""
     sizes = size.groupby(data["variant"], sort=False).mean().abs().fillna(0.0)
     return data[data["variant"].isin(sizes.nlargest(MAX_ROWS).index)]

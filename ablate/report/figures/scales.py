@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.ticker import Locator
 
 Limits = tuple[float, float]
-LOG_RATIO = 30  # Largest over smallest value from which on an axis is logarithmic.
+LOG_RATIO = 10  # Largest over smallest value from which on an axis is logarithmic.
 MAX_TICKS = 6  # Values that are written at an axis.
 STEPS = (1, 2, 5, 10)  # Differences of ticks, times a power of ten.
 DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # Ticks within each power of ten, from many to few.
@@ -32,15 +32,15 @@ def padded(low: float, high: float, share: float = 0.06, metric: Metric | None =
     start = low - room
     end = high + room
     if metric is not None:
-        # Less than the distance of two ticks: none lies beyond.
-        least, most = possible(metric)
+        # Half the usual room, so that no tick lies beyond what the metric can be.
+        least, most = meaningful_range(metric)
         start = max(start, min(low, least) - 0.5 * room)
         end = min(end, max(high, most) + 0.5 * room)
     return start, end
 
 
-def possible(metric: Metric) -> Limits:
-    """Returns the least and the largest value of a metric that an axis shows; infinite where it declares none."""
+def meaningful_range(metric: Metric) -> Limits:
+    """Returns the values between which a metric has a meaning: guessing and the best; infinite where it names none."""
     floor = -math.inf if metric.floor is None else metric.floor
     ceiling = math.inf if metric.ceiling is None else metric.ceiling
     if metric.direction == "max":
@@ -51,30 +51,31 @@ def possible(metric: Metric) -> Limits:
     )
 
 
-def zoomed(lows: ArrayLike, highs: ArrayLike, always: Limits, metric: Metric | None = None) -> list[Limits]:
+def zoomed(lows: ArrayLike, highs: ArrayLike, margin: float | None) -> list[Limits]:
     """Returns the limits of the panels of a figure: around all rows and, where a few dwarf the others, around these.
 
-    Both hold `always`. The second holds the rows that, with `always`, take up at most a quarter of the full range, if
+    Both hold the margin, or 0. The second holds the rows that, with it, take up at most a quarter of the full range, if
     those are at least two, and a third of all.
     """
+    always = (-margin, margin) if margin else (0.0, 0.0)
     bounds = np.column_stack([np.ravel(lows), np.ravel(highs)]).astype(float)
     bounds = bounds[np.isfinite(bounds).all(axis=1)]
     low = np.minimum(bounds[:, 0], always[0])
     high = np.maximum(bounds[:, 1], always[1])
     full = float(low.min(initial=always[0])), float(high.max(initial=always[1]))
-    panels = [padded(*full, metric=metric)]
+    panels = [padded(*full)]
 
     near = high - low <= (full[1] - full[0]) / 4
     if max(2, len(bounds) / 3) <= near.sum() < len(bounds):
         closer = float(low[near].min()), float(high[near].max())
         if closer[0] < closer[1]:
-            panels.append(padded(*closer, metric=metric))
+            panels.append(padded(*closer))
     return panels
 
 
 def is_log(low: float, high: float) -> bool:
     """Returns whether a logarithmic axis shows a range better."""
-    return low > 0 and LOG_RATIO * low < high
+    return low > 0 and LOG_RATIO * low <= high
 
 
 def round_ticks(low: float, high: float, *, log: bool = False, most: int = MAX_TICKS) -> list[float]:
@@ -82,7 +83,7 @@ def round_ticks(low: float, high: float, *, log: bool = False, most: int = MAX_T
     from matplotlib.ticker import LogLocator, MaxNLocator
 
     slack = 1e-9 * (low if log else high - low)
-    locators: list[Locator] = [LogLocator(subs=steps, numticks=most) for steps in DENSITIES if log]
+    locators: list[Locator] = [LogLocator(subs=steps, numticks=most) for steps in DENSITIES] if log else []
     locators.append(MaxNLocator(most - 1, steps=STEPS))
     ticks: list[float] = []
     for locator in locators:
@@ -108,18 +109,11 @@ def mark_values(ax: Axes, values: Sequence[float], most: int = MAX_TICKS) -> Non
     ax.xaxis.minorticks_off()
 
 
-def mark_round(axis: Axis, limits: Limits, say: Callable[[float], str] = brief) -> None:
-    """Writes round numbers within the limits of a logarithmic axis."""
-    ticks = round_ticks(*limits, log=True, most=5)
+def mark_round(axis: Axis, limits: Limits, say: Callable[[float], str] = brief, most: int = 5) -> None:
+    """Writes at most so many round numbers within the limits of a logarithmic axis."""
+    ticks = round_ticks(*limits, log=True, most=most)
     axis.set_ticks(ticks, labels=[in_units(tick, say) for tick in ticks])
-    axis.set_minor_locator(_no_ticks())
-
-
-def _no_ticks() -> Locator:
-    """Returns the locator of an axis without minor ticks."""
-    from matplotlib.ticker import NullLocator
-
-    return NullLocator()
+    axis.minorticks_off()
 
 
 def in_units(value: float, say: Callable[[float], str]) -> str:
@@ -127,8 +121,8 @@ def in_units(value: float, say: Callable[[float], str]) -> str:
     return re.sub(r"(\.\d*?)0+(?!\d)", r"\1", say(value)).replace(". ", " ").removesuffix(".")
 
 
-def draw_references(ax: Axes, metric: Metric, *, named: bool) -> None:
-    """Draws dotted lines at guessing and at solved, where they are in view; their names stand outside, at the right."""
+def reference_lines(ax: Axes, metric: Metric, *, named: bool) -> None:
+    """Draws dotted lines at the values of guessing and of solved, where in view; their names stand outside."""
     low, high = ax.get_ylim()
     for value, name in ((metric.floor, "guessing"), (metric.solved, "solved")):
         if value is None or not low <= value <= high:

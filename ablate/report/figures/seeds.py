@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from ablate.report.figures.rows import draw_interval, draw_zero, panels_of_rows, placed, write_right
-from ablate.report.figures.scales import zoomed
+from ablate.report.figures.scales import Limits, zoomed
 from ablate.report.figures.theme import MARKS, colour
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -27,19 +28,22 @@ def seed_differences(
 
     rows, headings = placed(data.drop_duplicates("variant")[["variant", "label"]].reset_index(drop=True))
     pairs = data.assign(y=data["variant"].map(rows.set_index("variant")["y"]))
-    extremes = pairs.groupby("variant", sort=False)["difference"].agg(["min", "max"])
-    limits = zoomed(extremes["min"], extremes["max"], (-margin, margin) if margin else (0.0, 0.0))
+    means = rows.merge(intervals, "left", "variant")
+    extremes = pairs.groupby("variant", sort=False)["difference"].agg(["min", "max"]).reset_index(drop=True)
+    lows = pd.concat([extremes["min"], means["low"], means["value"]], axis=1).min(axis=1)
+    highs = pd.concat([extremes["max"], means["high"], means["value"]], axis=1).max(axis=1)
+    limits = zoomed(lows, highs, margin)
     figure, panels = panels_of_rows(rows, headings, limits, axis_label, pitch=0.28)
-    means = intervals.merge(rows, on="variant")
     for ax, view in zip(panels, limits, strict=True):
         draw_zero(ax, margin)
         ylim = ax.get_ylim()
         seaborn.stripplot(
             pairs, x="difference", y="y", orient="y", native_scale=True, jitter=False, ax=ax, size=3.6,
-            color=colour("sky"), alpha=0.6, linewidth=0, zorder=2, legend=False,
+            color=colour("ink"), alpha=0.45, linewidth=0, zorder=2, legend=False,
         )  # fmt: skip
+        _mark_outside(ax, pairs, view)
         ax.set(xlim=view, ylim=ylim, xlabel="", ylabel="")
-        for row in means.to_dict("records"):
+        for row in means[means["value"].notna()].to_dict("records"):
             # Below its strip, so that neither hides the other.
             draw_interval(ax, row | {"y": row["y"] + 0.22}, MARKS[row["verdict"]])
 
@@ -47,3 +51,15 @@ def seed_differences(
     told = (lost["count"].astype(str) + " " + lost["lost"]).groupby(lost["y"]).agg("\n".join)
     write_right(panels[-1], told.to_dict(), dict.fromkeys(told.index, "purple"))
     return figure
+
+
+def _mark_outside(ax: Axes, pairs: pd.DataFrame, view: Limits) -> None:
+    """Marks the seeds of each row that lie outside the panel by a small arrow at its edge."""
+    from matplotlib.markers import CARETLEFT, CARETRIGHT
+
+    arrow: dict[str, Any] = {"ls": "none", "color": colour("ink"), "alpha": 0.45, "ms": 4, "mew": 0}
+    is_left = pairs["difference"] < view[0]
+    is_right = pairs["difference"] > view[1]
+    for is_outside, edge, marker in ((is_left, view[0], CARETLEFT), (is_right, view[1], CARETRIGHT)):
+        for y in pairs.loc[is_outside, "y"].unique():
+            ax.plot(edge, y, marker=marker, clip_on=False, **arrow)

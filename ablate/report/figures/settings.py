@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ablate.core.metric import Metric
-from ablate.report.figures.facets import Facets, line_facets
-from ablate.report.figures.scales import draw_references, mark_values, padded
+from ablate.report.figures.facets import Facets, draw_references, line_facets
+from ablate.report.figures.scales import is_log, mark_values, padded
 from ablate.report.figures.theme import SMALL, colour
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 def validation_by_setting(
     data: pd.DataFrame, facets: Facets, labels: tuple[str, str], metric: Metric | None = None
 ) -> Figure:
-    """Draws the objective of every setting over its value, with the settings that were judged as points.
+    """Draws the objective on validation data against the tuned value, a line a variant; judged settings are points.
 
     `data` has a row a variant and setting: variant, value (at the tuned path), best (the mean over the tuning seeds),
     low and high (one standard error away), judged (`chosen`, `rival` or nothing). The chosen setting is filled.
@@ -28,7 +28,7 @@ def validation_by_setting(
     limits = padded(
         data[["best", "low"]].min(axis=None), data[["best", "high"]].max(axis=None), metric=metric
     )
-    axes: dict[str, Any] = {"ylim": limits, "xscale": "log" if 0 < 10 * tried[0] <= tried[-1] else "linear"}
+    axes: dict[str, Any] = {"ylim": limits, "xscale": "log" if is_log(tried[0], tried[-1]) else "linear"}
     grid = line_facets(data, facets, "value", "best", limits=axes, errorbar=None)
     styles = facets.styles
     for facet, rows in facets.spread(data).groupby("facet", sort=False):
@@ -38,12 +38,21 @@ def validation_by_setting(
             ax.vlines(row["value"], row["low"], row["high"], color=shade, lw=0.8, alpha=0.5)
             if row["judged"]:
                 fill = shade if row["judged"] == "chosen" else colour("paper")
-                ax.plot(row["value"], row["best"], "o", ms=4.6, mew=1, color=shade, mfc=fill, zorder=4)
-    for i, ax in enumerate(grid.axes.flat):
+                ax.plot(
+                    row["value"],
+                    row["best"],
+                    "o",
+                    ms=4.6,
+                    mew=1,
+                    color=shade,
+                    mfc=fill,
+                    zorder=4,
+                    clip_on=False,
+                )
+    for ax in grid.axes.flat:
         mark_values(ax, tried, most=4)
-        if metric is not None:
-            is_last = (i + 1) % grid._col_wrap == 0 or i + 1 == len(grid.axes)
-            draw_references(ax, metric, named=is_last)
+    if metric is not None:
+        draw_references(grid, metric)
     grid.figure.supxlabel(labels[0], size=SMALL)
     grid.figure.supylabel(labels[1], size=SMALL)
     return grid.figure

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
-from ablate.report.figures.scales import mark_values
+from ablate.report.figures.scales import mark_round, mark_values
 from ablate.report.figures.theme import SMALL, new_figure
 from ablate.report.words import in_lines
 
@@ -80,7 +79,6 @@ def _scale_numbers(ax: Axes, values: pd.Series, log: bool) -> None:
     if len(tried) <= 4:
         mark_values(ax, tried)
     elif log:
-        ends = [tried[0], float(np.exp(np.mean(np.log([tried[0], tried[-1]])))), tried[-1]]
-        mark_values(ax, [float(f"{value:.1g}") for value in ends])
+        mark_round(ax.xaxis, (tried[0], tried[-1]), most=3)
     else:
         ax.locator_params(axis="x", nbins=3)

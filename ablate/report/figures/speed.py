@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pandas as pd
 
 from ablate.base.wording import brief
 from ablate.report.figures.rows import draw_interval, panels_of_rows, placed, write_right
-from ablate.report.figures.scales import round_ticks
+from ablate.report.figures.scales import Limits, round_ticks
 from ablate.report.figures.theme import Mark, colour
 
 if TYPE_CHECKING:
@@ -39,10 +38,7 @@ def speed_ratios(data: pd.DataFrame, axis_label: str, slack: float) -> Figure:
     ax.axvspan(*band, color=colour("band"), lw=0, zorder=0)
     ax.axvline(1.0, color=colour("ink"), lw=0.8, zorder=1)
 
-    marks = [
-        SLOWER if low > band[1] else FASTER if high < band[0] else ALIKE
-        for low, high in data[["low", "high"]].fillna(np.nan).to_numpy(float)
-    ]
+    marks = [_mark(low, high, band) for low, high in data[["low", "high"]].to_numpy(float)]
     for row, mark in zip(rows.to_dict("records"), marks, strict=True):
         draw_interval(ax, row, mark)
     write_right(
@@ -51,3 +47,10 @@ def speed_ratios(data: pd.DataFrame, axis_label: str, slack: float) -> Figure:
         dict(zip(rows["y"], [mark.colour for mark in marks], strict=True)),
     )
     return figure
+
+
+def _mark(low: float, high: float, band: Limits) -> Mark:
+    """Returns the mark of a ratio by whether its interval lies beyond the band, and on which side."""
+    if low > band[1]:
+        return SLOWER
+    return FASTER if high < band[0] else ALIKE

@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from ablate.base import wording
-from ablate.core.metric import Direction
 from ablate.report.figures.rows import draw_interval, draw_zero, write_right
 from ablate.report.figures.scales import Limits
 from ablate.report.figures.theme import MARKS, PAGE, Mark, colour
@@ -74,11 +73,6 @@ def summary(
     figure.text(0.01, 0.005, footer, size=7.5, color=colour("soft"), va="bottom")
     figure.set_layout_engine("constrained", rect=(0, 0.05, 1, 0.95), h_pad=0.06)
     return figure
-
-
-def better_side(direction: Direction) -> str:
-    """Returns the side on which a difference is better, in the metric's own direction."""
-    return "right" if direction == "max" else "left"
 
 
 def _limits(rows: pd.DataFrame, margin: float | None) -> Limits:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from ablate.report.figures.forest import forest_limits
 from ablate.report.figures.rows import PITCH, draw_interval, draw_zero
-from ablate.report.figures.scales import padded
 from ablate.report.figures.theme import MARKS, SMALL, figure_width, new_figure
 from ablate.report.words import in_lines
 
@@ -18,24 +18,23 @@ MAX_VARIANTS = 12  # Panels of one figure.
 LETTERS = 60  # Of the titles of a row of panels.
 
 
-def by_task(data: pd.DataFrame, axis_label: str, margin: float | None) -> Figure:
+def by_task(data: pd.DataFrame, axis_label: str, margin: float | None, span: float | None = None) -> Figure:
     """Draws the difference of each variant with its interval, a panel a variant and a row a task.
 
-    `data` has a row a variant and task: label, task, verdict, value, low and high.
+    `data` has a row a variant and task: label, task, verdict, value, low and high. `span` is the largest difference
+    that the metric can show on any task.
     """
     labels = list(dict.fromkeys(data["label"]))[:MAX_VARIANTS]
+    data = data[data["label"].isin(labels)]
     tasks = list(dict.fromkeys(data["task"]))
-    has_room = figure_width() > 4 and max(len(label) for label in labels) <= LETTERS // 3
-    across = min(3 if has_room else 2, len(labels))
+    across = min(3 if figure_width() > 4 else 2, len(labels))
     down = -(-len(labels) // across)
-    figure = new_figure(down * (0.4 + PITCH * len(tasks)) + 0.4)
+    figure = new_figure(down * (0.5 + PITCH * len(tasks)) + 0.4)
     panels = figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).ravel()
-    always = (-margin, margin) if margin else (0.0, 0.0)
-    low = min(always[0], data[["value", "low"]].min(axis=None))
-    high = max(always[1], data[["value", "high"]].max(axis=None))
+    limits = forest_limits(data, margin, span)[0]
     for ax, label in zip(panels, labels, strict=False):
-        ax.set(xlim=padded(low, high), ylim=(len(tasks) - 0.4, -0.6))
-        ax.set_title(in_lines(label, LETTERS // across, 1))
+        ax.set(xlim=limits, ylim=(len(tasks) - 0.4, -0.6))
+        ax.set_title(in_lines(label, LETTERS // across, 2))
         ax.locator_params(axis="x", nbins=3)
         ax.spines["left"].set_visible(False)
         ax.tick_params(axis="y", length=0)

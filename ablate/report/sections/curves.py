@@ -36,7 +36,7 @@ class Curves(
                     continue
                 label = spelled(metric)
                 broken = bool((data["status"] != "completed").any())
-                known = task.metrics[facts.metric] if metric.endswith(facts.metric) else None
+                is_primary = metric in (facts.metric, validated(facts.metric))
                 yield Picture(
                     f"{slug(metric)}{end}",
                     f"{as_sentence(label)}{of}",
@@ -44,7 +44,7 @@ class Curves(
                     say("figures.curves_alt", metric, of, len(facets.members)),
                     data,
                     learning_curves,
-                    (facets, label, known),
+                    (facets, label, task.metrics[facts.metric] if is_primary else None),
                 )
 
 
@@ -57,15 +57,18 @@ def curve_metrics(evidence: Evidence) -> list[str]:
 
 
 def curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:
-    """Returns a row a trial and step with a finite value: id, variant, seed, status, step, value."""
+    """Returns a row a trial and step with a finite value: id, variant, seed, status, step, value.
+
+    Of more than `MAX_POINTS` steps, equal windows are averaged.
+    """
     trials = evidence.trials.loc[evidence.trials["task"] == task, ["id", "variant", "seed", "status"]]
     points = evidence.curves[evidence.curves["metric"] == metric].drop(columns="metric")
     points = trials.merge(points, on="id")
     points = points[np.isfinite(points["value"].astype(float))]
-    width = -(-points["step"].nunique() // MAX_POINTS)
-    if width <= 1:
+    steps_a_window = -(-points["step"].nunique() // MAX_POINTS)
+    if steps_a_window <= 1:
         return points
     # A window is drawn at its last step, so that no curve begins before it was measured.
-    window = (points["step"].rank(method="dense") - 1) // width
+    window = (points["step"].rank(method="dense") - 1) // steps_a_window
     points = points.assign(step=points.groupby(window)["step"].transform("max"))
     return points.groupby([*trials.columns, "step"], as_index=False)["value"].mean()

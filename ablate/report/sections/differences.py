@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -68,8 +68,12 @@ class Forest(Section, place=50, title="Differences", open=True):
 
 def difference_label(name: str, metric: Metric) -> str:
     """Returns the label of an axis of differences in a metric, in its own direction."""
-    better = "right" if metric.direction == "max" else "left"
-    return f"difference in {spelled(name)}, {better} is better"
+    return f"difference in {spelled(name)}, {better_side(metric)} is better"
+
+
+def better_side(metric: Metric) -> str:
+    """Returns the side of an axis on which a difference is better, in the metric's own direction."""
+    return "right" if metric.direction == "max" else "left"
 
 
 def forest_rows(facts: Facts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.DataFrame:
@@ -122,16 +126,13 @@ def forest_rows(facts: Facts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.
 
 
 def _told(row: Mapping[str, Any], verdict: str) -> str:
-    """Returns `worse −0.112`, or of a rate `worse 3 of 8`; of an exploratory comparison the numbers alone."""
+    """Returns `worse −0.112`, or of a rate `worse, 3 of 8 solved`; of an exploratory comparison the number alone."""
     if not np.isnan(row["solved_variant"]):
-        numbers = say("figures.solved_row", int(row["solved_variant"]), int(row["n"]))
-    elif number(row["diff"]) is None:
+        return f"{verdict}, {say('figures.solved_row', int(row['solved_variant']), int(row['n']))}"
+    if number(row["diff"]) is None:
         return ""
-    else:
-        numbers = wording.plus(row["diff"], decimals(row["ci_low"], row["ci_high"]))
-    if verdict == EXPLORATORY:
-        return numbers
-    return f"{verdict} {numbers}"
+    difference = wording.plus(row["diff"], decimals(row["ci_low"], row["ci_high"]))
+    return difference if verdict == EXPLORATORY else f"{verdict} {difference}"
 
 
 def _is_by_rate(rows: pd.DataFrame) -> bool:
@@ -143,8 +144,9 @@ def _is_by_rate(rows: pd.DataFrame) -> bool:
 def _most_important(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Returns the rows that have room, placebos and planned ones before others, and what a caption says of the rest."""
     rank = 2 * rows["placebo"] + (rows["verdict"] != EXPLORATORY)
-    kept = largest(rows, rows["value"].abs() + rank * rows["value"].abs().max())
-    left = say("figures.largest", MAX_ROWS, rows["variant"].nunique()) if len(kept) < len(rows) else ""
+    sizes = rows["value"].abs().fillna(0.0) + rank * rows["value"].abs().max()
+    kept = rows.loc[sorted(sizes.nlargest(MAX_ROWS).index)]
+    left = say("figures.largest", MAX_ROWS, len(rows)) if len(kept) < len(rows) else ""
     return kept, left
 
 
@@ -167,8 +169,15 @@ def _on_all_tasks(facts: Facts, comparisons: pd.DataFrame) -> Iterator[Picture]:
         say("figures.tasks_alt", facts.metric, rows["label"].nunique(), len(tasks)),
         rows,
         by_task,
-        (difference_label(facts.metric, tasks[0].metrics[facts.metric]), facts.margin),
+        (difference_label(facts.metric, tasks[0].metrics[facts.metric]), facts.margin, _span(facts, tasks)),
     )
+
+
+def _span(facts: Facts, tasks: Sequence[TaskFacts]) -> float | None:
+    """Returns the largest difference that the metric can show on any of the tasks; None where one does not say."""
+    spans = [task.metrics[facts.metric].span for task in tasks]
+    known = [span for span in spans if span is not None]
+    return max(known) if len(known) == len(spans) else None
 
 
 class Seeds(

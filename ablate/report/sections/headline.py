@@ -16,6 +16,7 @@ from ablate.report.section import Block, Folded, Items, Material, Section, Text,
 from ablate.report.verdicts import (
     compared_with,
     direction_of,
+    is_share,
     names_of,
     own_direction,
     planned_rows,
@@ -131,12 +132,11 @@ def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> s
     """`7 points` of a share such as an accuracy, `0.11` of a loss: to the first digit that the uncertainty touches, or
     exactly where there is none.
     """
-    share = metric.ceiling == 1 and metric.floor is not None and metric.floor >= 0
-    scale = 100 if share else 1
+    scale = 100 if is_share(metric) else 1
     shown = wording.exact(scale * value)
     if uncertainty is not None:
         shown = wording.number(scale * value, max(0, wording.decimals(scale * uncertainty) - 1))
-    return say("answer.points", shown) if share else shown
+    return say("answer.points", shown) if is_share(metric) else shown
 
 
 def learned(found: Learned) -> str:

@@ -12,9 +12,10 @@ from ablate.analysis.family import CROSSED
 from ablate.core.facts import BASELINE, INTERACTION, Claim, Evidence, Facts, TaskFacts
 from ablate.core.short_names import level_name, short_names
 from ablate.core.spelling import spelled, spelled_paths
+from ablate.report.figures.facets import cells_of
 from ablate.report.figures.interaction import MAX_PAIRS, interaction
 from ablate.report.section import Block, Material, Picture, Section, by_task
-from ablate.report.words import in_lines, say
+from ablate.report.words import say
 
 
 class Interaction(Section, place=150, title="How changes act together", open=True):
@@ -63,7 +64,8 @@ def _factor_pairs(facts: Facts) -> list[tuple[str, str]]:
     pairs = []
     for first, second in combinations(facts.factors, 2):
         lines, along = sorted((first, second), key=lambda path: len(facts.factors[path]))
-        if any(first in variant.changes and second in variant.changes for variant in facts.variants):
+        cells = [variant for variant in facts.variants if variant.name in cells_of(facts)]
+        if any(first in cell.changes and second in cell.changes for cell in cells):
             pairs.append((along, lines))
     return pairs
 
@@ -72,10 +74,10 @@ def _of_factors(evidence: Evidence, task: TaskFacts, along: str, lines: str) -> 
     """Returns the rows of two factors: the levels of one along x, those of the other as lines."""
     facts = evidence.facts
     ends = spelled_paths([along, lines])
+    cells = cells_of(facts)
     rows = []
     for variant in facts.variants:
-        is_cell = variant.name == BASELINE or (variant.changes and not variant.placebo)
-        if not is_cell or any(path not in facts.factors for path in variant.changes):
+        if variant.name != BASELINE and variant.name not in cells:
             continue
         levels = {path: variant.changes.get(path, facts.factors[path][0]) for path in (along, lines)}
         values = _values(evidence, task, variant.name, facts.column)
@@ -83,12 +85,12 @@ def _of_factors(evidence: Evidence, task: TaskFacts, along: str, lines: str) -> 
             values.assign(
                 x=_level(facts, along, levels[along]),
                 line=_level(facts, lines, levels[lines]),
-                place=facts.factors[along].index(levels[along]),
-                rank=facts.factors[lines].index(levels[lines]),
+                x_order=facts.factors[along].index(levels[along]),
+                line_order=facts.factors[lines].index(levels[lines]),
             )
         )
     data = pd.concat(rows, ignore_index=True)
-    keys = ["rank", "place", "line", "x", "seed"]
+    keys = ["line_order", "x_order", "line", "x", "seed"]
     means = data.groupby(keys, as_index=False)["value"].mean().sort_values(keys, kind="stable")
     return means.assign(pair=f"{ends[lines]} × {ends[along]}")
 
@@ -104,7 +106,9 @@ def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame
     less = claim.metric_less or claim.metric
     if facts.column_of(claim.metric) not in evidence.trials or facts.column_of(less) not in evidence.trials:
         return pd.DataFrame()
-    if claim.constant or (facts.design in CROSSED and claim.metric == less == facts.metric):
+    if claim.constant:
+        return pd.DataFrame()
+    if facts.design in CROSSED and claim.metric == less == facts.metric:
         return pd.DataFrame()  # The figure of the two factors has it.
     names = short_names(facts)
     places = _places(claim, facts)
@@ -117,7 +121,7 @@ def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame
                 rows.append(values.assign(x=x, line=line))
     data = pd.concat(rows, ignore_index=True)
     means = data.groupby(["line", "x", "seed"], as_index=False, sort=False)["value"].mean()
-    return means.assign(pair=in_lines(f"{_side(claim.a, names)} × {places[0]}", 40, 1))
+    return means.assign(pair=f"{_side(claim.a, names)} and {_side(claim.b, names)} × {places[0]}")
 
 
 def _places(claim: Claim, facts: Facts) -> tuple[str, str]:
@@ -134,7 +138,7 @@ def _places(claim: Claim, facts: Facts) -> tuple[str, str]:
 
 
 def _side(variants: Sequence[str], names: dict[str, str]) -> str:
-    """Returns the name of a side of a claim: that of its variant, or of the first of several."""
+    """Returns the name of a side of a claim: that of its variant, or the shortest of several."""
     first = min(variants, key=len)
     return names.get(first, first)
 

@@ -100,8 +100,9 @@ def test_every_variant_is_a_point_with_its_interval_and_few_are_named(number):
     data = points(number)
     found = figure(data, SIZES, TIMES)
     for ax, column in zip(found.axes, ("parameters", "step_seconds"), strict=True):
-        (marks,) = [drawn for drawn in ax.collections if isinstance(drawn, PathCollection)]
-        shown = np.array(sorted(marks.get_offsets().tolist(), key=lambda point: point[1]))
+        marks = [drawn for drawn in ax.collections if isinstance(drawn, PathCollection)]
+        offsets = np.concatenate([drawn.get_offsets() for drawn in marks])
+        shown = np.array(sorted(offsets.tolist(), key=lambda point: point[1]))
         np.testing.assert_allclose(shown, data[[column, "mean"]].sort_values("mean"))
         (bars,) = [drawn for drawn in ax.collections if isinstance(drawn, LineCollection)]
         ends = sorted((*segment[:, 1],) for segment in bars.get_segments())
@@ -120,8 +121,18 @@ def test_the_baseline_is_ink_among_blue():
     (ax,) = figure(points(3)).axes
     shades = {text.get_text(): text.get_color() for text in names(ax)}
     assert shades == {BASELINE: colour("ink"), "level=1": colour("blue"), "level=2": colour("blue")}
-    (marks,) = [drawn for drawn in ax.collections if isinstance(drawn, PathCollection)]
-    assert to_hex(marks.get_facecolors()[-1]) == colour("ink"), "drawn last, so that nothing hides it"
+    others, baseline = [drawn for drawn in ax.collections if isinstance(drawn, PathCollection)]
+    assert to_hex(baseline.get_facecolors()[0]) == colour("ink"), "drawn last, so that nothing hides it"
+    assert baseline.get_sizes()[0] > others.get_sizes()[0]
+
+
+def test_a_mean_beyond_guessing_is_in_view_and_its_interval_reaches_it():
+    loss = Metric("min", floor=2.3, ceiling=0.0)
+    data = points(2).assign(mean=[1.0, 2.9], low=[0.9, 2.5], high=[1.1, 3.3])
+    (ax,) = figure(data, metric=loss).axes
+    assert ax.get_ylim()[1] > 2.9
+    (bars,) = [drawn for drawn in ax.collections if isinstance(drawn, LineCollection)]
+    assert max(segment[:, 1].max() for segment in bars.get_segments()) == 2.9
 
 
 @pytest.mark.parametrize("direction", ["max", "min"])

@@ -1,3 +1,4 @@
+from reports import factorial
 from synthetic import UGLY, study
 
 from ablate.core.facts import BASELINE
@@ -8,6 +9,7 @@ from ablate.report.figures.facets import (
     Facets,
     draw_legend,
     entries,
+    figure_names,
     line_styles,
 )
 from ablate.report.figures.theme import colour, new_axes, theme
@@ -45,9 +47,6 @@ def test_the_baseline_is_in_every_facet(evidence):
     for title, rows in spread.groupby("facet"):
         members = [BASELINE, *(entry.variant for entry in facets.members[title])]
         assert rows.groupby("variant").size().to_dict() == {name: trials[name] for name in members}
-    some = facets.only({"model.norm=batch", "no variant"})
-    assert list(some.members) == ["norm"]
-    assert facets.only(set()).members == {BASELINE: []}
 
 
 def test_of_too_many_the_first_are_shown():
@@ -88,3 +87,18 @@ def test_a_legend_has_each_name_once_in_order():
         colour("orange"),
     ]
     assert legend.get_window_extent().x1 <= figure.bbox.width + 1
+
+
+def test_a_cell_that_changes_one_factor_is_not_called_as_its_main_effect():
+    facts = factorial().facts
+    names = figure_names(facts)
+    assert sum(name.endswith(" alone") for name in names.values()) == 2
+    assert names[BASELINE] == BASELINE
+    assert len(set(names.values())) == len(names)
+
+
+def test_one_look_for_all_where_titles_name_the_variants():
+    factors = {"model.norm": {"layer": 0.0, "batch": 0.0}, "model.position": {"learned": 0.0, "none": 0.0}}
+    facets = Facets.of(study(factors=factors, named={}, claims=False, num_seeds=2).facts)
+    assert len(facets.legend) == 2
+    assert len({style.colour for style in facets.styles.values()}) == 2

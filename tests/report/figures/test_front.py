@@ -20,7 +20,8 @@ def frame():
 
 def test_settings_over_two_objectives_with_a_line_along_the_front():
     with theme():
-        (ax,) = pareto_front(frame(), {"accuracy": "validation accuracy", "parameters": "parameters"}).axes
+        labels = {"accuracy": "validation accuracy", "parameters": "parameters"}
+        (ax,) = pareto_front(frame(), labels, {"accuracy": "max", "parameters": "min"}).axes
         ax.figure.draw_without_rendering()
     (points,) = ax.collections
     assert points.get_offsets().tolist() == frame()[["parameters", "accuracy"]].to_numpy().tolist()
@@ -43,6 +44,15 @@ def test_the_front_of_a_sweep_is_that_of_its_table(drawn, of_study):
 def test_three_objectives_have_a_panel_for_each_other_one():
     labels = {"accuracy": "validation accuracy", "parameters": "parameters", "seconds": "seconds"}
     with theme():
-        axes = pareto_front(frame(), labels).axes
+        axes = pareto_front(frame(), labels, dict.fromkeys(labels, "min")).axes
     assert [ax.get_xlabel() for ax in axes] == ["parameters", "seconds"]
     assert not any(ax.lines for ax in axes), "a line would join what is on the front by a third objective"
+
+
+@pytest.mark.parametrize(("direction", "style"), [("min", "steps-post"), ("max", "steps-pre")])
+def test_the_line_passes_no_corner_that_nothing_has_reached(direction, style):
+    labels = {"accuracy": "accuracy", "other": "other"}
+    data = frame().assign(other=[0.9, 0.7, 0.8, 0.6])
+    with theme():
+        (ax,) = pareto_front(data, labels, {"accuracy": "max", "other": direction}).axes
+    assert ax.lines[0].get_drawstyle() == style

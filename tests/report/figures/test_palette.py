@@ -8,8 +8,8 @@ import pytest
 from ablate.report.figures.facets import MAX_LINES, line_styles
 from ablate.report.figures.theme import LEVELS, PALETTE, colour
 
-# Machado, Oliveira & Fernandes 2009, "A Physiologically-based Model for Simulation of Color Vision Deficiency", table 1:
-# severity 1: on linear RGB.
+# Machado, Oliveira & Fernandes 2009, "A Physiologically-based Model for Simulation of Color Vision Deficiency",
+# table 1, severity 1: on linear RGB.
 SIGHTS = {
     "normal": np.eye(3),
     "protanopia": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],

@@ -13,16 +13,16 @@ LOSS = Metric("min", floor=2.08, ceiling=0.0)
 
 
 @pytest.mark.parametrize(
-    ("lows", "highs", "always", "view"),
+    ("lows", "highs", "margin", "view"),
     [
-        ([-0.5, -0.01, 0.0], [-0.4, 0.01, 0.02], (-0.02, 0.02), (-0.02, 0.02)),
-        ([-0.03, -0.01], [0.01, 0.01], (-0.02, 0.02), None),
-        ([np.nan], [np.nan], (0.0, 0.0), None),
-        ([0.5, 1.0, 1.0], [0.5, 1.0, 1.0], (1.0, 1.0), None),
+        ([-0.5, -0.01, 0.0], [-0.4, 0.01, 0.02], 0.02, (-0.02, 0.02)),
+        ([-0.03, -0.01], [0.01, 0.01], 0.02, None),
+        ([np.nan], [np.nan], None, None),
+        ([0.5, 1.0, 1.0], [0.5, 1.0, 1.0], None, None),
     ],
 )
-def test_a_closer_look_only_where_one_scale_hides_most_rows(lows, highs, always, view):
-    found = scales.zoomed(lows, highs, always)
+def test_a_closer_look_only_where_one_scale_hides_most_rows(lows, highs, margin, view):
+    found = scales.zoomed(lows, highs, margin)
     assert (found[1:] == [scales.padded(*view)]) if view else len(found) == 1
 
 
@@ -35,10 +35,10 @@ def test_no_axis_goes_far_beyond_what_a_metric_can_be():
 
 
 def test_what_a_metric_can_be():
-    assert scales.possible(ACCURACY) == (1 / 8, 1.0)
-    assert scales.possible(LOSS) == (0.0, 2.08)
-    assert scales.possible(Metric("max")) == (-np.inf, np.inf)
-    assert scales.possible(Metric("min", ceiling=0.0)) == (0.0, np.inf)
+    assert scales.meaningful_range(ACCURACY) == (1 / 8, 1.0)
+    assert scales.meaningful_range(LOSS) == (0.0, 2.08)
+    assert scales.meaningful_range(Metric("max")) == (-np.inf, np.inf)
+    assert scales.meaningful_range(Metric("min", ceiling=0.0)) == (0.0, np.inf)
 
 
 @given(st.floats(1e-9, 1e9), st.floats(1.01, 1e9), st.booleans())
@@ -81,7 +81,7 @@ def test_guessing_and_solved_are_named_outside_where_they_are_in_view():
     with theme():
         _, ax = new_axes(1.0)
         ax.set(ylim=(0.5, 1.0))
-        scales.draw_references(ax, ACCURACY, named=True)
+        scales.reference_lines(ax, ACCURACY, named=True)
         (solved,) = ax.texts
     assert (solved.get_text(), solved.get_position()) == ("solved", (1.02, 0.95))
     assert [line.get_ydata()[0] for line in ax.lines] == [0.95]

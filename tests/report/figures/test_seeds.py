@@ -52,7 +52,16 @@ def test_intervals_that_leave_a_panel_end_in_an_arrow(drawn):
         shown = intervals(ax)
         cut = {("left", row.y) for row in shown if row.low < low}
         cut |= {("right", row.y) for row in shown if row.high > high}
-        assert arrows(ax) == cut
+        assert {arrow for arrow in arrows(ax) if arrow[1] % 1} == cut
+
+
+def test_seeds_beyond_a_panel_are_marked_at_its_edge(drawn, pairs):
+    rows = {label: float(y) for y, label in enumerate(pairs["label"].unique())}
+    for ax in drawn("seeds").axes:
+        low, high = ax.get_xlim()
+        beyond = {("left", rows[row.label]) for row in pairs.itertuples() if row.difference < low}
+        beyond |= {("right", rows[row.label]) for row in pairs.itertuples() if row.difference > high}
+        assert {arrow for arrow in arrows(ax) if not arrow[1] % 1} == beyond
 
 
 def test_runs_without_a_value_are_counted(drawn, pairs):

@@ -230,14 +230,15 @@ class SweepFigures(
             alt = say("search.figure_alt", title, len(tried), words)
             return Picture(f"sweep-{name}", title, caption, alt, *drawing)
 
-        tells = len(tried) >= LEAST and tried["value"].nunique() > 1
+        has_enough = len(tried) >= LEAST and tried["value"].nunique() > 1
         names = spelled_paths(searched.paths)
-        if tells and len(objectives) in (2, 3):
+        if has_enough and len(objectives) in (2, 3):
             labels = {objective.name: named(objective) for objective in objectives}
             every = with_values(searched.trials, objectives)
-            yield picture("front", "Pareto front", every, pareto_front, (labels,))
+            directions = {objective.name: objective.direction for objective in objectives}
+            yield picture("front", "Pareto front", every, pareto_front, (labels, directions))
         yield picture("history", "History", tried, history, (words,))
-        if tells:
+        if has_enough:
             log = [parameter.path for parameter in searched.facts.parameters if parameter.log]
             yield picture("importances", "Importances", importance(searched, target), importances, (words,))
             yield picture("slices", "Slices", tried, slices, (names, log, words))

@@ -81,7 +81,7 @@ def _ratio_pictures(rows: Sequence[Row], names: Names, call: str, material: Mate
                 "value": float(row["ratio"]),
                 "low": float(row["ci_low"]),
                 "high": float(row["ci_high"]),
-                "told": ratio(row).partition(" ")[0],
+                "told": f"×{row['ratio']:.3g}",
             }
             for row in timed
         )
