@@ -15,7 +15,7 @@ from ablate.analysis.compare import compare
 from ablate.analysis.contrast import Contrast
 from ablate.analysis.family import p_sequential, weights
 from ablate.analysis.runs import Runs
-from ablate.report.sections.curves import seeds
+from ablate.report.sections.differences import seed_pairs
 from ablate.report.sections.runs import incidents
 
 
@@ -81,8 +81,8 @@ def test_runs_of_seeds_that_a_variant_was_not_asked_for_are_not_its_own():
     """Neither missing, nor drawn, nor diverged where the baseline of such a seed diverged."""
     evidence = looked_at(statuses={("baseline", 10): "diverged"})
     assert [row["status"] for row in incidents(evidence)] == ["diverged"]
-    drawn = seeds(evidence, "recall")
-    assert drawn.groupby("variant")["baseline"].size().to_dict() == {"clear": 4, "open": 12}
+    drawn = seed_pairs(evidence, evidence.facts.tasks[0])
+    assert drawn.groupby("variant").size().to_dict() == {"clear": 4, "open": 12}
     runs = Runs(evidence)
     sides = [[[runs.of(name, evidence.facts.tasks[0])]] for name in ("clear", "baseline")]
     assert Contrast.between(*sides, "accuracy").diverged == 0
