@@ -74,3 +74,12 @@ def test_changes_may_be_a_dict_and_one_variant_a_word(here):
     assert results.folder.name == "toy@model.width=5,seeds=0+2,only=model.noise=0.3"
     assert set(results.trials.seed) == {0, 2}
     assert set(results.trials.variant) == {"baseline", "model.noise=0.3"}
+
+
+def test_figures_and_their_data_have_the_same_names(here):
+    results = ablate.run(TOY_DICT, jobs=0)
+    drawn, data = results.figures(), results.figure_data()
+    assert list(drawn) == list(data)
+    forest = data["forest"].set_index("variant")
+    known = results.comparisons.set_index(["variant", "metric"])["diff"]
+    assert forest.loc["model.effect=0.2", "value"] == known["model.effect=0.2", "accuracy"]
