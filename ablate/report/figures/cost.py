@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 HEIGHT = 2.6  # Inches of a panel.
 LINE = 0.13  # Inches from one line of text to the next.
+REACH = (
+    6 * LINE
+)  # Inches by which a name is moved at most: farther off, it would be read as that of another point.
 STEP = LINE / 4  # Inches by which a name is moved until it has room.
 LETTER = 0.062  # Inches of a letter, on average.
 MARKER = 0.04  # Inches from the middle of a point to its edge.
@@ -85,8 +88,8 @@ def _draw_panel(ax: Axes, data: pd.DataFrame, cost: CostAxis, metric: Metric) ->
 def _name_points(ax: Axes, data: pd.DataFrame, column: str, first: Sequence[int]) -> None:
     """Writes the name of each point beside it, or as near as other names and points leave room, joined by a line.
 
-    Those of the index `first` are given room before others, which go from above downwards, so that their names have the
-    order of the points. A point for whose name there is no room has none.
+    Those of the index `first` are given room before others, then those that stand alone, then the crowd from above
+    downwards, so that its names have the order of its points. A point for whose name there is no room has none.
     """
     width = figure_width() - 0.8
     height = HEIGHT - 0.55
@@ -95,7 +98,8 @@ def _name_points(ax: Axes, data: pd.DataFrame, column: str, first: Sequence[int]
     places = dict(zip(data.index, ax.transLimits.transform(scaled) * (width, height), strict=True))
     taken = [Box(x - MARKER, y - MARKER, x + MARKER, y + MARKER) for x, y in places.values()]
     downwards = data.sort_values("mean", ascending=False, kind="stable").index
-    for index in list(dict.fromkeys([*first, *downwards]))[:MAX_NAMED]:
+    alone = [index for index in downwards if _room_around(index, places) > 1.5 * LINE]
+    for index in list(dict.fromkeys([*first, *alone, *downwards]))[:MAX_NAMED]:
         x, y = places[index]
         is_right = x < width / 2
         room = (width - x if is_right else x) - GAP
@@ -109,7 +113,14 @@ def _name_points(ax: Axes, data: pd.DataFrame, column: str, first: Sequence[int]
         taken.append(box)
         middle = (box.bottom + box.top) / 2
         is_moved = abs(middle - y) > 0.8 * LINE
-        line = {"arrowstyle": "-", "color": colour("soft"), "lw": 0.5, "shrinkA": 0, "shrinkB": 2}
+        line = {
+            "arrowstyle": "-",
+            "color": colour("soft"),
+            "lw": 0.5,
+            "shrinkA": 0,
+            "shrinkB": 2,
+            "relpos": (0.0 if is_right else 1.0, 0.5),
+        }
         ax.annotate(
             words,
             (x / width, y / height),
@@ -122,6 +133,12 @@ def _name_points(ax: Axes, data: pd.DataFrame, column: str, first: Sequence[int]
             color=colour("ink" if data.loc[index, "variant"] == BASELINE else "blue"),
             arrowprops=line if is_moved else None,
         )
+
+
+def _room_around(index: int, places: Mapping[int, np.ndarray]) -> float:
+    """Returns the distance in inches from a point to the nearest other one."""
+    distances = [np.hypot(*(place - places[index])) for other, place in places.items() if other != index]
+    return float(min(distances, default=np.inf))
 
 
 @dataclass(frozen=True)
@@ -145,7 +162,7 @@ class Box:
 
 def _free_box(box: Box, taken: Sequence[Box], height: float) -> Box | None:
     """Returns the rectangle at the nearest height, from 0 to `height`, where it overlaps nothing, if there is one."""
-    for step in range(round(2 * height / STEP)):
+    for step in range(round(2 * REACH / STEP)):
         moved = box.raised((step + 1) // 2 * STEP * (1 if step % 2 else -1))
         if moved.bottom >= 0 and moved.top <= height and not any(moved.overlaps(other) for other in taken):
             return moved
