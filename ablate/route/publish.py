@@ -86,7 +86,7 @@ def write_report(
 
 
 def material(folder: StudyFolder) -> Material:
-    """Everything that the report of a study is made from."""
+    """Collects what the report of a study is made from."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
     from ablate.analysis.learning import stability
@@ -112,7 +112,7 @@ def material(folder: StudyFolder) -> Material:
 
 
 def print_results(folder: StudyFolder, console: Console) -> None:
-    """The verdicts of a study, and where the report and MLflow are."""
+    """Prints the verdicts of a study, and where the report and MLflow are."""
     from ablate.report.terminal import print_verdicts
 
     print_verdicts(folder, console)
@@ -120,7 +120,7 @@ def print_results(folder: StudyFolder, console: Console) -> None:
 
 
 def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None = None) -> None:
-    """Where the report and MLflow are, and what to do next, as it can be typed."""
+    """Prints where the report and MLflow are, and the next command, as it can be typed."""
     results = at_results(folder.results)
     mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
     tracked = [] if folder.facts().given else [(say("terminal.mlflow"), mlflow)]
@@ -134,7 +134,7 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
 
 
 def _next(folder: StudyFolder, results: list[str]) -> list[tuple[str, str]]:
-    """What would settle what is open, or, where nothing is, test what was found on seeds that the study has not seen.
+    """Returns the command that would settle what is open, or the one that confirms what was found on fresh seeds.
 
     Nothing for the report of a run that differs from its study, and where more seeds would not help.
     """
@@ -155,6 +155,6 @@ def _next(folder: StudyFolder, results: list[str]) -> list[tuple[str, str]]:
 
 
 def _needed(reason: str) -> float:
-    """The seeds that would settle a comparison, by its reason; infinite where seeds would not, or it does not say."""
+    """Returns the seeds that would settle a comparison, by its reason; infinite where it names none."""
     found = Reason.parse(reason)
     return found.numbers.get("seeds", math.inf) if found is not None and found.code == "open" else math.inf

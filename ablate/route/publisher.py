@@ -13,7 +13,7 @@ from ablate.records.folder import StudyFolder
 from ablate.route.publish import Page, Verdicts, make_report, publish, write_report
 
 FIRST = "seaborn"  # What takes longest to import.
-NOT_NEEDED = ("scipy.stats", "scipy.cluster")  # Packages that seaborn imports where they are there.
+NOT_NEEDED = ("scipy.stats", "scipy.cluster")  # Optional imports of seaborn that are slow and unused here.
 
 
 class _Ended(Exception):
@@ -52,7 +52,7 @@ class Publisher(Keeper):
         try:
             write_report(folder, self._parts(), warn, judged_once)
         except _Ended:
-            # Killed, as where memory runs out. Whatever it met is met here, and said.
+            # Killed, for instance where memory ran out. What goes wrong again in this process is raised here.
             publish(folder, warn, judged_once)
         finally:
             self.close()

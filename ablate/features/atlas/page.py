@@ -105,15 +105,16 @@ def shown_claims(cards: list[Card]) -> pd.DataFrame:
 
     Of each verdict as many as `SHOWN` says, those with the largest differences; what contradicts the field comes first.
     """
-    parts = [
-        card.claims.assign(
-            study=card.facts.study,
-            words=[row["claim"] for row in card.table.rows],
-            margins=[_margins(claim) for claim in card.facts.claims],
+    parts = []
+    for card in cards:
+        margins = {claim.text: _margins(claim) for claim in card.facts.claims}
+        parts.append(
+            card.claims.assign(
+                study=card.facts.study,
+                words=[row["claim"] for row in card.table.rows],
+                margins=[margins.get(text, []) for text in card.claims["claim"]],
+            )
         )
-        for card in cards
-        if len(card.claims) == len(card.facts.claims)
-    ]
     every = pd.concat(parts, ignore_index=True)
     every = every[every["metric"].str.startswith("accuracy") & every["diff"].notna()]
     groups = []
