@@ -24,7 +24,6 @@ PALETTE = {
     "orange": ("#b8430a", "#ff9a5c"),
     "green": ("#00705a", "#3fc7a2"),
     "purple": ("#8e3a86", "#e08bd6"),
-    "sky": ("#177a94", "#9bdcf8"),
     "brown": ("#7a4b2a", "#d0a57f"),
 }
 
