@@ -57,7 +57,7 @@ def summary_picture(material: Material) -> Picture | None:
     seeds["difference"] *= scale
     label = say("figures.summary_axis", facts.metric, unit, better_side(metric))
     margin = None if facts.margin is None else facts.margin * scale
-    options = (seeds, title(material, task), label, footer(material), margin)
+    options = (seeds, title(material), label, footer(material, task), margin)
     alt = say("figures.summary_alt", facts.metric, len(rows))
     return Picture(NAME, "Summary", "", alt, rows, summary, options)
 
@@ -78,20 +78,20 @@ def _rows(material: Material, task: TaskFacts) -> pd.DataFrame:
     return pd.concat([shown, copies], ignore_index=True)
 
 
-def title(material: Material, task: TaskFacts) -> str:
+def title(material: Material) -> str:
     """Returns the first sentence of the answer, after the budget that it holds for."""
     curves = material.evidence.curves
     steps = int(curves["step"].max()) if len(curves) else 0
-    parameters = material.facts.variants[0].parameters.get(task.name)
     found = answers(material)
     # A sentence ends before a capital letter: a name may have a point.
     sentence = re.split(r"\. (?=[A-Z])", found[0])[0].removesuffix(".") if found else material.facts.question
-    return say("figures.summary_title", sentence, steps, parameters)
+    return say("figures.summary_title", sentence, steps)
 
 
-def footer(material: Material) -> str:
-    """Returns the command of a study, its trainings and the minutes that they took."""
+def footer(material: Material, task: TaskFacts) -> str:
+    """Returns the command of a study, the size of its baseline, its trainings and the time that they took."""
     facts = material.facts
     cost = spent(material.evidence)
     command = facts.environment.get("command") or facts.study
-    return say("figures.summary_footer", command, cost.trainings, duration(cost.seconds))
+    parameters = facts.variants[0].parameters.get(task.name)
+    return say("figures.summary_footer", command, parameters, cost.trainings, duration(cost.seconds))
