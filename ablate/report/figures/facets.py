@@ -170,11 +170,10 @@ def line_facets(
     styles = facets.styles
     across = min(3 if figure_width() > 6 else 2, len(facets.members))
     rows = facets.spread(data)
-    facet_options = {"col": "facet", "col_order": list(facets.members), "col_wrap": across}
-    if rows[y].notna().any():
-        grid = seaborn.relplot(
-            rows,
-            kind="line",
+    grid = new_grid(rows, "facet", list(facets.members), across)
+    if rows[y].notna().any():  # Seaborn has no lines of nothing.
+        grid.map_dataframe(
+            seaborn.lineplot,
             x=x,
             y=y,
             hue="variant",
@@ -184,11 +183,8 @@ def line_facets(
             palette={variant: style.colour for variant, style in styles.items()},
             dashes={variant: style.dashes for variant, style in styles.items()},
             legend=False,
-            **facet_options,
             **options,
         )
-    else:
-        grid = seaborn.FacetGrid(rows, **facet_options)  # Seaborn has no lines of nothing.
     legend_rows = draw_legend(grid.figure, styles, facets.legend)
     lines = -(-len(facets.members) // across)
     tall = FACET_HEIGHT * (1.5 if across == 1 else 1.0)
@@ -198,6 +194,22 @@ def line_facets(
     grid.figure.set_size_inches(figure_width(), lines * tall + legend_rows * LEGEND_ROW + 0.4)
     grid.figure.set_layout_engine("constrained")
     return grid
+
+
+def new_grid(
+    data: pd.DataFrame, column: str, titles: Sequence[str], across: int, **options: Any
+) -> seaborn.FacetGrid:
+    """Returns seaborn's grid of a facet for each of the `titles`, the values of a column, so many in a row.
+
+    The figure is laid out once, when it is saved: seaborn would measure all words of it after every step.
+    """
+    import seaborn
+
+    class Grid(seaborn.FacetGrid):
+        def tight_layout(self, *arguments: Any, **settings: Any) -> Grid:
+            return self
+
+    return Grid(data, col=column, col_order=titles, col_wrap=across, **options)
 
 
 def draw_references(grid: seaborn.FacetGrid, metric: Metric) -> None:

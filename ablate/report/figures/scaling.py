@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from ablate.core.facts import BASELINE
-from ablate.report.figures.facets import LEGEND_ROW, draw_legend, line_styles
+from ablate.report.figures.facets import LEGEND_ROW, draw_legend, line_styles, new_grid
 from ablate.report.figures.scales import mark_round, mark_values
 from ablate.report.figures.theme import SMALL, figure_width
 
@@ -40,9 +40,9 @@ def growth(
     shown = {metric: measure for metric, measure in measures.items() if metric in set(data["metric"])}
     styles = line_styles([variant for variant in names if variant != BASELINE])
     across = min(2, len(shown))
-    grid = seaborn.relplot(
-        data,
-        kind="line",
+    grid = new_grid(data, "metric", list(shown), across, sharey=False)
+    grid.map_dataframe(
+        seaborn.lineplot,
         x="size",
         y="value",
         hue="variant",
@@ -51,14 +51,10 @@ def growth(
         style_order=list(names),
         palette={variant: styles[variant].colour for variant in names},
         dashes={variant: styles[variant].dashes for variant in names},
-        col="metric",
-        col_order=list(shown),
-        col_wrap=across,
-        facet_kws={"sharey": False},
-        legend=False,
         estimator=None,
         marker="o",
         markersize=3.5,
+        legend=False,
     )
     rows = draw_legend(grid.figure, styles, names)
     grid.set(xscale="log", yscale="log")
