@@ -48,6 +48,7 @@ def execute(path: Path, options: Options, console: Console) -> Outcome:
         if options.jobs != 0 and options.engine == "local" and "workload" not in document.data:
             server.prepare(1, "early")
         tracker.prepare()
+        publisher.prepare()
         from ablate.base.locks import exclusive
         from ablate.base.process import interruptible
         from ablate.execution.progress import Display

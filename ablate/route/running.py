@@ -93,8 +93,6 @@ class Run:
             closing(self.workers),
             self.display,
         ):
-            # It imports what draws while trials train.
-            self.publisher.prepare()
             yield
 
     def drive(
