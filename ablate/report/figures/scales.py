@@ -20,15 +20,16 @@ if TYPE_CHECKING:
     from matplotlib.ticker import Locator
 
 Limits = tuple[float, float]
+ROOM = 0.06  # The share of a range that an axis has beyond each of its ends.
 LOG_RATIO = 10  # Largest over smallest value from which on an axis is logarithmic.
 MAX_TICKS = 6  # Values that are written at an axis.
 STEPS = (1, 2, 5, 10)  # Differences of ticks, times a power of ten.
 DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # Ticks within each power of ten, from many to few.
 
 
-def padded(low: float, high: float, share: float = 0.06, metric: Metric | None = None) -> Limits:
+def padded(low: float, high: float, metric: Metric | None = None) -> Limits:
     """Returns the limits of an axis around a range; hardly beyond what the metric can be, where that is known."""
-    room = (high - low) * share if low < high else abs(low) * 0.1 or 1.0
+    room = (high - low) * ROOM if low < high else abs(low) * 0.1 or 1.0
     start = low - room
     end = high + room
     if metric is not None:
@@ -41,14 +42,10 @@ def padded(low: float, high: float, share: float = 0.06, metric: Metric | None =
 
 def meaningful_range(metric: Metric) -> Limits:
     """Returns the values between which a metric has a meaning: guessing and the best; infinite where it names none."""
-    floor = -math.inf if metric.floor is None else metric.floor
-    ceiling = math.inf if metric.ceiling is None else metric.ceiling
-    if metric.direction == "max":
-        return floor, ceiling
-    return (
-        -math.inf if metric.ceiling is None else metric.ceiling,
-        math.inf if metric.floor is None else metric.floor,
-    )
+    is_rising = metric.direction == "max"
+    least = metric.floor if is_rising else metric.ceiling
+    most = metric.ceiling if is_rising else metric.floor
+    return -math.inf if least is None else least, math.inf if most is None else most
 
 
 def zoomed(lows: ArrayLike, highs: ArrayLike, margin: float | None) -> list[Limits]:

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # Name → the colour on light paper, with which figures are drawn, and on dark paper. `paper` is like no other colour, so
-# that a page can find the background of a figure. Every colour of text has a
-# contrast of at least 4.5 : 1 on its paper; blue and orange differ for every eye.
+# that a page can find the background of a figure. Every colour of text has a contrast of at least 4.5 : 1 on its paper;
+# blue and orange differ for every eye.
 PALETTE = {
     "paper": ("#fffffe", "#15181c"),
     "ink": ("#1b1f24", "#e8ebef"),

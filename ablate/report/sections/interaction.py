@@ -61,10 +61,11 @@ def interactions(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
 
 def _factor_pairs(facts: Facts) -> list[tuple[str, str]]:
     """Returns the pairs of factors that are crossed, the one with fewer levels as lines."""
+    names = cells_of(facts)
+    cells = [variant for variant in facts.variants if variant.name in names]
     pairs = []
     for first, second in combinations(facts.factors, 2):
         lines, along = sorted((first, second), key=lambda path: len(facts.factors[path]))
-        cells = [variant for variant in facts.variants if variant.name in cells_of(facts)]
         if any(first in cell.changes and second in cell.changes for cell in cells):
             pairs.append((along, lines))
     return pairs
@@ -75,21 +76,22 @@ def _of_factors(evidence: Evidence, task: TaskFacts, along: str, lines: str) -> 
     facts = evidence.facts
     ends = spelled_paths([along, lines])
     cells = cells_of(facts)
-    rows = []
+    levels = []
     for variant in facts.variants:
         if variant.name != BASELINE and variant.name not in cells:
             continue
-        levels = {path: variant.changes.get(path, facts.factors[path][0]) for path in (along, lines)}
-        values = _values(evidence, task, variant.name, facts.column)
-        rows.append(
-            values.assign(
-                x=_level(facts, along, levels[along]),
-                line=_level(facts, lines, levels[lines]),
-                x_order=facts.factors[along].index(levels[along]),
-                line_order=facts.factors[lines].index(levels[lines]),
-            )
+        here = variant.changes.get(along, facts.factors[along][0])
+        line = variant.changes.get(lines, facts.factors[lines][0])
+        levels.append(
+            {
+                "variant": variant.name,
+                "x": _level(facts, along, here),
+                "line": _level(facts, lines, line),
+                "x_order": facts.factors[along].index(here),
+                "line_order": facts.factors[lines].index(line),
+            }
         )
-    data = pd.concat(rows, ignore_index=True)
+    data = pd.DataFrame(levels).merge(_runs(evidence, task, facts.column), on="variant")
     keys = ["line_order", "x_order", "line", "x", "seed"]
     means = data.groupby(keys, as_index=False)["value"].mean().sort_values(keys, kind="stable")
     return means.assign(pair=f"{ends[lines]} × {ends[along]}")
@@ -116,9 +118,8 @@ def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame
     rows = []
     for x, a, b, metric in sides:
         for line, variants in ((_side(claim.b, names), b), (_side(claim.a, names), a)):
-            for variant in variants:
-                values = _values(evidence, task, variant, facts.column_of(metric))
-                rows.append(values.assign(x=x, line=line))
+            runs = _runs(evidence, task, facts.column_of(metric))
+            rows.append(runs[runs["variant"].isin(variants)].assign(x=x, line=line))
     data = pd.concat(rows, ignore_index=True)
     means = data.groupby(["line", "x", "seed"], as_index=False, sort=False)["value"].mean()
     return means.assign(pair=f"{_side(claim.a, names)} and {_side(claim.b, names)} × {places[0]}")
@@ -148,10 +149,10 @@ def _level(facts: Facts, path: str, label: str) -> str:
     return facts.labels.get(f"{path}={label}") or level_name(path, label)
 
 
-def _values(evidence: Evidence, task: TaskFacts, variant: str, column: str) -> pd.DataFrame:
-    """Returns the seed and value of each completed run of a variant on a task."""
+def _runs(evidence: Evidence, task: TaskFacts, column: str) -> pd.DataFrame:
+    """Returns the variant, seed and value of each completed run on a task that has a finite value in a column."""
     trials = evidence.trials
-    rows = trials[(trials["variant"] == variant) & (trials["task"] == task.name)]
-    rows = rows[rows["status"] == "completed"]
+    rows = trials[(trials["task"] == task.name) & (trials["status"] == "completed")]
     values = pd.to_numeric(rows[column], errors="coerce").astype(float)
-    return pd.DataFrame({"seed": rows["seed"], "value": values.where(np.isfinite(values))}).dropna()
+    runs = rows[["variant", "seed"]].assign(value=values.where(np.isfinite(values)))
+    return runs.dropna(subset="value")
