@@ -33,14 +33,14 @@ if TYPE_CHECKING:
     from ablate.base.errors import Invalid
     from ablate.base.registry import PartConfig, register
     from ablate.commands._results import Results, load, run
-    from ablate.route.options import Options
+    from ablate.session.options import Options
 
 __all__ = ["DataFile", "Invalid", "Options", "PartConfig", "Results", "load", "register", "run"]
 
 _WHERE = {
     "DataFile": "base.datafile",
     "Invalid": "base.errors",
-    "Options": "route.options",
+    "Options": "session.options",
     "PartConfig": "base.registry",
     "Results": "commands._results",
     "load": "commands._results",

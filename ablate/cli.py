@@ -26,14 +26,11 @@ REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
 def _modules() -> dict[str, str]:
     """Name → module, found by file name alone."""
     root = Path(__file__).parent
-    files = [*root.glob("commands/[!_]*.py"), *root.glob("features/*/commands/[!_]*.py")]
-    return {
-        path.stem: ".".join(path.relative_to(root.parent).with_suffix("").parts) for path in sorted(files)
-    }
+    return {path.stem: f"ablate.commands.{path.stem}" for path in sorted(root.glob("commands/[!_]*.py"))}
 
 
 class Found(Mapping[str, click.Command]):
-    """The `command` of each module of commands, those of features included, imported when it is asked for."""
+    """The `command` of each module of commands, imported when it is asked for."""
 
     def __getitem__(self, name: str) -> click.Command:
         return importlib.import_module(_modules()[name]).command

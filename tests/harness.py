@@ -1,5 +1,7 @@
 """What several tests share: the toy study, and the command line."""
 
+from __future__ import annotations
+
 import atexit
 import contextlib
 import functools
@@ -8,9 +10,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ablate.session.stage import Stage
+    from ablate.study.experiment import Experiment
 
 TOY = Path(__file__).parent / "toy.py"
 
@@ -99,7 +105,6 @@ def content(record: Any) -> tuple[object, ...]:
 def problems(path: Path, **options: Any) -> list[str]:
     """What is wrong with a study, `line N: …` each; it must be refused."""
     from ablate.base.errors import StudyError
-    from ablate.study.prepare import prepare
 
     try:
         prepare(path, **options)
@@ -134,13 +139,13 @@ def run_here(study: Path, *, width: int = 300, **options: object) -> tuple[Any, 
     """
     import seaborn  # noqa: F401
 
-    from ablate.commands.run import execute
-    from ablate.route.options import Options
+    from ablate.pipeline.run import run_study
+    from ablate.session.options import Options
 
     given = Options(**{"results": study.parent / "results", "jobs": 0} | options)  # type: ignore[arg-type]
     with_database(given.results / "store")
     console = _console(width)
-    outcome = execute(study, given, console)
+    outcome = run_study(study, given, console)
     return outcome, console.file.getvalue()
 
 
@@ -148,20 +153,21 @@ def plan_here(study: Path, *, width: int = 300, detect: float | None = None, **o
     """What `ablate plan` prints of a study whose results are in `results` beside it."""
     from ablate.base.text import saying
     from ablate.commands.plan import show_plan
-    from ablate.route.options import Options
-    from ablate.route.plan import planned, study_of
+    from ablate.pipeline.plan import planned, study_of
+    from ablate.session.options import Options
 
     given = Options(**{"results": study.parent / "results"} | options)  # type: ignore[arg-type]
     console = _console(width)
-    show_plan(planned(study_of(study, given), given, saying(console), detect), console)
+    prepared, stages = study_of(study, given)
+    show_plan(planned(prepared, stages, given, saying(console), detect), console)
     return str(console.file.getvalue())
 
 
 def report_here(folder: Path, results: Path | None = None) -> str:
     """Makes the report of a results folder again; what was printed."""
     from ablate.base.text import saying
+    from ablate.pipeline.publish import print_results, publish
     from ablate.records.folder import report_folder
-    from ablate.route.publish import print_results, publish
 
     console = _console()
     found = report_folder(folder, results or folder.parent)
@@ -198,3 +204,44 @@ def _console(width: int = 300) -> Any:
     from rich.console import Console
 
     return Console(file=io.StringIO(), width=width)
+
+
+def checked(
+    path: Path, sets: Sequence[str] = (), seeds: Any = None, *, confirm: bool = False, **options: Any
+) -> tuple[Experiment, tuple[Stage, ...]]:
+    """A study as its file and these options say, with its stages; problems are raised."""
+    from ablate.pipeline.prepare import check
+    from ablate.session.options import Options
+    from ablate.stages import CONFIGS, STAGES
+    from ablate.study.document import read_document
+
+    given = Options(sets=sets, seeds=seeds, confirm=confirm, **options)
+    return check(read_document(path).override(given, CONFIGS), STAGES, given)
+
+
+def prepare(path: Path, sets: Sequence[str] = (), seeds: Any = None, *, confirm: bool = False) -> Experiment:
+    """A study with its variants as they are trained; one that confirms another, as its file says."""
+    from ablate.pipeline import prepare as preparing
+    from ablate.session.options import Options
+    from ablate.stages import CONFIGS, STAGES
+    from ablate.study.document import read_document
+
+    if confirm:
+        return checked(path, sets, seeds, confirm=True)[0]
+    given = Options(sets=sets, seeds=seeds)
+    return preparing.prepare(read_document(path).override(given, CONFIGS), STAGES, given)[0]
+
+
+def features(path: Path) -> dict[str, Any]:
+    """What the stages of a study keep with its facts before anything was trained."""
+    from ablate.pipeline.gather import gather
+    from ablate.pipeline.prepare import prepare as prepare_study
+    from ablate.pipeline.trial_plan import with_stages
+    from ablate.session.options import Options
+    from ablate.stages import STAGES
+    from ablate.study.document import read_document
+    from ablate.study.experiment import facts_of
+
+    study, stages = prepare_study(read_document(path), STAGES, Options())
+    evidence = with_stages(gather(facts_of(study), [], {}), study, stages, [], {})
+    return dict(evidence.facts.features)

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from ablate.analysis.sensitivity import COLUMNS
 from ablate.core.facts import Claim, Evidence, Facts, TaskFacts, VariantFacts
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
-from ablate.features.stress.grid import COLUMNS
 
 ACCURACY = Metric("max", resolution=0.001, floor=0.1, ceiling=1.0, solved=0.9)
 LOSS = Metric("min")

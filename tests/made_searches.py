@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.search_table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 from ablate.core.facts import Evidence
-from ablate.features.search.table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 
 LR = Parameter("training.lr", "float", 1e-4, 1e-1, log=True)
 ACCURACY = Objective("accuracy", "max", "validation", floor=0.125)

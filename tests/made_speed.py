@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from ablate.core.facts import Evidence, frame_of
 from ablate.core.speed import TimedCall
-from ablate.features.speed.section import COLUMNS, SpeedFacts
+from ablate.core.speed_facts import COLUMNS, SpeedFacts
 
 
 def speed_frame(

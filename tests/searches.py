@@ -7,9 +7,9 @@ import numpy as np
 import pandas as pd
 from made_evidence import study
 
+from ablate.analysis.search_table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 from ablate.core.facts import BASELINE, VariantFacts
 from ablate.core.metric import Metric
-from ablate.features.search.table import COLUMNS, Objective, Parameter, SearchFacts, SearchTable
 
 ACCURACY = Objective("accuracy", "max", "validation", floor=0.1)
 PARAMETERS = Objective("parameters", "min", "cost")

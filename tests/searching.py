@@ -6,15 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from harness import prepare
 
+from ablate.analysis.search_table import SearchTable, table_of
 from ablate.core.events import Progress
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
-from ablate.features.search.search import Search, SearchPlan
-from ablate.features.search.table import SearchTable, table_of
 from ablate.records.folder import StudyFolder
+from ablate.stages.search.search import Search, SearchPlan
+from ablate.stages.search.section import SearchConfig
+from ablate.stages.search.spec import SearchSpec, check_searches
+from ablate.study.checks import Draft
 from ablate.study.experiment import Experiment
-from ablate.study.prepare import prepare
+from ablate.study.stage_config import config_of
 
 PEAKS = Path(__file__).parent / "peaks.py"
 
@@ -63,7 +67,7 @@ def train(experiment, trial, decide=lambda s, m: False):
 
 def search_of(experiment: Experiment, stream: str = "", *, kind: str = "search") -> Search:
     """The search of a prepared study on its baseline; a store is not needed."""
-    spec = experiment.read["search"][kind]
+    spec = spec_of(experiment, kind)
     base = experiment.variants[0].configs[0]
 
     def cells_of(number: int, point: Mapping[str, Any]) -> Any:
@@ -102,6 +106,16 @@ def points(frame: pd.DataFrame, paths: list[str]) -> list[tuple[Any, ...]]:
         tuple(None if isinstance(v, float) and math.isnan(v) else v for v in row)
         for row in frame[paths].itertuples(index=False)
     ]
+
+
+def spec_of(experiment: Experiment, kind: str) -> SearchSpec:
+    """The search of a prepared study at one of its keys."""
+    draft = Draft(
+        experiment.workload, experiment.study, experiment.design, experiment.resolve, experiment.document
+    )
+    spec = check_searches(draft, config_of(experiment.study, SearchConfig))[kind]
+    assert spec is not None
+    return spec
 
 
 def prepared(path: Path, **sets: Any) -> Experiment:

@@ -4,7 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from ablate.study.prepare import prepare
+from harness import prepare
+
 from ablate.training.optimizers import AdamW
 
 STUDY = """

@@ -8,13 +8,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from harness import ablate
+from harness import ablate, prepare
 from setup.install import TORCH_INDEX
 
 from ablate.commands._results import load
 from ablate.commands.guide import PAGES
 from ablate.core.short_names import short_name
-from ablate.study.prepare import prepare
+from ablate.stages.match.matcher import Matcher
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text()
@@ -78,7 +78,7 @@ def test_its_study_is_the_quickstart_and_its_verdicts_are_those_that_it_publishe
     (tmp_path / "study.yaml").write_text(study)
     shown, published = (prepare(path) for path in (tmp_path / "study.yaml", ROOT / "studies/quickstart.yaml"))
     assert {cell.id for cell in shown.cells()} == {cell.id for cell in published.cells()}
-    assert shown.study.section("tune") == published.study.section("tune")
+    assert shown.study.tune == published.study.tune
     (printed,) = blocks("text", README.partition("## Install")[0])
     rows = load(ROOT / "results/quickstart").comparisons
     for row in rows[rows["verdict"].notna()].itertuples():
@@ -96,11 +96,11 @@ def test_its_studies_and_sections_are_valid(tmp_path, key):
     if key == "claims":
         assert (len(experiment.variants), len(experiment.claims)) == (5, 2)
     elif key == "tune":
-        assert experiment.study.section("tune") is not None
-        assert experiment.study.section("search") is not None
-        assert experiment.read["match"] is not None
+        assert experiment.study.tune is not None
+        assert experiment.study.search is not None
+        assert isinstance(experiment.adjust, Matcher)
     else:
-        assert experiment.study.section("speed").over == {"task.seq_len": [64, 128, 256, 512]}
+        assert experiment.study.speed.over == {"task.seq_len": [64, 128, 256, 512]}
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """Same study, same numbers, bit for bit: whatever the number of workers, on the real workload."""
 
 import pytest
-from harness import content
+from harness import content, prepare
 
 from ablate.core.events import FixedPlan
 from ablate.execution.driver import drive
@@ -10,7 +10,6 @@ from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.records.store import Store
-from ablate.study.prepare import prepare
 
 STUDY = """
 name: tiny

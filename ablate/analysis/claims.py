@@ -17,7 +17,7 @@ from ablate.analysis.compare import compared, with_seeds
 from ablate.analysis.contrast import unseen
 from ablate.analysis.family import Look, at_looks, level, looks, measures_of, planned
 from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
-from ablate.analysis.measures import Measure
+from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN
 from ablate.analysis.runs import Runs
 from ablate.core.facts import INTERACTION, Claim, Evidence
@@ -114,9 +114,9 @@ def follow(runs: Runs, claim: Claim) -> Followed:
 
 def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> OnTask:
     estimate, x, slack = measure.estimate(runs, claim.sides), claim.by, 0.0
-    if measure.kind == "ratio" and measure.derived is not None:
+    if measure.kind == "ratio" and measure.estimator is not None:
         # X is a share: A beats B by 0.1 where B takes more than 1.1 times what A takes.
-        x, slack = math.log1p(claim.by), measure.derived.slack(measure, runs)
+        x, slack = math.log1p(claim.by), measure.estimator.slack(measure, runs)
     kind = cast(Kind, "beats" if claim.kind == INTERACTION else claim.kind)
     return OnTask(measure.task.name, estimate, judge(estimate, kind, x, alpha, slack))
 

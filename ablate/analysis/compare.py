@@ -14,7 +14,7 @@ from ablate.analysis.contrast import Contrast, at_floor, unseen
 from ablate.analysis.estimates import Rate
 from ablate.analysis.family import Look, Pair, at_looks, level, p_sequential, pairs
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
-from ablate.analysis.measures import Measure
+from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
 from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
 from ablate.analysis.runs import Runs

@@ -18,7 +18,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from ablate.analysis.judge import ALPHA
-from ablate.analysis.measures import Measure, measure_of
+from ablate.analysis.measure import Measure
+from ablate.analysis.measures import measure_of
 from ablate.analysis.runs import Runs
 from ablate.core.facts import ALL_PAIRS, BASELINE, INTERACTION, Claim, Facts, TaskFacts, VariantFacts
 from ablate.core.short_names import by_design

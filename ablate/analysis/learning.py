@@ -15,12 +15,13 @@ import pandas as pd
 from ablate.analysis.contrast import at_floor
 from ablate.analysis.estimates import clopper_pearson
 from ablate.analysis.judge import p_of
-from ablate.analysis.measures import Measure, measure_of
+from ablate.analysis.measure import Measure
+from ablate.analysis.measures import ESTIMATORS, measure_of
 from ablate.analysis.paired import NAN, Differences, Floats, MeanSquares, mean_interval, mean_of, sd_of
 from ablate.analysis.power import ALPHA, sd_interval
 from ablate.analysis.runs import Runs, solving_metric
+from ablate.core.derived import DERIVED
 from ablate.core.facts import Evidence
-from ablate.core.feature import derived
 from ablate.core.metric import Metric, sign, validated
 from ablate.core.reason import Interval
 
@@ -156,9 +157,9 @@ def stability(evidence: Evidence) -> pd.DataFrame:
       the row from saying anything (`core.reason`).
     """
     facts, runs, rows = evidence.facts, Runs(evidence), []
-    for variant, task, (name, metric) in product(facts.variants[1:], facts.tasks, derived().items()):
-        measure = measure_of(name, task, facts) if metric.described else None
-        if measure is None or (variant.placebo and metric.estimate is not None):
+    for variant, task, (name, derived) in product(facts.variants[1:], facts.tasks, DERIVED.items()):
+        measure = measure_of(name, task, facts) if derived.described else None
+        if measure is None or (variant.placebo and ESTIMATORS[name].estimate is not None):
             continue  # what is trained or measured beside has no placebo
         names = (variant.name, facts.variants[0].name)
         values = _row(runs, measure, names)

@@ -1,122 +1,72 @@
-"""What variants can be compared by, and the estimate of each: metrics of a task, of stability, and derived ones.
+"""The estimators of derived metrics, and the measure of each metric that a claim may name."""
 
-A metric that a task has is a paired mean, or a rate where the task is all or nothing. A derived metric is one of four
-kinds (`core.derived`): a mean by seed, 0 or 1 by seed, a spread over seeds, a time.
-"""
-
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ablate.analysis.agreeing import Estimated, Groups, Plain, over_settings
-from ablate.analysis.contrast import Contrast, overlap, smallest_difference
-from ablate.analysis.paired import Differences, Floats
-from ablate.analysis.runs import NOT_RUN, Runs, Side
-from ablate.core.derived import Derived, Kind, Offer
+from ablate.analysis import sensitivity, speed
+from ablate.analysis.measure import Estimator, Measure
+from ablate.analysis.paired import Floats
+from ablate.analysis.runs import Side
+from ablate.core.derived import CALL_OF, DERIVED, LR_SENSITIVITY, StudyContext
 from ablate.core.facts import Facts, TaskFacts
-from ablate.core.feature import derived
-from ablate.core.reason import Block, Reason
-
-LEAST_SPREAD = 6  # Seeds below which spreads are not compared.
+from ablate.core.metric import Metric
+from ablate.core.reason import Reason
 
 
-@dataclass(frozen=True)
-class Measure:
-    """One of them, on one task."""
-
-    name: str
-    kind: Kind
-    task: TaskFacts
-    derived: Derived | None = None
-    less: str = ""  # As `Claim.metric_less`.
-
-    def side(self, runs: Runs, variant: str) -> Side:
-        """The runs of a variant, as the metric sees them."""
-        seen = runs.of(variant, self.task)
-        if self.name in self.task.metrics:
-            return seen
-        own = self.derived
-        metric = own.refined(own.metric, seen) if own else self.task.stability[self.name]
-        # Whether a run solves the task decides nothing about how steadily it trains.
-        alone = replace(self.task, metrics={self.name: metric}, outcome="graded")
-        if own is None:
-            return Side(runs, variant, alone)
-        return _DerivedSide(runs, variant, alone, own.obstacle(seen), own.by_seed(seen))
-
-    def estimate(self, runs: Runs, groups: Groups) -> Estimated:
-        """Of A and B, or of the four groups of an interaction, as `Claim.sides` has them; the mean over variants."""
-        if self.derived is not None and self.derived.estimate is not None:
-            return self.derived.estimate(self, runs, groups)
-        return over_settings(runs, self.task, groups, partial(self._at, runs))
-
-    def _at(self, runs: Runs, groups: Groups) -> Plain:
-        """With each name at its own setting."""
-        margin = runs.facts.margin if self.name == runs.facts.metric else None
-        if self.kind == "spread":
-            return self._spread(runs, groups)
-        return self.contrast(runs, groups).estimate(margin)
-
-    def contrast(self, runs: Runs, groups: Groups) -> Contrast:
-        """The pairs; with what the metric says against them."""
-        a, b, *less = [[self.side(runs, name) for name in names] for names in groups]
-        plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
-        return Contrast.between(plus, minus, self.name, kind=self.kind, less=self.less)
-
-    def _spread(self, runs: Runs, groups: Groups) -> Differences:
-        """The mean over seeds of how much nearer A is to its median than B to its own (Brown and Forsythe 1974)."""
-        sides = [[runs.of(name, self.task) for name in names] for names in groups[:2]]
-        c = Contrast.between(sides[:1], sides[1:], runs.facts.metric, kind="spread")
-        a, b = (np.abs(rows - np.median(rows, axis=1, keepdims=True)) if c.n else rows for rows in (c.a, c.b))
-        step = c.metric.resolution or smallest_difference(np.concatenate([c.a, c.b]))
-        d = Differences.between(b.mean(axis=0), a.mean(axis=0), step, overlap=overlap(self.task))
-        if len(groups) > 2 or max(map(len, groups)) > 1:
-            return replace(d, blocks=[Block(Reason("several"))])
-        # Its own runs are no measure of what a diverged one would have spread.
-        blocks = [replace(block, wholly=True) for block in c.blocks() if block.reason.code in _OF_SPREADS]
-        if d.all_zero and c.n:
-            blocks.append(Block(Reason("degenerate", {"n": c.n})))
-        return replace(d, blocks=few(blocks, "n", c.n, LEAST_SPREAD))
+def _solved(side: Side) -> Floats:
+    return np.where(side.ended, side.solved, np.nan)
 
 
-_OF_SPREADS = ("incomplete", "unstable", "ceiling")
+def _diverged(side: Side) -> Floats:
+    return np.where(side.ended, side.status == "diverged", np.nan)
 
 
-def few(blocks: Sequence[Block], what: str, count: int, least: int) -> list[Block]:
-    """The blocks, with one more in its place where there are fewer than the least."""
-    if count >= least:
-        return list(blocks)
-    first = [block for block in blocks if block.reason.code == "incomplete"]
-    return [*first, Block(Reason("few", {what: count, "least": least})), *blocks[len(first) :]]
+def _arrived(side: Side) -> Floats:
+    return side.arrived.first
+
+
+def _late(side: Side) -> Reason | None:
+    # What others would count with is more than it had time for.
+    arrived = side.arrived
+    never = int(np.isinf(arrived.first).sum())
+    if not never or arrived.trained == arrived.longest:
+        return None
+    return Reason("late", {"runs": never, "steps": arrived.trained, "longest": arrived.longest})
+
+
+def _within_training(metric: Metric, side: Side) -> Metric:
+    """Returns `steps_to_target` with the length of training as its floor, and the steps between evaluations."""
+    return replace(metric, floor=side.arrived.trained, resolution=side.arrived.every)
+
+
+ESTIMATORS: Mapping[str, Estimator] = {
+    "solved_rate": Estimator(_solved),
+    "divergence_rate": Estimator(_diverged),
+    "seed_spread": Estimator(),
+    "steps_to_target": Estimator(_arrived, _late, _within_training),
+    **{name: Estimator(estimate=speed.estimate, slack=speed.slack) for name in CALL_OF},
+    LR_SENSITIVITY: Estimator(
+        partial(sensitivity.sensitivity_by_seed, left_out=None),
+        sensitivity.untrained,
+        estimate=sensitivity.estimate,
+    ),
+}
+"""Name of a metric of `core.derived` → how it is estimated."""
 
 
 def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
-    """How to compare variants by the metric `name` of a claim; None where the task cannot tell it."""
+    """Returns how variants are compared by the metric `name` of a claim; None where the task cannot tell it."""
     if name in task.metrics or name in task.stability:
         return Measure(name, "mean", task)
-    found = derived().get(name)
-    if found is None or (found.kind == "spread" and facts.metric not in task.metrics):
+    derived = DERIVED.get(name)
+    if derived is None or (derived.kind == "spread" and facts.metric not in task.metrics):
         return None
     # What was to be measured and was not, its estimate says itself.
-    if found.kind != "ratio" and found.lacks(Offer(task.metrics, facts.features, target=facts.target)):
-        return None
-    return Measure(name, found.kind, task, found)
-
-
-@dataclass(frozen=True)
-class _DerivedSide(Side):
-    """The runs of a variant, with a derived metric in place of their own."""
-
-    by_seed: Floats = field(default_factory=lambda: np.empty(0))  # As `Derived.by_seed`.
-
-    @cached_property
-    def status(self) -> NDArray[np.object_]:
-        """Completed where the metric has a value, diverged where it counts with the floor, else not run."""
-        values = np.where(np.isnan(self.by_seed), NOT_RUN, "completed").astype(object)
-        return np.where(np.isinf(self.by_seed), "diverged", values)
-
-    def values(self, metric: str) -> Floats:
-        """The metric by seed; NaN where it has no value of its own."""
-        return np.where(np.isinf(self.by_seed), np.nan, self.by_seed)
+    if derived.kind != "ratio":
+        of_stages = {LR_SENSITIVITY} if sensitivity.rates_of(facts) else ()
+        if derived.lacks(StudyContext(task.metrics, of_stages, target=facts.target)):
+            return None
+    return Measure(name, derived.kind, task, ESTIMATORS[name])

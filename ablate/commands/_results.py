@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import AblateError
 from ablate.records.folder import StudyFolder
-from ablate.route.options import Options
+from ablate.session.options import Options
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,7 +31,7 @@ class Results:
     # One row a variant, task and measure of stability; `ablate.analysis.learning.stability` says what the columns
     # mean.
     stability: pd.DataFrame
-    # One row a variant, task, size and measure of speed; `ablate.features.speed.ratios` says what the columns mean.
+    # One row a variant, task, size and measure of speed; `ablate.analysis.speed` says what the columns mean.
     speed: pd.DataFrame
 
     @property
@@ -51,15 +51,15 @@ class Results:
 
     def figures(self) -> dict[str, Figure]:
         """The figures of the report by name: `forest`, `seeds`, `cost`, the learning curves, those of a sweep."""
+        from ablate.pipeline.publish import material
         from ablate.report.page import figures
-        from ablate.route.publish import material
 
         return figures(material(StudyFolder.at(self.folder)))
 
     def figure_data(self) -> dict[str, pd.DataFrame]:
         """The frames that the figures are drawn from, by the same names: a row an observation."""
-        from ablate.report.section import pictures, shown
-        from ablate.route.publish import material
+        from ablate.pipeline.publish import material
+        from ablate.report.sections import pictures, shown
 
         sections = shown(material(StudyFolder.at(self.folder)))
         return {picture.name: picture.data for picture in pictures(sections)}
@@ -103,7 +103,7 @@ def run(
         raise AblateError(f"jobs: must be a whole number; given {jobs}; allowed: at least 0")
     from rich.console import Console
 
-    from ablate.route.execute import execute
+    from ablate.pipeline.run import run_study
     from ablate.study.prepare import as_file, as_sets
 
     seeds = getattr(seeds, "tolist", lambda: seeds)()  # of numpy, pandas or torch
@@ -122,7 +122,7 @@ def run(
         confirm=confirm,
     )
     with as_file(study) as path:
-        return load(execute(path, options, Console(file=sys.stderr)).folder)
+        return load(run_study(path, options, Console(file=sys.stderr)).folder)
 
 
 def load(folder: str | Path) -> Results:

@@ -11,7 +11,7 @@ import click
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, size
-from ablate.route.console import RESULTS, warn
+from ablate.commands._console import RESULTS, warn
 
 if TYPE_CHECKING:
     from ablate.records.cleanup import Rubbish

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ablate.base.text import safe, saying
-from ablate.route.console import RESULTS
+from ablate.commands._console import RESULTS
 
 
 @click.command("diff")
@@ -22,9 +22,9 @@ def command(a: Path, b: Path, results: Path) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
+    from ablate.pipeline.diff import difference_of
     from ablate.records.folder import report_folder
     from ablate.report.terminal import print_table
-    from ablate.route.diff import difference_of
 
     console = Console()
     found = difference_of(report_folder(a, results), report_folder(b, results))

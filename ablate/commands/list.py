@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from ablate.base.errors import AblateError
+from ablate.commands._console import PLUGINS, RESULTS
 from ablate.core.names import confirmed
-from ablate.route.console import PLUGINS, RESULTS
 
 if TYPE_CHECKING:
     from ablate.records.folder import StudyFolder
@@ -38,9 +38,10 @@ def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], resul
         return
     from ablate.base.plugins import load_plugins
     from ablate.report.parts import describe
+    from ablate.stages import CONFIGS
 
     load_plugins(plugins)
-    click.echo(describe(slot, name))
+    click.echo(describe(slot, name, CONFIGS))
 
 
 def overview(results: Path) -> Table:

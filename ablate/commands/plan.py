@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.text import saying
-from ablate.route.console import AS_JSON, STUDY, asked, printing
+from ablate.commands._console import AS_JSON, STUDY, asked, printing
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ablate.pipeline.plan import Planned
     from ablate.report.words import Table
-    from ablate.route.plan import Planned
 
 # Of sentences, in characters, in a wide terminal.
 WIDTH = 100
@@ -44,16 +44,17 @@ def command(study: Path, detect: float | None, parts: bool, as_json: bool, **opt
     It says which difference from the baseline the seeds of the study can detect, by the spread of the trials in the
     store or of the last report. It trains nothing.
     """
-    from ablate.route.options import Options
-    from ablate.route.plan import planned, study_of
+    from ablate.pipeline.plan import planned, study_of
+    from ablate.session.options import Options
 
     settings = Options(**options)
     with printing(as_json) as console:
-        found = planned(study_of(study, settings), settings, saying(console), detect)
+        prepared, stages = study_of(study, settings)
+        found = planned(prepared, stages, settings, saying(console), detect)
         if not as_json:
             show_plan(found, console, by_part=parts)
     if as_json:
-        from ablate.route.as_json import written
+        from ablate.commands._json import written
 
         click.echo(written(found.as_data()))
 
@@ -77,9 +78,11 @@ def said(plan: Planned, width: int, by_part: bool) -> Iterator[str | Table]:
 
     experiment, total = plan.experiment, plan.at_most
     yield from _variants(plan, by_part)
-    for sentences, _ in plan.features.values():
-        yield from (f"\n{part}" if isinstance(part, str) else part for part in sentences)
-    most = bool(plan.chooses or experiment.study.seeds.looks)
+    if commands := plan.command_lines():
+        yield "\n" + "\n".join(commands)
+    for preview in plan.previews.values():
+        yield from (f"\n{part}" if isinstance(part, str) else part for part in preview.parts)
+    most = bool(plan.selecting or experiment.study.seeds.looks)
     workers = min(max(1, plan.capacity.trials), total)
     expected = say("plan.to_train", most, total, plan.expected, workers, plan.capacity.where)
     yield "\n" + (expected if total else say("plan.cached"))

@@ -5,9 +5,9 @@ from typing import Any
 
 import click
 
-from ablate.route.console import AS_JSON, GATE, STRICT, STUDY, asked, ended, printing
-from ablate.route.execute import execute
-from ablate.route.options import Options
+from ablate.commands._console import AS_JSON, GATE, STRICT, STUDY, asked, ended, printing
+from ablate.pipeline.run import run_study
+from ablate.session.options import Options
 
 
 @click.command("run")
@@ -30,5 +30,5 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
     interrupted. Exploratory claims count too.
     """
     with printing(as_json) as console:
-        outcome = execute(study, Options(**options), console)
+        outcome = run_study(study, Options(**options), console)
     return ended(outcome.folder, outcome, as_json, gate, strict)

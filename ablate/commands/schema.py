@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from ablate.route.console import PLUGINS
+from ablate.commands._console import PLUGINS
 
 
 @click.command("schema")
@@ -21,7 +21,8 @@ def command(workload: str, plugins: tuple[Path, ...]) -> None:
     """
     from ablate.base.plugins import load_plugins
     from ablate.execution.trial import WorkloadRef
+    from ablate.stages import CONFIGS
     from ablate.study.json_schema import study_schema
 
     load_plugins(plugins)
-    click.echo(json.dumps(study_schema(WorkloadRef(workload).load()), indent=1, ensure_ascii=False))
+    click.echo(json.dumps(study_schema(WorkloadRef(workload).load(), CONFIGS), indent=1, ensure_ascii=False))

@@ -11,7 +11,7 @@ import click
 
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.text import at_results, safe, typed
-from ablate.route.console import RESULTS, warn
+from ablate.commands._console import RESULTS, warn
 
 if TYPE_CHECKING:
     from ablate.core.record import Record

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ablate.route.console import RESULTS
+from ablate.commands._console import RESULTS
 
 
 @click.command("ui")

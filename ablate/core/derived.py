@@ -1,104 +1,101 @@
-"""Metrics that claims may use beside those of a task: rates over seeds, their spread, steps to a target.
+"""Metrics that claims may name beside those of a task: what each is, and what a study must give for it.
 
-Each is one entry of `DERIVED`, or of a feature's `metrics`: what it is, what a study must give for it, and its values
-by seed. How a difference in it is decided depends on its kind; see `ablate.analysis.measures`. `runs` are those of one
-variant on one task, an `ablate.analysis.runs.Side`.
+How their differences are estimated is a table of `ablate.analysis.measures`.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
+from ablate.core.facts import Claim
 from ablate.core.metric import Metric
-from ablate.core.reason import Reason
+from ablate.core.speed import CALLS, TimedCall
 
-Floats = NDArray[np.float64]
 # mean: a number by seed, whose paired differences decide. rate: 0 or 1 by seed. spread: the standard deviation over
 # seeds of the primary metric. ratio: measured apart from the runs, and compared by the log of ratios.
 Kind = Literal["mean", "rate", "spread", "ratio"]
 
+LR_SENSITIVITY = "lr_sensitivity"
+STEP_MEMORY = "step_memory"
+CALL_OF: Mapping[str, TimedCall] = {**{f"{call}_seconds": call for call in CALLS}, STEP_MEMORY: "step"}
+"""Metric of speed → the call that it is measured of."""
+
 
 @dataclass(frozen=True)
-class Offer:
+class StudyContext:
     """What a study gives on one task."""
 
     metrics: Mapping[str, Metric]
-    # Key of a feature → its section, or what the study keeps of it.
-    asked: Mapping[str, Any] = field(default_factory=dict)
-    rate_path: str | None = None  # The path of the learning rate; None where the workload has none.
-    target: Mapping[str, float] = field(default_factory=dict)  # Metric → the value that counts as learned.
+    # The metrics of this module that its stages measure.
+    of_stages: Collection[str] = ()
+    # The path of the learning rate; None where the workload has none.
+    rate_path: str | None = None
+    # Metric → the value that counts as learned.
+    target: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class Derived:
-    """One of them."""
+    """One metric that is derived from the runs of a study, or measured beside them."""
 
     metric: Metric
     kind: Kind
-    # Of the runs: the value on each seed, NaN where there is none; infinite where it counts with the metric's floor.
-    # Of kind `spread` and `ratio` there is none by seed.
-    by_seed: Callable[[Any], Floats] = lambda _: np.empty(0)
     # What a study would have to give for it, in a sentence; nothing where it does.
-    lacks: Callable[[Offer], str] = lambda _: ""
-    # Of the runs: why their values say nothing; None where they do.
-    obstacle: Callable[[Any], Reason | None] = lambda _: None
-    # The metric and the runs → the metric with what these runs tell of it.
-    refined: Callable[[Metric, Any], Metric] = lambda metric, _: metric
-    # Its own estimate of a difference, where the kind does not say it: of an `analysis` measure, the runs, and the
-    # groups of variants.
-    estimate: Callable[[Any, Any, Any], Any] | None = None
-    # Of a measure and the runs: what a difference must exceed.
-    slack: Callable[[Any, Any], float] = lambda measure, runs: 0.0
-    described: bool = False  # Whether the table of stability has it.
+    lacks: Callable[[StudyContext], str] = lambda _: ""
+    # Whether the table of stability has it.
+    described: bool = False
 
 
-def _needs_solved(offer: Offer) -> str:
-    said = any(metric.solved is not None for metric in offer.metrics.values())
+def _needs_solved(study: StudyContext) -> str:
+    said = any(metric.solved is not None for metric in study.metrics.values())
     return "" if said else "It takes a metric that says at which value the task counts as solved"
 
 
-def _late(runs: Any) -> Reason | None:
-    # What others would count with is more than it had time for.
-    arrived, never = runs.arrived, int(np.isinf(runs.arrived.first).sum())
-    if not never or arrived.trained == arrived.longest:
-        return None
-    return Reason("late", {"runs": never, "steps": arrived.trained, "longest": arrived.longest})
-
-
-def _needs_target(offer: Offer) -> str:
-    if offer.target.keys() & offer.metrics.keys():
+def _needs_target(study: StudyContext) -> str:
+    if study.target.keys() & study.metrics.keys():
         return ""
-    name, metric = next(iter(offer.metrics.items()), ("accuracy", Metric("max")))
+    name, metric = next(iter(study.metrics.items()), ("accuracy", Metric("max")))
     value = 0.95 if metric.solved is None else metric.solved
     return f"Say which value of {name} counts as learned: metric: {{target: {value:g}}}"
 
 
-# By name.
+def _needs_stress(study: StudyContext) -> str:
+    if LR_SENSITIVITY in study.of_stages:
+        return ""
+    if study.rate_path is None:
+        return "It takes a workload that has a learning rate"
+    return (
+        f"Train every variant on a grid of learning rates: stress: {{{study.rate_path}: [1e-3, 3e-3, 1e-2]}}"
+    )
+
+
+def _timed(name: str) -> Derived:
+    """Describes a metric of speed."""
+
+    def needs_call(study: StudyContext) -> str:
+        if name in study.of_stages:
+            return ""
+        timed = {CALL_OF[metric] for metric in study.of_stages if metric in CALL_OF}
+        if not timed:
+            return "Time the variants: speed: on"
+        both = ", ".join(call for call in CALLS if call in {*timed, CALL_OF[name]})
+        return f"Time this call too: speed: {{calls: [{both}]}}"
+
+    return Derived(Metric("min"), "ratio", needs_call)
+
+
 DERIVED: Mapping[str, Derived] = {
-    "solved_rate": Derived(
-        Metric("max", floor=0.0, ceiling=1.0),
-        "rate",
-        lambda runs: np.where(runs.ended, runs.solved, np.nan),
-        _needs_solved,
-    ),
-    "divergence_rate": Derived(
-        Metric("min", floor=1.0, ceiling=0.0),
-        "rate",
-        lambda runs: np.where(runs.ended, runs.status == "diverged", np.nan),
-        described=True,
-    ),
+    "solved_rate": Derived(Metric("max", floor=0.0, ceiling=1.0), "rate", _needs_solved),
+    "divergence_rate": Derived(Metric("min", floor=1.0, ceiling=0.0), "rate", described=True),
     "seed_spread": Derived(Metric("min"), "spread", described=True),
-    "steps_to_target": Derived(
-        Metric("min"),
-        "mean",
-        lambda runs: runs.arrived.first,
-        _needs_target,
-        _late,
-        refined=lambda metric, runs: replace(
-            metric, floor=runs.arrived.trained, resolution=runs.arrived.every
-        ),
-    ),
+    "steps_to_target": Derived(Metric("min"), "mean", _needs_target),
+    **{name: _timed(name) for name in CALL_OF},
+    LR_SENSITIVITY: Derived(Metric("min"), "mean", _needs_stress, described=True),
 }
+"""By name, in the order in which tables show them."""
+
+
+def is_measured(claim: Claim) -> bool:
+    """Returns whether a claim is about what is measured without any training, such as time."""
+    derived = DERIVED.get(claim.metric)
+    return derived is not None and derived.kind == "ratio"

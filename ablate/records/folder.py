@@ -37,6 +37,9 @@ from ablate.records.trial_list import TrialList
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ablate.core.facts import Evidence, Facts
+    from ablate.study.experiment import Experiment
+
 ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
 STABILITY, SPEED, SCALING = "stability.csv", "speed.csv", "scaling.csv"
 BESIDE = (STABILITY, SPEED, SCALING)  # The tables of some studies.
@@ -140,9 +143,17 @@ class StudyFolder(EvidenceFolder):
         """The status of every trial of the last report. Raises `AblateError`."""
         return [row["status"] for row in rows_and_facts(self.path / TRIALS, ["status"])[0]]
 
-    def save_variants(self, judged: Mapping[str, Any]) -> None:
-        """Writes the variants as they are judged, with their configs."""
-        write_text(self.path / _VARIANTS, json.dumps(judged, indent=1) + "\n")
+    def reported_facts(self) -> Facts | None:
+        """Returns the facts of the report; None where there is none that can be read."""
+        try:
+            return self.facts() if self.has_report else None
+        except (AblateError, KeyError, TypeError):
+            return None
+
+    def save(self, evidence: Evidence, study: Experiment) -> None:
+        """Writes the evidence of a run, and the variants as they were judged."""
+        self.save_evidence(evidence)
+        write_text(self.path / _VARIANTS, json.dumps(study.judged_variants(), indent=1) + "\n")
 
     def save_page(self, page: Mapping[str, str | bytes]) -> None:
         """Writes page and figures, path in the folder → content, and removes figures of an earlier report that this

@@ -13,7 +13,8 @@ from ablate.base.text import printable
 from ablate.records.folder import FIGURES
 from ablate.report.figures import saving
 from ablate.report.figures.theme import VERDICTS, css_variables, theme
-from ablate.report.section import Material, Picture, Shown, Text, failed, pictures, shown, unfolded
+from ablate.report.section import Material, Picture, Text, failed, unfolded
+from ablate.report.sections import Shown, pictures, shown
 from ablate.report.words import Table, templates, text
 
 if TYPE_CHECKING:

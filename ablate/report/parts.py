@@ -8,14 +8,16 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, get_args
 
+from pydantic import BaseModel
+
 from ablate.base.errors import AblateError, Problem, listed
 from ablate.base.registry import CATALOGUE, SLOT_MARK, Slot, UnknownPart
 from ablate.base.text import word
-from ablate.core.feature import grammar
 from ablate.core.metric import sliced
 from ablate.models.reference import places, settings_for
 from ablate.study.json_schema import fields, summary
 from ablate.study.patch import part_hint
+from ablate.study.stage_config import StageConfig
 from ablate.tasks.task import Task
 from ablate.training.section import TrainingSection
 
@@ -40,8 +42,11 @@ BOUNDS = {
 }
 
 
-def describe(slot: str | None, name: str | None) -> str:
-    """All slots, the parts of one, or one part. Raises `AblateError` for a name that is not registered."""
+def describe(slot: str | None, name: str | None, configs: Sequence[type[StageConfig]]) -> str:
+    """Describes all slots, the parts of one, or one part; `configs`: the keys of stages, where some parts stand.
+
+    Raises `AblateError` for a name that is not registered.
+    """
     slots = CATALOGUE.slots()
     if slot is None:
         hint = "`ablate list SLOT` describes the parts of one slot, `ablate list SLOT NAME` one part."
@@ -56,7 +61,7 @@ def describe(slot: str | None, name: str | None) -> str:
         raise _unknown(slot, name, error.names, slot) from None
     paragraphs = (inspect.getdoc(part) or "(no docstring)").split("\n\n")
     texts = [f"{slot} {name}", *(_filled("  ", " ".join(text.split())) for text in paragraphs)]
-    texts += [f"{heading}\n{_table(rows, '  ')}".rstrip() for heading, rows in _sections(part)]
+    texts += [f"{heading}\n{_table(rows, '  ')}".rstrip() for heading, rows in _sections(part, configs)]
     file = Path(inspect.getsourcefile(part) or part.__module__)
     shown = file.relative_to(Path.cwd()) if file.is_relative_to(Path.cwd()) else file
     return "\n\n".join([*texts, f"defined in {shown}:{inspect.getsourcelines(part)[1]}"])
@@ -67,12 +72,12 @@ def _unknown(kind: str, name: str, names: Sequence[str], slot: str) -> AblateErr
     return AblateError(str(Problem(f"unknown {kind} {name!r}", allowed=listed(names, 40), hint=hint)))
 
 
-def _sections(part: Any) -> Iterator[tuple[str, Rows]]:
+def _sections(part: Any, configs: Sequence[type[StageConfig]]) -> Iterator[tuple[str, Rows]]:
     """Headings with their rows; of parts of a model also shapes."""
     # Of a workload with options of its own, one of them has its name.
     own = getattr(part, "Options", None)
     given = f"{{{part.name}: {settings_for(own)[part.name]}}}" if own else _as_given(part)
-    yield "in a study", [(f"{_path(part.slot)}:", given)]
+    yield "in a study", [(f"{_path(part.slot, configs)}:", given)]
     parameters = _parameters(own or part.Config)
     yield ("parameters" if parameters else "no parameters"), parameters
     if part.slot == "task":
@@ -120,14 +125,18 @@ def _flow(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else word(value)
 
 
-def _path(slot: str) -> str:
-    """Where a study names a part of the slot."""
+def _path(slot: str, configs: Sequence[type[StageConfig]]) -> str:
+    """Returns where a study names a part of the slot."""
     if slot in places():
         return ".".join(["model", *places()[slot].path])
-    own = [(name, kind) for name, (hint, _) in grammar().items() for kind in get_args(hint)]
-    found = {name: kind for name, kind in own if hasattr(kind, "model_fields")}
-    for section, config in {"training": TrainingSection, **found}.items():
+    sections: dict[str, type[BaseModel]] = {"training": TrainingSection}
+    for config in configs:
         for name, field in config.model_fields.items():
+            for kind in get_args(field.annotation):
+                if isinstance(kind, type) and issubclass(kind, BaseModel):
+                    sections[name] = kind
+    for section, model in sections.items():
+        for name, field in model.model_fields.items():
             if any(isinstance(mark, Slot) and mark.slot == slot for mark in field.metadata):
                 return f"{section}.{name}"
     return slot

@@ -1,13 +1,11 @@
 """The contract of a report: sections, each of which turns the material of a study into blocks.
 
-A section is a subclass of `Section` in a file under `report/sections/`, found by package scan. Page and
-markdown know blocks, and nothing of what is in them.
+A section is a subclass of `Section` in a file under `report/sections/`, named in the tuple there. Page and markdown
+know blocks, and nothing of what is in them.
 """
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ablate.base.errors import described
 from ablate.base.text import DEFAULT_RESULTS
 from ablate.core.facts import Evidence, frame_of
-from ablate.core.feature import features
 from ablate.report.words import Table, say
 
 if TYPE_CHECKING:
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ablate.core.facts import Facts, TaskFacts
+    from ablate.records.evaluated import Evaluated
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,15 +30,15 @@ class Material:
     """Everything that a report is made from; nothing here was written for a report.
 
     - comparisons, claims: what `analysis.compare` and `analysis.claims` make of the evidence.
-    - kept: name of a feature → what it keeps in the study's folder by its own name.
-    - tables: name → what `analysis.learning.stability` and the features make of the evidence.
+    - evaluated: what kept weights show.
+    - tables: name → what `analysis.learning.stability` and `analysis.speed` make of the evidence.
     - results: the results folder, in which the records of trials are kept.
     """
 
     evidence: Evidence
     comparisons: pd.DataFrame
     claims: pd.DataFrame
-    kept: Mapping[str, Any] = field(default_factory=dict)
+    evaluated: Evaluated | None = None
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     results: Path = DEFAULT_RESULTS
 
@@ -115,25 +113,22 @@ Block = Text | Items | Terms | Table | Picture | Folded
 
 
 class Section:
-    """One section of a report. Subclasses are found by package scan and used through one instance; their `class`
-    statement says:
+    """One section of a report, of which `report/sections/__init__.py` has an instance. Its `class` statement says:
 
-    - place: sections are shown in the order of their places; those of the package leave room between them.
     - open: whether its content is seen at once; of the others the heading unfolds, with `inside`, a few words on what
       a reader finds.
     - needs_trials: whether it has nothing to say of a study that was timed and never trained.
     """
 
-    place: ClassVar[int]
     title: ClassVar[str]
     inside: ClassVar[str]
     open: ClassVar[bool]
     needs_trials: ClassVar[bool]
 
     def __init_subclass__(
-        cls, *, place: int, title: str, inside: str = "", open: bool = False, needs_trials: bool = True
+        cls, *, title: str, inside: str = "", open: bool = False, needs_trials: bool = True
     ) -> None:
-        cls.place, cls.title, cls.inside = place, title, inside
+        cls.title, cls.inside = title, inside
         cls.open, cls.needs_trials = open, needs_trials
 
     @property
@@ -172,47 +167,16 @@ class Shown:
     open: bool
 
 
-def sections() -> list[Section]:
-    """All sections, in order of their places."""
-    package = importlib.import_module("ablate.report.sections")
-    own = [f"{package.__name__}.{info.name}" for info in pkgutil.iter_modules(package.__path__)]
-    for name in (*own, *(module for feature in features() for module in feature.rooms("sections"))):
-        importlib.import_module(name)
-    return sorted((kind() for kind in Section.__subclasses__()), key=lambda section: section.place)
-
-
-def applying(material: Material) -> list[Section]:
-    """The sections that a study of this kind can have: of one that was only timed, those that need no trials."""
-    timed = material.evidence.only_measured
-    return [section for section in sections() if not (timed and section.needs_trials)]
-
-
-def shown(material: Material) -> list[Shown]:
-    """The sections that apply to a study and have anything to show; one that fails says so."""
-    found = []
-    for section in applying(material):
-        accent = ""
-        try:
-            blocks = list(section.blocks(material)) if section.applies(material) else []
-            accent = section.accent(material)
-        except Exception as error:
-            blocks = [failed(f"The section “{section.title}”", error)]
-        if blocks:
-            is_open = section.open or bool(accent) or material.evidence.only_measured
-            found.append(Shown(section, blocks, accent, is_open))
-    return found
-
-
 def unfolded(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, those of folded blocks in place of these."""
     for block in blocks:
         yield from unfolded(block.blocks) if isinstance(block, Folded) else [block]
 
 
-def pictures(sections: Iterable[Shown]) -> list[Picture]:
-    """All figures of a report."""
-    every = (block for section in sections for block in unfolded(section.blocks))
-    return [block for block in every if isinstance(block, Picture)]
+def applying(sections: Iterable[Section], material: Material) -> list[Section]:
+    """Returns the sections that a study of this kind can have: of one that was only timed, those without trials."""
+    timed = material.evidence.only_measured
+    return [section for section in sections if not (timed and section.needs_trials)]
 
 
 def by_task(facts: Facts) -> list[tuple[TaskFacts, str, str]]:

@@ -12,8 +12,8 @@ from ablate.core.facts import BASELINE, Evidence, TaskFacts
 from ablate.report.figures.summary import summary
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Material, Picture
+from ablate.report.sections import HEADLINE
 from ablate.report.sections.differences import better_side, forest_rows, seed_pairs
-from ablate.report.sections.headline import answers
 from ablate.report.verdicts import is_share
 from ablate.report.words import say
 
@@ -82,7 +82,7 @@ def title(material: Material) -> str:
     """Returns the first sentence of the answer, after the budget that it holds for."""
     curves = material.evidence.curves
     steps = int(curves["step"].max()) if len(curves) else 0
-    found = answers(material)
+    found = HEADLINE.answers(material)
     # A sentence ends before a capital letter: a name may have a point.
     sentence = re.split(r"\. (?=[A-Z])", found[0])[0].removesuffix(".") if found else material.facts.question
     return say("figures.summary_title", sentence, steps)

@@ -13,8 +13,8 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from ablate.base.text import printable
-from ablate.core.feature import features
-from ablate.records.folder import StudyFolder
+from ablate.records.folder import SPEED, StudyFolder
+from ablate.report.speed_tables import brief_tables
 from ablate.report.verdicts import claim_table, level_of, names_of, verdict_tables
 from ablate.report.words import Column, Table, text
 
@@ -48,9 +48,7 @@ def summary(folder: StudyFolder, *, measured: bool = False) -> list[Table]:
     names, judged = names_of(facts), [row for row in folder.claims() if text(row["verdict"])]
     tables = [] if measured else [*verdict_tables(comparisons, facts)]
     tables += [claim_table(judged, facts, level_of(comparisons))] if judged else []
-    for feature in features():
-        tables += feature.brief(folder.beside(f"{feature.name}.csv"), names)
-    return tables
+    return [*tables, *brief_tables(folder.beside(SPEED), names)]
 
 
 def print_table(table: Table, console: Console) -> None:

@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ablate.core.derived import DERIVED
 from ablate.core.facts import ALL_PAIRS, BASELINE, Facts
-from ablate.core.feature import derived
 from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
 from ablate.core.spelling import spelled
@@ -155,7 +155,7 @@ def direction_of(facts: Facts, task: Any, metric: str) -> Direction:
         known = one.metrics.get(metric) or one.stability.get(metric)
         if known is not None:
             return known.direction
-    found = derived().get(metric)
+    found = DERIVED.get(metric)
     return "max" if found is None or found.kind == "ratio" else found.metric.direction
 
 

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, PositiveInt
 
 from ablate.base.errors import Gather
+from ablate.base.quiet import quiet
 from ablate.base.registry import OnOff, PartConfig, register
-from ablate.search import quiet
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 # The number of seeds of numpy's older generators, which Optuna uses.

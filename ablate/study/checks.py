@@ -2,7 +2,7 @@
 
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,6 @@ from ablate.base.errors import Invalid, Problem, described, listed, nearest
 from ablate.base.plugins import raised_by_plugin
 from ablate.base.registry import StrictModel
 from ablate.core.facts import ALL_PAIRS, BASELINE
-from ablate.core.feature import features
 from ablate.core.metric import Description
 from ablate.core.workload import Workload
 from ablate.study.designs import Config, Design, Resolve
@@ -22,6 +21,7 @@ from ablate.study.expand import CHANGES_NOTHING, report_at
 from ablate.study.load import translated
 from ablate.study.patch import has_path, value_at
 from ablate.study.schema import StudyBase
+from ablate.study.stage_config import StageOutline
 
 MAX_TRIALS = 1_000_000
 # Variants of a factorial that are all built before the first is trained; of more, a sample is.
@@ -37,6 +37,8 @@ class Draft:
     design: Design
     resolve: Resolve
     document: Document
+    # What its stages will add.
+    outline: StageOutline = field(default_factory=StageOutline)
 
 
 def resolved(model: type[StrictModel], config: Mapping[str, Any], folder: Path) -> Config:
@@ -139,8 +141,8 @@ def check_labels(draft: Draft) -> None:
     """Refuses a label of what the study does not have, and one for two things."""
     study, design, refuse = draft.study, draft.design, draft.document.refuse
     levels = [f"{path}={level}" for path in design.paths for level in design.labels[path].values() if level]
-    found = [name for feature in features() for name in feature.names(study)]
-    known = list(dict.fromkeys([*(variant.name for variant in design.variants), *found, *levels]))
+    names = [variant.name for variant in design.variants]
+    known = list(dict.fromkeys([*names, *draft.outline.variant_names, *levels]))
     first = dict(zip(known, known, strict=True))
     for name, label in study.labels.items():
         if name not in known:

@@ -19,8 +19,8 @@ from typing import Any
 
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.wording import joined
+from ablate.core.derived import DERIVED
 from ablate.core.facts import INTERACTION, Claim
-from ablate.core.feature import derived
 from ablate.core.metric import Metric, plain
 from ablate.core.short_names import levels_in
 from ablate.study.designs import Design
@@ -93,7 +93,7 @@ def parse_claim(text: str, design: Design | None, known: Claimable) -> Claim:
         alike = not less or (plain(metric) == plain(less) and metric != less)
         at.refuse(not alike, "", f"takes one metric on two slices, not {metric} and {less}", text)
         if kind == INTERACTION:
-            over_seeds = metric in derived() and derived()[metric].kind != "mean"
+            over_seeds = metric in DERIVED and DERIVED[metric].kind != "mean"
             rule = f"an interaction takes a metric that each run has, and {metric} is none"
             at.refuse(over_seeds, "", rule, text, hint="Claim each of the two differences")
         elif named["by"] is not None:

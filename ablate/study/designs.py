@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
-from ablate.base.errors import Invalid, Problem
+from ablate.base.errors import Gather, Invalid, Problem, listed, nearest
 from ablate.base.registry import PartConfig, register
 from ablate.study.document import PathKey
 from ablate.study.patch import has_path, key_of, level_labels, short_label, value_at
@@ -230,6 +230,52 @@ FRACTIONS: dict[int, dict[int, str]] = {
     },
 }
 MAX_FACTORS = max(FRACTIONS[3])
+
+
+@register("design", "path")
+class Path(Kind):
+    """A greedy path from the baseline to a variant: each step adds the change that helps most.
+
+    Which change that is, validation data say on tuning seeds, which never judge: the best of several is lucky, and on
+    the seeds that chose it would look better than it is. Each configuration of the path is then trained on the seeds
+    of the study, and judged against the baseline. After the ablation paths of Fawcett and Hoos 2016, J. Heuristics 22,
+    431–458.
+    """
+
+    class Config(PartConfig):
+        """Where the path leads, and how much its choices may cost."""
+
+        to: str
+        "The variant, named under `variants:`, that changes several paths."
+        seeds: Annotated[int, Field(ge=1, le=1_000)] = 3
+        "Tuning seeds, from 10,000 on, on which steps are chosen."
+
+    def check(self, levels: Mapping[str, int], study: Any) -> None:
+        """See `Kind`: a target of several changes, on one task, without factors of its own."""
+        to, variants = self.config.to, study.variants
+        with Gather() as at:
+            at.refuse(
+                to not in variants,
+                "design.to",
+                "is no variant that is named under `variants:`",
+                to,
+                listed(variants),
+                nearest(to, variants),
+            )
+            at.refuse(
+                len(variants.get(to, "two")) < 2,
+                "design.to",
+                "changes one path only, and a path takes several",
+                to,
+            )
+            at.refuse(levels, "factors", "have no part in a path, whose changes are those of its variant")
+            at.refuse(
+                len(getattr(study, "tasks", ())) > 1, "tasks", "are several, and a path is chosen on one"
+            )
+
+    def combinations(self, levels: Sequence[Sequence[T]]) -> Iterator[tuple[T | None, ...]]:
+        """See `Kind`: none before the steps are chosen."""
+        return iter(())
 
 
 @register("design", "fractional")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, Self
 
 from ruamel.yaml import YAML
 from ruamel.yaml.composer import MaxDepthExceededError
@@ -22,8 +22,10 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
 from ablate.base.files import unreadable
 from ablate.base.text import masked, masked_inside
+from ablate.core import names
 from ablate.study.patch import document_keys, is_empty, set_in_document
 from ablate.study.sections import Asked, asked_for
+from ablate.study.stage_config import StageConfig
 
 PathKey = tuple[str | int, ...]
 
@@ -45,6 +47,22 @@ _TOO_MANY = (
     f"must have at most {MAX_NODES:,} keys and values, those behind an alias counted wherever it is used"
 )
 _TOO_DEEP = f"must be YAML: is nested too deeply; allowed: {MAX_DEPTH} levels"
+
+
+class Overrides(Protocol):
+    """The options of the command line that change what a study file says."""
+
+    @property
+    def sets(self) -> Sequence[str]:
+        """Changes as `PATH=VALUE`, of `--set`."""
+
+    @property
+    def seeds(self) -> Asked:
+        """The number of seeds, or each of them, of `--seeds`."""
+
+    @property
+    def confirm(self) -> bool:
+        """Whether the study is the confirmation of the one in the file, by `--confirm`."""
 
 
 @dataclass
@@ -115,25 +133,37 @@ class Document:
         if self.problems:
             raise StudyError(self.problems)
 
-    def apply(self, sets: Sequence[str] = (), seeds: Asked = None) -> None:
-        """Changes the data as `--set` and `--seeds` ask; notes what is wrong with these."""
+    def override(self, options: Overrides, configs: Sequence[type[StageConfig]]) -> Self:
+        """Changes the data as `--set`, `--seeds` and `--confirm` ask, and returns itself; notes what is wrong."""
+        self.apply(options.sets, configs)
+        if options.seeds is not None:
+            self._set_seeds(options.seeds)
+        if options.confirm:
+            self.set(("name",), names.confirming(str(self.data.get("name", ""))), "--confirm")
+        return self
+
+    def apply(self, sets: Sequence[str], configs: Sequence[type[StageConfig]] = ()) -> None:
+        """Changes the data as `--set` asks; notes what is wrong with the changes."""
+        keyed_by_path = [place for config in configs for place in config.keyed_by_path]
         for text in sets:
             option = masked(f"--set {text}")
             option = option if len(option) <= MAX_SHOWN else f"{option[:MAX_SHOWN]}…"
             try:
-                self.set(*parse_set(text), option)
+                path, value = parse_set(text)
             except ValueError as error:
                 self.note(Problem(str(error), source=option))
-        if seeds is not None:
-            given = self.data.get("seeds")
-            plain: Any = seeds if isinstance(seeds, int) else [*seeds]
-            if isinstance(given, dict) and isinstance(seeds, int):
-                plain = {"from": given.get("from", 0), "count": seeds}
-            self.set("seeds", plain, f"--seeds {asked_for(seeds)}")
+            else:
+                self.set(document_keys(path, keyed_by_path), value, option)
 
-    def set(self, path: str, value: Any, option: str) -> None:
-        """Changes the value at a dotted path, as `option` of the command line asks."""
-        keys = document_keys(path)
+    def _set_seeds(self, seeds: int | Sequence[int]) -> None:
+        given = self.data.get("seeds")
+        plain: Any = seeds if isinstance(seeds, int) else [*seeds]
+        if isinstance(given, dict) and isinstance(seeds, int):
+            plain = {"from": given.get("from", 0), "count": seeds}
+        self.set(("seeds",), plain, f"--seeds {asked_for(seeds)}")
+
+    def set(self, keys: tuple[str, ...], value: Any, option: str) -> None:
+        """Changes the value at some keys, as `option` of the command line asks."""
         self.written = self.written or copy.deepcopy(self.data)
         set_in_document(self.data, keys, value)
         self.given[keys], self.origins[keys] = value, option

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
+
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
 from ablate.core.facts import Claim, Facts, TaskFacts, VariantFacts
-from ablate.core.feature import features
 from ablate.core.metric import Description, Metric, plain, size_of
 from ablate.core.trial import Cell, Level, Trial
 from ablate.core.workload import Workload
@@ -23,6 +24,7 @@ from ablate.study.ids import TrialIds
 from ablate.study.judged import target_of
 from ablate.study.patch import apply_patches, has_path, short_label, value_at
 from ablate.study.schema import PLACEBO, StudyBase
+from ablate.study.stage_config import StageConfig
 
 
 @dataclass(frozen=True)
@@ -33,8 +35,6 @@ class Choice:
     by: str = ""
     # The trainings that chose them.
     cells: Sequence[Cell] = ()
-    # What the feature keeps of these.
-    found: Any = None
 
 
 @dataclass(frozen=True)
@@ -52,12 +52,16 @@ class Experiment:
     claims: list[Claim]
     resolve: Resolve
     ids: TrialIds
-    # As they are trained, the baseline first: those of the design, or what features make of them.
+    # As they are trained, the baseline first: those of the design, or what stages make of them.
     variants: list[Variant]
     # A resolved config that trainings try → the one that is trained on the task of this index.
     adjust: Callable[[Config, int], Config] = lambda config, task_index: config
-    # Name of a feature → what it has read of its sections.
-    read: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    # The keys of stages that its file was read with.
+    stage_configs: Sequence[type[StageConfig]] = ()
+    # The paths whose values trainings choose for each variant.
+    selected_paths: Collection[str] = ()
+    # The trainings that stages add beside each judged one.
+    companions_per_cell: int = 0
     # How its variants were chosen.
     choice: Choice = dataclasses.field(default_factory=lambda: Choice())
     # What its report says of it beside its verdicts: that it confirms another, and how far.
@@ -99,10 +103,6 @@ class Experiment:
             for i, seed in enumerate(self.study.seeds.values if seeds is None else seeds)
             for variant, task, name, levels, trials, size in places
         ]
-
-    def companions(self, cells: Sequence[Cell]) -> list[Cell]:
-        """The trainings that features add to judged `cells`."""
-        return [found for feature in features() for found in feature.companions(self, cells)]
 
     def size(self, variant: Variant, index: int) -> Mapping[str, int | None]:
         """The size of a variant's model on a task, as records keep it."""
@@ -154,6 +154,27 @@ class Experiment:
         names = {variant.name for variant in self.variants}
         claims = [claim for claim in self.claims if names.issuperset(claim.variants)]
         return dataclasses.replace(self, claims=claims)
+
+    def judged_variants(self) -> Mapping[str, JsonValue]:
+        """Returns the variants with their configs, one a task, and who chose them, as plain data."""
+        variants: list[JsonValue] = []
+        for variant in self.variants:
+            by_seed: dict[str, JsonValue] = {
+                task: list(configs) for task, configs in variant.by_seed.items() if configs
+            }
+            variants.append(
+                {
+                    "name": variant.name,
+                    "configs": list(variant.configs),
+                    "patches": dict(variant.patches),
+                    "at": list(variant.at),
+                    "placebo": variant.placebo,
+                    "tuned": {task: dict(labels) for task, labels in variant.tuned.items()},
+                    "by_seed": by_seed,
+                }
+            )
+        paths: list[JsonValue] = [*self.design.paths]
+        return {"by": self.choice.by or "design", "paths": paths, "variants": variants}
 
     def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
         """Path that some variant changes → what this one has there as it is trained; without paths that it lacks."""
@@ -213,7 +234,6 @@ def facts_of(
         environment=dict(environment or {}),
         rate=_rate(experiment),
         cautions=list(cautions),
-        features={feature.name: dict(of) for feature in features() if (of := feature.facts(experiment))},
         labels=dict(study.labels),
         searched=experiment.choice.by,
         compare=study.compare,
@@ -232,13 +252,7 @@ def _rate(experiment: Experiment) -> str:
     """The learning rate that all variants share and nothing has tuned: `lr 0.003`; else empty."""
     path = experiment.workload.rate_path
     chosen = [of_task for variant in experiment.variants for of_task in variant.tuned.values()]
-    varied = [
-        paths
-        for feature in features()
-        if feature.settles(experiment)
-        for paths in feature.varies(experiment.study).values()
-    ]
-    if path is None or any(path in paths for paths in [*chosen, *varied]):
+    if path is None or any(path in paths for paths in [*chosen, experiment.selected_paths]):
         return ""
     found = {value_at(config, path) for variant in experiment.variants for config in variant.configs}
     return f"{path.rpartition('.')[2]} {found.pop():g}" if len(found) == 1 else ""

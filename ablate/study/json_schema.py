@@ -6,7 +6,7 @@ d_model, the path of a factor, the sides of a claim) is left to `ablate plan`.
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -17,6 +17,7 @@ from ablate.base.registry import CATALOGUE, SLOT_MARK
 from ablate.core.workload import Workload
 from ablate.study.claims import GRAMMAR
 from ablate.study.schema import StudyBase, study_model
+from ablate.study.stage_config import StageConfig
 
 # A schema, or a place inside one.
 Node = dict[str, Any]
@@ -33,9 +34,9 @@ class _Generator(GenerateJsonSchema):
         return {"enum": [True, False, "on", "off"]}
 
 
-def study_schema(workload: Workload) -> Node:
-    """The schema of the studies of a workload, whose parts have been loaded."""
-    study_of = study_model(workload)  # before the parts are listed: features bring some
+def study_schema(workload: Workload, configs: Sequence[type[StageConfig]]) -> Node:
+    """Returns the schema of the studies of a workload, whose parts have been loaded, with the keys of stages."""
+    study_of = study_model(workload, configs)
     slots = [slot for slot in CATALOGUE.slots() if slot != "workload"]
     parts: list[Any] = [CATALOGUE.get(slot, name) for slot in slots for name in CATALOGUE.names(slot)]
     models: list[Any] = [study_of, *(part.Config for part in parts)]

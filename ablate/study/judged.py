@@ -7,9 +7,8 @@ from dataclasses import replace
 
 from ablate.base.errors import Invalid, listed, nearest
 from ablate.base.wording import joined
-from ablate.core.derived import Offer
+from ablate.core.derived import DERIVED, StudyContext
 from ablate.core.facts import Claim
-from ablate.core.feature import derived, features, grammar
 from ablate.core.metric import Description, Metric, plain, sign
 from ablate.study.checks import Draft, attempt
 from ablate.study.claims import Claimable, check_margin, parse_claim
@@ -33,7 +32,7 @@ def check_metric(study: StudyBase, tasks: Sequence[Description], document: Docum
     with document.reporting("metric", "name"):
         if shared and judged not in shared:
             single = "is a metric that only claims may use: no single run has it"
-            rule = single if judged in derived() else "no such metric"
+            rule = single if judged in DERIVED else "no such metric"
             raise Invalid("", rule, name, listed(shared), nearest(judged, shared))
     for first in {next(iter(of)) for of in metrics if of} - {name}:
         if study.checkpoint == "best" and name in shared:
@@ -74,18 +73,18 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
     `tasks` are descriptions of the baseline; the variants are described where these lack a metric that is claimed.
     """
     study, workload = draft.study, draft.workload
-    sections = {key: study.section(key) for key in grammar()}
-    offers = [
-        Offer(task.metrics, sections, workload.rate_path, target_of(study, task.metrics))
+    contexts = [
+        StudyContext(task.metrics, draft.outline.metrics, workload.rate_path, target_of(study, task.metrics))
         for task in tasks
         if task.metrics
     ]
-    lacking = {
-        name: of.lacks(offers[0]) for name, of in derived().items() if offers and all(map(of.lacks, offers))
-    }
+    lacking = {}
+    for name, derived in DERIVED.items():
+        if contexts and all(derived.lacks(context) for context in contexts):
+            lacking[name] = derived.lacks(contexts[0])
     if not judged:  # a baseline that cannot be built: any name may be one
         return Claimable({}, lacking)
-    metrics = {name: of.metric for name, of in derived().items() if name not in lacking}
+    metrics = {name: of.metric for name, of in DERIVED.items() if name not in lacking}
     metrics |= {name: metric for task in tasks for name, metric in task.stability.items()}
     asked = {found for text in study.claims for found in re.findall(r" on (\S+)", text)}
     if asked - {*metrics, *judged, *lacking}:
@@ -122,8 +121,9 @@ def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
     """
     claims: list[Claim] = []
     # A claim may be about variants before they are found.
-    names = [name for feature in features() for name in feature.names(draft.study)]
-    variants = [*draft.design.variants, *(replace(draft.design.variants[0], name=name) for name in names)]
+    baseline = draft.design.variants[0]
+    to_be_found = [replace(baseline, name=name) for name in draft.outline.variant_names]
+    variants = [*draft.design.variants, *to_be_found]
     design = replace(draft.design, variants=variants)
     for index, text in enumerate(draft.study.claims):
         with draft.document.reporting("claims", index):

@@ -19,6 +19,7 @@ from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, base_of
 from ablate.study.patch import did_you_mean, elsewhere, meanings, part_hint
 from ablate.study.schema import StudyBase, study_model
+from ablate.study.stage_config import StageConfig
 
 # Keys that the resolved studies of older reports have, and that mean nothing where they are empty.
 GONE = (("metric", "also"), ("metric", "aggregate"))
@@ -42,11 +43,11 @@ _RULES = {
 }
 
 
-def load(document: Document, *, confirm: bool = False) -> tuple[StudyBase, Workload]:
-    """A study that agrees with the schema, and its workload.
+def load(document: Document, configs: Sequence[type[StageConfig]]) -> tuple[StudyBase, Workload]:
+    """Validates a study against the schema, with the keys of stages, and returns it with its workload.
 
-    `document` may have been changed by options; `confirm` names it as the confirmation of itself. Raises `StudyError`
-    with all mistakes against the schema; where plugins or the workload, which make it, are at fault, with those alone.
+    `document` may have been changed by options. Raises `StudyError` with all mistakes against the schema; where plugins
+    or the workload, which make it, are at fault, with those alone.
     """
     path, data = document.path, document.data
     for section, key in GONE:
@@ -57,8 +58,6 @@ def load(document: Document, *, confirm: bool = False) -> tuple[StudyBase, Workl
     if names.written(name) and path.resolve().parent.name != name:
         rule, allowed = "names a run that differs from a study, which `ablate run` does itself", NAME_ALLOWED
         document.refuse(("name",), rule, name, allowed, "Give it a name of its own")
-    if confirm:
-        document.set("name", names.confirming(name), "--confirm")
     if data.get("workload", DEFAULT_WORKLOAD) == DEFAULT_WORKLOAD:
         # First, so that a plugin that takes the name of a built-in part is the one that is refused.
         CATALOGUE.load_builtin()
@@ -66,7 +65,7 @@ def load(document: Document, *, confirm: bool = False) -> tuple[StudyBase, Workl
     _load_plugins(document, folder)
     workload = _workload(document)
     workload.folder = folder
-    return _validated(document, study_model(workload), folder), workload
+    return _validated(document, study_model(workload, configs), folder), workload
 
 
 def _load_plugins(document: Document, folder: Path) -> None:

@@ -14,7 +14,6 @@ from ablate.base.datafile import DataFile
 from ablate.base.errors import Gather, Invalid, listed, nearest
 from ablate.base.registry import CATALOGUE
 from ablate.base.text import printable
-from ablate.core.feature import features
 from ablate.core.trial import merged
 
 
@@ -75,9 +74,12 @@ def value_at(config: Mapping[str, Any], path: str) -> Any:
     return node
 
 
-def document_keys(path: str) -> tuple[str, ...]:
-    """The keys that a dotted path means in a study file, where a path of a factor, variant or space is one key."""
-    places = {place: place.count(".") + 1 for feature in features() for place in feature.by_path}
+def document_keys(path: str, keyed_by_path: Iterable[str] = ()) -> tuple[str, ...]:
+    """Returns the keys that a dotted path means in a study file, where a path of a factor or variant is one key.
+
+    keyed_by_path: further places whose entries are paths, each of which is one key.
+    """
+    places = {place: place.count(".") + 1 for place in keyed_by_path}
     for place, steps in {**places, "factors": 1, "variants": 2}.items():  # variants.VARIANT.PATH
         if path.startswith(f"{place}."):
             return tuple(path.split(".", steps))

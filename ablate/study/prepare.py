@@ -3,10 +3,9 @@
 import io
 import json
 import os
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,9 +15,9 @@ from ruamel.yaml import YAML
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Problem, StudyError
-from ablate.base.plugins import settle
-from ablate.core.feature import features, grammar
+from ablate.core.metric import Metric
 from ablate.core.names import GIVEN
+from ablate.core.workload import Workload
 from ablate.study.checks import (
     Draft,
     check_compare,
@@ -29,71 +28,62 @@ from ablate.study.checks import (
     describe_baseline,
     resolved,
 )
-from ablate.study.document import Document, base_of, read_document
+from ablate.study.designs import Config
+from ablate.study.document import Document, base_of
 from ablate.study.expand import expand
 from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
 from ablate.study.judged import check_metric, claimable, parse_claims
-from ablate.study.load import load
 from ablate.study.patch import apply_patches, key_of, level_labels, value_at
-from ablate.study.schema import config_model
-from ablate.study.sections import Asked
+from ablate.study.schema import StudyBase, config_model
+from ablate.study.stage_config import StageOutline
 
 
-def prepare(
-    source: Path | Document, sets: Sequence[str] = (), seeds: Asked = None, *, confirm: bool = False
-) -> Experiment:
-    """Reads, expands and checks a study: a file, or one that was read.
+@dataclass(frozen=True)
+class DraftedStudy:
+    """A study whose own checks are done; its problems are in its document."""
 
-    Raises `StudyError` with all mistakes against the schema; where there is none, with all mistakes of meaning, as far
-    as they do not follow from one another. `sets` and `seeds` are those of the options; see `load` for `confirm`, and
-    `Feature.narrow` for what is left of a study to confirm.
+    draft: Draft
+    study: Experiment
+    # Whether all variants can be built, so that stages may check them.
+    is_whole: bool
+
+
+def draft_study(
+    document: Document, config: StudyBase, workload: Workload, outline: StageOutline
+) -> DraftedStudy:
+    """Expands a study that agrees with the schema, and checks it.
+
+    All mistakes of meaning, as far as they do not follow from one another, are reported to the document.
     """
-    document = source if isinstance(source, Document) else read_document(source)
-    document.apply(sets, seeds)
-    study, workload = load(document, confirm=confirm)
-    loaded = {*sys.modules}
     path = document.path
     sections = list(workload.schema())
-    resolve = partial(resolved, config_model(workload), folder=base_of(path, study.folder))
-    baseline = study.configs(sections)
-    if study.metric.at == "best_validation" and workload.best_path:
-        baseline = [apply_patches(config, {workload.best_path: True}) for config in baseline]
-    given = [config["task"] for config in baseline] if "task" in sections else []
-    labels = level_labels(given)
-    tasks = [labels[key_of(task)] for task in given] or [""]
-    for task in {task for task in tasks if tasks.count(task) > 1}:
-        document.refuse(("tasks",), "names the same task twice", task)
-    factors = study.factors
-    if stack := getattr(study.design, "stack", None):
+    resolve = partial(resolved, config_model(workload), folder=base_of(path, config.folder))
+    baseline, tasks = _baselines(document, config, workload, sections)
+    factors = config.factors
+    if stack := getattr(config.design, "stack", None):
         with document.reporting("design", "stack"):
-            bare, baseline = baseline[0], [resolve(apply_patches(config, stack)) for config in baseline]
+            bare, baseline = baseline[0], [resolve(apply_patches(each, stack)) for each in baseline]
             factors = factors | {path: [value_at(bare, path), *factors.get(path, [])] for path in stack}
-    before = len(document.problems)
-    of_tasks, known = describe_baseline(workload, baseline, document)
-    metrics, asked = of_tasks[0].metrics, study.metric
-    own = metrics.get(asked.name or next(iter(metrics), ""))
-    if own and asked.margin is None:
-        study = study.model_copy(update={"metric": asked.model_copy(update={"margin": own.margin})})
-    design = expand(study.model_copy(update={"factors": factors}), baseline, resolve, document)
-    draft = Draft(workload, study, design, resolve, document)
+    problems_before = len(document.problems)
+    described, known_problems = describe_baseline(workload, baseline, document)
+    config = _with_margin(config, described[0].metrics)
+    design = expand(config.model_copy(update={"factors": factors}), baseline, resolve, document)
+    draft = Draft(workload, config, design, resolve, document, outline)
     check_study(draft)
-    check_variants(draft, known)
-    whole = len(document.problems) == before
-    judged = check_metric(study, of_tasks, document)
-    claims = parse_claims(draft, claimable(draft, judged, of_tasks), sides=whole)
+    check_variants(draft, known_problems)
+    is_whole = len(document.problems) == problems_before
+    judged = check_metric(config, described, document)
+    claims = parse_claims(draft, claimable(draft, judged, described), sides=is_whole)
     # What is wrong with a variant itself is said once.
-    if whole:
+    if is_whole:
         check_labels(draft)
         check_compare(draft)
         check_live(draft)
-    read = {feature.name: feature.check(draft) for feature in features() if whole}
-    document.raise_problems()
-    settle(study.plugins, loaded)
-    return Experiment(
+    study = Experiment(
         path=path,
         document=document,
-        study=study,
+        study=config,
         workload=workload,
         design=design,
         tasks=tasks,
@@ -101,8 +91,34 @@ def prepare(
         resolve=resolve,
         ids=TrialIds(workload),
         variants=design.variants,
-        read=read,
     )
+    return DraftedStudy(draft, study, is_whole)
+
+
+def _baselines(
+    document: Document, config: StudyBase, workload: Workload, sections: list[str]
+) -> tuple[list[Config], list[str]]:
+    """Returns the baseline's config on each task, and the labels of the tasks: one empty label without tasks."""
+    baseline = config.configs(sections)
+    if config.metric.at == "best_validation" and workload.best_path:
+        baseline = [apply_patches(each, {workload.best_path: True}) for each in baseline]
+    if "task" not in sections:
+        return baseline, [""]
+    given = [each["task"] for each in baseline]
+    labels = level_labels(given)
+    tasks = [labels[key_of(task)] for task in given] or [""]
+    for task in {task for task in tasks if tasks.count(task) > 1}:
+        document.refuse(("tasks",), "names the same task twice", task)
+    return baseline, tasks
+
+
+def _with_margin(config: StudyBase, metrics: Mapping[str, Metric]) -> StudyBase:
+    """Returns a study with the margin of its metric, where it gives none itself."""
+    asked = config.metric
+    metric = metrics.get(asked.name or next(iter(metrics), ""))
+    if metric is None or asked.margin is not None:
+        return config
+    return config.model_copy(update={"metric": asked.model_copy(update={"margin": metric.margin})})
 
 
 @contextmanager
@@ -153,7 +169,8 @@ def resolved_text(experiment: Experiment, folder: Path) -> str:
     """The resolved study as a file in `folder`."""
     study = experiment.study
     data = study.model_dump()
-    for key in ("task", "tasks", *grammar()):
+    stage_keys = [key for config in experiment.stage_configs for key in config.model_fields]
+    for key in ("task", "tasks", *stage_keys):
         if key in data and not data[key]:
             del data[key]
     if (

@@ -1,5 +1,6 @@
 """The study file's own sections; those of its workload are added when it is known."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -16,11 +17,11 @@ from pydantic import (
 from ablate.base.registry import OnOff, Slot, StrictModel
 from ablate.core import names
 from ablate.core.facts import BASELINE
-from ablate.core.feature import grammar
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
 from ablate.study import designs as designs  # A study has a design whatever its workload
 from ablate.study.sections import ResourcesSection, Seeds, SeedsSection, refusal
+from ablate.study.stage_config import StageConfig
 
 # Characters of the name of a study.
 MAX_NAME = 100
@@ -124,10 +125,6 @@ class StudyBase(StrictModel):
     notes: str = ""
     "Free text for the report."
 
-    def section(self, key: str) -> Any:
-        """What the study has at the key of a feature."""
-        return getattr(self, key)
-
     def configs(self, sections: list[str]) -> list[dict[str, Any]]:
         """The baseline's resolved config, one for each task."""
         data = self.model_dump()
@@ -137,9 +134,15 @@ class StudyBase(StrictModel):
         return [{"task": task} | base for task in (data["tasks"] or [data["task"]])]
 
 
-def study_model(workload: Workload) -> type[StudyBase]:
-    """The schema of studies of a workload: `task` is optional in itself, since `tasks` can replace it."""
-    fields: dict[str, Any] = {**workload.schema(), **grammar()}
+def study_model(workload: Workload, configs: Sequence[type[StageConfig]]) -> type[StudyBase]:
+    """Returns the schema of studies of a workload, with the keys of stages.
+
+    `task` is optional in itself, since `tasks` can replace it.
+    """
+    fields: dict[str, Any] = dict(workload.schema())
+    for config in configs:
+        for name, field in config.model_fields.items():
+            fields[name] = (field.annotation, field)
     if "task" in fields:
         kind, _ = fields["task"]
         fields["task"] = (kind | None, None)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.features.search.budgets import expected_best
+from ablate.analysis.budgets import expected_best
 
 VALUES = st.lists(st.integers(-20, 20).map(float), min_size=1, max_size=6)
 

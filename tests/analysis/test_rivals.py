@@ -11,9 +11,9 @@ from scipy import stats
 from ablate.analysis.claims import judge_claims, resting
 from ablate.analysis.compare import compare
 from ablate.analysis.prospects import Terms, outlook
+from ablate.analysis.rivals import rivals
+from ablate.analysis.search_table import Objective, Parameter, SearchFacts, tabulated
 from ablate.core.metric import Metric
-from ablate.features.search.rivals import rivals
-from ablate.features.search.table import Objective, Parameter, SearchFacts, tabulated
 
 # Rivals of the baseline by hand. Its residuals are ±0.01/0.01/0.02 as below, those of `a` are 0:
 # s² = (6·0.01²/9·…) is computed from them in the test; k = 3, L = 4 and 3.

@@ -8,7 +8,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from ablate.analysis.estimates import rate_p
 from ablate.analysis.learning import STABILITY_COLUMNS, stability
-from ablate.features.stress.grid import rate_curves
+from ablate.analysis.sensitivity import rate_curves
 
 N, RATES = 8, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 rng = np.random.default_rng(3)

@@ -5,8 +5,8 @@ import pytest
 from made_evidence import study
 from made_searches import LR, by_learning_rate, searched
 
-from ablate.features.search.budgets import _scores, budgets, edge
-from ablate.features.search.table import Objective, Parameter
+from ablate.analysis.budgets import _scores, budgets, edge
+from ablate.analysis.search_table import Objective, Parameter
 
 NOISE = np.array([0.0, 0.012, -0.006, 0.004, -0.01, 0.003])
 FINE = {"baseline": 0.9 + NOISE, "a": 0.9 + NOISE[::-1], "b": 0.95 + NOISE}

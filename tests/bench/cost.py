@@ -93,8 +93,8 @@ def example(folder: Path, rounds: int) -> Figures:
     """CPU time of a training in this process, on one thread, here and in the loop by turns."""
     import plain_loop
     import torch
+    from harness import prepare
 
-    from ablate.study.prepare import prepare
     from ablate.training.trial import train_trial
 
     def timed(train: Callable[..., object], *given: object) -> float:

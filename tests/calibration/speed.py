@@ -10,17 +10,17 @@ from dataclasses import asdict, replace
 
 import numpy as np
 import pandas as pd
+from harness import prepare
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.judge import ALPHA, Kind, judge
+from ablate.analysis.speed import log_ratios, speeds
 from ablate.core.facts import BASELINE, Claim, Evidence
-from ablate.features.speed.ratios import log_ratios, speeds
-from ablate.features.speed.section import LEAST, SpeedFacts
-from ablate.features.speed.stage import Timing
+from ablate.core.speed_facts import LEAST, SpeedFacts
+from ablate.pipeline.gather import gather
 from ablate.records.store import Store
-from ablate.route.gather import gather
+from ablate.stages.speed.timing import Timing
 from ablate.study.experiment import facts_of
-from ablate.study.prepare import prepare
 
 from .check import STUDIES, Check, Place, frequency
 
@@ -98,13 +98,13 @@ def busy(count: int) -> Iterator[None]:
 def timed(place: Place, name: str, sets: Sequence[str] = (), processes: int | None = None) -> Evidence:
     """A study of `STUDIES`, timed and not trained; with fewer processes, measured anew."""
     experiment = prepare(STUDIES / f"{name}.yaml", sets)
-    section = experiment.study.section("speed")
+    section = experiment.study.speed
     assert section is not None
     results = place.scratch
     if processes is not None:
         section, results = section.model_copy(update={"processes": processes}), place.scratch / "idle"
     store = Store(results / "store", print)
-    frame = Timing(experiment, store, section).complete(print).measured.frame
+    frame = Timing(experiment, store, section).complete(print).measurement.frame
     return gather(facts_of(experiment), [], {}).having("speed", frame, asdict(section.facts(1, "here")))
 
 

@@ -10,9 +10,9 @@ from ablate.analysis.agreeing import Agreeing
 from ablate.analysis.compare import compare
 from ablate.analysis.judge import ALPHA, row
 from ablate.analysis.paired import Differences
+from ablate.analysis.rivals import MOST, resolved
 from ablate.core.facts import BASELINE, RIVALS, Evidence, VariantFacts
 from ablate.core.reason import Reason
-from ablate.features.search.rivals import MOST, resolved
 
 from .check import Check, Place, frequency
 from .simulations import RESOLUTION, Floats

@@ -9,11 +9,11 @@ import pytest
 from harness import TOY, TOY_STUDY, ablate_here, run_here, with_database
 from harness import ablate as typed
 
-import ablate.features.speed.stage
+import ablate.stages.speed.timing
+from ablate.pipeline.cache import is_current, report_place
+from ablate.pipeline.claims import WAITING
 from ablate.records.folder import StudyFolder
-from ablate.route.claims import WAITING
-from ablate.route.options import Options
-from ablate.route.place import place, up_to_date
+from ablate.session.options import Options
 from ablate.study.document import read_document
 
 FASTER, BETTER = (
@@ -30,12 +30,12 @@ BUDGET = 0.005
 
 @pytest.fixture(autouse=True)
 def _measurements_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ablate.features.speed.stage, "BUDGET", BUDGET)
+    monkeypatch.setattr(ablate.stages.speed.timing, "BUDGET", BUDGET)
 
 
 def current(study: Path, options: Options) -> bool:
     document = read_document(study)
-    return up_to_date(place(document, options)[0], document, options)
+    return is_current(report_place(document, options)[0], document, options)
 
 
 def kept(folder: Path) -> list[list[str]]:
@@ -57,7 +57,7 @@ def timed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("timed")
     (folder / "study.yaml").write_text(STUDY)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ablate.features.speed.stage, "BUDGET", BUDGET)
+        patch.setattr(ablate.stages.speed.timing, "BUDGET", BUDGET)
         printed = said("bench", "study.yaml", cwd=folder)
     with_database(folder / "results/store")
     (folder / "printed").write_text(printed)

@@ -4,13 +4,12 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from harness import ablate_here
+from harness import ablate_here, prepare
 
 from ablate.base.errors import StudyError
 from ablate.base.registry import CATALOGUE
 from ablate.commands._contracts import _of_task
 from ablate.models.reference import settings_for
-from ablate.study.prepare import prepare
 
 CATALOGUE.load_builtin()
 HEAD = """

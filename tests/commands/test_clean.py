@@ -15,12 +15,12 @@ from ablate.base.errors import AblateError, StoreError
 from ablate.commands.show import show
 from ablate.core.record import Record
 from ablate.records.store import Store
-from ablate.route.options import Outcome
+from ablate.session.options import RunOutcome
 
 MADE = TOY_STUDY
 
 
-def run_in(folder: Path, **options: object) -> Outcome:
+def run_in(folder: Path, **options: object) -> RunOutcome:
     return run_here(folder / "study.yaml", **options)[0]
 
 

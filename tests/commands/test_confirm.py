@@ -10,7 +10,7 @@ from searching import PEAK_STUDY
 from ablate import load
 from ablate.base.errors import AblateError
 from ablate.commands.show import show
-from ablate.features.confirm.again import NothingDecided
+from ablate.pipeline.confirm import NothingDecided
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report.words import say

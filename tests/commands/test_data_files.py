@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from harness import ablate
+from harness import ablate, prepare
 
 from ablate.base.errors import StudyError
-from ablate.study.prepare import prepare, resolved_text
+from ablate.study.prepare import resolved_text
 
 READER = Path(__file__).parents[1] / "reader.py"
 STUDY = """

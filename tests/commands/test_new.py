@@ -1,14 +1,13 @@
 """`ablate new`: a study that is valid as it is written, and says what its settings mean."""
 
 import pytest
-from harness import ablate_here
+from harness import ablate_here, prepare
 
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
 from ablate.commands.templates.fill import SCHEMA, SMALL, create, study_text
 from ablate.study.document import read_document
 from ablate.study.patch import apply_patches
-from ablate.study.prepare import prepare
 from ablate.study.schema import config_model
 
 

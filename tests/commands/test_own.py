@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from harness import ablate_here, with_database
+from harness import ablate_here, prepare, with_database
 
 from ablate.base.registry import CATALOGUE
 from ablate.cli import main
 from ablate.commands._results import run
 from ablate.commands.templates import PARTS
 from ablate.commands.templates.fill import create_part
-from ablate.study.prepare import prepare
 
 FEW = ["training.steps=3", "training.warmup_steps=0"]
 SLOW = pytest.mark.slow

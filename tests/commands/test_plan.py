@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from harness import TOY_STUDY, ablate_without, plan_here
+from harness import TOY_STUDY, ablate_without, plan_here, prepare
 from made_evidence import ACCURACY, study
 
 from ablate.analysis.prospects import Power, Prospect
@@ -14,15 +14,14 @@ from ablate.commands.plan import said
 from ablate.core.record import Record
 from ablate.core.short_names import short_name
 from ablate.execution.engines.local_pool import default_jobs
+from ablate.pipeline.plan import Planned, planned, study_of
 from ablate.records.environment import machine
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report.words import Table
-from ablate.route.options import Options
-from ablate.route.plan import Planned, planned, study_of
+from ablate.session.options import Options
 from ablate.study import ids
 from ablate.study.experiment import facts_of
-from ablate.study.prepare import prepare
 from ablate.training import workload
 
 STUDY = """

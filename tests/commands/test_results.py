@@ -5,12 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from harness import TOY, TOY_STUDY, with_database
+from harness import TOY, TOY_STUDY, prepare, with_database
 from ruamel.yaml import YAML
 
 import ablate
 from ablate.base.errors import AblateError, StudyError
-from ablate.study.prepare import prepare
 
 TOY_DICT: dict[str, Any] = YAML(typ="safe").load(TOY_STUDY)
 TOY_DICT |= {"question": "Does the effect <matter>?", "plugins": [TOY.name]}

@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet
 import pytest
-from harness import TOY_STUDY, ablate, with_database
+from harness import TOY_STUDY, ablate, prepare, with_database
 
 from ablate.base.errors import StudyError
-from ablate.study.prepare import prepare
 
 SECRET = "Hunter2secret"
 SEARCH = "search: {over: {model.noise: {float: [0.05, 0.3]}}, trials: 2, seeds: 1, sampler: random}\n"

@@ -17,13 +17,13 @@ from searching import frame_at as frame
 from searching import table_at as load
 
 import ablate
+from ablate.analysis.search_table import COLUMNS
 from ablate.cli import main
 from ablate.commands.show import show
-from ablate.features.search.table import COLUMNS
 from ablate.records.folder import StudyFolder
-from ablate.route.options import Outcome
+from ablate.session.options import RunOutcome
 
-Sweep = Callable[..., tuple[Outcome, str]]
+Sweep = Callable[..., tuple[RunOutcome, str]]
 
 MADE, OPTIONS = SWEEP, {"sweep": True}
 FAULTY = SWEEP + "training: {fault: FAULT, above: 0.0}\n"

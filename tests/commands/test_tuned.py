@@ -9,9 +9,9 @@ from searching import PEAK_STUDY
 from searching import table_at as load
 
 import ablate
+from ablate.pipeline.plan import planned, study_of
 from ablate.records.folder import StudyFolder
-from ablate.route.options import Options
-from ablate.route.plan import planned, study_of
+from ablate.session.options import Options
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 MADE = TUNED = (

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from cluster import two_nodes
 from drivers import wait_for
-from harness import TOY, TOY_STUDY
+from harness import TOY, TOY_STUDY, prepare
 
 from ablate.base.plugins import load_plugin
 from ablate.core.events import Ended, Progress, Told
@@ -14,7 +14,6 @@ from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
-from ablate.study.prepare import prepare
 
 TOY_REF = WorkloadRef("toy", (load_plugin(TOY),), command="a test")
 

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 import pytest
 from drivers import wait_for
 from engines import ENGINES, POOLED, POOLS, SLOW_ON_RAY, TOY_REF, alive, children, run, steps, toy_trials
-from harness import TOY, TOY_STUDY, content, toy_changed
+from harness import TOY, TOY_STUDY, content, prepare, toy_changed
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import CATALOGUE
@@ -24,7 +24,6 @@ from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.execution.worker import KEY
-from ablate.study.prepare import prepare
 
 
 @pytest.fixture(params=SLOW_ON_RAY)

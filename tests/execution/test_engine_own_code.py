@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 from engines import ENGINES, SLOW_ON_RAY, run
-from harness import content
+from harness import content, prepare
 from own import OWN, own_study
 
 from ablate.core.events import Ended, Progress, Started
 from ablate.execution.engines.in_process import InProcess
-from ablate.route.running import reference
-from ablate.study.prepare import prepare
+from ablate.session.workers import reference
 
 
 @pytest.fixture(params=["function", pytest.param("command", marks=pytest.mark.slow)])

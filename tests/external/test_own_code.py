@@ -10,14 +10,13 @@ import time
 from pathlib import Path
 
 import pytest
-from harness import ablate, ablate_here, plan_here, problems, run_here, stored
+from harness import ablate, ablate_here, plan_here, prepare, problems, run_here, stored
 from own import OPTIONS, OWN, own_study
 
 from ablate import load
 from ablate.core.trial import Trial
 from ablate.external.cautions import seeded
 from ablate.records.store import Store
-from ablate.study.prepare import prepare
 
 
 @pytest.fixture

@@ -19,7 +19,7 @@ def folder_of(path: Path) -> Any:
 def judged_folder(path: Path) -> dict[str, pd.DataFrame]:
     """Everything that a report says of a results folder, decided again from its evidence; nothing is drawn."""
     from ablate.analysis.learning import noise
-    from ablate.route.publish import material
+    from ablate.pipeline.publish import material
 
     found = material(folder_of(path))
     return {
@@ -37,7 +37,7 @@ def judged(evidence: Evidence) -> dict[str, pd.DataFrame]:
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
     from ablate.analysis.learning import stability
-    from ablate.features.speed.ratios import speeds
+    from ablate.analysis.speed import speeds
 
     return {
         "comparisons": compare(evidence),
@@ -74,8 +74,9 @@ def brought_up_to_date(results: Path) -> None:
 
 def problems(path: Path, sets: Sequence[str], seeds: int | None, confirm: bool) -> list[Any]:
     """The problems of a study, each with path, line, rule and source; none where it is valid."""
+    from harness import prepare
+
     from ablate.base.errors import StudyError
-    from ablate.study.prepare import prepare
 
     try:
         prepare(path, sets, seeds, confirm=confirm)
@@ -90,22 +91,27 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     `given`: as the study gives its variants; `judged`: as its report judges them, at the settings that were chosen;
     `stress`: their grid; `tried`, where that is asked for: every setting in the table of its search, prepared again.
     """
-    from ablate.route.choose import as_reported, changed, narrowed
-    from ablate.route.options import Options
-    from ablate.study.prepare import prepare
+    from harness import checked
 
-    experiment, folder = narrowed(prepare(study), Options()), folder_of(results)
-    found = {"given": experiment.cells(), "stress": experiment.companions(experiment.cells())}
+    from ablate.pipeline.prepare import companions
+    from ablate.pipeline.reported import as_reported, changed
+
+    experiment, stages = checked(study)
+    for stage in stages:
+        experiment = stage.adjust(experiment)
+    folder = folder_of(results)
+    found = {"given": experiment.cells(), "stress": companions(experiment, stages, experiment.cells())}
     stale = folder.has_trials and changed(experiment, folder)
     chosen = experiment if stale else as_reported(experiment, folder)
     if chosen.choice.by:
-        found |= {"judged": chosen.cells(), "stress": chosen.companions(chosen.cells())}
+        found |= {"judged": chosen.cells(), "stress": companions(chosen, stages, chosen.cells())}
     named = {kind: [(cell.name, cell.id) for cell in cells] for kind, cells in found.items()}
     if tried and chosen.choice.by:
-        from ablate.features.search.table import table_of
+        from ablate.analysis.search_table import table_of
 
         table = table_of(folder.evidence())
-        spec = experiment.read["search"]["search" if chosen.choice.by == "sweep" else "tune"]
+        [search] = [stage for stage in stages if stage.name == "search"]
+        spec = search._specs["search" if chosen.choice.by == "sweep" else "tune"]
         variants = {variant.name: variant for variant in experiment.variants}
         named["tried"] = [
             (f"{row['variant']} {row['number']} on {row['task']} seed {seed}", trial.id)
@@ -123,6 +129,8 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
 
 def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:
     """What the driver and the engine of `--jobs 0` tell of a study, in order, twice: trained, and from the store."""
+    from harness import prepare
+
     from ablate.base.plugins import load_plugin
     from ablate.core.events import FixedPlan
     from ablate.execution.driver import drive
@@ -130,7 +138,6 @@ def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:
     from ablate.execution.supervisor import Supervised
     from ablate.execution.trial import WorkloadRef
     from ablate.records.store import Store
-    from ablate.study.prepare import prepare
 
     cells = prepare(study, sets).cells()
     names = {cell.id: cell.name for cell in cells}

@@ -1,8 +1,8 @@
 import pytest
 import synthetic
 
+from ablate.pipeline.publish import publish as publish_folder
 from ablate.records.folder import StudyFolder
-from ablate.route.publish import publish as publish_folder
 
 
 def published(evidence, folder):

@@ -6,9 +6,9 @@ import pytest
 import synthetic
 
 from ablate.core.facts import BASELINE
-from ablate.features.evaluate.sections.kept_weights import MAX_FIGURES, Attention, layer_name
-from ablate.features.evaluate.stage import MAP_COLUMNS, Evaluated
+from ablate.records.evaluated import MAP_COLUMNS, Evaluated
 from ablate.report.section import Material, Picture, Text
+from ablate.report.sections.kept_weights import MAX_FIGURES, Attention, layer_name
 
 STUDY = synthetic.study(num_seeds=2)
 LAST = STUDY.facts.variants[-1].name
@@ -24,9 +24,7 @@ def layer(variant=BASELINE, path="stack.blocks.0.mixer", heads=4, queries=5, key
 
 def section(*layers):
     """The explanation of the section, and its pictures."""
-    material = Material(
-        STUDY, pd.DataFrame(), pd.DataFrame(), {"evaluate": Evaluated(maps=pd.DataFrame(layers))}
-    )
+    material = Material(STUDY, pd.DataFrame(), pd.DataFrame(), Evaluated(maps=pd.DataFrame(layers)))
     legend, *pictures = Attention().blocks(material)
     assert isinstance(legend, Text)
     return legend.words, [picture for picture in pictures if isinstance(picture, Picture)]

@@ -8,7 +8,7 @@ from ablate.analysis.compare import compare
 from ablate.core.facts import BASELINE, Evidence
 from ablate.report.figures.facets import entries
 from ablate.report.section import Material
-from ablate.report.sections import curves, differences, headline, runs
+from ablate.report.sections import HEADLINE, curves, differences, headline, runs
 
 
 def test_the_forest_holds_the_numbers_of_the_comparisons(evidence):
@@ -84,7 +84,7 @@ def test_whether_the_baseline_learned(evidence):
     empty = pd.DataFrame()
 
     def looks(of):
-        accent = headline.Headline().accent(Material(of, empty, empty))
+        accent = HEADLINE.accent(Material(of, empty, empty))
         return accent, bool(list(headline.gaps(of)))
 
     assert looks(evidence)[0] == "green"

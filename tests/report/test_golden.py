@@ -11,11 +11,12 @@ import pytest
 from markupsafe import Markup
 from reports import MADE
 
+from ablate.pipeline.publish import material
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown_line, written
-from ablate.report.section import Text, pictures, shown, unfolded
+from ablate.report.section import Text, unfolded
+from ablate.report.sections import pictures, shown
 from ablate.report.terminal import summary
-from ablate.route.publish import material
 
 GOLDEN = Path(__file__).parent / "golden"
 PUBLISHED = ["quickstart", "stability", "atlas/02-cost", "sweep-digits"]

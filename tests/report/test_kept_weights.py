@@ -7,10 +7,10 @@ import synthetic
 
 from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
-from ablate.features.evaluate.sections.kept_weights import KeptWeights, evaluation_table
-from ablate.features.evaluate.stage import COLUMNS, MAP_COLUMNS, Evaluated
+from ablate.records.evaluated import COLUMNS, MAP_COLUMNS, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.report.section import Material, Text
+from ablate.report.sections.kept_weights import KeptWeights, evaluation_table
 from ablate.report.words import say
 
 FACTS = synthetic.study(num_seeds=2).facts
@@ -35,7 +35,7 @@ def test_the_table_has_means_over_seeds_and_leaves_single_layers_out():
 
 def test_what_was_left_out_is_said_without_a_table_too():
     evidence, empty = synthetic.study(num_seeds=2), pd.DataFrame()
-    blocks = list(KeptWeights().blocks(Material(evidence, empty, empty, {"evaluate": Evaluated(left_out=2)})))
+    blocks = list(KeptWeights().blocks(Material(evidence, empty, empty, Evaluated(left_out=2))))
     assert blocks == [Text(say("evaluate.gone", 2), aside=True)]
     assert list(KeptWeights().blocks(Material(evidence, empty, empty))) == []
 

@@ -13,7 +13,7 @@ import ablate.report
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.metric import Sampling
-from ablate.features.export.paper import as_latex, as_markdown, methods
+from ablate.report.paper import as_latex, as_markdown, methods
 from ablate.report.section import Material
 
 TEMPLATE = Path(ablate.report.__file__).parent / "words" / "methods.j2"

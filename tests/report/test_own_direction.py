@@ -12,7 +12,8 @@ from ablate.analysis.compare import compare
 from ablate.analysis.learning import stability
 from ablate.core.metric import Metric
 from ablate.report.section import Material, unfolded
-from ablate.report.sections.headline import answers, noise_lines
+from ablate.report.sections import HEADLINE
+from ablate.report.sections.headline import noise_lines
 from ablate.report.sections.verdicts import Comparisons, Verdicts, stability_table
 from ablate.report.verdicts import claim_table, direction_of, less_is_better, own_direction, verdict_tables
 from ablate.report.words import Table, number, rows_of
@@ -92,7 +93,7 @@ def test_every_table_and_sentence_turns_alike(material):
     assert lost["difference"].startswith("−0.17"), "baseline minus a"
     oriented = material.claims.iloc[1]["diff"]
     assert spread["difference"].startswith("−" if oriented > 0 else "+")
-    [answer, *_] = answers(material)
+    [answer, *_] = HEADLINE.answers(material)
     assert "validation loss rose (worse) by 0.17" in answer
     placebo = next(row for row in rows_of(material.comparisons) if row["variant"] == "placebo")
     [noise] = noise_lines(material)

@@ -14,10 +14,11 @@ from tex import rows
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.base.errors import AblateError
-from ablate.features.export.paper import for_paper, latex, tabular
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
-from ablate.report.section import Material, pictures, shown
+from ablate.report.paper import for_paper, latex, tabular
+from ablate.report.section import Material
+from ablate.report.sections import pictures, shown
 from ablate.report.verdicts import verdict_tables
 from ablate.report.words import Column, Table
 

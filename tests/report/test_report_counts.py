@@ -9,11 +9,11 @@ from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
 
 from ablate.analysis import compare, family
+from ablate.pipeline.publish import material
 from ablate.records import tables
 from ablate.records.folder import StudyFolder
 from ablate.report.figures.rows import MAX_ROWS
-from ablate.report.section import pictures, shown
-from ablate.route.publish import material
+from ablate.report.sections import pictures, shown
 
 
 def counting(found, name, of):

@@ -12,13 +12,13 @@ from made_speed import with_speed
 from rich.console import Console
 from timings import AT_OWN
 
+from ablate.analysis.speed import scaling, speeds
+from ablate.commands._json import report_object, written
 from ablate.commands._results import load
-from ablate.features.speed.ratios import scaling, speeds
+from ablate.pipeline.publish import material as published_material
+from ablate.pipeline.publish import publish
 from ablate.records.folder import StudyFolder
 from ablate.report.terminal import print_verdicts
-from ablate.route.as_json import report_object, written
-from ablate.route.publish import material as published_material
-from ablate.route.publish import publish
 
 
 @pytest.fixture(scope="module")

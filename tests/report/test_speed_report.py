@@ -6,12 +6,12 @@ from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
 
 from ablate.base import wording
 from ablate.core.metric import Metric
-from ablate.features.export.paper import for_paper as export
-from ablate.features.speed import tables as timing
-from ablate.features.speed.sections.speed import Scaling, Speed, by_size
+from ablate.report import speed_tables as timing
 from ablate.report.figures.theme import theme
+from ablate.report.paper import for_paper as export
 from ablate.report.section import Picture, Table, unfolded
 from ablate.report.sections import cost
+from ablate.report.sections.speed import Scaling, Speed, by_size
 from ablate.report.words import rows_of
 
 

@@ -8,8 +8,8 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.learning import stability
 from ablate.core.metric import Metric
-from ablate.features.stress.sections.rates import Rates
 from ablate.report.section import Material, Picture
+from ablate.report.sections.rates import Rates
 from ablate.report.sections.verdicts import Stability
 from ablate.report.words import say
 

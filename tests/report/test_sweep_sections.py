@@ -9,10 +9,12 @@ import searches
 from made_searches import after_search
 
 from ablate.analysis.compare import compare
-from ablate.features.search.sections.sweep import best_table, winner_table
+from ablate.analysis.optuna_study import rebuilt
+from ablate.pipeline.publish import publish
 from ablate.records.folder import StudyFolder
-from ablate.report.section import Material, Picture, sections
-from ablate.route.publish import publish
+from ablate.report.section import Material, Picture
+from ablate.report.sections import SECTIONS
+from ablate.report.sections.sweep import best_table, winner_table
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)
 
@@ -30,7 +32,7 @@ def column(table, key):
 def drawn(made):
     """The pictures of the sections of a sweep, by name."""
     of = material(made)
-    mine = [section for section in sections() if section.name.startswith("sweep") and section.applies(of)]
+    mine = [section for section in SECTIONS if section.name.startswith("sweep") and section.applies(of)]
     return {
         picture.name: picture
         for section in mine
@@ -97,7 +99,7 @@ def test_few_settings_have_their_history_alone_and_none_have_nothing():
 
 def test_a_study_of_optuna_is_rebuilt_from_the_table():
     made = searches.sweep(40, TWO)
-    study = made.rebuilt("", "digits")
+    study = rebuilt(made, "", "digits")
     states = {"completed": "COMPLETE", "pruned": "PRUNED", "invalid": "PRUNED", "failed": "FAIL"}
     assert study.metric_names == ["accuracy", "parameters"]
     for trial, row in zip(study.trials, made.trials.to_dict("records"), strict=True):

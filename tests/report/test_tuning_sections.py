@@ -7,8 +7,8 @@ from made_searches import after_search, by_learning_rate
 from synthetic import BATCH, BEST, norms
 
 from ablate.analysis.compare import compare
-from ablate.features.search.sections.tuning import Tuning
 from ablate.report.section import Material, Picture
+from ablate.report.sections.tuning import Tuning
 
 
 def drawings(search, tuned):

@@ -1,9 +1,8 @@
 import pytest
-from harness import TOY
+from harness import TOY, prepare
 
 from ablate.core.metric import Metric
 from ablate.study.claims import Claimable, parse_claim
-from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
 METRICS = Claimable(dict.fromkeys(("accuracy", "loss"), Metric("max")))

@@ -1,12 +1,11 @@
 from dataclasses import replace
 
-from harness import TOY
+from harness import TOY, prepare
 from hypothesis import given
 from hypothesis import strategies as st
 
 from ablate.study.experiment import Choice, facts_of
 from ablate.study.patch import level_labels
-from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\nmodel: {{effect: 0.5}}\n"
 SEQUENCE = "name: x\ntask: recall\nmodel: {d_model: 16, num_layers: 1}\n"

@@ -3,11 +3,11 @@
 import dataclasses
 
 import pytest
+from harness import prepare
 
 from ablate.core.facts import Facts
 from ablate.core.short_names import short_names
 from ablate.study.experiment import facts_of
-from ablate.study.prepare import prepare
 
 STUDY = """\
 name: rates

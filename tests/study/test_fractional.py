@@ -5,11 +5,10 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from harness import TOY
+from harness import TOY, prepare
 
-from ablate.route.cautions import cautions
+from ablate.pipeline.limitations import limitations
 from ablate.study.designs import FRACTIONS, cells
-from ablate.study.prepare import prepare
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
 FIVE = "factors: {model.effect: [1], model.noise: [0.2], model.width: [5], training.steps: [4], training.note: [a]}\n"
@@ -70,7 +69,7 @@ def test_the_half_of_four_factors_is_i_equals_abcd(write):
     a, b, c, d = experiment.design.factors
     assert len(experiment.variants) == 8
     assert experiment.design.aliases == [[(a, b), (c, d)], [(a, c), (b, d)], [(a, d), (b, c)]]
-    (caution,) = [line for line in cautions(experiment) if "sees as one" in line]
+    (caution,) = [line for line in limitations(experiment, selects=False) if "sees as one" in line]
     assert f"{a} × {b} = {c} × {d}; " in caution
     # The signs of I = ABCD: a product that no cell changes.
     assert {np.prod([-1 if on else 1 for on in cell]) for cell in cells(4, 4)} == {1}

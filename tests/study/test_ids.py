@@ -3,11 +3,10 @@
 import importlib
 
 import pytest
-from harness import TOY_STUDY
+from harness import TOY_STUDY, prepare
 
 from ablate.base.registry import CATALOGUE
 from ablate.study.ids import definitions
-from ablate.study.prepare import prepare
 
 PLUGIN = '''
 """Parts of a user."""

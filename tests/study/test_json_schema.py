@@ -6,16 +6,17 @@ import re
 from pathlib import Path
 
 import pytest
-from harness import TOY, TOY_STUDY, ablate_here
+from harness import TOY, TOY_STUDY, ablate_here, prepare
 from jsonschema import Draft202012Validator
 
 from ablate.base.registry import CATALOGUE
 from ablate.commands.guide import text_of
 from ablate.commands.templates.fill import create_part, study_text
+from ablate.stages import CONFIGS
 from ablate.study.document import read_document
 from ablate.study.json_schema import study_schema
 from ablate.study.load import load
-from ablate.study.prepare import prepare, resolved_text
+from ablate.study.prepare import resolved_text
 
 ROOT = Path(__file__).parents[2]
 
@@ -23,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def validator():
     CATALOGUE.load_builtin()
-    schema = study_schema(CATALOGUE.get("workload", "sequence")())
+    schema = study_schema(CATALOGUE.get("workload", "sequence")(), CONFIGS)
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(json.loads(json.dumps(schema)))
 
@@ -47,7 +48,7 @@ def test_resolved_studies_are_valid(validator, name, tmp_path):
     (tmp_path / "study.yaml").write_text(resolved_text(prepare(ROOT / f"studies/{name}.yaml"), tmp_path))
     assert not problems(validator, read_document(tmp_path / "study.yaml").data)
     # What an older version resolved is read as well.
-    load(read_document(ROOT / f"results/{name}/study.yaml"))
+    load(read_document(ROOT / f"results/{name}/study.yaml"), CONFIGS)
 
 
 def test_the_guides_and_a_new_study_are_valid(validator, tmp_path):

@@ -1,11 +1,10 @@
 """`design: leave_one_out` lays a stack over the baseline and takes each of it out in turn."""
 
 import pytest
-from harness import TOY_STUDY, problems, run_here
+from harness import TOY_STUDY, prepare, problems, run_here
 
 from ablate import load
 from ablate.study.patch import value_at
-from ablate.study.prepare import prepare
 
 STACKED = (
     TOY_STUDY.partition("factors:")[0]

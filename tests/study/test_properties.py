@@ -2,13 +2,12 @@
 
 import copy
 
-from harness import TOY
+from harness import TOY, prepare
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from ablate.base.errors import StudyError
-from ablate.study.prepare import prepare
 
 VALID = {
     "name": "toy",

@@ -1,16 +1,16 @@
 """What `search:` and `tune:` ask for, once they are valid."""
 
 import pytest
-from searching import GRID, PEAK_STUDY, SWEEP, prepared
+from searching import GRID, PEAK_STUDY, SWEEP, prepared, spec_of
 
-from ablate.features.search.spec import DEFAULT_TRIALS, SearchSpec
+from ablate.stages.search.spec import DEFAULT_TRIALS, SearchSpec
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 OVER = "over: {model.x: {float: [0, 1]}}"
 
 
 def spec(path, kind="search"):
-    found = prepared(path).read["search"][kind]
+    found = spec_of(prepared(path), kind)
     assert isinstance(found, SearchSpec)
     return found
 

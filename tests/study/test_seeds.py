@@ -1,10 +1,10 @@
 """`seeds:` a number, or a first one and a number."""
 
 import pytest
-from harness import TOY_STUDY
+from harness import TOY_STUDY, prepare
 
 from ablate.study.experiment import facts_of
-from ablate.study.prepare import prepare, resolved_text
+from ablate.study.prepare import resolved_text
 
 FROM_100 = TOY_STUDY.replace("seeds: 3", "seeds: {from: 100, count: 2}")
 LISTED = TOY_STUDY.replace("seeds: 3", "seeds: [7, 0, 3]")

@@ -3,8 +3,7 @@
 from pathlib import Path
 
 import pytest
-
-from ablate.study.prepare import prepare
+from harness import prepare
 
 ATLAS = sorted((Path(__file__).parents[2] / "studies/atlas").glob("*.yaml"))
 
@@ -17,4 +16,4 @@ def test_a_study_of_the_atlas_is_valid_and_tunes_what_it_compares(path):
     assert study.question
     assert found.claims
     # Parts are compared at rates of their own; sensitivities are of a grid, and times of no training.
-    assert {"tune", "stress", "speed"} & {key for key in ("tune", "stress", "speed") if study.section(key)}
+    assert {"tune", "stress", "speed"} & {key for key in ("tune", "stress", "speed") if getattr(study, key)}

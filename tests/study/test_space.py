@@ -6,10 +6,10 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from searching import prepared
+from searching import prepared, spec_of
 
-from ablate.features.search.space import Space
-from ablate.features.search.table import EXACT, Parameter
+from ablate.analysis.search_table import EXACT, Parameter
+from ablate.stages.search.space import Space
 
 LABELS = ["a", "b", "c(rank=8)", "null", "on", "0.5"]
 
@@ -129,7 +129,7 @@ def test_a_part_answers_to_its_name_and_conditions_may_chain(write):
         model.mixer: {choice: [{name: attention, num_heads: 2}, lstm]}
       sampler: grid
     """
-    search = prepared(write(text)).read["search"]["search"]
+    search = spec_of(prepared(write(text)), "search")
     found = [list(search.space.labels(point).values()) for point in search.space.grid()]
     assert found == [
         ["attention", "full"],

@@ -1,6 +1,7 @@
+from harness import prepare
+
 from ablate.base.registry import CATALOGUE
 from ablate.study.patch import OTHER_WORDS, did_you_mean, paths_of
-from ablate.study.prepare import prepare
 
 STUDY = """\
 name: x

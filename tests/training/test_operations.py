@@ -120,8 +120,8 @@ def test_a_causal_model_generates_a_sequence_position_by_position(resolved, task
 def test_on_a_gpu(resolved):
     import numpy as np
 
-    from ablate.features.speed.blocks import time_blocks
-    from ablate.features.speed.measuring import peak_of_step
+    from ablate.stages.speed.blocks import time_blocks
+    from ablate.stages.speed.measuring import peak_of_step
 
     config = resolved(training={"device": "cuda"})
     peak = peak_of_step(lambda: WORKLOAD.operations(config))

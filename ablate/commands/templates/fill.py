@@ -20,8 +20,8 @@ from ablate.base.registry import CATALOGUE, Slot, StrictModel
 from ablate.base.text import word
 from ablate.commands.templates import PARTS
 from ablate.commands.templates.data import reading
-from ablate.core.feature import grammar
 from ablate.models.reference import places
+from ablate.stages import CONFIGS
 from ablate.study.document import parse_value
 from ablate.study.json_schema import summary
 from ablate.study.schema import MetricSection, StudyBase, StudyName, study_model
@@ -73,7 +73,7 @@ def study_text(
     given: parameters of the task that are not as by default.
     """
     workload = CATALOGUE.get("workload", StudyBase.model_fields["workload"].default)()
-    study, sections = study_model(workload).model_fields, workload.schema()
+    study, sections = study_model(workload, CONFIGS).model_fields, workload.schema()
     model, training = (sections[section][0] for section in ("model", "training"))
     config = CATALOGUE.get("task", task).Config  # type: ignore[attr-defined]
     if missing := [key for key, of in config.model_fields.items() if of.is_required() and key not in given]:
@@ -81,13 +81,14 @@ def study_text(
     built = config(name=task, **given).build()
     values = {**SMALL, "model.topology": built.topologies[0]}
     values |= {f"task.{key}": getattr(of, "written", of) for key, of in given.items()}
+    stage_keys = [key for config in CONFIGS for key in config.model_fields]
     text = rendered(
         "study.yaml.j2",
         name=name,
         schema=SCHEMA,
         schema_is_there=schema_is_there,
         study=study,
-        of_features={key: word(example) for key in grammar() for example in study[key].examples or ()},
+        of_stages={key: word(example) for key in stage_keys for example in study[key].examples or ()},
         metric=MetricSection.model_fields,
         metrics=list(built.metrics),
         task=_parameters(config, "task", values),

@@ -1,1 +1,82 @@
-"""The sections of a report, one file each; they are found here, and named nowhere else."""
+"""The sections of a report, a file each, in the order in which a page shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ablate.report.section import Block, Material, Picture, Section, applying, failed, unfolded
+from ablate.report.sections.cost import Cost
+from ablate.report.sections.curves import Curves
+from ablate.report.sections.differences import Forest, Seeds
+from ablate.report.sections.headline import Headline
+from ablate.report.sections.interaction import Interaction
+from ablate.report.sections.kept_weights import Attention, KeptWeights
+from ablate.report.sections.matched import Matched
+from ablate.report.sections.rates import Rates
+from ablate.report.sections.runs import Compared, Incidents, Notes, Provenance
+from ablate.report.sections.speed import Scaling, Speed
+from ablate.report.sections.sweep import Sweep, SweepFigures
+from ablate.report.sections.tuning import Tuning
+from ablate.report.sections.verdicts import Claims, Comparisons, Stability, Verdicts
+
+_BELOW: tuple[Section, ...] = (
+    Forest(),
+    Sweep(),
+    Verdicts(),
+    Interaction(),
+    Claims(),
+    Notes(),
+    Speed(),
+    Scaling(),
+    Stability(),
+    Rates(),
+    KeptWeights(),
+    Tuning(),
+    SweepFigures(),
+    Seeds(),
+    Cost(),
+    Curves(),
+    Attention(),
+    Incidents(),
+    Matched(),
+    Compared(),
+    Comparisons(),
+    Provenance(),
+)
+HEADLINE = Headline(_BELOW)
+SECTIONS: tuple[Section, ...] = (HEADLINE, *_BELOW)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A section of one report, with its content."""
+
+    section: Section
+    blocks: list[Block]
+    accent: str
+    open: bool
+
+
+def shown(material: Material) -> list[Shown]:
+    """Returns the sections that apply to a study and have anything to show; one that fails says so."""
+    found: list[Shown] = []
+    for section in applying(SECTIONS, material):
+        accent = ""
+        try:
+            blocks = list(section.blocks(material)) if section.applies(material) else []
+            accent = section.accent(material)
+        except Exception as error:
+            blocks = [failed(f"The section “{section.title}”", error)]
+        if blocks:
+            is_open = section.open or bool(accent) or material.evidence.only_measured
+            found.append(Shown(section, blocks, accent, is_open))
+    return found
+
+
+def pictures(sections: Sequence[Shown]) -> list[Picture]:
+    """Returns all figures of a report."""
+    found: list[Picture] = []
+    for section in sections:
+        found += [block for block in unfolded(section.blocks) if isinstance(block, Picture)]
+    return found

@@ -13,11 +13,11 @@ from ablate.analysis.paired import mean_interval
 from ablate.analysis.runs import Runs
 from ablate.base import wording
 from ablate.core.facts import Evidence, VariantFacts
-from ablate.core.feature import features
 from ablate.core.spelling import spelled
 from ablate.report.figures.cost import CostAxis, against_cost
 from ablate.report.figures.facets import figure_names
 from ablate.report.section import Block, Material, Picture, Section, by_task
+from ablate.report.speed_tables import COSTS
 from ablate.report.words import is_true, rows_of, say
 
 FLOPS, PARAMETERS = "training_flops", "parameters"
@@ -26,15 +26,14 @@ LEAST_SPREAD = 1.02  # The largest cost over the smallest below which a figure w
 
 def known_costs() -> list[CostAxis]:
     """Returns the costs that a figure may show, those known before training first."""
-    measured = [(column, *of) for feature in features() for column, of in feature.costs().items()]
     return [
         CostAxis(FLOPS, "training FLOPs", partial(wording.compact, digits=3)),
         CostAxis(PARAMETERS, "parameters", partial(wording.compact, digits=6)),
-        *(CostAxis(column, label, say_value) for column, label, say_value in measured),
+        *(CostAxis(metric, label, say_value) for metric, (label, say_value) in COSTS.items()),
     ]
 
 
-class Cost(Section, place=800, title="Against cost", inside="the mean of each variant against what it costs"):
+class Cost(Section, title="Against cost", inside="the mean of each variant against what it costs"):
     """A figure a task, with a panel a cost."""
 
     def blocks(self, material: Material) -> Iterator[Block]:
@@ -101,12 +100,9 @@ def _costs(
 ) -> dict[tuple[str, str], float | None]:
     """Returns (variant, column of a cost) → its value on a task."""
     costs: dict[tuple[str, str], float | None] = {}
-    for feature in features():
-        if not feature.costs() or feature.name not in tables:
-            continue
-        for row in rows_of(tables[feature.name]):
-            if is_true(row["own"]) and row["task"] == task:
-                costs[row["variant"], row["metric"]] = row["value_variant"]
+    for row in rows_of(tables["speed"]) if "speed" in tables else []:
+        if is_true(row["own"]) and row["task"] == task:
+            costs[row["variant"], row["metric"]] = row["value_variant"]
     for variant in variants:
         costs[variant.name, PARAMETERS] = variant.parameters.get(task)
         flops = variant.training_flops.get(task)

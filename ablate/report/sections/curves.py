@@ -20,7 +20,6 @@ MAX_POINTS = 60  # Steps that a curve is drawn with; a longer one is averaged ov
 
 class Curves(
     Section,
-    place=900,
     title="Learning curves",
     inside="the metric on validation data and the training loss, by step",
 ):

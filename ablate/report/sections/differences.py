@@ -27,7 +27,7 @@ MAIN_EFFECTS = "main effects"
 CELLS = "cells, against the baseline"
 
 
-class Forest(Section, place=50, title="Differences", open=True):
+class Forest(Section, title="Differences", open=True):
     """A figure a task; of several tasks, first one of all."""
 
     def blocks(self, material: Material) -> Iterator[Block]:
@@ -180,9 +180,7 @@ def _span(facts: Facts, tasks: Sequence[TaskFacts]) -> float | None:
     return max(known) if len(known) == len(spans) else None
 
 
-class Seeds(
-    Section, place=700, title="Every seed", inside="the difference from the baseline under each seed"
-):
+class Seeds(Section, title="Every seed", inside="the difference from the baseline under each seed"):
     """A figure a task."""
 
     def blocks(self, material: Material) -> Iterator[Block]:

@@ -34,22 +34,25 @@ VERBS = {
 }
 
 
-class Headline(Section, place=0, title="Answer", needs_trials=False):
+class Headline(Section, title="Answer", needs_trials=False):
     """The answers and the findings of all sections."""
+
+    def __init__(self, below: Sequence[Section]) -> None:
+        self._below = below
 
     def accent(self, material: Material) -> str:
         found = [] if material.evidence.only_measured else baseline_learned(material.evidence)
         return ("green" if all(one.ok for one in found) else "orange") if found else "soft"
 
     def blocks(self, material: Material) -> Iterator[Block]:
-        if lines := answers(material):
+        if lines := self.answers(material):
             yield Items(lines, "lead")
         if material.evidence.only_measured:
             yield Text(say("answer.only_timed"))
             return
         yield from map(Text, [*gaps(material.evidence), *noise_lines(material)])
         found = limits(material)
-        for section in applying(material):
+        for section in applying(self._below, material):
             try:
                 found += section.findings(material) if section.applies(material) else []
             except Exception as error:
@@ -57,21 +60,20 @@ class Headline(Section, place=0, title="Answer", needs_trials=False):
         if found := [*found, *material.facts.cautions]:
             yield Folded(say("limits.title", len(found)), [Items(found, "findings")])
 
-
-def answers(material: Material) -> list[str]:
-    """A paragraph a task, then what other sections answer: those of a search, of speed."""
-    rows, missed = planned_rows(material.comparisons), baseline_learned(material.evidence)
-    not_learned = {one.task: learned(one) for one in missed if not one.ok}
-    found = [
-        of_task(here, task, material, not_learned.get(task.name, ""))
-        for task in material.facts.tasks
-        if (here := [row for row in rows if row["task"] == task.name])
-    ]
-    if found and (line := baseline_line(material.facts)):
-        found.append(line)
-    for section in applying(material):
-        found += section.answers(material) if section.applies(material) else []
-    return found
+    def answers(self, material: Material) -> list[str]:
+        """A paragraph a task, then what other sections answer: those of a search, of speed."""
+        rows, missed = planned_rows(material.comparisons), baseline_learned(material.evidence)
+        not_learned = {one.task: learned(one) for one in missed if not one.ok}
+        found = [
+            of_task(here, task, material, not_learned.get(task.name, ""))
+            for task in material.facts.tasks
+            if (here := [row for row in rows if row["task"] == task.name])
+        ]
+        if found and (line := baseline_line(material.facts)):
+            found.append(line)
+        for section in applying(self._below, material):
+            found += section.answers(material) if section.applies(material) else []
+        return found
 
 
 def baseline_line(facts: Facts) -> str:

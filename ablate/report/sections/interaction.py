@@ -18,7 +18,7 @@ from ablate.report.section import Block, Material, Picture, Section, by_task
 from ablate.report.words import say
 
 
-class Interaction(Section, place=150, title="How changes act together", open=True):
+class Interaction(Section, title="How changes act together", open=True):
     """A figure a task: pairs of factors, and what claims of an interaction compare."""
 
     def blocks(self, material: Material) -> Iterator[Block]:

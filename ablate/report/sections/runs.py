@@ -9,19 +9,17 @@ import pandas as pd
 
 from ablate.base.wording import MINUS, percent
 from ablate.core.facts import Evidence, Facts, VariantFacts
-from ablate.core.feature import features
 from ablate.core.record import why
 from ablate.core.short_names import by_design, in_short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.records.store import whereabouts
+from ablate.report.methods import METHODS
 from ablate.report.section import Block, Items, Material, Section, Terms, Text
 from ablate.report.verdicts import names_of, variant_column
 from ablate.report.words import Column, Row, Table, count, rows_of, say, tabulated, text
 
 
-class Notes(
-    Section, place=250, title="Notes", needs_trials=False, inside="what whoever ran the study wrote about it"
-):
+class Notes(Section, title="Notes", needs_trials=False, inside="what whoever ran the study wrote about it"):
     """What whoever ran the study wrote about it."""
 
     def blocks(self, material: Material) -> list[Block]:
@@ -47,7 +45,6 @@ def prose(words: str) -> list[Block]:
 
 class Incidents(
     Section,
-    place=1100,
     title="Runs without a result",
     inside="which failed, diverged or are missing, and why",
 ):
@@ -102,7 +99,6 @@ def incidents(evidence: Evidence) -> list[dict[str, Any]]:
 
 class Provenance(
     Section,
-    place=1400,
     title="How it was run",
     needs_trials=False,
     inside="command, commit, versions, machine, seeds and test data",
@@ -141,7 +137,7 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
                 dict.fromkeys(say(f"cost.{task.sampling.pool}") for task in facts.tasks if not facts.given)
             ),
         }
-    pairs |= {feature.name.capitalize(): CITED.sub("", feature.account(evidence)) for feature in features()}
+    pairs |= {term: CITED.sub("", methods_of(evidence)) for term, methods_of in METHODS.items()}
     return [(term, text(value)) for term, value in pairs.items() if text(value)]
 
 
@@ -155,7 +151,6 @@ TOTALS = {
 
 class Compared(
     Section,
-    place=1200,
     title="What was compared",
     needs_trials=False,
     inside="parameters and FLOPs of every variant",

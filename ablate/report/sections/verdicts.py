@@ -45,7 +45,7 @@ from ablate.report.words import (
 GUIDE = ("better", "worse", "equivalent", "inconclusive")
 
 
-class Verdicts(Section, place=100, title="Verdicts", open=True):
+class Verdicts(Section, title="Verdicts", open=True):
     """The planned comparisons, a table a task and metric, with a guide to them."""
 
     def blocks(self, material: Material) -> Iterator[Block]:
@@ -72,9 +72,7 @@ class Verdicts(Section, place=100, title="Verdicts", open=True):
         yield Folded(say("verdicts.guide"), [Terms(terms)])
 
 
-class Comparisons(
-    Section, place=1300, title="Every comparison", inside="all metrics and the placebo, with p"
-):
+class Comparisons(Section, title="Every comparison", inside="all metrics and the placebo, with p"):
     """The other metrics and the placebo included."""
 
     def blocks(self, material: Material) -> Iterator[Block]:
@@ -101,7 +99,7 @@ def metric_column(*, varying: bool = False) -> Column:
     return Column("metric", "Metric", show=lambda row: spelled(text(row["metric"])), varying=varying)
 
 
-class Claims(Section, place=200, title="Claims", needs_trials=False, open=True):
+class Claims(Section, title="Claims", needs_trials=False, open=True):
     """One row a claim."""
 
     def answers(self, material: Material) -> list[str]:
@@ -128,7 +126,6 @@ RATE = "divergence_rate"
 
 class Stability(
     Section,
-    place=270,
     title="Stability",
     inside="divergence, learning-rate sensitivity and the spread over seeds",
 ):

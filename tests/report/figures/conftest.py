@@ -4,10 +4,11 @@ from reports import MADE
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
+from ablate.pipeline.publish import material
 from ablate.records.folder import StudyFolder
 from ablate.report.figures.theme import theme
-from ablate.report.section import Material, pictures, shown
-from ablate.route.publish import material
+from ablate.report.section import Material
+from ablate.report.sections import pictures, shown
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ from matplotlib.collections import LineCollection
 from reports import unlearned
 
 from ablate.core.facts import Claim
-from ablate.features.atlas.page import OPEN, SHOWN, Card, every_claim, shown_claims
+from ablate.report.atlas import OPEN, SHOWN, Card, every_claim, shown_claims
 from ablate.report.figures.atlas import claims
 from ablate.report.figures.theme import PAGE, theme
 from ablate.report.summary import Spent

@@ -1,8 +1,8 @@
 import numpy as np
 from timings import LOGS
 
-from ablate.features.speed.tables import MEMORY, STEP
 from ablate.report.figures.theme import colour
+from ablate.report.speed_tables import MEMORY, STEP
 
 
 def test_a_line_a_variant_and_a_panel_a_measure_on_logarithmic_axes(drawn, of_study):

@@ -3,8 +3,8 @@ import pytest
 from made_searches import by_learning_rate
 from synthetic import BATCH, BEST, norms, study
 
+from ablate.analysis import budgets
 from ablate.core.metric import Metric
-from ablate.features.search import budgets
 from ablate.report.figures.facets import Facets
 from ablate.report.figures.settings import validation_by_setting
 from ablate.report.figures.theme import colour, theme

@@ -1,0 +1,96 @@
+"""Arguments and options that several commands share, and how they print."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ablate.base.text import safe
+from ablate.session.options import Options, RunOutcome
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+STUDY = click.argument("study", type=click.Path(path_type=Path))
+
+
+def asked(*names: str) -> Callable[[Any], Any]:
+    """The click options of these fields of `Options`; without names, of all that have one."""
+
+    def decorated(command: Any) -> Any:
+        for field in reversed(fields(Options)):
+            if field.metadata["flag"] and (field.name in names or not names):
+                command = click.option(field.metadata["flag"], field.name, **field.metadata["click"])(command)
+        return command
+
+    return decorated
+
+
+RESULTS = asked("results")
+GATE = click.option("--gate", is_flag=True, help="Exit with 1 if a claim is refuted.")
+STRICT = click.option(
+    "--strict", is_flag=True, help="As --gate; and exit with 3 if a claim is inconclusive, or not judged."
+)
+AS_JSON = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    help="Print one JSON object to standard output, and all else to standard error; see `ablate guide json`.",
+)
+
+
+PLUGINS = click.option(
+    "--plugin",
+    "plugins",
+    multiple=True,
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="Python file that registers more parts; may be repeated.",
+)
+
+
+def warn(message: str) -> None:
+    """Prints a warning to stderr."""
+    click.secho(f"warning: {safe(message)}", fg="yellow", err=True)
+
+
+@contextmanager
+def printing(as_json: bool) -> Iterator[Console]:
+    """The console of a command: standard output, or standard error where that is for JSON alone.
+
+    Then whatever is printed inside, by plugins and by trainings in this process too, goes to standard error.
+    """
+    from rich.console import Console
+
+    with redirect_stdout(sys.stderr) if as_json else nullcontext():
+        yield Console(stderr=as_json)
+
+
+def ended(
+    path: Path, outcome: RunOutcome | None, as_json: bool, gate: bool = False, strict: bool = False
+) -> int:
+    """The exit code of a report, or of the run that made it; prints the object that `--json` asks for.
+
+    The claims that a gate does not let pass are named on standard error.
+    """
+    from ablate.records.folder import StudyFolder
+
+    folder, code = StudyFolder.at(path), 0
+    if gate or strict:
+        from ablate.pipeline.claims import pass_gate
+
+        code, lines = pass_gate(folder.claims(), strict=strict)
+        for line in lines:
+            click.echo(safe(line), err=True)
+    if outcome and outcome.failed:
+        code = 1
+    if as_json:
+        from ablate.commands._json import report_object, written
+
+        click.echo(written(report_object(folder, outcome, code)))
+    return code

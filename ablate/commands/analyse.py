@@ -1,0 +1,86 @@
+"""`ablate analyse`."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ablate.base.text import saying
+from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, ended, printing, warn
+
+FILE = click.Path(path_type=Path, dir_okay=False)
+WAY = click.Choice(["max", "min"])
+
+
+@click.command("analyse")
+@click.argument("runs")
+@click.option("--baseline", required=True, metavar="NAME", help="Variant that the others are compared with.")
+@click.option("--metric", required=True, metavar="NAME", help="Column that is judged.")
+@click.option("--direction", required=True, type=WAY, help="Whether more of it is better, or less.")
+@click.option("--margin", type=float, metavar="X", help="Variants are equivalent within ±X.")
+@click.option(
+    "--claim", multiple=True, metavar="CLAIM", help="'A beats B on METRIC' and the like; may be repeated."
+)
+@click.option("--floor", type=float, metavar="X", help="Value of guessing, with which a diverged run counts.")
+@click.option("--ceiling", type=float, metavar="X", help="Best possible value.")
+@click.option(
+    "--resolution", type=float, default=0.0, metavar="X", help="1/N of an accuracy over N examples."
+)
+@click.option(
+    "--all-or-nothing",
+    type=float,
+    metavar="X",
+    help="Runs solve the task or do not, and have solved it from X on: those that have are counted.",
+)
+@click.option("--also", type=(str, WAY), multiple=True, help="Another metric, for claims; may be repeated.")
+@click.option(
+    "--column",
+    type=(click.Choice(["variant", "task", "seed", "example", "source", "status"]), str),
+    multiple=True,
+    metavar="ROLE NAME",
+    help="Column that is variant, task, seed, example, source or status; may be repeated.",
+)
+@click.option("--tracking-uri", metavar="URI", help="RUNS is the name of an experiment of this MLflow.")
+@click.option("--known-noise", type=FILE, help="Judge single runs against the kept runs of a baseline.")
+@click.option("--keep-noise", type=FILE, help="Keep the runs of the baseline, and judge nothing.")
+@click.option(
+    "--made-with",
+    type=(click.Choice(["evaluation", "data", "machine", "commit"]), str),
+    multiple=True,
+    metavar="WHAT VALUE",
+    help="Digest of evaluation, data or machine, or commit, of the runs; may be repeated.",
+)
+@click.option("--name", metavar="NAME", help="Name of the report (default: that of RUNS).")
+@RESULTS
+@GATE
+@STRICT
+@AS_JSON
+def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, **asked: Any) -> int:
+    """Judge runs that exist, of any training code: verdicts, claims and report.
+
+    RUNS is a CSV or parquet file with a row a run and columns variant, seed and metrics, and task where there are
+    several; with a column example, a row an example of a run; or a folder of `lm-eval --log_samples`; or, with
+    --tracking-uri, an MLflow experiment. Runs that share seeds are paired; others are compared by Welch's t. It trains
+    nothing. See `ablate guide analyse`.
+
+    Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: the runs or the call are wrong; 3: with --strict, no
+    claim is refuted, and one is inconclusive.
+    """
+    from ablate.pipeline.publish import print_results
+    from ablate.records.folder import StudyFolder
+    from ablate.runs import noise, report
+    from ablate.runs.reading import checked, read
+
+    with printing(as_json) as console:
+        rows = read(runs, asked)
+        if asked["keep_noise"]:
+            saying(console)(noise.keep(checked(rows, report.metrics_of(asked))[0], asked))
+            return 0
+        folder = StudyFolder(results, asked["name"] or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem))
+        report.judge(folder, noise.beside(rows, asked) if asked["known_noise"] else rows, asked, warn)
+        for line in folder.facts().cautions:
+            saying(console)(line)
+        print_results(folder, console)
+        saying(console)(f"Card for a pull request: {folder.path / 'card.md'}")
+    return ended(folder.path, None, as_json, gate, strict)

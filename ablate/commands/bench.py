@@ -1,0 +1,42 @@
+"""`ablate bench`: times the variants of a study, adds what it found to the report of the study, and trains nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ablate.base.text import saying
+from ablate.commands._console import AS_JSON, STUDY, asked, ended, printing
+
+
+@click.command("bench")
+@STUDY
+@click.option(
+    "--processes",
+    type=click.IntRange(5, 1000),
+    metavar="N",
+    help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
+)
+@asked("sets", "results")
+@click.option("--fresh", is_flag=True, help="Measure again what is kept.")
+@AS_JSON
+def command(study: Path, processes: int | None, as_json: bool, **options: Any) -> int:
+    """Time a study's variants beside one another; train nothing.
+
+    STUDY is a study file, or the name of a study that has been run. Fresh processes, one after the other, time a
+    forward pass, a training step and generation of every variant, by the `speed:` of the study or its defaults. What
+    was measured is kept in results/store/speed, and the report of the study shows it; leave the machine alone
+    meanwhile. See `ablate guide speed`.
+
+    Exit codes: 0: done; 1: a variant cannot be timed; 2: the study or the command line is invalid; 130: interrupted.
+    """
+    from ablate.pipeline.bench import bench
+    from ablate.pipeline.publish import print_places
+    from ablate.report.terminal import print_verdicts
+    from ablate.session.options import Options
+
+    with printing(as_json) as console:
+        folder = bench(study, Options(**options), processes, saying(console), saying(console, "warning"))
+        print_verdicts(folder, console, measured=True)
+        print_places(folder, console)
+    return ended(folder.path, None, as_json)

@@ -1,0 +1,61 @@
+"""`ablate compare`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ablate.commands._call_options import COMMAND, DIRECTION, LINKS, READ
+from ablate.commands._console import AS_JSON, RESULTS
+
+
+def _looks(_context: click.Context, _option: click.Parameter, given: str) -> range:
+    least, _, most = (given if ":" in given else f"{given}:{given}").partition(":")
+    if not f"{least}{most}".isdecimal() or not 2 <= int(least or 0) <= int(most) or int(most) % int(least):
+        rule = (
+            "must be a number of seeds from 2 on, such as 8, or MIN:MAX, MAX a multiple of MIN, such as 5:20"
+        )
+        raise click.BadParameter(f"{given!r} {rule}")
+    return range(int(least), int(most) + 1, int(least))
+
+
+@click.command("compare")
+@click.argument("base")
+@click.argument("head")
+@COMMAND
+@READ
+@DIRECTION
+@click.option(
+    "--margin",
+    type=click.FloatRange(min=0, min_open=True),
+    required=True,
+    help="The largest loss that does not matter, in units of the metric.",
+)
+@click.option(
+    "--seeds",
+    "looks",
+    default="5:20",
+    show_default=True,
+    callback=_looks,
+    metavar="N | MIN:MAX",
+    help="Runs of each commit; MIN:MAX looks at every multiple of MIN, until it is settled.",
+)
+@LINKS
+@RESULTS
+@AS_JSON
+def command(
+    base: str, head: str, looks: range, margin: float, results: Path, as_json: bool, **call: Any
+) -> int:
+    """Judge two commits of your own training code.
+
+    BASE and HEAD are commits of the repository that you stand in. COMMAND, after --, is what trains, with {seed} where
+    it takes its seed: -- python train.py --seed {seed}. Both commits are checked out and run in turn on the same seeds.
+    Finished runs are kept, and a command that was interrupted goes on. Exits with 0 where HEAD is not worse, 1 worse,
+    2 a mistake in the call, 3 inconclusive, 4 not measured; see `ablate guide compare`.
+    """
+    from ablate.commands._json import written
+    from ablate.commits.compare import compare
+
+    found, said = compare(call, results / "store" / "compare.jsonl", [base, head], looks, margin)
+    click.echo(written(found) if as_json else said)
+    return int(found["exit_code"])

@@ -1,0 +1,38 @@
+"""`ablate eval`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ablate.base.text import saying
+from ablate.commands._console import RESULTS, STUDY
+
+
+@click.command("eval")
+@STUDY
+@click.option(
+    "--set",
+    "sets",
+    multiple=True,
+    metavar="task.PATH=VALUE",
+    help="Evaluate on a changed task too, for instance task.seq_len=9; may be repeated.",
+)
+@click.option("--only", multiple=True, metavar="VARIANT", help="Evaluate only this variant; may be repeated.")
+@RESULTS
+def command(study: Path, **options: Any) -> None:
+    """Evaluate kept weights, and update the report; train nothing.
+
+    STUDY is a study file, or the name of a study that has been run, which is then evaluated with the --set and
+    --seeds of that run. The command measures the task's metrics on its test split, the entropy of attention, the
+    similarity of heads, and attention maps; with --set task.PATH=VALUE, it measures them on a changed task, such as
+    one with longer sequences. The study must have kept its weights (`checkpoint: final` or `best`).
+    """
+    from rich.console import Console
+
+    from ablate.pipeline.evaluate import evaluate
+    from ablate.pipeline.publish import print_results
+    from ablate.session.options import Options
+
+    console = Console()
+    print_results(evaluate(study, Options(**options), saying(console), saying(console, "warning")), console)

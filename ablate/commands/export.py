@@ -1,0 +1,75 @@
+"""`ablate export`: tables, figures and the statistical methods for a paper."""
+
+from pathlib import Path
+
+import click
+
+from ablate.base.errors import AblateError, listed
+from ablate.base.text import safe
+from ablate.base.wording import counted
+from ablate.commands._console import RESULTS, STUDY, warn
+
+
+@click.command("export")
+@STUDY
+@RESULTS
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Folder to write to (default: paper/ in the study's results folder).",
+)
+@click.option(
+    "--width",
+    type=click.FloatRange(2.5, 12),
+    default=3.25,
+    show_default=True,
+    metavar="INCHES",
+    help="Width of the figures: 3.25 for one column of a page, 6.75 for two.",
+)
+@click.option(
+    "--only",
+    multiple=True,
+    metavar="NAME",
+    help="Write only this table or figure, for instance forest, methods, or summary, the picture for a README; may be "
+    "repeated.",
+)
+@click.option(
+    "--optuna",
+    metavar="URL",
+    help="Write the searches of the study to an Optuna storage instead, for instance sqlite:///search.db.",
+)
+def command(
+    study: Path, results: Path, out: Path | None, width: float, only: tuple[str, ...], optuna: str | None
+) -> int:
+    """Write tables, figures and the statistical methods for a paper.
+
+    STUDY is a study file, the name of a study, or its results folder. The command reads only the
+    results folder, and trains nothing.
+    """
+    from ablate.base.files import write_files
+    from ablate.pipeline.publish import material
+    from ablate.records.folder import report_folder
+    from ablate.report.optuna_export import export_searches
+    from ablate.report.paper import for_paper
+
+    folder, faults = report_folder(study, results), list[str]()
+    if optuna is not None:
+        names = export_searches(folder.evidence(), optuna)
+        if not names:
+            raise AblateError(
+                f"{folder.path}: has no table of a search; run a study with `search:` or `tune:` first"
+            )
+        click.echo(safe(f"Wrote to {optuna}: {listed(names, 4)}"))
+        return 0
+    out = out or folder.paper
+    made = for_paper(material(folder), width, only, faults.append, out.as_posix())
+    write_files(out, made)
+    click.echo(
+        safe(f"Wrote {counted(len(made), 'file')} to {out}/; each begins with the packages that it needs:")
+    )
+    for name in (Path(name) for name in made if name.endswith(".tex")):
+        click.echo(safe(f"\\input{{{(out / name.stem).as_posix()}}}"))
+    for fault in faults:
+        warn(fault)
+    return 1 if faults else 0

@@ -1,0 +1,34 @@
+"""`ablate gate`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ablate.commands._call_options import COMMAND, DIRECTION, LINKS, READ
+
+
+@click.command("gate")
+@click.argument("ledger", type=click.Path(path_type=Path, dir_okay=False))
+@COMMAND
+@READ
+@DIRECTION
+@LINKS
+@click.option("--base", required=True, metavar="COMMIT", help="What a try must beat: the last that was kept.")
+@click.option("--head", default="HEAD", show_default=True, metavar="COMMIT", help="The try.")
+def command(ledger: Path, base: str, head: str, **call: Any) -> int:
+    """Keep or discard a change to your own training code.
+
+    LEDGER is the file that remembers all tries, which share one error rate. COMMAND, after --, is what trains, with
+    {seed} where it takes its seed: -- python train.py --seed {seed}. The first call runs the base ten times. One run
+    screens a try; a promising one is confirmed on five fresh seeds, in turn with the base. Prints one JSON object to
+    standard output, whose verdict is keep, discard or retest. Finished runs are kept, and a command that was
+    interrupted goes on. Exits with 0 keep, 1 discard, 2 a mistake in the call, 3 retest, 4 not measured; see
+    `ablate guide compare`.
+    """
+    from ablate.commands._json import written
+    from ablate.commits.gate import gate
+
+    found = gate(call, ledger, [base, head])
+    click.echo(written(found))
+    return int(found["exit_code"])

@@ -1,0 +1,34 @@
+"""`ablate sweep`."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ablate.commands._console import AS_JSON, STUDY, asked, ended, printing
+
+
+@click.command("sweep")
+@STUDY
+@asked("jobs", "engine")
+@click.option(
+    "--trials", type=click.IntRange(1), metavar="N", help="Number of settings to try (default: the study's)."
+)
+@asked("seeds", "sets", "results", "tracking_uri", "fail_fast")
+@AS_JSON
+def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> int:
+    """Search with Optuna, then compare the winners with the baseline.
+
+    STUDY is a study file with a `search:` section. The winners and the baseline are trained on the seeds of the
+    study, which the search has not used. An interrupted search continues where it stopped; a larger --trials
+    extends it.
+
+    Exit codes: 0: done; 1: some trials failed; 2: the study or the command line is invalid; 130: interrupted.
+    """
+    from ablate.pipeline.run import run_study
+    from ablate.session.options import Options
+
+    options["sets"] = (*options["sets"], *([f"search.trials={trials}"] if trials else []))
+    with printing(as_json) as console:
+        outcome = run_study(study, Options(**options, sweep=True), console)
+    return ended(outcome.folder, outcome, as_json)

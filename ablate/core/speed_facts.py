@@ -1,0 +1,41 @@
+"""How the variants of a study were timed, as its report keeps it, and the frame of what was measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ablate.core.facts import Facts
+from ablate.core.speed import CALLS, TimedCall
+
+LEAST = 0.02  # The share of time below which no variant is called faster or slower.
+BUSY = 0.1  # Cores that other programs kept busy, on average, from which it is said.
+
+# Of the frame `speed` of `Evidence`: one row a variant (no placebo), task, size, call and process, the unit of
+# speed. Size: at the path `SpeedFacts.over`; NaN without one. Own: whether it is the size that the study trains.
+# Process: from 0 on. Seconds: median of a call. log_ratio: mean over blocks of the log of the ratio of its median
+# time to the baseline's; of the baseline that of a second copy of it. Memory: peak bytes of a step; NaN for others.
+# Examples, tokens and flops of one call; flops NaN where unknown. Busy: cores that other processes kept busy
+# meanwhile, on average.
+COLUMNS = (
+    *("variant", "task", "size", "own", "call", "process", "seconds", "log_ratio", "memory"),
+    *("examples", "tokens", "flops", "blocks", "busy"),
+)
+
+
+@dataclass(frozen=True)
+class SpeedFacts:
+    """How the variants of a study were timed."""
+
+    over: str = ""  # The path whose values are the sizes; empty where each variant has its own size alone.
+    sizes: list[float] = field(default_factory=list)
+    margin: float = LEAST  # The share of time within which two variants count as equally fast.
+    processes: int = 0
+    threads: int = 1
+    machine: str = ""
+    # What was asked for; a variant may not have all.
+    calls: list[TimedCall] = field(default_factory=lambda: list(CALLS))
+
+    @classmethod
+    def of(cls, facts: Facts) -> SpeedFacts | None:
+        """Returns those of a study; None where its variants were not timed."""
+        return cls(**facts.features["speed"]) if "speed" in facts.features else None

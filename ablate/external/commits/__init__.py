@@ -1,1 +1,0 @@
-"""A command at commits of a repository: what `compare` and `gate` share."""

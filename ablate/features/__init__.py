@@ -1,1 +1,0 @@
-"""Capabilities that a study or a user may ask for, a folder each; see `core.feature`."""

@@ -1,0 +1,66 @@
+"""What a report is made from, and the measurements beside it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ablate.base.errors import AblateError
+from ablate.base.process import now
+from ablate.core.facts import Evidence, Facts
+from ablate.core.record import Record
+from ablate.pipeline.gather import comparable
+from ablate.pipeline.limitations import limitations
+from ablate.pipeline.place import source_of
+from ablate.pipeline.trial_plan import TrialPlan
+from ablate.session.session import Session
+from ablate.session.stage import Measurement, Stage
+from ablate.study.experiment import Experiment
+
+
+def measure(
+    study: Experiment, stages: Sequence[Stage], session: Session, records: Mapping[str, Record]
+) -> dict[str, Measurement]:
+    """Measures on the idle machine what stages ask for; what fails is a warning."""
+    has_failed = any(record.status == "failed" for record in records.values())
+    is_stopped = session.options.fail_fast and has_failed
+    complete = not (session.options.partial or is_stopped)
+    measured: dict[str, Measurement] = {}
+    for stage in stages:
+        try:
+            measurement = stage.measure(study, session, complete)
+        except AblateError as error:
+            session.warn(str(error))
+            continue
+        if measurement is not None:
+            measured[stage.name] = measurement
+    return measured
+
+
+def collect(
+    plan: TrialPlan, session: Session, records: Mapping[str, Record], measured: Mapping[str, Measurement]
+) -> Evidence:
+    """Collects the evidence of a run, with where it ran and what limits its verdicts."""
+    facts = _as_reported(plan, session, records)
+    evidence = plan.evidence(facts, comparable(plan.used, records, session.warn))
+    for name, measurement in measured.items():
+        if len(measurement.frame):
+            evidence = evidence.having(name, measurement.frame, measurement.facts)
+    return evidence
+
+
+def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record]) -> Facts:
+    """Returns the facts of a run, with its environment, limitations, study file and date."""
+    study = plan.study
+    environment = session.workers.where.environment()
+    environments = [record.environment for record in records.values() if record.status == "completed"]
+    # The driver may have trained nothing.
+    if environments:
+        environment["machine"] = environments[0].get("machine")
+    environment.pop("kind", None)
+    selects = any(stage.selects for stage in plan.stages)
+    return replace(
+        plan.facts(),
+        environment=environment,
+        cautions=limitations(study, selects=selects),
+        source=source_of(study.path, session.folder),
+        reported=now(),
+    )

@@ -1,0 +1,58 @@
+"""The end of a run."""
+
+from collections.abc import Mapping
+
+from ablate.core.record import Record
+from ablate.pipeline.cache import remember
+from ablate.pipeline.publish import print_places
+from ablate.pipeline.trial_plan import TrialPlan
+from ablate.session.options import RunOutcome
+from ablate.session.session import Session
+from ablate.session.stage import Measurement
+from ablate.study.experiment import Experiment
+
+
+def finish(
+    session: Session,
+    planned: Experiment,
+    plan: TrialPlan,
+    records: Mapping[str, Record],
+    measured: Mapping[str, Measurement],
+) -> RunOutcome:
+    """Says where the report is, brings MLflow up to date, and notes what the report was made from.
+
+    planned: the study before its variants were chosen.
+    """
+    options, folder = session.options, session.folder
+    print_places(folder, session.console, options.tracking_uri)
+    # The study keeps the variants that it gives.
+    cells = [*plan.cells, *planned.cells()]
+    if options.partial:
+        folder.trial_list.add(cells)
+    else:
+        folder.trial_list.keep_only(cells)
+    is_tracked = session.tracker.finish()
+
+    used = plan.used
+    recorded = {cell.id: records[cell.id] for cell in used if cell.id in records}
+    judged = [cell for cell in used if cell.judged]
+    missing = sum(cell.id not in recorded or recorded[cell.id].status == "pruned" for cell in judged)
+    failed = session.failed(used, recorded)
+    has_all_records = all(cell.id in recorded for cell in used)
+    if is_tracked and has_all_records and not (missing or failed or options.partial):
+        _remember(session, plan, list(recorded), measured)
+    if missing:
+        session.say(f"{missing} of {len(judged)} trials have not been run.")
+    return RunOutcome(folder.path, failed, session.display.done, missing)
+
+
+def _remember(
+    session: Session, plan: TrialPlan, trials: list[str], measured: Mapping[str, Measurement]
+) -> None:
+    """Notes what the report was made from, unless a measurement is incomplete."""
+    files = {file for cell in plan.used for file in cell.trial.files}
+    for measurement in measured.values():
+        if measurement.files is None:
+            return
+        files |= {str(path) for path in measurement.files}
+    remember(plan.study.document, session, trials, files)

@@ -1,0 +1,61 @@
+"""What limits the verdicts of a study, known before it is trained: for the plan, the run and the report."""
+
+from collections.abc import Sequence
+
+from ablate.base.errors import listed
+from ablate.base.wording import exact
+from ablate.pipeline.cache import explained
+from ablate.session.session import Session
+from ablate.session.stage import Stage
+from ablate.study.experiment import Experiment
+
+# The most variants that a caution names.
+MAX_NAMES = 4
+
+
+def print_limitations(study: Experiment, selecting: Sequence[Stage], session: Session) -> None:
+    """Prints how a run differs from its study, and what limits the verdicts."""
+    if study.differs:
+        session.say(explained(session.folder, study.differs))
+    for limitation in limitations(study, selects=bool(selecting)):
+        session.say(f"note: {limitation}.")
+
+
+def limitations(experiment: Experiment, *, selects: bool) -> list[str]:
+    """Returns sentences without their full stops; one that holds for some variants alone begins with their names.
+
+    selects: whether trainings choose the variants.
+    """
+    found: dict[tuple[str, str], list[str]] = {}
+    variants = [variant for variant in experiment.variants if not variant.placebo]
+    for variant in variants:
+        for task, config in zip(experiment.tasks, variant.configs, strict=True):
+            for text in experiment.workload.cautions(config):
+                found.setdefault((task, text), []).append(variant.name)
+    lines = list(experiment.remarks)
+    for (task, text), names in found.items():
+        where = experiment.on(task)
+        whom = f"{listed(names, MAX_NAMES)}{where}: " if len(names) < len(variants) else ""
+        lines.append(f"{whom}{text}" if whom or not where else f"{where.strip()}, {text}")
+    lines += _coarse(experiment, selects=selects)
+    if aliases := experiment.design.aliases:
+        sets = (" = ".join(" × ".join(effect) for effect in found) for found in aliases)
+        lines.append(f"the fraction sees as one, and cannot tell apart: {'; '.join(sets)}")
+    return lines
+
+
+def _coarse(experiment: Experiment, *, selects: bool) -> list[str]:
+    """Says that validation, by which something is chosen or stopped, cannot show half a margin."""
+    metric = experiment.study.metric
+    chooses = selects or metric.at == "best_validation" or metric.target is not None
+    if metric.margin is None or not chooses:
+        return []
+    described = zip(experiment.tasks, experiment.describe(experiment.variants[0]), strict=True)
+    return [
+        f"what is chosen{experiment.on(task)} is chosen on {found.validation} validation examples, which cannot show "
+        f"half the margin of {exact(metric.margin)}"
+        for task, found in described
+        if found.validation
+        and found.metrics[experiment.metric].resolution
+        and 2 / found.validation > metric.margin
+    ]

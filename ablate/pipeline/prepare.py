@@ -1,0 +1,116 @@
+"""From a document to a study and its stages, with all mistakes of meaning at once."""
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+from ablate.base.plugins import settle
+from ablate.core.trial import Cell
+from ablate.pipeline.cache import report_place
+from ablate.pipeline.confirm import restrict_to_confirmed
+from ablate.pipeline.place import refuse_another
+from ablate.pipeline.trial_plan import select
+from ablate.records.folder import StudyFolder, report_folder
+from ablate.session.options import Options
+from ablate.session.stage import Stage
+from ablate.stages import CONFIGS, STAGES
+from ablate.study.document import Document, read_document
+from ablate.study.experiment import Experiment
+from ablate.study.load import load
+from ablate.study.prepare import draft_study
+from ablate.study.stage_config import StageOutline
+
+
+def prepare(
+    document: Document, stage_types: Sequence[type[Stage]], options: Options
+) -> tuple[Experiment, tuple[Stage, ...]]:
+    """Checks a study, and returns it as these options train it, with its stages.
+
+    Raises `StudyError` with all mistakes against the schema, or else with all mistakes of meaning; and `NothingDecided`
+    for a confirmation without anything to confirm.
+    """
+    study, stages = check(document, stage_types, options)
+    study, stages = restrict_to_confirmed(study, stages, options)
+    for stage in stages:
+        study = stage.adjust(study)
+    select(study.cells(), options.only, options.seed)  # refuses unknown names
+    study = replace(
+        study,
+        companions_per_cell=_companions_per_cell(study, stages),
+        selected_paths=_selected_paths(stages),
+    )
+    return study, stages
+
+
+def reread(path: Path, options: Options) -> tuple[Experiment, tuple[Stage, ...], StudyFolder]:
+    """Prepares the study of a file, or as it was run of a name or a folder, and returns where it reports."""
+    file = path if path.is_file() else report_folder(path, options.results).study_file
+    document = read_document(file).override(options, CONFIGS)
+    study, stages = prepare(document, STAGES, options)
+    refuse_another(study, options.results)
+    folder, overrides = report_place(document, options)
+    return study.reporting(folder.name, overrides), stages, folder
+
+
+def check(
+    document: Document, stage_types: Sequence[type[Stage]], options: Options
+) -> tuple[Experiment, tuple[Stage, ...]]:
+    """Checks a study, and returns it as its file says, with its stages. Raises `StudyError` with all mistakes."""
+    configs = [stage_type.Config for stage_type in stage_types]
+    config, workload = load(document, configs)
+    loaded = {*sys.modules}
+    made = [stage_type.from_study(config, options) for stage_type in stage_types]
+    stages = tuple(stage for stage in made if stage is not None)
+    drafted = draft_study(document, config, workload, outline_of(stages))
+    if drafted.is_whole:
+        for stage in stages:
+            stage.check(drafted.draft)
+    refuse_two_selections(stages, document)
+    document.raise_problems()
+    settle(config.plugins, loaded)
+    return replace(drafted.study, stage_configs=configs), stages
+
+
+def refuse_two_selections(stages: Sequence[Stage], document: Document) -> None:
+    """Refuses a stage that selects beside one that it does not know."""
+    selecting = [stage for stage in stages if stage.selects]
+    for first, later in pairwise(selecting):
+        if not isinstance(first, later.selects_after):
+            document.refuse((later.name,), f"cannot go with {first.name}: both choose the variants")
+
+
+def outline_of(stages: Iterable[Stage]) -> StageOutline:
+    """Gathers what stages will add to a study."""
+    metrics: frozenset[str] = frozenset()
+    names: list[str] = []
+    varied: dict[str, Sequence[str]] = {}
+    for stage in stages:
+        metrics |= stage.metrics
+        names += stage.variant_names()
+        varied |= stage.varied_paths()
+    return StageOutline(metrics, names, varied)
+
+
+def companions(study: Experiment, stages: Iterable[Stage], judged: Sequence[Cell]) -> list[Cell]:
+    """Returns the cells that stages have trained beside judged ones."""
+    cells: list[Cell] = []
+    for stage in stages:
+        cells += stage.companions(study, judged)
+    return cells
+
+
+def _selected_paths(stages: Iterable[Stage]) -> list[str]:
+    """Returns the paths whose values are selected for each variant."""
+    selected: list[str] = []
+    for stage in stages:
+        if stage.selects:
+            for paths in stage.varied_paths().values():
+                selected += paths
+    return selected
+
+
+def _companions_per_cell(study: Experiment, stages: Iterable[Stage]) -> int:
+    first = study.cells(study.study.seeds.values[:1])[:1]
+    return len(companions(study, stages, first))

@@ -1,0 +1,65 @@
+"""A run from its study file to its report, on one screen: what `ablate run`, `ablate sweep` and Python share."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ablate.pipeline.cache import is_current, print_current, report_place
+from ablate.session.options import Options, RunOutcome
+from ablate.stages import CONFIGS, STAGES
+from ablate.study.document import read_document
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
+    """Trains what a study lacks, judges its variants, and publishes the report."""
+    document = read_document(path).override(options, CONFIGS)  # --set, --seeds and --confirm
+    folder, overrides = report_place(document, options)
+    if is_current(folder, document, options):
+        print_current(folder, overrides, console)
+        return RunOutcome(folder.path)
+
+    # What a report that is up to date must not wait for: numpy, the engines, MLflow's client.
+    from ablate.pipeline.claims import preregister
+    from ablate.pipeline.evidence import collect, measure
+    from ablate.pipeline.finish import finish
+    from ablate.pipeline.limitations import print_limitations
+    from ablate.pipeline.place import refuse_another
+    from ablate.pipeline.prepare import prepare
+    from ablate.pipeline.publisher import Publisher
+    from ablate.pipeline.trial_plan import plan_trials
+    from ablate.session.session import IncompleteSelection, Session
+    from ablate.study.prepare import resolved_text
+
+    # Workers, MLflow and the process that draws start while the study is checked.
+    with (
+        Session(document, folder, options, console) as session,
+        closing(Publisher(in_process=options.jobs == 0)) as publisher,
+    ):
+        publisher.prepare()
+        study, stages = prepare(document, STAGES, options)  # raises StudyError with all mistakes
+        refuse_another(study, options.results)
+        study = study.reporting(folder.name, overrides)
+        selecting = [stage for stage in stages if stage.selects]
+        with session.lock(study, selects=bool(selecting)):
+            print_limitations(study, selecting, session)
+            claims = preregister(study, stages, session)  # what comes after results is post hoc
+            folder.begin(resolved_text(study, folder.path), [])
+            planned = study
+            with session.training():
+                try:
+                    for stage in selecting:
+                        study = stage.select(study, session)
+                except IncompleteSelection as stop:
+                    return stop.outcome
+                plan = plan_trials(study, stages, claims, session)
+                records = session.train(plan, wanted=plan.wanted(options), fresh=options.fresh)
+            measured = measure(study, stages, session, records)  # on the idle machine; a failure is a warning
+            session.announce_report()
+            folder.save(collect(plan, session, records, measured), study)
+            publisher.publish(folder, session.warn, session.print_verdicts)
+            return finish(session, planned, plan, records, measured)

@@ -1,0 +1,45 @@
+"""What the stages of a study did, in sentences: for the methods of a paper, and for `How it was run`."""
+
+from collections.abc import Callable, Mapping
+
+from ablate.analysis.search_table import table_of
+from ablate.base.wording import brief
+from ablate.core.facts import Evidence
+from ablate.core.speed_facts import BUSY, COLUMNS, SpeedFacts
+from ablate.report.words import say, text
+
+
+def search_methods(evidence: Evidence) -> str:
+    """Says what was searched, and with which budget."""
+    table = table_of(evidence)
+    if table is None:
+        return ""
+    facts = table.facts
+    return say("search.method", evidence.facts.searched, facts.trials, len(facts.seeds), table.paths)
+
+
+def speed_methods(evidence: Evidence) -> str:
+    """Says in how many processes and blocks variants were timed, on what, and what is made of it."""
+    speed, timed = SpeedFacts.of(evidence.facts), evidence.frame("speed", COLUMNS)
+    if speed is None or timed.empty:
+        return ""
+    blocks = round(timed["blocks"].astype(float).median())
+    busy = timed["busy"].astype(float).mean()
+    shown_busy = busy if busy >= BUSY else 0.0
+    processes = timed["process"].nunique()
+    measured = say("speed.measured", processes, blocks, speed.threads, text(speed.machine), shown_busy)
+    return say("methods.speed", measured)
+
+
+def stress_methods(evidence: Evidence) -> str:
+    """Says over which learning rates variants were trained."""
+    grid = evidence.facts.features.get("stress", {})
+    return " ".join(say("methods.stress", path, [*map(brief, rates)]) for path, rates in grid.items())
+
+
+METHODS: Mapping[str, Callable[[Evidence], str]] = {
+    "Search": search_methods,
+    "Speed": speed_methods,
+    "Stress": stress_methods,
+}
+"""Term → the sentences on it; empty where a study has none."""

@@ -1,0 +1,38 @@
+"""The loss of every variant at each learning rate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ablate.analysis.sensitivity import rate_curves
+from ablate.report.figures.facets import Facets
+from ablate.report.figures.rates import loss_by_rate
+from ablate.report.section import Block, Material, Picture, Section, by_task
+from ablate.report.words import say
+
+
+class Rates(
+    Section,
+    title="Learning rates",
+    inside="the loss of each variant over the grid of learning rates",
+):
+    """A figure a task."""
+
+    def blocks(self, material: Material) -> Iterator[Block]:
+        facts, path = material.facts, next(iter(material.facts.features.get("stress", ())), "")
+        every = rate_curves(material.evidence)
+        facets = Facets.of(facts)
+        for task, end, of in by_task(facts):
+            data = every[every["task"] == task.name]
+            if data.empty:
+                continue
+            broken = bool(data["diverged"].any())
+            yield Picture(
+                f"learning-rates{end}",
+                f"Loss by learning rate{of}",
+                say("figures.rates", path, broken, facets.left_out(facts)),
+                say("figures.rates_alt", of, len(facets.members)),
+                data,
+                loss_by_rate,
+                (facets, "learning rate, log scale"),
+            )

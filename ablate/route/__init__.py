@@ -1,1 +1,0 @@
-"""The route: functions from values to values, from a file to a report."""

@@ -1,0 +1,1 @@
+"""`ablate analyse`: verdicts on runs that exist, whoever made them, by the same judge and in the same report."""

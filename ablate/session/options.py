@@ -1,0 +1,182 @@
+"""How a study is run, and how that ended."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ablate.base.text import DEFAULT_RESULTS
+
+if TYPE_CHECKING:
+    from ablate.study.sections import Asked
+
+
+class SeedsType(click.ParamType):
+    """A number of seeds, or each of them: 5, or 0,3,7."""
+
+    name = "seeds"
+
+    def convert(
+        self, value: Any, parameter: click.Parameter | None, context: click.Context | None
+    ) -> int | tuple[int, ...]:
+        """The number, or the seeds; refuses what is neither."""
+        if isinstance(value, (int, tuple)):
+            return value
+        numbers = value.removesuffix(",").split(",")  # `7,` is the one seed 7
+        if value == "0" or not all(number.strip().isdecimal() for number in numbers):
+            self.fail(
+                f"{value!r} is neither a number of seeds, such as 5, nor a list of seeds, such as 0,3,7"
+            )
+        return tuple(map(int, numbers)) if "," in value else int(value)
+
+
+class FolderType(click.Path):
+    """A folder, by a name that is not empty: that would be the current one."""
+
+    def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
+        """The path; refuses an empty name."""
+        if value == "":
+            self.fail("must name a folder; given ''; allowed: any folder, '.' for the current one")
+        return super().convert(value, parameter, context)
+
+
+def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:
+    """Of a field of `Options`: its click option `flag`, its help, and whether it changes the report of a document.
+
+    Then it is in the name of the report's folder, and in the digest by which a report is known to be up to date, as is
+    what the document has from `--set` and `--seeds`. The commands have the options in the order of the fields.
+    """
+    return {"flag": flag, "report": report, "click": {"help": text} | settings}
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `ablate run` and `ablate sweep`."""
+
+    jobs: int | None = field(
+        default=None,
+        metadata=option(
+            "--jobs",
+            "Number of worker processes; with 0, train in this process (default: one per core, or per GPU).",
+            type=click.IntRange(0),
+            metavar="N",
+        ),
+    )
+    engine: str = field(
+        default="local",
+        metadata=option(
+            "--engine",
+            "Where trials run: local, on this machine, or ray, on a cluster; see `ablate guide cluster`.",
+            default="local",
+            show_default=True,
+            metavar="NAME",
+        ),
+    )
+    seeds: Asked = field(
+        default=None,
+        metadata=option(
+            "--seeds",
+            "Number of seeds, or each of them, as in 0,3,7 (default: the study's).",
+            type=SeedsType(),
+            metavar="N",
+        ),
+    )
+    sets: Sequence[str] = field(
+        default=(),
+        metadata=option(
+            "--set",
+            "Override a value of the study, for instance training.lr=0.01; may be repeated.",
+            multiple=True,
+            metavar="PATH=VALUE",
+        ),
+    )
+    only: Sequence[str] = field(
+        default=(),
+        metadata=option(
+            "--only",
+            "Train only this variant and the baseline; may be repeated.",
+            report=True,
+            multiple=True,
+            metavar="VARIANT",
+        ),
+    )
+    seed: int | None = field(
+        default=None,
+        metadata=option("--seed", "Train only this seed.", report=True, type=click.IntRange(0), metavar="N"),
+    )
+    confirm: bool = field(
+        default=False,
+        metadata=option(
+            "--confirm",
+            "Repeat what the study found, on seeds that it has not used, beside its report.",
+            report=True,
+            is_flag=True,
+        ),
+    )
+    results: Path = field(
+        default=DEFAULT_RESULTS,
+        metadata=option(
+            "--results",
+            "Results folder.",
+            type=FolderType(path_type=Path, file_okay=False),
+            default=DEFAULT_RESULTS,
+            show_default=True,
+        ),
+    )
+    tracking_uri: str | None = field(
+        default=None,
+        metadata=option(
+            "--tracking-uri",
+            "MLflow server or database (default: SQLite in the results folder).",
+            metavar="URI",
+        ),
+    )
+    fresh: bool = field(
+        default=False,
+        metadata=option("--fresh", "Train finished trials again; searches are not repeated.", is_flag=True),
+    )
+    fail_fast: bool = field(
+        default=False, metadata=option("--fail-fast", "Stop at the first failed trial.", is_flag=True)
+    )
+    sweep: bool = field(
+        default=False,
+        metadata=option("", "Search first, and judge what was found: `ablate sweep`.", report=True),
+    )
+
+    @property
+    def partial(self) -> bool:
+        """Whether only some of the trials are asked for."""
+        return bool(self.only) or self.seed is not None
+
+    def differs(self) -> list[str]:
+        """Those that change the report and were given, for the name of its folder.
+
+        The document has what --set and --seeds change, and a confirmation its own name.
+        """
+        return [
+            f"{name}={value}"
+            for name, given in self.of_report.items()
+            if name not in ("confirm", "sweep")
+            for value in (sorted({*given}) if isinstance(given, (list, tuple)) else {given} - {None})
+        ]
+
+    @property
+    def of_report(self) -> dict[str, Any]:
+        """Those that change the report of a document."""
+        return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["report"]}
+
+
+@dataclass(frozen=True)
+class RunOutcome:
+    """How a run ended."""
+
+    folder: Path
+    # Names of the trials that failed, with the reason.
+    failed: list[str] = field(default_factory=list)
+    trained: int = 0
+    # Planned trials that were not asked for, with `only` or `seed`.
+    missing: int = 0

@@ -1,0 +1,189 @@
+"""One run of a study: its workers, display, MLflow and lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from itertools import islice
+from typing import TYPE_CHECKING, Self
+
+from ablate.base.locks import Say, exclusive, training
+from ablate.base.process import interruptible
+from ablate.base.text import saying
+from ablate.base.wording import joined
+from ablate.core.events import Event, Plan
+from ablate.core.record import Record
+from ablate.core.trial import Cell
+from ablate.execution.driver import drive
+from ablate.execution.engines.local_pool import Server
+from ablate.execution.progress import Display
+from ablate.records.folder import StudyFolder
+from ablate.records.store import Store, whereabouts
+from ablate.report.terminal import print_verdicts
+from ablate.session.options import Options, RunOutcome
+from ablate.session.workers import Workers
+from ablate.tracking.tracker import Tracker
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from ablate.study.document import Document
+    from ablate.study.experiment import Experiment
+
+MAX_FAILED = 12
+"""The most failed trials that a run names when it ends."""
+
+
+class IncompleteSelection(Exception):
+    """A run ends before its variants are chosen, so that there is nothing to judge."""
+
+    def __init__(self, outcome: RunOutcome) -> None:
+        self.outcome = outcome
+
+
+class Session:
+    """What a run holds: open, its workers and MLflow start; locked, it is the only one that trains its study."""
+
+    def __init__(self, document: Document, folder: StudyFolder, options: Options, console: Console) -> None:
+        self.folder = folder
+        self.options = options
+        self.console = console
+        self.say: Say = saying(console)
+        self.warn: Say = saying(console, "warning")
+        self.store = Store(options.results / "store", self.warn)
+        # What a user's own workload needs is not known before the study is read.
+        is_built_in = "workload" not in document.data
+        self._starts_early = options.jobs != 0 and options.engine == "local" and is_built_in
+        self._open = ExitStack()
+        self._workers: Workers | None = None
+        self._display: Display | None = None
+
+    def __enter__(self) -> Self:
+        self.server = self._open.enter_context(closing(Server()))
+        tracker = Tracker(self.folder, self.options.tracking_uri, self.warn)
+        self.tracker = self._open.enter_context(closing(tracker))
+        # Beside this process, which has the study to check; in vain where nothing is left to train.
+        if self._starts_early:
+            self.server.prepare(1, "early")
+        self.tracker.prepare()
+        return self
+
+    def __exit__(self, *raised: object) -> None:
+        self._open.close()
+
+    @contextmanager
+    def lock(self, study: Experiment, *, selects: bool) -> Iterator[None]:
+        """Waits until no other driver runs the study; an interruption inside says what is kept."""
+        with exclusive(self.store.root, self.folder.name, self.say), interruptible():
+            self._workers = Workers(study, self.options, self.server)
+            self._display = self._display_of(study, self._workers, selects=selects)
+            try:
+                with self.tracker:
+                    yield
+            except KeyboardInterrupt as error:
+                # With the processes that have timed its variants.
+                kept = joined([self._kept(study, selects=selects), *error.args])
+                raise KeyboardInterrupt(kept) from None
+
+    @contextmanager
+    def training(self) -> Iterator[None]:
+        """Keeps speed from being measured while trials are trained; afterwards the workers are gone."""
+        with training(self.store.root, self.folder.name, self.say), closing(self.workers), self.display:
+            yield
+
+    @property
+    def workers(self) -> Workers:
+        """The supervised engine of a locked session."""
+        assert self._workers is not None, "a session trains while it holds the lock of its study"
+        return self._workers
+
+    @property
+    def display(self) -> Display:
+        """The progress of a locked session."""
+        assert self._display is not None, "a session trains while it holds the lock of its study"
+        return self._display
+
+    def train(
+        self,
+        plan: Plan,
+        *,
+        later: int = 0,
+        wanted: Callable[[Cell], bool] = lambda cell: True,
+        fresh: bool = False,
+    ) -> Mapping[str, Record]:
+        """Trains what a plan asks for and the store lacks, or all with `fresh`; returns the records by trial id.
+
+        later: the most trainings that follow this plan.
+        """
+        return drive(
+            plan,
+            self.workers,
+            self.store,
+            self._on_event,
+            wanted=wanted,
+            later=later,
+            fresh=fresh,
+            fail_fast=self.options.fail_fast,
+        )
+
+    def enlist(self, cells: Sequence[Cell]) -> None:
+        """Adds cells to the list of the study's trials, before they are trained."""
+        self.folder.trial_list.add(cells)
+
+    def incomplete(
+        self, what: str, cells: Sequence[Cell], records: Mapping[str, Record]
+    ) -> IncompleteSelection:
+        """Returns the end of a run whose selection lacks trials."""
+        failed = self.failed(cells, records)
+        self.say(f"The {what} is incomplete; run the same command to continue it.")
+        return IncompleteSelection(RunOutcome(self.folder.path, failed, self.display.done))
+
+    def failed(self, cells: Sequence[Cell], records: Mapping[str, Record]) -> list[str]:
+        """Warns of the failed trials, and returns the first of their cells with the reason."""
+        names = {cell.id: cell.name for cell in reversed(cells)}
+        reasons = {trial: record.reason for trial, record in records.items() if record.status == "failed"}
+        for trial, reason in islice(reasons.items(), MAX_FAILED):
+            where = whereabouts(trial, self.folder.results)
+            self.warn(f"failed: {names.get(trial, trial)}: {reason} ({where})")
+        if len(reasons) > MAX_FAILED:
+            self.warn(f"failed: {len(reasons) - MAX_FAILED} more; {self.folder.report_file} names every one")
+        return [f"{names.get(trial, trial)}: {reason}" for trial, reason in reasons.items()]
+
+    def announce_report(self) -> None:
+        """Says that training is over, and has MLflow shown as far as it is."""
+        self.tracker.prepare()
+        if self.display.done:
+            self.say("Comparing, and writing the report …")
+            # Beside it; what is left for the end is the report.
+            self.tracker.tell("RUNNING")
+
+    def print_verdicts(self) -> None:
+        """Prints the verdicts of the report."""
+        print_verdicts(self.folder, self.console)
+
+    def _on_event(self, event: Event) -> None:
+        self.tracker(event)
+        self.display(event)
+
+    def _display_of(self, study: Experiment, workers: Workers, *, selects: bool) -> Display:
+        compute = study.describe(study.variants[0])[0].compute
+        return Display(
+            self.console,
+            study.study.name,
+            study.metric,
+            workers.capacity,
+            at_most=selects or bool(study.study.seeds.looks),
+            compute=compute,
+            usual=self.store.usual_seconds(compute),
+        )
+
+    def _kept(self, study: Experiment, *, selects: bool) -> str:
+        """Says how many trials of the study are in the store.
+
+        By the files: an interruption can come between a trial's record and the event that tells of it.
+        """
+        cells = self.folder.trial_list.cells() if selects else study.cells()
+        ids = {cell.id for cell in cells}
+        stored = sum(self.store.has(trial) for trial in ids)
+        of_all = "" if selects else f" of {len(ids)}"
+        return f"{stored}{of_all} trials in {self.store.root}"

@@ -1,0 +1,162 @@
+"""The contract of stages: steps of a study that it asks for, beside training and judging its variants.
+
+A stage is made from its keys of one study, and keeps what it reads and finds. The pipeline asks the stages of a study
+in the order of `ablate.stages.STAGES`. A method that is not overridden does nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, ClassVar
+
+from ablate.study.stage_config import StageConfig
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from typing import Self
+
+    import pandas as pd
+    from pydantic import JsonValue
+
+    from ablate.core.facts import Evidence
+    from ablate.core.record import Record
+    from ablate.core.trial import Cell
+    from ablate.records.store import Store
+    from ablate.report.words import Table
+    from ablate.session.options import Options
+    from ablate.session.session import Session
+    from ablate.study.checks import Draft
+    from ablate.study.experiment import Experiment as Study
+    from ablate.study.schema import StudyBase as StudyConfig
+
+    Records = Mapping[str, Record]
+
+
+@dataclass(frozen=True)
+class StageEvidence:
+    """What a stage adds to the evidence of a study."""
+
+    # Under the name of the stage; empty: nothing.
+    facts: Mapping[str, JsonValue] = field(default_factory=dict)
+    # Name of a file → its table.
+    frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """What a stage has measured of the variants of a study."""
+
+    # Kept under the name of the stage, where it has rows.
+    frame: pd.DataFrame
+    # How it was measured.
+    facts: Mapping[str, JsonValue]
+    # Files of the store on which the report rests beside records; None: the measurement is incomplete.
+    files: Sequence[Path] | None
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What `ablate plan` shows of a stage."""
+
+    parts: Sequence[str | Table] = ()
+    # In its JSON, under the name of the stage.
+    data: Mapping[str, JsonValue] | None = None
+
+
+class Stage(ABC):
+    """One step of one study."""
+
+    name: ClassVar[str] = ""
+    """The name under which facts, frames and `--json` have what it keeps."""
+    Config: ClassVar[type[StageConfig]] = StageConfig
+    """Its keys of a study file; without any where its section is a part, as that of a design."""
+    selects_after: ClassVar[tuple[type[Stage], ...]] = ()
+    """Stages that may select variants before it; beside any other that selects it is refused."""
+
+    def __init_subclass__(cls) -> None:
+        unknown = [name for name in vars(cls) if not name.startswith("_") and name not in dir(Stage)]
+        if unknown:
+            raise TypeError(f"{cls.__name__}.{unknown[0]}: is no method of a stage")
+
+    @classmethod
+    @abstractmethod
+    def from_study(cls, study: StudyConfig, options: Options) -> Self | None:
+        """Makes the stage of a study; None where neither the study nor the options ask for it."""
+
+    # Before anything is written.
+
+    @property
+    def metrics(self) -> frozenset[str]:
+        """The metrics that claims may name because of it."""
+        return frozenset()
+
+    @property
+    def selects(self) -> bool:
+        """Whether it trains before the variants are judged, and may choose them by that."""
+        return False
+
+    def varied_paths(self) -> Mapping[str, Sequence[str]]:
+        """Returns, for each of its keys, the paths whose values it chooses for each variant."""
+        return {}
+
+    def variant_names(self) -> Sequence[str]:
+        """Returns the names of variants that it will find."""
+        return ()
+
+    def check(self, draft: Draft) -> None:  # noqa: B027
+        """Refuses mistakes of meaning in its keys, and keeps what it reads of them."""
+
+    def in_confirmation(self, selected_by: str, claimed: Collection[str]) -> Stage | None:
+        """Returns the stage of a confirmation; None where it has no part in one.
+
+        selected_by: how the variants of the confirmed report were chosen; claimed: metrics of claims that are repeated.
+        """
+        return None if self.metrics.isdisjoint(claimed) else self
+
+    def adjust(self, study: Study) -> Study:
+        """Returns the study with its variants as they are trained."""
+        return study
+
+    # What a run may train.
+
+    def extra_variants(self, study: Study) -> int:
+        """Returns the number of variants that it will add."""
+        return 0
+
+    def max_trials(self, study: Study, judged: int) -> int:
+        """Returns the most trainings of a run in which it selects, with `judged` of the variants as they are given."""
+        return judged
+
+    def preview(self, study: Study, store: Store) -> Preview:
+        """Describes for `ablate plan` what it will do; writes nothing."""
+        return Preview()
+
+    # During a run, in this order.
+
+    def has_results(self, study: Study, session: Session) -> bool:
+        """Returns whether something is known from which a new claim could have been read."""
+        return False
+
+    def select(self, study: Study, session: Session) -> Study:
+        """Trains, and returns the study with the variants that it chooses. Raises `IncompleteSelection`."""
+        return study
+
+    def companions(self, study: Study, judged: Sequence[Cell]) -> Iterable[Cell]:
+        """Yields the cells that are trained beside judged ones, each with a role of its own."""
+        return ()
+
+    def follow_up(
+        self, study: Study, judged: Sequence[Cell], evidence: Callable[[], Evidence]
+    ) -> Iterable[Cell]:
+        """Yields cells on which verdicts depend once these judged ones, of all looks so far, are trained."""
+        return ()
+
+    def collect(self, study: Study, beside: Sequence[Cell], records: Records) -> StageEvidence:
+        """Collects what it adds to the evidence; `beside` are the cells asked for that are not judged."""
+        return StageEvidence()
+
+    def measure(self, study: Study, session: Session, complete: bool) -> Measurement | None:
+        """Measures on the idle machine, where it is to `complete` that, and returns what is known."""
+        return None

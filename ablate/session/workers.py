@@ -1,0 +1,50 @@
+"""The workers that train the trials of a study, and what they must know of it."""
+
+from __future__ import annotations
+
+import sys
+
+from ablate.base.plugins import load_plugin
+from ablate.core.events import Engine
+from ablate.execution.engines import ENGINES
+from ablate.execution.engines.in_process import InProcess
+from ablate.execution.engines.local_pool import Server
+from ablate.execution.supervisor import Supervised
+from ablate.execution.trial import WorkloadRef
+from ablate.records.environment import command_line
+from ablate.session.options import Options
+from ablate.study.document import base_of
+from ablate.study.experiment import Experiment
+
+
+def reference(experiment: Experiment) -> WorkloadRef:
+    """Returns all that a worker needs to train the study's trials."""
+    folder, workload = base_of(experiment.path, experiment.study.folder), experiment.workload
+    files = [folder / name for name in experiment.study.plugins]
+    plugins = tuple(load_plugin(file) for file in files)
+    watched = (experiment.path, *files)
+    return WorkloadRef(
+        workload.name,
+        plugins,
+        command_line(sys.argv),
+        watched,
+        workload.threads,
+        folder,
+        identity=dict(workload.identity(experiment.variants[0].configs[0])),
+        parallel=experiment.describe(experiment.variants[0])[0].parallel,
+        resources=experiment.study.resources,
+    )
+
+
+class Workers(Supervised):
+    """The supervised engine of a run: it starts processes when it is given trials, and ends them when it is left."""
+
+    def __init__(self, experiment: Experiment, options: Options, server: Server | None = None) -> None:
+        """With `--jobs 0` it trains in this process, whatever the engine. Raises `AblateError`."""
+        self.where = reference(experiment)
+        ENGINES.load_package("execution.engines")
+        if options.jobs == 0:
+            engine: Engine = InProcess(self.where, experiment.workload)
+        else:
+            engine = ENGINES.get("engine", options.engine)(self.where, options.jobs, server)
+        super().__init__(engine, self.where.environment)

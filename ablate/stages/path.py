@@ -1,0 +1,165 @@
+"""The stage of `design: path`: a greedy path from the baseline to a variant that changes several things.
+
+At each step every change that is left is trained on tuning seeds, and the best one is taken. The seeds that choose
+never judge: the best of several is in part the luckiest, and the same runs would flatter it on test data as on
+validation data (winner's curse).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from statistics import fmean
+from typing import TYPE_CHECKING, Self
+
+from ablate.base.errors import Invalid
+from ablate.core.events import FixedPlan
+from ablate.core.metric import sign
+from ablate.core.record import on_validation
+from ablate.core.trial import Cell
+from ablate.session.stage import Stage
+from ablate.stages.probe import ProbeStage
+from ablate.study.designs import Path
+from ablate.study.patch import key_of
+from ablate.study.sections import TUNING_SEEDS_FROM, in_words
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from ablate.core.record import Record
+    from ablate.session.options import Options
+    from ablate.session.session import Session
+    from ablate.study.designs import Variant
+    from ablate.study.experiment import Experiment
+    from ablate.study.schema import StudyBase
+
+
+class PathStage(Stage):
+    """Trains the steps of a path, and has its configurations judged; its section is the design."""
+
+    name = "path"
+    selects_after = (ProbeStage,)
+
+    def __init__(self, target: str, num_seeds: int) -> None:
+        self._target_name = target
+        self._seeds = range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + num_seeds)
+
+    @classmethod
+    def from_study(cls, study: StudyBase, options: Options) -> Self | None:
+        design = study.design
+        return cls(design.to, design.seeds) if isinstance(design, Path.Config) else None
+
+    @property
+    def selects(self) -> bool:
+        return True
+
+    def extra_variants(self, study: Experiment) -> int:
+        """Returns the number of configurations between the baseline and the target."""
+        return len(self._target(study).patches) - 1
+
+    def max_trials(self, study: Experiment, judged: int) -> int:
+        extra = self.extra_variants(study)
+        steps = num_candidates(extra + 1) * len(self._seeds)
+        return judged + steps + extra * study.study.seeds.count
+
+    def select(self, study: Experiment, session: Session) -> Experiment:
+        """Returns the study with the configurations of the path, in their order, before its other variants."""
+        from ablate.study.experiment import Choice
+
+        path: list[Variant] = []
+        trained: dict[str, Cell] = {}
+        remarks: list[str] = []
+        remaining = [*self._target(study).patches]
+        while remaining:
+            candidates = self._candidates(study, remaining)
+            best = remaining[0]
+            if len(remaining) > 1:
+                step = {change: self._cells(study, variant) for change, variant in candidates.items()}
+                for cells in step.values():
+                    trained |= {cell.id: cell for cell in cells}
+                best, remark = self._take_step(study, session, step, [*trained.values()], len(path) + 1)
+                remarks.append(remark)
+            path.append(candidates[best])
+            remaining.remove(best)
+
+        baseline, *others = study.variants
+        by_config = {key_of(variant.configs): variant for variant in others if not variant.placebo}
+        path = [by_config.get(key_of(variant.configs), variant) for variant in path]
+        judged = [baseline, *path, *(variant for variant in others if variant not in path)]
+        chosen = study.judging(judged, study.design.paths, Choice("path", [*trained.values()]))
+        return replace(chosen, remarks=[*study.remarks, *remarks])
+
+    def _take_step(
+        self,
+        study: Experiment,
+        session: Session,
+        step: Mapping[str, Sequence[Cell]],
+        trained: Sequence[Cell],
+        number: int,
+    ) -> tuple[str, str]:
+        """Trains the candidates of a step, and returns the best change with what is said of it.
+
+        step: change → the cells of its candidate. trained: all cells of the path up to this step.
+        """
+        from ablate.report.words import say
+
+        cells = [cell for candidate in step.values() for cell in candidate]
+        session.enlist(trained)
+        judged = len(study.cells()) + self.extra_variants(study) * study.study.seeds.count
+        later = num_candidates(len(step) - 1) * len(self._seeds) + judged
+        records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
+        if any(cell.id not in records or records[cell.id].faulty for cell in cells):
+            raise session.incomplete("path", trained, records)
+        scores = {change: _score(study, [records[cell.id] for cell in of]) for change, of in step.items()}
+        best, *others = sorted(scores, key=lambda change: -scores[change])
+        seeds = in_words(self._seeds)
+        return best, say("figures.path_step", number, self._target_name, best, others, study.metric, seeds)
+
+    def _target(self, study: Experiment) -> Variant:
+        return next(variant for variant in study.variants if variant.name == self._target_name)
+
+    def _candidates(self, study: Experiment, remaining: Sequence[str]) -> dict[str, Variant]:
+        """Returns the configurations that may come next, by the change that each adds; one may have to wait.
+
+        Raises `Invalid` where none can be.
+        """
+        target = self._target(study)
+        candidates: dict[str, Variant] = {}
+        problems: list[Invalid] = []
+        for change in remaining:
+            patches = {
+                path: value
+                for path, value in target.patches.items()
+                if path == change or path not in remaining
+            }
+            name = ",".join(f"{path}={study.design.labels[path][target.name]}" for path in patches)
+            try:
+                config = study.patched(study.variants[0].configs[0], patches)
+            except Invalid as error:
+                problems.append(error)
+                continue
+            candidates[change] = replace(target, name=name, configs=[config], patches=patches, at=("design",))
+        if not candidates:
+            raise problems[0]
+        return candidates
+
+    def _cells(self, study: Experiment, variant: Variant) -> list[Cell]:
+        """Returns the cells of a configuration on the tuning seeds."""
+        task, name = study.tasks[0], variant.name
+        trials = [study.trial(variant.configs[0], seed) for seed in self._seeds]
+        return [Cell(name, task, t.seed, t, f"{name} seed {t.seed}", role="step") for t in trials]
+
+
+def num_candidates(changes: int) -> int:
+    """Returns how many configurations are trained to order so many changes; the last needs no choice."""
+    return max(0, changes * (changes + 1) // 2 - 1)
+
+
+def _score(study: Experiment, records: Sequence[Record]) -> float:
+    """Returns the mean over seeds on validation data, oriented; a run without a value counts as guessing."""
+    name, at = study.metric, study.study.metric.at
+    metric = study.describe(study.variants[0])[0].metrics[name]
+    worst = -math.inf if metric.floor is None else sign(metric) * metric.floor
+    values = [sign(metric) * on_validation(r, name, at)[0] for r in records if r.status == "completed"]
+    known = [value for value in values if math.isfinite(value)]
+    return fmean([*known, *[worst] * (len(records) - len(known))])

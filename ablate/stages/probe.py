@@ -1,0 +1,183 @@
+"""The stage `probe`: short runs before the study's trainings, to see that the seed and every factor change something.
+
+The baseline runs twice under one seed and once under another, and each level under the first. What does not change a
+short run by more than its repetition does may not change a long one either: a seed that is fixed in a script, a flag
+that nothing reads.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from ablate.base.errors import AblateError, listed, nearest
+from ablate.base.wording import exact
+from ablate.core.events import FixedPlan
+from ablate.core.facts import BASELINE
+from ablate.core.metric import FREE
+from ablate.core.trial import AGAIN, Cell
+from ablate.session.stage import Stage
+from ablate.study.checks import attempt, refuse_own
+from ablate.study.designs import Variant
+from ablate.study.expand import report_at
+from ablate.study.patch import apply_patches, short_label
+from ablate.study.stage_config import StageConfig, config_of
+
+if TYPE_CHECKING:
+    from ablate.core.record import Record
+    from ablate.session.options import Options
+    from ablate.session.session import Session
+    from ablate.session.stage import Records
+    from ablate.study.checks import Draft
+    from ablate.study.experiment import Experiment
+    from ablate.study.schema import StudyBase
+
+REPEAT = "baseline again"
+OTHER_SEED = "another seed"
+
+
+class ProbeConfig(StageConfig):
+    """The keys `probe` and `acts_late`."""
+
+    keyed_by_path: ClassVar[tuple[str, ...]] = ("probe",)
+
+    probe: dict[str, Any] = {}
+    """What makes a run short, path → value: {config.max_iters: 20}. A study is not trained where short runs show that a
+    seed or a level changes nothing."""
+    acts_late: list[str] = []
+    "Paths of factors that act too late for a short run to show it."
+
+
+class ProbeStage(Stage):
+    """Refuses a study before its trainings, and chooses nothing."""
+
+    name = "probe"
+    Config = ProbeConfig
+
+    def __init__(self, config: ProbeConfig) -> None:
+        self._config = config
+
+    @classmethod
+    def from_study(cls, study: StudyBase, options: Options) -> Self | None:
+        config = config_of(study, ProbeConfig)
+        return cls(config) if config.probe or config.acts_late else None
+
+    @property
+    def selects(self) -> bool:
+        return bool(self._config.probe)
+
+    def check(self, draft: Draft) -> None:
+        """Refuses a probe that does not fit the baseline or changes what is compared, and what acts late in none."""
+        document, probe = draft.document, self._config.probe
+        for config in draft.design.variants[0].configs:
+            _, problems = attempt(lambda config: draft.resolve(apply_patches(config, probe)), config)
+            report_at(problems, probe, ("probe",), document)
+        for path in probe:
+            hint = "Probe without it, or compare without it"
+            refuse_own(path, "is what makes a run of the probe short", hint, draft)
+
+        compared = draft.design.paths
+        rule = "is not changed by any variant" if probe else "needs a `probe`, to which it is an exception"
+        for index, path in enumerate(self._config.acts_late):
+            if path not in compared or not probe:
+                document.refuse(("acts_late", index), rule, path, listed(compared), nearest(path, compared))
+
+    def max_trials(self, study: Experiment, judged: int) -> int:
+        return judged + len({cell.id for cell in self._runs(study)})
+
+    def select(self, study: Experiment, session: Session) -> Experiment:
+        """Trains the short runs. Raises `AblateError` for a level that they have not shown to change anything."""
+        cells = list(self._runs(study))
+        session.enlist(cells)
+        records = session.train(FixedPlan(cells), later=len(study.cells()), fresh=session.options.fresh)
+        if any(cell.id not in records or records[cell.id].status == "failed" for cell in cells):
+            raise session.incomplete("probe", cells, records)
+
+        noise = _noise(study, cells, records)
+        unchanged = _unchanged(cells, records, noise)
+        late = [cell for cell in unchanged if cell.levels.keys() & {*self._config.acts_late}]
+        dead = [cell for cell in unchanged if cell not in late]
+        if dead:
+            raise _refusal(study, dead)
+
+        remarks = [*study.remarks]
+        for task, difference in noise.items():
+            if difference:
+                amount = f"{exact(difference)}{study.on(task)}"
+                remarks.append(f"two runs of the baseline under one seed differ by up to {amount}")
+        for cell in late:
+            remarks.append(f"{cell.name} changes nothing in a short run; the study says that it acts late")
+        choice = replace(study.choice, cells=[*study.choice.cells, *cells])
+        return replace(study, choice=choice, remarks=remarks)
+
+    def _runs(self, study: Experiment) -> Iterator[Cell]:
+        """Yields the short runs, each with the paths that it changes as its levels."""
+        baseline, *others = study.variants
+        first = study.study.seeds.values[0]
+        runs = [
+            (baseline, first, ""),
+            (replace(baseline, name=REPEAT), first, AGAIN),
+            (replace(baseline, name=OTHER_SEED), first + 1, ""),
+        ]
+        runs += [(variant, first, "") for variant in others if variant.at[:1] == ("variants",)]
+        for path, levels in study.design.factors.items():
+            for level in levels:
+                name = f"{path}={short_label(level.value)}"
+                runs.append((Variant(name, level.configs, {path: level.value}), first, ""))
+        for index, task in enumerate(study.tasks):
+            for variant, seed, stream in runs:
+                config = study.patched(variant.configs[index], self._config.probe, index)
+                trial = replace(study.trial(config, seed, stream), checkpoint="none")
+                name = f"probe, {variant.name}{study.on(task)}"
+                changed = dict.fromkeys(variant.patches)
+                yield Cell(variant.name, task, seed, trial, name, changed, role="probe")
+
+
+def _noise(study: Experiment, cells: Sequence[Cell], records: Records) -> dict[str, float]:
+    """Returns the distance of the baseline's two runs under one seed, by task."""
+    ran = {(cell.variant, cell.task): records[cell.id] for cell in cells}
+    return {task: distance(ran[BASELINE, task], ran[REPEAT, task]) for task in study.tasks}
+
+
+def _unchanged(cells: Sequence[Cell], records: Records, noise: Mapping[str, float]) -> list[Cell]:
+    """Returns the runs that differ from the baseline's by no more than its repetition does."""
+    baseline = {cell.task: records[cell.id] for cell in cells if cell.variant == BASELINE}
+    unchanged: list[Cell] = []
+    for cell in cells:
+        if cell.variant in (BASELINE, REPEAT):
+            continue
+        if distance(baseline[cell.task], records[cell.id]) <= noise[cell.task]:
+            unchanged.append(cell)
+    return unchanged
+
+
+def _refusal(study: Experiment, dead: Sequence[Cell]) -> AblateError:
+    reasons = [f"{cell.name} changes nothing" for cell in dead]
+    reasons += study.workload.cautions(study.variants[0].configs[0])
+    lines = "\n".join(f"  {reason}" for reason in reasons)
+    return AblateError(
+        f"{study.path}: the probe refuses the study, of which nothing was trained:\n{lines}\n"
+        "Mend it, or list a factor that acts late under `acts_late:`"
+    )
+
+
+def distance(one: Record, other: Record) -> float:
+    """Returns the largest difference of any number of two runs; infinite where one lacks some. Times do not count."""
+    numbers, others = _numbers(one), _numbers(other)
+    if numbers.keys() != others.keys():
+        return math.inf
+    return max((abs(value - others[place]) for place, value in numbers.items()), default=0.0)
+
+
+def _numbers(record: Record) -> Mapping[tuple[str, int], float]:
+    """Returns metric and step → value, at step −1 that of the end."""
+    found: dict[tuple[str, int], float | None] = {}
+    for name, value in record.metrics.items():
+        if not name.endswith(FREE):
+            found[name, -1] = value
+    for name, curve in record.curves.items():
+        for step, value in zip(curve.steps.tolist(), curve.values.tolist(), strict=True):
+            found[name, step] = value
+    return {place: value for place, value in found.items() if value is not None and not math.isnan(value)}

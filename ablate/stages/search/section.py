@@ -1,0 +1,143 @@
+"""The sections `search:` of a sweep, and `tune:` of every variant."""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any, ClassVar
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    FiniteFloat,
+    PlainSerializer,
+    PositiveFloat,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
+
+from ablate.analysis.search_table import TYPES
+from ablate.base.registry import OnOff, Slot, StrictModel
+from ablate.search.pruners import NoPruner
+from ablate.search.samplers import TPE, Random
+from ablate.study.sections import refusal
+from ablate.study.stage_config import StageConfig
+
+Conditions = str | list[str]
+SEEDS = Annotated[int, Field(ge=1, le=1_000)]
+LEAST_SEEDS = 3  # That tune.
+ONE_KIND = "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
+# Inside `Values`, `float` and `int` are its fields.
+_Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
+_Ints = Annotated[list[int], Field(min_length=2, max_length=2)]
+_Choices = Annotated[list[Any], Field(min_length=1, max_length=1_000)]
+
+
+class Values(StrictModel):
+    """The values of a searched path, by one of `float`, `int` and `choice`."""
+
+    float: _Floats | None = None
+    "[low, high]: any number from low to high."
+    int: _Ints | None = None
+    "[low, high]: any whole number from low to high, both included."
+    choice: _Choices | None = None
+    "One of several: numbers, words or parts, each by its name or as {name: …, parameters}."
+    log: OnOff = False
+    "Numbers are sampled on a log scale."
+    step: PositiveFloat | None = None
+    "Only the numbers low, low + step, …"
+    when: Conditions = []
+    "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Values:
+        kinds = [kind for kind in TYPES if getattr(self, kind) is not None]
+        (low, high), step = self.float or self.int or (1, math.inf), self.step or 0
+        rules = (
+            (len(kinds) == 1, "must be one kind of space", ONE_KIND),
+            (not (self.choice and (step or self.log)), "has neither log nor step", "{choice: [a, b]}"),
+            (low < high, "is empty or inverted", "[low, high] with low < high"),
+            (not self.log or low > 0, f"has no logarithm at {low:g}", "with log: true, low > 0"),
+            (step <= high - low, f"holds no step of {step:g}", f"a step of at most {high - low:g}"),
+            (not (step and self.log), "cannot have both log and step", "one of them"),
+            (not self.int or step % 1 == 0, "has whole numbers", "a step that is a whole number"),
+        )
+        for holds, rule, allowed in rules:
+            if not holds:
+                raise refusal(rule, allowed)
+        return self
+
+
+def _no_storage(value: Any) -> None:
+    if value is not None:
+        raise refusal(
+            "is not kept anywhere but in the records of its trainings, from which a search goes on",
+            "no `storage`; `ablate export --optuna URL` writes a search for Optuna's dashboard",
+        )
+
+
+_BRIEFLY = PlainSerializer(lambda values: values.model_dump(exclude_defaults=True))
+
+
+class _Budget(StrictModel):
+    """Base of searches."""
+
+    over: Annotated[dict[str, Annotated[Values, _BRIEFLY]], Field(min_length=1)]
+    "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
+    trials: Annotated[int, Field(gt=0, le=100_000)] | None = None
+    "Settings to try, in `tune` for each variant; not given: 20, or with `sampler: grid` every point."
+    pruner: Annotated[Any, Slot("pruner")] = NoPruner.name
+    "The rule by which a setting is stopped early."
+    batch: Annotated[int, Field(gt=0, le=10_000)] = 4
+    """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
+    settings do not depend on the number of workers."""
+    storage: SkipJsonSchema[Annotated[None, BeforeValidator(_no_storage), Field(exclude=True)]] = None
+
+
+class SearchSection(_Budget):
+    """The search of `ablate sweep`."""
+
+    objectives: list[str] = []
+    """Validation metrics, each in its own direction; or, less being better, parameters, flops (of a forward pass on one
+    example), compute (FLOPs of the whole training), divergence_rate (share of the seeds) or seed_spread (standard
+    deviation over them); not given: the study's metric."""
+    each_seed: ClassVar[bool] = False
+    sampler: Annotated[Any, Slot("sampler")] = TPE.name
+    "How the next setting is chosen."
+    seeds: SEEDS = 3
+    "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
+    winners: Annotated[int, Field(gt=0, le=1_000)] = 1
+    """Settings that are trained again on the study's own seeds and compared with the baseline: the best by the first
+    objective, and the next; with several objectives those of the Pareto front."""
+
+
+class TuneSection(_Budget):
+    """The search for every variant before it is judged: the same budget, on seeds that judge nothing."""
+
+    sampler: Annotated[Any, Slot("sampler")] = Random.name
+    "How the next setting is chosen; random tries the same settings for every variant."
+    each_seed: OnOff = False
+    """Chooses for each seed of the study, on its own validation data, instead of on tuning seeds for all: every setting
+    is trained on every seed, and none is judged beside the chosen one."""
+    seeds: SEEDS = LEAST_SEEDS
+    """Tuning seeds of each setting, never those of a verdict; studies of one baseline share them. Which setting few
+    seeds choose is luck, so that settings near the chosen one are judged with it."""
+
+
+class SearchConfig(StageConfig):
+    """The keys `search` and `tune`."""
+
+    keyed_by_path: ClassVar[tuple[str, ...]] = ("search.over", "tune.over")
+
+    search: SearchSection | None = None
+    "The search of `ablate sweep`, from the baseline."
+    tune: TuneSection | None = None
+    "A search for every variant, with the same budget, before it is judged."
+
+    def sections(self) -> dict[str, SearchSection | TuneSection]:
+        """Returns the sections that the study has, by their keys."""
+        sections: dict[str, SearchSection | TuneSection] = {}
+        if self.search is not None:
+            sections["search"] = self.search
+        if self.tune is not None:
+            sections["tune"] = self.tune
+        return sections

@@ -1,0 +1,341 @@
+"""The stage `search`: a sweep searches from the baseline, and tuning for every variant, on equal budgets.
+
+What they choose is judged on other seeds.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from dataclasses import asdict, replace
+from functools import partial
+from typing import TYPE_CHECKING, Self
+
+from ablate.core.facts import BASELINE
+from ablate.core.trial import RIVAL, Cell
+from ablate.session.stage import Preview, Stage, StageEvidence
+from ablate.stages.probe import ProbeStage
+from ablate.stages.search.section import SearchConfig, SearchSection
+from ablate.study.designs import Variant
+from ablate.study.stage_config import config_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from ablate.analysis.search_table import SearchTable
+    from ablate.core.facts import Evidence
+    from ablate.core.metric import Description
+    from ablate.records.store import Store
+    from ablate.session.options import Options
+    from ablate.session.session import Session
+    from ablate.session.stage import Records
+    from ablate.stages.search.search import Search
+    from ablate.stages.search.space import Point
+    from ablate.stages.search.spec import SearchSpec
+    from ablate.study.checks import Draft
+    from ablate.study.designs import Config
+    from ablate.study.experiment import Experiment
+    from ablate.study.schema import StudyBase
+
+TRIED = "tried"
+"""The role of the trainings of a search."""
+
+
+class SearchStage(Stage):
+    """Searches for settings with Optuna, and has the best of them judged."""
+
+    name = "search"
+    Config = SearchConfig
+    selects_after = (ProbeStage,)
+
+    def __init__(self, config: SearchConfig, *, sweeps: bool) -> None:
+        self._config = config
+        self._sweeps = sweeps
+        # What `check` reads, by key; None for a section with mistakes.
+        self._specs: Mapping[str, SearchSpec | None] = {}
+        # What `select` finds.
+        self._table: SearchTable | None = None
+
+    @classmethod
+    def from_study(cls, study: StudyBase, options: Options) -> Self | None:
+        config = config_of(study, SearchConfig)
+        return cls(config, sweeps=options.sweep) if config.sections() or options.sweep else None
+
+    # Before anything is written.
+
+    @property
+    def selects(self) -> bool:
+        return self._sweeps or self._config.tune is not None
+
+    def varied_paths(self) -> Mapping[str, Sequence[str]]:
+        return {key: [*section.over] for key, section in self._config.sections().items()}
+
+    def variant_names(self) -> Sequence[str]:
+        from ablate.analysis.search_table import winner_names
+
+        search = self._config.search
+        return winner_names(search.winners) if search is not None else []
+
+    def check(self, draft: Draft) -> None:
+        from ablate.stages.search.spec import check_searches
+
+        if self._sweeps and self._config.search is None:
+            rule = "is required: it says what a sweep looks for"
+            draft.document.refuse(("search",), rule, hint="Add it, or use `ablate run`")
+        self._specs = check_searches(draft, self._config)
+
+    def in_confirmation(self, selected_by: str, claimed: Collection[str]) -> Stage | None:
+        """Returns itself where the variants were tuned: they are tuned again, on other seeds."""
+        return self if selected_by == "tuning" else None
+
+    def max_trials(self, study: Experiment, judged: int) -> int:
+        spec = self._spec(study, self._key)
+        tried = self._num_searches(study, self._key) * spec.facts.trials * len(spec.facts.seeds)
+        return tried + self._max_judged(study, spec, len(study.variants))
+
+    def preview(self, study: Experiment, store: Store) -> Preview:
+        return Preview([line for key in self._specs for line in self._describe(study, key)])
+
+    def _describe(self, study: Experiment, key: str) -> Iterator[str]:
+        """Yields the space and the budget of one section in sentences."""
+        from ablate.analysis.search_table import winner_names
+        from ablate.report.words import say
+
+        spec = self._spec(study, key)
+        facts, section = spec.facts, spec.section
+        tunes = key == "tune"
+        searches = self._num_searches(study, key)
+        winners = winner_names(section.winners) if isinstance(section, SearchSection) else []
+        yield say(
+            "plan.search",
+            key,
+            settings=facts.trials,
+            sampler=facts.sampler,
+            pruner="" if facts.pruner == "none" else facts.pruner,
+            variants=searches // len(study.tasks) if tunes else 0,
+            objectives=[say("plan.objective", each.name, each.direction) for each in facts.objectives],
+            seeds=len(facts.seeds),
+            trials=searches * facts.trials * len(facts.seeds),
+            then=say("plan.chosen") if tunes else say("plan.winners", winners),
+        )
+        for parameter in facts.parameters:
+            yield say("plan.range", parameter)
+        if tunes and spec.rivals:
+            places = study.study.seeds.count * len(study.tasks)
+            least, most = places * spec.rivals, places * len(study.variants) * spec.rivals
+            yield say("plan.rivals", spec.rivals, least, most)
+
+    # During a run.
+
+    def has_results(self, study: Experiment, session: Session) -> bool:
+        """Returns whether a setting was trained."""
+        tried = [cell for cell in session.folder.trial_list.cells() if cell.role == TRIED]
+        return any(session.store.has(cell.id) for cell in tried)
+
+    def select(self, study: Experiment, session: Session) -> Experiment:
+        """Searches until the budget is used, and returns the study with the best settings as its variants."""
+        from ablate.analysis.search_table import tabulated
+        from ablate.stages.search.search import SearchPlan
+
+        spec = self._spec(study, self._key)
+        names = {BASELINE, *(session.options.only or (variant.name for variant in study.variants))}
+        kept = [variant for variant in study.variants if variant.name in names]
+        # A placebo has the settings of the baseline.
+        searched = kept[:1] if self._sweeps else [variant for variant in kept if not variant.placebo]
+        searches = [
+            self._search(study, spec, variant, index)
+            for variant in searched
+            for index in range(len(study.tasks))
+        ]
+        plan = SearchPlan(searches, session.enlist)
+        _compare_versions(session, spec, plan.left)
+        records = session.train(plan, later=self._max_judged(study, spec, len(kept)))
+        cells = list(plan.cells.values())
+        if not all(search.complete for search in searches):
+            raise session.incomplete("search", cells, records)
+
+        objectives = spec.facts.objectives
+        if any(row.get("own") for search in searches for row in search.rows):
+            objectives = [
+                replace(each, source="own") if each.source == "validation" else each for each in objectives
+            ]
+        facts = replace(spec.facts, objectives=objectives, versions=_versions())
+        self._table = tabulated(facts, [search.rows for search in searches])
+        if self._sweeps:
+            return self._with_winners(study, session, spec, self._table, cells)
+        return self._with_tuned(study, session, spec, self._table, cells, kept)
+
+    def _spec(self, study: Experiment, key: str) -> SearchSpec:
+        """Returns a search as it was read; where each seed chooses for itself, it tunes on the seeds of the study."""
+        spec = self._specs[key]
+        assert spec is not None, "a study with mistakes is not run"
+        if not spec.section.each_seed:
+            return spec
+        seeds = [*study.study.seeds.values]
+        return replace(spec, facts=replace(spec.facts, seeds=seeds), seeds=[seeds] * len(study.tasks))
+
+    def _search(self, study: Experiment, spec: SearchSpec, variant: Variant, index: int) -> Search:
+        """Returns the search of a variant on one task."""
+        from ablate.core.metric import size_of
+        from ablate.stages.search.search import Search
+
+        task = study.tasks[index]
+        prefix = "" if self._sweeps else f"{variant.name} · "
+
+        def prepare(number: int, point: Point) -> tuple[list[Cell], Description]:
+            setting = study.patched(variant.configs[index], spec.space.patches(point), index)
+            description = study.workload.describe(setting)
+            name = f"{prefix}setting {number:03d}"
+            cells: list[Cell] = []
+            for seed in spec.seeds[index]:
+                # Only the trials of the comparison are evaluated.
+                trial = replace(study.trial(setting, seed), checkpoint="none")
+                cells.append(
+                    Cell(
+                        name,
+                        task,
+                        seed,
+                        trial,
+                        f"{name}{study.on(task)} seed {seed}",
+                        levels=spec.space.labels(point),
+                        role=TRIED,
+                        size=partial(size_of, description),
+                    )
+                )
+            return cells, description
+
+        return Search(spec, prepare, variant.name, task)
+
+    @property
+    def _key(self) -> str:
+        """The section that selects."""
+        return "search" if self._sweeps else "tune"
+
+    def _num_searches(self, study: Experiment, key: str) -> int:
+        if key == "search":
+            return 1
+        return sum(not variant.placebo for variant in study.variants) * len(study.tasks)
+
+    def _max_judged(self, study: Experiment, spec: SearchSpec, kept: int) -> int:
+        """Returns the most trainings that judge what is chosen; `kept`: the variants that a tuning keeps."""
+        variants = kept
+        if isinstance(spec.section, SearchSection):
+            variants = 1 + spec.section.winners + study.study.placebo
+        each = 1 + study.companions_per_cell + spec.rivals
+        return study.study.seeds.count * len(study.tasks) * variants * each
+
+    def _with_winners(
+        self,
+        study: Experiment,
+        session: Session,
+        spec: SearchSpec,
+        table: SearchTable,
+        cells: Sequence[Cell],
+    ) -> Experiment:
+        """Returns the study with the baseline, the best settings that differ from it, and the placebo."""
+        from ablate.analysis.search_table import winner_names
+        from ablate.report.words import say
+        from ablate.study.experiment import Choice
+
+        assert isinstance(spec.section, SearchSection)
+        baseline, *others = study.variants
+        dropped = [variant.name for variant in others if not variant.placebo]
+        if dropped:
+            session.say(say("search.left_to_run", dropped))
+        task, names = study.tasks[0], winner_names(spec.section.winners)
+        places = table.best(BASELINE, task, spec.section.winners)
+        table.trials.loc[places, "chosen"] = names[: len(places)]
+        if len(places) < len(names):
+            session.say(say("search.fewer", len(places), len(names), len(spec.facts.objectives) > 1))
+
+        variants = [baseline]
+        for place, name in zip(places, names, strict=False):
+            point = table.point(place)
+            patches = spec.space.patches(point)
+            config = study.patched(baseline.configs[0], patches)
+            if any(config == variant.configs[0] for variant in variants):
+                session.say(say("search.itself", name))
+                continue
+            labels = {task: spec.space.labels(point)}
+            variants.append(Variant(name, [config], patches, ("search",), tuned=labels))
+        variants += [variant for variant in others if variant.placebo]
+        searched = [parameter.path for parameter in spec.space.parameters]
+        paths = [path for path in searched if any(path in variant.patches for variant in variants)]
+        return study.judging(variants, paths, Choice("sweep", cells))
+
+    def _with_tuned(
+        self,
+        study: Experiment,
+        session: Session,
+        spec: SearchSpec,
+        table: SearchTable,
+        cells: Sequence[Cell],
+        kept: Sequence[Variant],
+    ) -> Experiment:
+        """Returns the study with every variant at its best settings; where none has a value, as it was given."""
+        from ablate.analysis.rivals import rivals
+        from ablate.stages.search.tuned import tuned_variant
+        from ablate.study.experiment import Choice
+
+        near: dict[str, Mapping[str, Sequence[int]]] = {}
+        for task in study.tasks:
+            near[task] = {} if spec.section.each_seed else rivals(table, task)
+        variants = [
+            tuned_variant(study, spec, table, variant, near=near, warn=session.warn) for variant in kept
+        ]
+        chosen = study.judging(variants, study.design.paths, Choice("tuning", cells))
+        return replace(chosen, left_out=[each.name for each in study.variants if each not in kept])
+
+    def follow_up(
+        self, study: Experiment, judged: Sequence[Cell], evidence: Callable[[], Evidence]
+    ) -> Iterator[Cell]:
+        """Yields the cells at the rivals of their setting: the baseline's, and those on which a decision rests."""
+        from ablate.analysis.claims import resting  # Of which a plan has no need.
+
+        rivals_of = {variant.name: variant.rivals for variant in study.variants}
+        if not judged or not any(rivals_of.values()):
+            return
+        depends_on_tuning = resting(evidence())
+        for cell in judged:
+            if cell.variant != BASELINE and (cell.variant, cell.task) not in depends_on_tuning:
+                continue
+            for name, config in rivals_of[cell.variant].get(cell.task, {}).items():
+                yield _at_setting(study, cell, name, config)
+
+    def collect(self, study: Experiment, beside: Sequence[Cell], records: Records) -> StageEvidence:
+        """Collects the settings that were tried, and what their searches share."""
+        if self._table is None:
+            return StageEvidence()
+        return StageEvidence(asdict(self._table.facts), {self.name: self._table.trials})
+
+
+def _at_setting(study: Experiment, cell: Cell, name: str, config: Config) -> Cell:
+    """Returns a judged cell at another setting of its variant, which has a name of its own."""
+    # Only the trials of the comparison are evaluated.
+    trial = replace(study.trial(config, cell.seed, cell.trial.stream), checkpoint="none")
+    variant = Variant(f"{name}{study.on(cell.task)}", [config])
+    return replace(
+        cell,
+        trial=trial,
+        name=f"{name}{cell.name.removeprefix(cell.variant)}",
+        role=RIVAL,
+        size=partial(study.size, variant, 0),
+        setting=name,
+    )
+
+
+def _versions() -> dict[str, str]:
+    """Returns those of the packages on which it depends what a sampler suggests."""
+    return {name: importlib.metadata.version(name) for name in ("optuna", "numpy", "scipy")}
+
+
+def _compare_versions(session: Session, spec: SearchSpec, most: int) -> None:
+    """Says what it costs where the report has settings of the same space that other versions suggested."""
+    from ablate.report.words import say
+
+    facts = session.folder.facts().features if session.folder.has_report else {}
+    before, now = facts.get(SearchStage.name, {}), _versions()
+    changed = [f"{name} {then}" for name, then in before.get("versions", {}).items() if then != now.get(name)]
+    if changed and before["parameters"] == [asdict(parameter) for parameter in spec.space.parameters]:
+        session.say(
+            say("search.versions", changed, [f"{name} {version}" for name, version in now.items()], most)
+        )

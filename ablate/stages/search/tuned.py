@@ -1,0 +1,80 @@
+"""A variant at the settings that tuning chose for it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from ablate.analysis.search_table import SearchTable
+from ablate.base.locks import Say
+from ablate.core.facts import BASELINE
+from ablate.stages.search.spec import SearchSpec
+from ablate.study.designs import Config, Variant
+from ablate.study.experiment import Experiment
+
+
+@dataclass(frozen=True)
+class _Setting:
+    """A setting that was tried: path → label, and the config of the variant with it."""
+
+    labels: Mapping[str, str]
+    config: Config
+
+
+def tuned_variant(
+    study: Experiment,
+    spec: SearchSpec,
+    table: SearchTable,
+    variant: Variant,
+    *,
+    near: Mapping[str, Mapping[str, Sequence[int]]],
+    warn: Say,
+) -> Variant:
+    """Returns a variant with its best settings, a placebo with the baseline's.
+
+    It stays as it was given on a task where no setting has a value, of which it warns. near: task → variant → the
+    places of the settings that tuning cannot tell from its best. What is chosen is marked in the table.
+    """
+    from ablate.report.words import say
+
+    owner = BASELINE if variant.placebo else variant.name
+    configs = list(variant.configs)
+    tuned: dict[str, Mapping[str, str]] = {}
+    rivals: dict[str, Mapping[str, Config]] = {}
+    by_seed: dict[str, Sequence[Config]] = {}
+    for index, task in enumerate(study.tasks):
+        places = table.best(owner, task)
+        if not places:
+            warn(say("search.no_setting", f"{variant.name}{study.on(task)}"))
+            continue
+        if spec.section.each_seed:
+            places = [table.best(owner, task, 1, seed)[0] for seed in range(len(spec.facts.seeds))]
+        table.trials.loc[places, "chosen"] = owner
+        near_places = near[task].get(owner, ())
+        settings: dict[int, _Setting] = {}
+        for place in (*places, *near_places):
+            point = table.point(place)
+            config = study.patched(variant.configs[index], spec.space.patches(point), index)
+            settings[place] = _Setting(spec.space.labels(point), config)
+        # With a setting for each seed, the one that most of them chose.
+        configs[index] = settings[max(places, key=places.count)].config
+        by_seed[task] = [settings[place].config for place in places] if spec.section.each_seed else []
+        tuned[task] = _joined_labels([settings[place].labels for place in places])
+        rivals[task] = _named(variant, [settings[place] for place in near_places])
+    return replace(variant, configs=configs, tuned=tuned, rivals=rivals, by_seed=by_seed)
+
+
+def _named(variant: Variant, settings: Sequence[_Setting]) -> dict[str, Config]:
+    """Returns the name of a variant at each setting → its config there."""
+    named: dict[str, Config] = {}
+    for setting in settings:
+        levels = ", ".join(f"{path}={label}" for path, label in setting.labels.items())
+        named[f"{variant.name} at {levels}"] = setting.config
+    return named
+
+
+def _joined_labels(chosen: Sequence[Mapping[str, str]]) -> dict[str, str]:
+    """Returns path → its label in the chosen settings, those of several seeds joined by `or`."""
+    joined: dict[str, str] = {}
+    for path in chosen[0]:
+        labels = dict.fromkeys(setting[path] for setting in chosen if path in setting)
+        joined[path] = " or ".join(labels)
+    return joined

@@ -1,0 +1,96 @@
+"""The stage `speed`: times the variants beside one another after training, on the idle machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from ablate.core.derived import CALL_OF
+from ablate.core.speed_facts import SpeedFacts
+from ablate.session.stage import Measurement, Preview, Stage
+from ablate.stages.speed.section import SpeedConfig, SpeedSection
+from ablate.study.stage_config import config_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from ablate.records.store import Store
+    from ablate.session.options import Options
+    from ablate.session.session import Session
+    from ablate.study.checks import Draft
+    from ablate.study.experiment import Experiment
+    from ablate.study.schema import StudyBase
+
+
+class SpeedStage(Stage):
+    """Measures after training; of every study, since it goes on showing what was timed before."""
+
+    name = "speed"
+    Config = SpeedConfig
+
+    def __init__(self, section: SpeedSection | None) -> None:
+        self._section = section
+
+    @classmethod
+    def from_study(cls, study: StudyBase, options: Options) -> Self | None:
+        return cls(config_of(study, SpeedConfig).speed)
+
+    @property
+    def metrics(self) -> frozenset[str]:
+        if self._section is None:
+            return frozenset()
+        return frozenset(metric for metric, call in CALL_OF.items() if call in self._section.calls)
+
+    def check(self, draft: Draft) -> None:
+        from ablate.stages.speed.section import check_speed
+
+        if self._section is not None:
+            check_speed(draft, self._section)
+
+    def in_confirmation(self, selected_by: str, claimed: Collection[str]) -> Stage | None:
+        """Returns a stage that times nothing: seeds say nothing about time. What was timed is still shown."""
+        return SpeedStage(None)
+
+    def preview(self, study: Experiment, store: Store) -> Preview:
+        """Describes how many processes are left, and how long they take."""
+        from ablate.report.words import say
+        from ablate.stages.speed.timing import Timing
+
+        section = self._section
+        if section is None:
+            return Preview()
+        timing = Timing(study, store, section)
+        asked, done = section.processes, timing.processes
+        seconds = timing.expected(asked - done)
+        sizes = [(path, [f"{size:g}" for size in listed]) for path, listed in section.over.items()]
+        sentence = say("plan.speed", sizes, asked, done, seconds if asked > done else None)
+        return Preview([sentence], {"processes": asked, "kept": done, "seconds": seconds})
+
+    def has_results(self, study: Experiment, session: Session) -> bool:
+        """Returns whether these variants were timed."""
+        from ablate.stages.speed.timing import was_timed
+
+        return self._section is not None and was_timed(study, session.store, self._section)
+
+    def measure(self, study: Experiment, session: Session, complete: bool) -> Measurement | None:
+        """Times what is missing, in fresh processes one after the other.
+
+        Without the key `speed`, it returns what the store has of the variants as those of the report were timed.
+        """
+        from ablate.base.errors import AblateError
+        from ablate.stages.speed.timing import Timing
+
+        facts = session.folder.reported_facts()
+        timed_before = SpeedFacts.of(facts) if facts is not None else None
+        section = self._section
+        if section is None and timed_before is not None:
+            section = SpeedSection.of(timed_before)
+        if section is None:
+            return None
+        timing = Timing(study, session.store, section)
+        if self._section is not None and complete:
+            session.tracker.close()
+            try:
+                timing.complete(session.say, fresh=session.options.fresh)
+            except AblateError as error:
+                session.warn(str(error))
+        return timing.measurement

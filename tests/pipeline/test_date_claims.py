@@ -1,0 +1,83 @@
+"""Claims get their dates before the first trial; one that could have been read from results is exploratory."""
+
+from dataclasses import replace
+
+import pandas as pd
+import pytest
+from made_evidence import study
+
+from ablate.core.facts import Claim
+from ablate.core.record import Record
+from ablate.core.trial import Cell, Trial
+from ablate.pipeline.claims import date_claims, mark_post_hoc, with_waiting
+from ablate.records.folder import StudyFolder
+from ablate.records.store import Store
+
+FIRST = Claim("a beats baseline on loss", "beats", "loss", ["a"], ["baseline"], 0.0)
+LATE = Claim("a beats baseline on accuracy", "beats", "accuracy", ["a"], ["baseline"], 0.0)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    return StudyFolder(tmp_path, "study")
+
+
+def test_a_claim_keeps_its_first_date_and_a_late_one_is_exploratory(folder):
+    (early,) = date_claims(folder, [FIRST], [])
+    assert [(row["claim"], row["verdict"], row["exploratory"]) for row in folder.claims()] == [
+        (FIRST.text, "", "False")
+    ]
+    again, added = date_claims(folder, [FIRST, LATE], ["accuracy"])
+    assert (again.declared, again.exploratory) == (early.declared, False)
+    assert added.exploratory
+    swapped = date_claims(folder, [LATE, FIRST], ["accuracy"])
+    assert [claim.declared for claim in swapped] == [added.declared, early.declared]
+    folder.write_claims([])
+    late = date_claims(folder, [FIRST, LATE], {"accuracy"})
+    assert [claim.exploratory for claim in late] == [False, True]
+
+
+FOUR = Claim("x", "interaction", "loss", ["a"], ["b"], 0.0, a_less=["c"], b_less=["baseline"])
+
+
+@pytest.mark.parametrize(
+    ("claim", "order"), [(FIRST, ["b", "baseline", "a"]), (FOUR, ["a", "b", "baseline", "c"])]
+)
+def test_a_claim_is_late_once_all_its_sides_had_begun_before_it(tmp_path, claim, order):
+    """Whichever study trained them; what begins later tells it nothing."""
+    store, cells = Store(tmp_path), [Cell(name, "", 0, Trial(name, {}, 0)) for name in order]
+    dated = replace(claim, declared="2026-01-02T03:04:05.678+00:00")
+    assert not mark_post_hoc([dated], cells, store)[0].exploratory
+    for cell in cells:
+        store.save(Record.of(cell.trial, started_at="2026-01-02T03:04:05.679+00:00"))
+    for cell in cells:
+        assert not mark_post_hoc([dated], cells, store)[0].exploratory
+        store.save(Record.of(cell.trial, started_at="2026-01-02T03:04:05+00:00"))
+    assert mark_post_hoc([dated], cells, store)[0].exploratory
+
+
+def test_a_report_of_speed_alone_tells_of_no_other_claim(folder):
+    fast = Claim("a beats baseline on step_seconds", "beats", "step_seconds", ["a"], ["baseline"], 0.0)
+    only_timed = study({"baseline": [0.5], "a": [0.6]})
+    folder.save_evidence(replace(only_timed, trials=only_timed.trials[:0]))
+    late = date_claims(folder, [FIRST, fast], [])
+    assert [claim.exploratory for claim in late] == [False, True]
+    folder.write_claims([])
+    folder.save_evidence(only_timed)
+    late = date_claims(folder, [FIRST, fast], [])
+    assert [claim.exploratory for claim in late] == [True, True]
+
+
+def test_claims_that_the_evidence_cannot_settle_wait_with_their_dates(folder):
+    first, late = date_claims(folder, [FIRST, LATE], [])
+    columns = ["claim", "hash", "declared", "verdict", "reason", "exploratory"]
+    judged = pd.DataFrame(
+        [[first.text, first.hash, first.declared, "supported", "so", False]], columns=columns
+    )
+    rows = with_waiting(judged, folder).to_dict("records")
+    assert [(row["claim"], row["verdict"]) for row in rows[:1]] == [(FIRST.text, "supported")]
+    assert (rows[1]["claim"], rows[1]["declared"], rows[1]["reason"]) == (
+        LATE.text,
+        late.declared,
+        "not judged yet",
+    )

@@ -1,0 +1,78 @@
+"""What the terminal says after a report: where it is, and what to do next, as it can be typed."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_evidence import study as made
+from rich.console import Console
+
+from ablate.core.reason import Reason
+from ablate.pipeline.publish import print_places, publish
+from ablate.records.folder import StudyFolder
+
+DECIDED = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88]}
+OPEN = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.52, 0.63, 0.54, 0.55]}
+HOPELESS = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.51, 0.58, 0.56, 0.52]}
+
+
+def folder(results, values, name="x", **facts):
+    evidence = made(values)
+    study = StudyFolder(results, name)
+    (results / "x.yaml").write_text("name: x\n")
+    changed = replace(evidence.facts, **({"study": name, "source": "../x.yaml"} | facts))
+    study.save_evidence(replace(evidence, facts=changed))
+    publish(study, pytest.fail)
+    return study
+
+
+def lines(study):
+    buffer = io.StringIO()
+    print_places(study, Console(file=buffer, width=80))
+    return buffer.getvalue().split("\n")[1:-1]
+
+
+@pytest.fixture
+def results(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my results").mkdir()
+    return Path("my results")
+
+
+def test_what_is_decided_is_tested_on_fresh_seeds(results):
+    assert lines(folder(results, DECIDED)) == [
+        "Report: my results/x/report.html",
+        "MLflow: ablate ui --results 'my results'",
+        "To repeat this on fresh seeds: ablate run 'my results/x.yaml' --confirm --results 'my results'",
+    ]
+
+
+def test_what_is_open_gets_the_seeds_that_would_settle_it(results):
+    study = folder(results, OPEN)
+    (row,) = [row for row in study.comparisons() if row["exploratory"] == "False"]
+    needed = Reason.parse(row["reason"])
+    assert needed is not None
+    assert needed.numbers["seeds"] > 4
+    seeds = f"--set 'seeds={{from: 4, count: {needed.numbers['seeds']:.0f}}}'"
+    assert lines(study)[2].endswith(f": ablate run 'my results/x.yaml' {seeds} --results 'my results'")
+
+
+@pytest.mark.parametrize(
+    ("values", "facts", "name"),
+    [
+        (HOPELESS, {}, "x"),
+        (DECIDED, {"differs": ["seeds=4"]}, "x"),
+        (DECIDED, {"source": "gone"}, "x"),
+        (DECIDED, {}, "x@confirm"),
+    ],
+)
+def test_nothing_is_advised_where_it_would_not_help(results, values, facts, name):
+    assert len(lines(folder(results, values, name, **facts))) == 2
+
+
+def test_an_answer_is_a_line_whatever_a_label_says_and_damage_is_shown(results):
+    study = folder(results, DECIDED, labels={"a": "a\nlabel\u2028of lines"})
+    assert study.answer()[0].endswith("with a label of lines.")
+    (study.path / "answer.txt").write_bytes(b"Accuracy \xff rises.\n")
+    assert study.answer() == ["Accuracy \ufffd rises."]

@@ -1,0 +1,112 @@
+"""The report of a run is made in a process of its own, and is the one that is made here."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+from harness import TOY_STUDY, ablate_without
+from made_evidence import study
+
+from ablate.base.errors import AblateError
+from ablate.pipeline import publisher
+from ablate.pipeline.publish import publish
+from ablate.pipeline.publisher import Publisher
+from ablate.records.folder import StudyFolder
+
+SPREAD = np.array([0.01, -0.012, 0.008, -0.006])
+CURVES = {(name, seed): [0.2, 0.5, 0.8] for name in ("baseline", "a") for seed in range(4)}
+
+
+@pytest.fixture
+def apart(monkeypatch):
+    """As where seaborn is not imported yet, which another test may have done."""
+    monkeypatch.setattr(publisher, "FIRST", "a module that nobody imports")
+
+
+@pytest.fixture
+def folder(tmp_path):
+    made = StudyFolder(tmp_path / "there", "made")
+    made.save_evidence(study({"baseline": 0.8 + SPREAD, "a": 0.7 - SPREAD}, curves=CURVES, margin=0.02))
+    return made
+
+
+@pytest.fixture
+def known(folder, tmp_path):
+    """The files of the report that is made here, without what it is made from."""
+    here = StudyFolder(tmp_path / "here", "made")
+    here.save_evidence(folder.evidence())
+    publish(here, pytest.fail)
+    return files(here)
+
+
+def files(folder):
+    return {str(path.relative_to(folder.path)): path.read_bytes() for path in folder.path.rglob("*.*")}
+
+
+def killed(found):
+    os.kill(found._child.process.pid, signal.SIGKILL)
+
+
+def test_a_report_of_the_process_is_the_one_that_is_made_here(apart, folder, known):
+    made, judged = Publisher(), []
+    made.publish(folder, pytest.fail, lambda: judged.append(set(files(folder))))
+    (before,) = judged
+    assert "comparisons.csv" in before, "verdicts come first"
+    assert "report.html" not in before
+    assert files(folder) == known
+    assert "figures/forest.svg" in known
+    assert made._child is None, "it has ended"
+
+
+def test_a_process_that_is_killed_in_the_middle_still_leaves_a_whole_report(apart, folder, known):
+    made, judged = Publisher(), []
+    made.prepare()
+    process = made._child.process
+
+    def end():
+        judged.append(sorted(files(folder)))
+        killed(made)
+
+    made.publish(folder, pytest.fail, end)
+    assert process.returncode == -signal.SIGKILL
+    assert len(judged) == 1, "what is known is not said again"
+    assert "report.html" not in judged[0], "it was killed before the page was there"
+    assert files(folder) == known
+
+
+def test_one_that_was_killed_before_is_started_again_and_says_what_is_wrong_as_it_is_said_here(
+    apart, folder, tmp_path
+):
+    made = Publisher()
+    made.prepare()
+    first = made._child.process
+    killed(made)
+    first.wait()
+    (folder.path / "trials.parquet").write_bytes(b"broken")
+    with pytest.raises(AblateError) as here:
+        publish(folder, pytest.fail)
+    with pytest.raises(AblateError) as there:
+        made.publish(folder, pytest.fail, pytest.fail)
+    assert str(there.value) == str(here.value)
+    assert made._child is None
+
+
+def test_nothing_is_started_where_seaborn_is_or_a_debugger(folder, monkeypatch):
+    monkeypatch.setattr(publisher, "FIRST", "numpy")
+    found = Publisher()
+    found.prepare()
+    assert found._child is None
+    monkeypatch.setattr(publisher, "FIRST", "a module that nobody imports")
+    found = Publisher(in_process=True)
+    found.publish(folder, pytest.fail, lambda: None)
+    assert found._child is None
+    assert folder.report_file.exists()
+
+
+def test_a_run_imports_nothing_that_draws_or_decides(write):
+    path = write(TOY_STUDY)
+    ablate_without({"matplotlib", "seaborn", "scipy.stats"}, "run", path, "--jobs", 1, cwd=path.parent)
+    report = StudyFolder(path.parent / "results", "toy")
+    assert report.report_file.exists()
+    assert (report.path / "figures" / "forest.svg").exists()

@@ -1,0 +1,113 @@
+"""A pruner that could never prune is refused before anything trains, and no other."""
+
+import optuna
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from ablate.base.errors import Invalid
+from ablate.base.quiet import quiet
+from ablate.base.registry import CATALOGUE
+from ablate.search.pruners import check_pruner
+
+CATALOGUE.load_package("search")
+REPORTS = tuple(range(5, 51, 5))
+GIVEN = {"threshold": {"lower": 0.5}}
+PRUNERS = [name for name in CATALOGUE.names("pruner") if name != "none"]
+BY_STEPS = [name for name in PRUNERS if CATALOGUE.get("pruner", name).reads == "steps"]
+
+
+def part(name, **parameters):
+    config = CATALOGUE.get("pruner", name).Config
+    return config(name=name, **parameters).build()
+
+
+def refusal(built, **changes):
+    """What is wrong with a pruner, nothing where it could prune."""
+    given = {"objectives": 1, "reports": REPORTS, "seeds": 6, "earlier": 16}
+    try:
+        check_pruner(built, **(given | changes))
+    except Invalid as error:
+        return str(error)
+    return ""
+
+
+def could_prune(built, reports, earlier):
+    """Whether a setting that is worse than all `earlier` ones, which were trained to their end, ends before its last
+    report.
+    """
+    with quiet():
+        study = optuna.create_study(direction="maximize", pruner=built.make())
+        for _ in range(earlier):
+            study.add_trial(optuna.create_trial(value=0.0, intermediate_values=dict.fromkeys(reports, 0.0)))
+        trial = study.ask()
+        for place, step in enumerate(reports[:-1]):
+            trial.report(-1.0 - place / 100, step)
+            if trial.should_prune():
+                return True
+    return False
+
+
+@settings(max_examples=60)
+@given(st.integers(1, 9), st.sampled_from([0.005, 0.0625, 0.1, 0.125, 0.25, 0.3, 1.0]), st.integers(0, 5))
+def test_wilcoxon_is_refused_exactly_when_the_seeds_are_too_few(seeds, p, startup):
+    built = part("wilcoxon", p_threshold=p, n_startup_steps=startup)
+    refused = refusal(built, seeds=seeds, earlier=1)
+    assert bool(refused) != could_prune(built, tuple(range(seeds)), 1), refused
+    assert not refusal(built, seeds=built.seeds)
+
+
+@pytest.mark.parametrize("name", PRUNERS)
+def test_one_objective_is_what_a_pruner_can_judge(name):
+    built = part(name, **GIVEN.get(name, {}))
+    assert refusal(built) == ""
+    assert "prunes by one objective alone; given '2 objectives'" in refusal(built, objectives=2)
+    assert refusal(part("none"), objectives=2, reports=(), earlier=0) == ""
+
+
+@pytest.mark.parametrize("name", BY_STEPS)
+def test_without_intermediate_values_nothing_can_be_pruned(name):
+    built = part(name, **GIVEN.get(name, {}))
+    said = refusal(built, reports=(50,))
+    assert "needs intermediate values" in said
+    assert "training.eval_every" in said
+    assert refusal(built, reports=None) == ""
+    assert refusal(part("wilcoxon"), reports=(50,)) == ""
+
+
+@pytest.mark.parametrize("name", ["median", "percentile", "wilcoxon"])
+def test_one_batch_compares_with_nothing(name):
+    assert "compares with earlier batches, of which there is none" in refusal(part(name), earlier=0)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("percentile", {"percentile": 101}), ("median", {"interval_steps": 0}),
+        ("median", {"percentile": 25}), ("patient", {"patience": -1}), ("wilcoxon", {"p_threshold": 0}),
+        ("threshold", {}), ("threshold", {"lower": 2.0, "upper": 1.0}),
+    ],
+)  # fmt: skip
+def test_values_that_optuna_would_not_take_are_refused(name, parameters):
+    with pytest.raises((ValidationError, Invalid)):
+        part(name, **parameters)
+
+
+OPTUNA = {
+    "median": optuna.pruners.MedianPruner(),
+    "percentile": optuna.pruners.PercentilePruner(25.0),
+    "threshold": optuna.pruners.ThresholdPruner(lower=0.5),
+}
+
+
+@pytest.mark.parametrize("name", PRUNERS)
+def test_defaults_are_those_of_optuna(name, recwarn):
+    with quiet():
+        others = {
+            "wilcoxon": optuna.pruners.WilcoxonPruner,
+            "patient": lambda: optuna.pruners.PatientPruner(None, 3),
+        }
+        expected = OPTUNA.get(name) or others[name]()
+    assert vars(part(name, **GIVEN.get(name, {})).make()) == vars(expected)
+    assert not recwarn.list

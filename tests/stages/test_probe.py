@@ -1,0 +1,86 @@
+"""The probe: what a short run does not show to change anything is refused before the study's trainings."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+from harness import TOY_STUDY, plan_here, problems, run_here, stored
+from own import OPTIONS, OWN, own_study
+
+from ablate.base.errors import AblateError
+from ablate.core.record import Curve, Record
+from ablate.stages.probe import distance
+
+PROBED = TOY_STUDY + "probe: {training.steps: 2}\n"
+
+
+def test_distance():
+    def record(*values: float, **metrics: float | None) -> Record:
+        curves = {"loss": Curve(np.arange(len(values)), np.array(values))}
+        return Record("x", {}, 0, "completed", metrics=metrics, curves=curves)
+
+    one = record(1.0, 2.0, a=0.5, b=None, t_seconds=1.0)
+    assert distance(one, record(1.0, 2.0, a=0.5, b=None, t_seconds=9.0)) == 0
+    assert distance(one, record(1.0, 2.5, a=0.75, b=None, t_seconds=1.0)) == 0.5
+    for other in (
+        record(1.0, a=0.5, b=None, t_seconds=1.0),
+        record(1.0, 2.0, b=1.0),
+        record(1.0, 2.0, a=0.5, b=1.0),
+    ):
+        assert distance(one, other) == np.inf
+
+
+def test_what_is_live_is_trained_and_the_probe_is_kept(tmp_path):
+    study = tmp_path / "study.yaml"
+    study.write_text(PROBED)
+    assert "At most 14 trials" in plan_here(study, seeds=3)
+    _, printed = run_here(study)
+    assert "probe, another seed" in printed
+    assert len(stored(tmp_path / "results")) == 9 + 5
+    before = stored(tmp_path / "results")
+    study.write_text(PROBED + "notes: again\n")
+    run_here(study)
+    assert stored(tmp_path / "results") == before
+
+
+@pytest.mark.parametrize(("late", "refused"), [([], True), (["config.dead"], False)])
+def test_a_flag_that_does_nothing_is_refused_unless_it_acts_late(tmp_path, late, refused):
+    folder = shutil.copytree(OWN, tmp_path / "own")
+    factors = {"config.act": ["gelu"], "config.dead": [1]}
+    study = own_study("command", factors=factors, probe={"config.steps": 2}, acts_late=late)
+    (folder / "study.yaml").write_text(json.dumps(study))
+    if refused:
+        with pytest.raises(AblateError, match=r"config\.dead=1 changes nothing\nMend") as error:
+            run_here(folder / "study.yaml")
+        assert "config.act" not in str(error.value)
+        assert len(stored(folder / "results")) == 5
+        return
+    run_here(folder / "study.yaml")
+    assert "acts late" in (folder / "results/own/report.md").read_text()
+
+
+def test_a_seed_that_changes_nothing_is_refused_with_the_line_that_fixes_it(tmp_path):
+    folder = shutil.copytree(OWN, tmp_path / "own")
+    (folder / "walk.py").write_text((folder / "walk.py").read_text().replace("args.seed)", "1337)"))
+    (folder / "walk.py").write_text((folder / "walk.py").read_text() + "random.seed(1337)\n")
+    study = own_study("command", probe={"config.steps": 2}, workload=OPTIONS["command"])
+    (folder / "study.yaml").write_text(json.dumps(study))
+    with pytest.raises(
+        AblateError, match=r"another seed changes nothing\n.*walk.py:\d+: random.seed\(1337\)"
+    ):
+        run_here(folder / "study.yaml")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("probe: {training.stepz: 2}", "training.stepz"),
+        ("probe: {model.effect: 1.0}", "is what makes a run of the probe short"),
+        ("acts_late: [model.effect]", "needs a `probe`"),
+        ("probe: {training.steps: 2}\nacts_late: [model.width]", "is not changed by any variant"),
+    ],
+)
+def test_what_does_not_fit_is_refused(tmp_path, text, said):
+    (tmp_path / "study.yaml").write_text(f"{TOY_STUDY}{text}\n")
+    assert any(said in problem for problem in problems(tmp_path / "study.yaml"))
