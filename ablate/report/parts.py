@@ -15,6 +15,8 @@ from ablate.base.registry import CATALOGUE, SLOT_MARK, Slot, UnknownPart
 from ablate.base.text import word
 from ablate.core.metric import sliced
 from ablate.models.reference import places, settings_for
+from ablate.search.pruners import PRUNERS
+from ablate.search.samplers import SAMPLERS
 from ablate.study.json_schema import fields, summary
 from ablate.study.patch import part_hint
 from ablate.study.stage_config import StageConfig
@@ -22,6 +24,8 @@ from ablate.tasks.task import Task
 from ablate.training.section import TrainingSection
 
 Rows = Sequence[tuple[str, str]]
+# Slots in which a study can name a class of Optuna's.
+OPTUNA = {"sampler": SAMPLERS, "pruner": PRUNERS}
 SPACE = "\xa0"  # At which no line ends.
 MAX_WIDTH = 100  # Columns that are used at most, in a terminal that has them.
 # Methods of parts whose docstrings give no shapes.
@@ -50,15 +54,20 @@ def describe(slot: str | None, name: str | None, configs: Sequence[type[StageCon
     slots = CATALOGUE.slots()
     if slot is None:
         hint = "`ablate list SLOT` describes the parts of one slot, `ablate list SLOT NAME` one part."
-        return f"{_table([(known, ', '.join(CATALOGUE.names(known))) for known in slots])}\n\n{hint}"
+        rows = [(known, ", ".join(CATALOGUE.names(known)) + _other(known)) for known in slots]
+        return f"{_table(rows)}\n\n{hint}"
     if slot not in slots:
-        raise _unknown("slot", slot, slots, slot)
+        raise _unknown("slot", slot, slots, part_hint(slot, slot, (), "ablate list "))
     if name is None:
-        return _table([(known, summary(CATALOGUE.get(slot, known))) for known in CATALOGUE.names(slot)])
+        rows = [(known, summary(CATALOGUE.get(slot, known))) for known in CATALOGUE.names(slot)]
+        if slot not in OPTUNA:
+            return _table(rows)
+        more = f"Or {OPTUNA[slot].noun}, by its own name: {', '.join(OPTUNA[slot].names())}."
+        return f"{_table(rows)}\n\n{_filled('', more)}"
     try:
-        part: Any = CATALOGUE.get(slot, name)
+        part: Any = OPTUNA[slot].part(name) if slot in OPTUNA else CATALOGUE.get(slot, name)
     except UnknownPart as error:
-        raise _unknown(slot, name, error.names, slot) from None
+        raise _unknown(slot, name, error.names, part_hint(slot, name, error.names, "ablate list ")) from None
     paragraphs = (inspect.getdoc(part) or "(no docstring)").split("\n\n")
     texts = [f"{slot} {name}", *(_filled("  ", " ".join(text.split())) for text in paragraphs)]
     texts += [f"{heading}\n{_table(rows, '  ')}".rstrip() for heading, rows in _sections(part, configs)]
@@ -67,8 +76,12 @@ def describe(slot: str | None, name: str | None, configs: Sequence[type[StageCon
     return "\n\n".join([*texts, f"defined in {shown}:{inspect.getsourcelines(part)[1]}"])
 
 
-def _unknown(kind: str, name: str, names: Sequence[str], slot: str) -> AblateError:
-    hint = part_hint(slot, name, "ablate list ")
+def _other(slot: str) -> str:
+    """What can be named in a slot beside the registered parts."""
+    return f", or {OPTUNA[slot].noun}" if slot in OPTUNA else ""
+
+
+def _unknown(kind: str, name: str, names: Sequence[str], hint: str) -> AblateError:
     return AblateError(str(Problem(f"unknown {kind} {name!r}", allowed=listed(names, 40), hint=hint)))
 
 

@@ -1,145 +1,183 @@
 """Pruners, which end settings of a search early: those of Optuna.
 
-Parts of the slot `pruner`. A pruner compares a setting with those of earlier batches alone, so that its decisions do
-not depend on the number of workers; steps are those at which a trial reports, counted from 1.
+Parts of the slot `pruner`: two with arguments that are described here, and every other of Optuna's by the name of its
+class. A pruner compares a setting with those of earlier batches alone, so that its decisions do not depend on the
+number of workers; steps are those at which a trial reports, counted from 1.
 """
 
-import math
-from collections.abc import Sequence
-from typing import Annotated, Any, ClassVar, Literal
+from __future__ import annotations
 
-from pydantic import Field, FiniteFloat, NonNegativeInt, PositiveInt
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from pydantic import NonNegativeInt, PositiveInt
 
 from ablate.base.errors import Gather, Invalid
 from ablate.base.registry import PartConfig, register
-from ablate.search.samplers import Wrapped
+from ablate.search.classes import OptunaSlot, check_packages, classes_in, refusing
+
+if TYPE_CHECKING:
+    from optuna.pruners import BasePruner
 
 
-class Pruner(Wrapped):
+class Pruner:
     """Base of all pruners."""
 
+    name: ClassVar[str]
     # Validation results at the steps of the first tuning seed, or the results of one seed after the other.
     reads: ClassVar[Literal["nothing", "steps", "seeds"]] = "steps"
     # Whether it compares settings with one another.
     compares: ClassVar[bool] = True
+
+    def __init__(self, config: Any) -> None:
+        self.config = config
 
     @property
     def seeds(self) -> int:
         """The least number of tuning seeds with which it can save a training."""
         return 1
 
+    def make(self) -> BasePruner:
+        """Returns Optuna's pruner."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Raises `Invalid` for arguments that Optuna does not take."""
+
 
 @register("pruner", "none")
 class NoPruner(Pruner):
     """Every setting is trained to its end, on every seed."""
 
-    wraps = "pruners.NopPruner"
     reads = "nothing"
     compares = False
 
+    def make(self) -> BasePruner:
+        from optuna.pruners import NopPruner
 
-class _ByStep(PartConfig):
-    """When a pruner looks."""
-
-    n_warmup_steps: NonNegativeInt = 0
-    "The first step at which a setting may be pruned."
-    interval_steps: PositiveInt = 1
-    "Steps between two looks, counted from n_warmup_steps."
+        return NopPruner()
 
 
 @register("pruner", "median")
 class Median(Pruner):
     """Ends a setting whose best result so far is worse than the median at the step (Golovin et al. 2017)."""
 
-    wraps = "pruners.MedianPruner"
-
-    class Config(_ByStep):
+    class Config(PartConfig):
+        n_warmup_steps: NonNegativeInt = 0
+        "The first step at which a setting may be pruned."
+        interval_steps: PositiveInt = 1
+        "Steps between two looks, counted from n_warmup_steps."
         n_startup_trials: NonNegativeInt = 5
         "Settings that must have been trained to their end before any is pruned."
         n_min_trials: PositiveInt = 1
         "Others that must have reported at the same step."
 
+    def make(self) -> BasePruner:
+        from optuna.pruners import MedianPruner
 
-@register("pruner", "percentile")
-class Percentile(Pruner):
-    """Ends a setting whose best result so far is not among the best `percentile` % at the step: see `median`."""
-
-    wraps = "pruners.PercentilePruner"
-
-    class Config(Median.Config):
-        percentile: Annotated[float, Field(ge=0, le=100)] = 25.0
-        "The share of the others that counts as the best, in percent."
+        return MedianPruner(
+            n_startup_trials=self.config.n_startup_trials,
+            n_warmup_steps=self.config.n_warmup_steps,
+            interval_steps=self.config.interval_steps,
+            n_min_trials=self.config.n_min_trials,
+        )
 
 
-@register("pruner", "threshold")
-class Threshold(Pruner):
-    """Ends a setting whose result is below `lower` or above `upper`."""
+class NamedPruner(Pruner):
+    """Base of the pruners that a study names as Optuna does."""
 
-    wraps = "pruners.ThresholdPruner"
+    slot: ClassVar[str] = "pruner"
+
+    def make(self) -> BasePruner:
+        made: BasePruner = self.config.make()
+        return made
+
+    def check(self) -> None:
+        """Makes the pruner."""
+        check_packages(self.name)
+        with refusing(self.config):
+            self.make()
+
+
+class Idle(NamedPruner):
+    """The base of a pruner that never prunes."""
+
+    reads = "nothing"
     compares = False
 
-    class Config(_ByStep):
-        lower: FiniteFloat | None = None
-        "The lowest result that is allowed."
-        upper: FiniteFloat | None = None
-        "The highest result that is allowed."
 
-    def __init__(self, config: Any) -> None:
-        super().__init__(config)
-        known = [bound for bound in (config.lower, config.upper) if bound is not None]
-        if not known or known != sorted(known):
-            raise Invalid(
-                "", "needs a bound, and a lower one below an upper one", known, "lower, upper, or both"
-            )
+class Alone(NamedPruner):
+    """The base of pruners that look at one setting alone."""
 
-
-@register("pruner", "patient")
-class Patient(Pruner):
-    """Ends a setting that has not improved over several reports, by early stopping."""
-
-    wraps = "pruners.PatientPruner"
     compares = False
 
-    class Config(PartConfig):
-        patience: NonNegativeInt = 3
-        "Reports without an improvement, beyond the next one, before a setting ends."
-        min_delta: Annotated[float, Field(ge=0)] = 0.0
-        "By how much it must have become worse."
 
-    def arguments(self) -> dict[str, Any]:
-        return super().arguments() | {"wrapped_pruner": None}
+class BySeed(NamedPruner):
+    """The base of a pruner whose steps are the places of the seeds: the signed-rank test (Wilcoxon 1945).
 
-
-@register("pruner", "wilcoxon")
-class Wilcoxon(Pruner):
-    """Ends a setting that is worse than the best on the seeds so far, by the signed-rank test (Wilcoxon 1945).
-
-    The test is repeated seed by seed, and not corrected for it. Its steps are the places of the seeds.
+    The test is repeated seed by seed, and not corrected for it.
     """
 
-    wraps = "pruners.WilcoxonPruner"
     reads = "seeds"
-
-    class Config(PartConfig):
-        p_threshold: Annotated[float, Field(gt=0, le=1)] = 0.1
-        "One-sided p below which it ends."
-        n_startup_steps: NonNegativeInt = 2
-        "Seeds before which nothing is pruned; at least 2."
 
     @property
     def seeds(self) -> int:
         """One more than the pairs with which p can be below the threshold: with k pairs it is at least 2^-k."""
-        return max(2, self.config.n_startup_steps, math.floor(-math.log2(self.config.p_threshold)) + 1) + 1
+        pairs = math.floor(-math.log2(self.config.p_threshold)) + 1
+        return max(2, self.config.n_startup_steps, pairs) + 1
+
+    def check(self) -> None:
+        super().check()
+        if self.config.p_threshold == 0:
+            raise Invalid("p_threshold", "must be above 0: no p is below it", 0.0)
+
+
+class InBatch(NamedPruner):
+    """The base of pruners that compare settings of one batch."""
+
+    def check(self) -> None:
+        rule = "compares settings that are trained at once, so that its decisions depend on the number of workers"
+        raise Invalid("", rule, self.name, hint="Choose another pruner, such as median")
+
+
+# Class of Optuna's → the base of its part.
+BASES: dict[str, type[NamedPruner]] = {
+    "NopPruner": Idle,
+    "ThresholdPruner": Alone,
+    "PatientPruner": Alone,
+    "WilcoxonPruner": BySeed,
+    "HyperbandPruner": InBatch,
+    "SuccessiveHalvingPruner": InBatch,
+}
+
+
+def _classes() -> Mapping[str, type]:
+    import optuna
+
+    return classes_in(optuna.pruners, optuna.pruners.BasePruner)
+
+
+# `pruner:` of a study.
+PRUNERS = OptunaSlot(
+    "pruner",
+    noun="a class of optuna.pruners",
+    classes=_classes,
+    base=NamedPruner,
+    bases=BASES,
+    unusable=[name for name, base in BASES.items() if base is InBatch],
+)
 
 
 def check_pruner(
     part: Pruner, *, objectives: int, reports: Sequence[int] | None, seeds: int, earlier: int
 ) -> None:
-    """Raises `Invalid` for a pruner that could never prune.
+    """Raises `Invalid` for a pruner that Optuna does not take, or that could never prune.
 
     `reports`: the steps at which a trial reports, the last included, where that is known; `seeds`: the tuning seeds of
     a setting; `earlier`: the most settings of earlier batches that one can be compared with.
     """
+    part.check()
     with Gather() as at:
         at.refuse(
             part.reads != "nothing" and objectives > 1,

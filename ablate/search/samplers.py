@@ -1,71 +1,70 @@
 """Samplers, which choose the next setting of a search: those of Optuna.
 
-Parts of the slot `sampler`, each with the arguments that its class in Optuna has, as those of `pruner` have. A sampler
-has a seed: asked the same questions and told the same results, it gives the same settings.
+Parts of the slot `sampler`: four with arguments that are described here, and every other of Optuna's by the name of its
+class. A sampler has a seed: asked the same questions and told the same results, it gives the same settings.
 """
 
-from importlib import import_module
-from typing import Annotated, Any, ClassVar, Literal
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import Field, PositiveInt
 
-from ablate.base.errors import Gather
-from ablate.base.quiet import quiet
+from ablate.base.errors import Invalid
 from ablate.base.registry import OnOff, PartConfig, register
+from ablate.search.classes import OptunaSlot, check_packages, classes_in, refusing
+
+if TYPE_CHECKING:
+    from optuna import Trial
+    from optuna.samplers import BaseSampler
+
+    # Asks a trial for a setting.
+    Suggest = Callable[[Trial], object]
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 # The number of seeds of numpy's older generators, which Optuna uses.
 NUM_SEEDS = 2**32
+# The least number of numeric parameters without a condition; with fewer a sampler would draw at random.
+LEAST_NUMBERS = {"CmaEsSampler": 2}
 
 
-class Wrapped:
-    """Base of parts that wrap a class of Optuna's, whose arguments are the parameters of the part."""
+class Sampler:
+    """Base of all samplers."""
 
     name: ClassVar[str]
-    # The class, below `optuna`.
-    wraps: ClassVar[str]
+    # Whether it visits every point of the space once; then what `build` returns is asked nothing.
+    exhaustive: ClassVar[bool] = False
 
     def __init__(self, config: Any) -> None:
         self.config = config
 
-    def arguments(self) -> dict[str, Any]:
-        """Returns the arguments of Optuna's class."""
-        return self.config.model_dump(exclude={"name"})
+    def build(self, seed: int, trials: int) -> BaseSampler:
+        """Returns Optuna's sampler for a search of so many `trials`; `seed` is below `NUM_SEEDS`."""
+        raise NotImplementedError
 
-    def make(self, **more: Any) -> Any:
-        """Returns an instance of Optuna's class."""
-        module, _, name = self.wraps.rpartition(".")
-        with quiet():
-            return getattr(import_module(f"optuna.{module}"), name)(**self.arguments() | more)
+    def check(self, *, objectives: int, numbers: int | None, suggest: Suggest | None) -> None:
+        """Raises `Invalid` for a sampler that cannot search for so many objectives, or over the space.
 
-
-class Sampler(Wrapped):
-    """Base of all samplers."""
-
-    # Whether it can search for several objectives.
-    several: ClassVar[bool] = True
-    # The least number of numeric parameters without a condition; with fewer it would draw at random.
-    numbers: ClassVar[int] = 0
-    # Whether it visits every point of the space once; then what `build` returns is asked nothing.
-    exhaustive: ClassVar[bool] = False
-
-    def build(self, seed: int, trials: int) -> Any:
-        """Returns Optuna's sampler for a search of so many `trials`."""
-        return self.make(seed=seed % NUM_SEEDS)
+        `numbers`: how many numeric parameters are always searched; `suggest` asks a trial for a setting; both are None
+        where the space is not known.
+        """
 
 
 @register("sampler", "random")
 class Random(Sampler):
     """Independent draws (Bergstra and Bengio 2012)."""
 
-    wraps = "samplers.RandomSampler"
+    def build(self, seed: int, trials: int) -> BaseSampler:
+        from optuna.samplers import RandomSampler
+
+        return RandomSampler(seed=seed)
 
 
 @register("sampler", "grid")
-class Grid(Sampler):
+class Grid(Random):
     """Every point once; a float needs a `step`. What is not searched under a `when` is not repeated."""
 
-    wraps = "samplers.RandomSampler"
     exhaustive = True
 
 
@@ -75,8 +74,6 @@ class TPE(Sampler):
 
     Multivariate as in Falkner et al. 2018; for several objectives, Ozaki et al. 2020.
     """
-
-    wraps = "samplers.TPESampler"
 
     class Config(PartConfig):
         n_startup_trials: PositiveInt = 10
@@ -89,34 +86,23 @@ class TPE(Sampler):
         """Whether those that are searched under the same conditions are modelled together; else only those that are
         always searched are. Implies multivariate."""
 
-    def arguments(self) -> dict[str, Any]:
-        """The other settings of a batch count as bad (`constant_liar`), so that they are not drawn again."""
-        together = self.config.group or self.config.multivariate
-        return super().arguments() | {"multivariate": together, "constant_liar": True}
+    def build(self, seed: int, trials: int) -> BaseSampler:
+        from optuna.samplers import TPESampler
 
-
-@register("sampler", "gp")
-class GaussianProcess(Sampler):
-    """Gaussian process with expected improvement (Jones et al. 1998); for trials that are few and costly.
-
-    With several objectives, the improvement is that of the hypervolume (Daulton et al. 2020). It models what is always
-    searched; the rest is drawn at random.
-    """
-
-    wraps = "samplers.GPSampler"
-
-    class Config(PartConfig):
-        n_startup_trials: PositiveInt = 10
-        "Settings that are drawn at random first."
-        deterministic_objective: OnOff = False
-        "Whether the objective has no noise."
+        return TPESampler(
+            n_startup_trials=self.config.n_startup_trials,
+            n_ei_candidates=self.config.n_ei_candidates,
+            multivariate=self.config.group or self.config.multivariate,
+            group=self.config.group,
+            # The other settings of a batch count as bad, so that they are not drawn again.
+            constant_liar=True,
+            seed=seed,
+        )
 
 
 @register("sampler", "nsga2")
 class NSGA2(Sampler):
     """Evolution by non-dominated sorting, for several objectives (Deb et al. 2002)."""
-
-    wraps = "samplers.NSGAIISampler"
 
     class Config(PartConfig):
         population_size: Annotated[int, Field(ge=2)] | None = None
@@ -128,61 +114,53 @@ class NSGA2(Sampler):
         swapping_prob: Probability = 0.5
         "Of each parameter, between the parents."
 
-    def build(self, seed: int, trials: int) -> Any:
-        size = self.config.population_size or max(4, trials // 5)
-        return self.make(seed=seed % NUM_SEEDS, population_size=size)
+    def build(self, seed: int, trials: int) -> BaseSampler:
+        from optuna.samplers import NSGAIISampler
 
-
-@register("sampler", "qmc")
-class QuasiMonteCarlo(Sampler):
-    """A sequence of low discrepancy, which fills a space more evenly than random draws (Sobol' 1967, Halton 1960).
-
-    It is scrambled (Matoušek 1998; Owen 2017): unscrambled it would begin in a corner of the space. It covers what the
-    first setting has searched; that setting, and the rest, are drawn at random.
-    """
-
-    wraps = "samplers.QMCSampler"
-
-    class Config(PartConfig):
-        sequence: Literal["sobol", "halton"] = "sobol"
-        "Which sequence; sobol is best for trials that are a power of two, and one for the first."
-
-    def arguments(self) -> dict[str, Any]:
-        return {"qmc_type": self.config.sequence, "scramble": True}
-
-
-@register("sampler", "cmaes")
-class CMAES(Sampler):
-    """Covariance matrix adaptation, an evolution strategy for numbers (Hansen and Ostermeier 2001).
-
-    Choices, and what is not always searched, are drawn at random.
-    """
-
-    wraps = "samplers.CmaEsSampler"
-    several = False
-    numbers = 2
-
-    class Config(PartConfig):
-        n_startup_trials: PositiveInt = 1
-        "Settings that are drawn at random first."
-        popsize: Annotated[int, Field(ge=3)] | None = None
-        "Settings of a generation; not given: 4 and three times the logarithm of the number of parameters."
-
-
-def check_sampler(part: Sampler, name: str, objectives: int, numbers: int | None) -> None:
-    """Raises `Invalid` for a sampler that cannot search for so many objectives, or over so few numbers."""
-    with Gather() as at:
-        at.refuse(
-            objectives > 1 and not part.several,
-            "",
-            f"looks for one objective; the search has {objectives}",
-            name,
-            hint="Choose another sampler, or one objective",
+        return NSGAIISampler(
+            population_size=self.config.population_size or max(4, trials // 5),
+            mutation_prob=self.config.mutation_prob,
+            crossover_prob=self.config.crossover_prob,
+            swapping_prob=self.config.swapping_prob,
+            seed=seed,
         )
-        at.refuse(
-            numbers is not None and numbers < part.numbers,
-            "",
-            f"needs {part.numbers} numbers that are always searched; the space has {numbers}",
-            name,
-            hint="Choose another sampler",
-        )
+
+
+class NamedSampler(Sampler):
+    """Base of the samplers that a study names as Optuna does."""
+
+    slot: ClassVar[str] = "sampler"
+
+    def build(self, seed: int, trials: int) -> BaseSampler:
+        made: BaseSampler = self.config.make(seed=seed)
+        return made
+
+    def check(self, *, objectives: int, numbers: int | None, suggest: Suggest | None) -> None:
+        """Makes the sampler, and asks it for its first setting."""
+        import optuna
+
+        check_packages(self.name)
+        least = LEAST_NUMBERS.get(self.name, 0)
+        if numbers is not None and numbers < least:
+            rule = f"needs {least} numbers that are always searched; the space has {numbers}"
+            raise Invalid("", rule, self.name, hint="Choose another sampler")
+        with refusing(self.config):
+            study = optuna.create_study(sampler=self.build(0, 1), directions=["minimize"] * objectives)
+            if suggest is not None:
+                suggest(study.ask())
+
+
+def _classes() -> Mapping[str, type]:
+    import optuna
+
+    return classes_in(optuna.samplers, optuna.samplers.BaseSampler)
+
+
+# `sampler:` of a study.
+SAMPLERS = OptunaSlot(
+    "sampler",
+    noun="a class of optuna.samplers",
+    classes=_classes,
+    base=NamedSampler,
+    unusable=("GridSampler", "PartialFixedSampler"),  # Their required arguments are objects.
+)

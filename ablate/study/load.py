@@ -140,7 +140,8 @@ def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
     if kind in ("unknown_part", "part_without_name"):
         rule = f"{'unknown' if kind == 'unknown_part' else 'needs the name of a'} {context['slot']}"
         given = context["name"] if context["name"] is not None else given
-        return Problem(rule, path, given, listed(context["names"], 40), part_hint(context["slot"], given))
+        hint = part_hint(context["slot"], given, context["names"])
+        return Problem(rule, path, given, listed(context["names"], 40), hint)
     if kind == "rule":
         return Problem(details["msg"], path, given, context["allowed"])
     if kind == "literal_error":
@@ -161,8 +162,12 @@ def _problem(details: ErrorDetails, keys: Sequence[PathKey]) -> Problem:
 def _keys(model: type[BaseModel], data: Any, path: PathKey = ()) -> Iterator[PathKey]:
     """The place of each key that may stand in a study with this data: those of the parts that it has, or of default
     ones.
+
+    A field that is never written is there to be refused, and has no place.
     """
     for name, field in model.model_fields.items():
+        if field.exclude:
+            continue
         here = (*path, field.alias or name)
         yield here
         value = data.get(here[-1], field.default) if isinstance(data, Mapping) else field.default

@@ -178,10 +178,14 @@ OTHER_WORDS = {
     "encoder": "bert bidirectional encoderonly",
     "encoder_decoder": "seq2seq",
     "tpe": "bayesian bayes",
-    "cmaes": "cma",
-    "gp": "gaussianprocess",
+    "CmaEsSampler": "cmaes cma",
+    "GPSampler": "gp gaussianprocess",
     "nsga2": "nsga nsgaii",
-    "qmc": "sobol halton",
+    "QMCSampler": "qmc sobol halton",
+    "PatientPruner": "patient patience",
+    "PercentilePruner": "percentile",
+    "ThresholdPruner": "threshold",
+    "WilcoxonPruner": "wilcoxon",
     "recall": "mqar associativerecall",
     "digits": "mnist",
     # keys of a study
@@ -213,16 +217,17 @@ def meanings(name: object, names: Iterable[str]) -> list[str]:
     return [known for known in names if word == _plain(known) or word in OTHER_WORDS.get(known, "").split()]
 
 
-def part_hint(slot: str, name: object, command: str = "") -> str:
-    """What may be meant by a `name` that no part of `slot` has: one of its own parts, or one of another slot.
+def part_hint(slot: str, name: object, names: Sequence[str], command: str = "") -> str:
+    """What may be meant by a `name` that is none of the `names` of `slot`: one of them, or a part of another slot.
 
     `command`: of which slot and name are the arguments; without it they are a key and a value of a study.
     """
-    own = meanings(name, CATALOGUE.names(slot))
-    slots = [slot] if own else sorted(CATALOGUE.slots(), key=lambda known: -len(CATALOGUE.names(known)))
-    found = [(other, part) for other in slots for part in meanings(name, CATALOGUE.names(other))]
+    own = meanings(name, names)
+    slots = sorted(CATALOGUE.slots(), key=lambda known: -len(CATALOGUE.names(known)))
+    others = [(other, part) for other in slots for part in meanings(name, CATALOGUE.names(other))]
+    found = [(slot, part) for part in own] or others
     if not found or (own and not command):
-        return did_you_mean(name, CATALOGUE.names(slot) or slots)
+        return did_you_mean(name, names or slots)
     separator = " " if command else ": "
     return f"Did you mean {' or '.join(f'`{command}{separator.join(pair)}`' for pair in found)}?"
 

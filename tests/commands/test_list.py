@@ -105,6 +105,20 @@ def test_slots_and_formulas_are_said():
     assert "  logits  The score of every query with every key, (B, H, T_q, T_k).\n" in text
 
 
+def test_classes_of_optuna_are_listed_and_described_by_their_signatures(tmp_path):
+    assert "random, tpe, or a class of optuna.samplers" in words(describe(None, None))
+    assert "by its own name: BruteForceSampler, CmaEsSampler, GPSampler" in words(describe("sampler", None))
+    for refused in ("GridSampler", "HyperbandPruner"):
+        assert refused not in describe("sampler", None) + describe("pruner", None)
+    text = describe("pruner", "PercentilePruner")
+    assert "Pruner to keep the specified percentile of the trials." in text
+    assert "  percentile        number; required\n  n_startup_trials  whole number; default 5\n" in text
+    assert "seed" not in describe("sampler", "GPSampler")
+    done = ablate_here("list", "sampler", "cmaes", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "Did you mean `ablate list sampler CmaEsSampler`?" in done.stderr
+
+
 def section(text: str, heading: str) -> str:
     """The lines under a heading, those of one row on one line."""
     lines = text.partition(f"\n{heading}\n")[2].partition("\n\n")[0]

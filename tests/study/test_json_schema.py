@@ -3,6 +3,8 @@
 import copy
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -138,6 +140,37 @@ def test_every_part_and_parameter_is_there_with_its_meaning(validator):
     assert all(
         "description" in top[name] for name in top if name not in ("task", "tasks", "model", "training")
     )
+
+
+OVER = {"training.lr": {"float": [1e-4, 1e-1]}}
+
+
+@pytest.mark.parametrize(
+    ("given", "valid"),
+    [
+        ({"sampler": "grid"}, True),
+        ({"sampler": {"name": "tpe", "group": "on"}}, True),
+        ({"sampler": "GPSampler"}, True),
+        ({"sampler": {"name": "GPSampler", "n_startup_trials": 5}}, True),
+        ({"pruner": {"name": "PatientPruner", "wrapped_pruner": None, "patience": 3}}, True),
+        ({"sampler": "tpee"}, False),
+        ({"sampler": {"name": "tpe", "n_startup": 5}}, False),
+        ({"sampler": {"n_startup_trials": 5}}, False),
+        ({"sampler": {"name": "CmaEsSampler", "x0": {"a": 1}}}, False),
+        ({"pruner": "percentile"}, False),
+    ],
+)
+def test_samplers_and_pruners_are_parts_or_look_like_a_class(validator, given, valid):
+    for section in ("search", "tune"):
+        found = problems(validator, BASE | {section: {"over": OVER} | given})
+        assert (not found) == valid, found
+
+
+def test_a_schema_is_made_without_optuna():
+    code = "import sys\nfrom ablate.cli import main\nmain(['schema'], standalone_mode=False)\n"
+    code += "assert 'optuna' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 PARTS = '''

@@ -76,6 +76,11 @@ def test_objectives_have_their_own_direction_and_source(write):
         ("tpe", "tpe"),
         ("{name: tpe, n_startup_trials: 5}", "tpe(n_startup_trials=5)"),
         ("{name: tpe, n_startup_trials: 10}", "tpe"),
+        ("GPSampler", "GPSampler"),
+        (
+            "{name: GPSampler, n_startup_trials: 5, deterministic_objective: off}",
+            "GPSampler(n_startup_trials=5)",
+        ),
     ],
 )
 def test_a_sampler_is_called_by_what_is_not_at_its_default(write, sampler, label):

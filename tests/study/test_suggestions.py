@@ -1,6 +1,8 @@
 from harness import prepare
 
 from ablate.base.registry import CATALOGUE
+from ablate.search.pruners import PRUNERS
+from ablate.search.samplers import SAMPLERS
 from ablate.study.patch import OTHER_WORDS, did_you_mean, paths_of
 
 STUDY = """\
@@ -14,7 +16,8 @@ def test_other_words_are_for_what_there_is(write):
     config = prepare(write(STUDY)).variants[0].configs[0]
     parts = {name for slot in CATALOGUE.slots() for name in CATALOGUE.names(slot)}
     keys = {path.rpartition(".")[2] for path in paths_of(config)}
-    assert not set(OTHER_WORDS) - parts - keys
+    classes = {*SAMPLERS.names(), *PRUNERS.names()}
+    assert not set(OTHER_WORDS) - parts - classes - keys
     words = [word for found in OTHER_WORDS.values() for word in found.split()]
     assert all(word == "".join(filter(str.isalnum, word.lower())) for word in words)
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
-from ablate.analysis.search_table import Parameter
 from ablate.base.errors import Invalid
 from ablate.base.quiet import quiet
 from ablate.base.streams import stream_seed
@@ -21,6 +20,8 @@ from ablate.core.events import Progress
 from ablate.core.metric import Description, validated
 from ablate.core.record import Record, on_validation
 from ablate.core.trial import Cell
+from ablate.search.classes import refusing
+from ablate.search.samplers import NUM_SEEDS
 from ablate.stages.search.space import Point
 from ablate.stages.search.spec import LOST, SearchSpec, intermediate, seed_value, summarised
 
@@ -66,15 +67,22 @@ class Search:
         self.rows: list[dict[str, Any]] = []
         self._batch: list[Setting] = []
         self._wanted: set[str] = set()
+        # Whether the sampler has no other setting.
+        self._stopped = False
         self._reads = spec.section.pruner.part.reads
         self._metric = spec.facts.objectives[0].name
         self._grid = spec.space.grid() if spec.section.sampler.part.exhaustive else []
         seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.section.sampler), stream)
         self.study = optuna.create_study(
-            sampler=spec.section.sampler.build().build(seed, spec.facts.trials),
+            sampler=spec.section.sampler.build().build(seed % NUM_SEEDS, spec.facts.trials),
             pruner=spec.section.pruner.build().make(),
             directions=["minimize" if o.direction == "min" else "maximize" for o in spec.facts.objectives],
         )
+        # A sampler that has visited every point says so here, which Optuna itself allows inside `optimize` alone.
+        self.study.stop = self._stop  # type: ignore[method-assign]
+
+    def _stop(self) -> None:
+        self._stopped = True
 
     @property
     def failed(self) -> bool:
@@ -83,13 +91,13 @@ class Search:
 
     @property
     def complete(self) -> bool:
-        """Whether every setting of the budget has been tried."""
-        return not self.failed and len(self.rows) >= self.spec.facts.trials
+        """Whether every setting of the budget, or of the space, has been tried."""
+        return not self.failed and (self._stopped or len(self.rows) >= self.spec.facts.trials)
 
     @property
     def left(self) -> int:
         """The most trainings that it may ask for later."""
-        if self.failed:
+        if self.failed or self.complete:
             return 0
         later = {c.id for setting in self._batch if setting.pruned_at is None for c in setting.cells}
         rest = self.spec.facts.trials - len(self.rows) - len(self._batch)
@@ -125,10 +133,9 @@ class Search:
         """Asks for one setting."""
         if self._grid:
             self.study.enqueue_trial(self._grid[number])
-        setting = Setting(self.study.ask(), Point())
-        for parameter in self.spec.space.parameters:
-            if self.spec.space.active(parameter, setting.point):
-                setting.point[parameter.path] = parameter.rounded(_suggested(setting.asked, parameter))
+        with refusing(self.spec.section.sampler):
+            asked = self.study.ask()
+            setting = Setting(asked, self.spec.space.suggested(asked))
         try:
             setting.cells, setting.description = self.prepare(number, setting.point)
         except Invalid as error:
@@ -247,11 +254,3 @@ class SearchPlan:
     def left(self) -> int:
         """The most trainings that the searches may ask for later."""
         return sum(search.left for search in self.searches)
-
-
-def _suggested(trial: optuna.Trial, parameter: Parameter) -> Any:
-    if parameter.kind == "choice":
-        return trial.suggest_categorical(parameter.path, parameter.choices)
-    suggest: Any = trial.suggest_int if parameter.kind == "int" else trial.suggest_float
-    step = {"step": parameter.step} if parameter.step else {}
-    return suggest(parameter.path, *parameter.ends(), log=parameter.log, **step)

@@ -16,9 +16,9 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 
 from ablate.analysis.search_table import TYPES
-from ablate.base.registry import OnOff, Slot, StrictModel
-from ablate.search.pruners import NoPruner
-from ablate.search.samplers import TPE, Random
+from ablate.base.registry import OnOff, StrictModel
+from ablate.search.pruners import PRUNERS, NoPruner
+from ablate.search.samplers import SAMPLERS, TPE, Random
 from ablate.study.sections import refusal
 from ablate.study.stage_config import StageConfig
 
@@ -85,7 +85,7 @@ class _Budget(StrictModel):
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
     trials: Annotated[int, Field(gt=0, le=100_000)] | None = None
     "Settings to try, in `tune` for each variant; not given: 20, or with `sampler: grid` every point."
-    pruner: Annotated[Any, Slot("pruner")] = NoPruner.name
+    pruner: Annotated[Any, PRUNERS] = NoPruner.name
     "The rule by which a setting is stopped early."
     batch: Annotated[int, Field(gt=0, le=10_000)] = 4
     """Settings that are chosen together: more keep more workers busy, fewer let the sampler learn sooner. The
@@ -101,7 +101,7 @@ class SearchSection(_Budget):
     example), compute (FLOPs of the whole training), divergence_rate (share of the seeds) or seed_spread (standard
     deviation over them); not given: the study's metric."""
     each_seed: ClassVar[bool] = False
-    sampler: Annotated[Any, Slot("sampler")] = TPE.name
+    sampler: Annotated[Any, SAMPLERS] = TPE.name
     "How the next setting is chosen."
     seeds: SEEDS = 3
     "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
@@ -113,7 +113,7 @@ class SearchSection(_Budget):
 class TuneSection(_Budget):
     """The search for every variant before it is judged: the same budget, on seeds that judge nothing."""
 
-    sampler: Annotated[Any, Slot("sampler")] = Random.name
+    sampler: Annotated[Any, SAMPLERS] = Random.name
     "How the next setting is chosen; random tries the same settings for every variant."
     each_seed: OnOff = False
     """Chooses for each seed of the study, on its own validation data, instead of on tuning seeds for all: every setting

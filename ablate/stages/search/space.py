@@ -4,10 +4,12 @@ A point is a mapping from paths to numbers and, for choices, labels; a path whos
 The space is read from the `over:` of a search, and checked on every config that the search will change.
 """
 
+from __future__ import annotations
+
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ablate.analysis.search_table import MAX_POINTS, TYPES, Parameter
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, listed, nearest, shown
@@ -16,6 +18,9 @@ from ablate.stages.search.section import Values
 from ablate.study.checks import Draft, attempt
 from ablate.study.designs import Config
 from ablate.study.patch import apply_patches, key_of, level_labels, value_at
+
+if TYPE_CHECKING:
+    from optuna import Trial
 
 Point = dict[str, Any]
 # Path of another parameter → its values of which one must hold; all conditions must.
@@ -38,6 +43,19 @@ class Space:
             path in point and point[path] in values
             for path, values in self.conditions.get(parameter.path, {}).items()
         )
+
+    @property
+    def always_numbers(self) -> int:
+        """How many numbers are searched without a condition."""
+        return sum(p.kind != "choice" and p.path not in self.conditions for p in self.parameters)
+
+    def suggested(self, trial: Trial) -> Point:
+        """Asks a trial of Optuna's for a point."""
+        point: Point = {}
+        for parameter in self.parameters:
+            if self.active(parameter, point):
+                point[parameter.path] = parameter.rounded(_suggested(trial, parameter))
+        return point
 
     def patches(self, point: Mapping[str, Any]) -> dict[str, Any]:
         """Path → value, as a variant changes them."""
@@ -195,6 +213,14 @@ def _parameter(path: str, spec: Values, labels: Mapping[str, Mapping[str, Any]])
     kind = "float" if spec.float else "int"
     (low, high), step = getattr(spec, kind), TYPES[kind](spec.step) if spec.step else None
     return Parameter(path, kind, low, high, spec.log, step, when=when)
+
+
+def _suggested(trial: Trial, parameter: Parameter) -> Any:
+    if parameter.kind == "choice":
+        return trial.suggest_categorical(parameter.path, parameter.choices)
+    suggest: Any = trial.suggest_int if parameter.kind == "int" else trial.suggest_float
+    step = {"step": parameter.step} if parameter.step else {}
+    return suggest(parameter.path, *parameter.ends(), log=parameter.log, **step)
 
 
 def _names(label: Any) -> tuple[str, str]:

@@ -18,7 +18,6 @@ from ablate.core.names import CONFIRM, confirmed
 from ablate.core.record import Record, on_validation
 from ablate.core.trial import identified
 from ablate.search.pruners import check_pruner
-from ablate.search.samplers import check_sampler
 from ablate.stages.search.section import LEAST_SEEDS, SearchConfig, SearchSection, TuneSection
 from ablate.stages.search.space import Space, SpaceReader
 from ablate.study.checks import Draft
@@ -92,9 +91,11 @@ def _read(draft: Draft, kind: str, section: SearchSection | TuneSection) -> Sear
                 "Leave it out, use coarser steps, or another sampler",
             )
     with document.reporting(kind, "sampler"):
-        always = [p.kind for p in space.parameters if p.path not in space.conditions] if space else None
-        numbers = None if always is None else len(always) - always.count("choice")
-        check_sampler(sampler, section.sampler.name, len(objectives), numbers)
+        sampler.check(
+            objectives=len(objectives),
+            numbers=space.always_numbers if space else None,
+            suggest=space.suggested if space else None,
+        )
     with document.reporting(kind, "pruner"):
         # A grid that was refused has no trials, and nothing to prune.
         earlier = (trials - 1) // section.batch * section.batch if trials else 1

@@ -9,13 +9,15 @@ import optuna
 from ablate.base.quiet import quiet
 from ablate.base.registry import CATALOGUE
 from ablate.base.streams import stream_seed
+from ablate.search.samplers import NUM_SEEDS, SAMPLERS
 
 CATALOGUE.load_package("search")
 
 
-def config(name, **parameters):
-    part = CATALOGUE.get("sampler", name)
-    return part.Config(name=name, **parameters)
+def config(name, **arguments):
+    """A sampler as a study gives it."""
+    part, given = SAMPLERS.config({"name": name, **arguments})
+    return part.model_validate(given)
 
 
 def suggest(trial):
@@ -39,7 +41,7 @@ def search(sampler, trials, objectives=1, batch=1, stream="s"):
     """The settings that are found by ask and tell."""
     found = []
     with quiet():
-        made = sampler.build().build(stream_seed(0, "sampler", stream), trials)
+        made = sampler.build().build(stream_seed(0, "sampler", stream) % NUM_SEEDS, trials)
         study = optuna.create_study(sampler=made, directions=["minimize"] * objectives)
         while len(found) < trials:
             asked = [study.ask() for _ in range(min(batch, trials - len(found)))]
@@ -52,5 +54,5 @@ def search(sampler, trials, objectives=1, batch=1, stream="s"):
 
 if __name__ == "__main__":
     for line in sys.stdin:
-        name, parameters, trials, objectives, batch = json.loads(line)
-        print(json.dumps(search(config(name, **parameters), trials, objectives, batch)))
+        name, arguments, trials, objectives, batch = json.loads(line)
+        print(json.dumps(search(config(name, **arguments), trials, objectives, batch)))

@@ -7,6 +7,7 @@ from scipy.stats import wilcoxon
 from searching import GRID, PEAK_STUDY, SWEEP, TIMES, drive, prepared, search_of, train
 
 from ablate.analysis.search_table import tabulated
+from ablate.base.errors import AblateError
 from ablate.core.record import Record
 
 MIXED = """\
@@ -76,10 +77,16 @@ def killed_and_resumed(experiment, moment):
         (MIXED, "{name: tpe, n_startup_trials: 4}", range(0, 28, 3)),
         (MIXED, "random", (1, 14)),
         (MIXED, "{name: tpe, group: true}", (5, 20)),
-        (MIXED, "qmc", (7, 27)),
-        (MIXED, "gp", (9,)),
         (MIXED, "nsga2", (13,)),
-        (MIXED, "cmaes", (17,)),
+        (MIXED, "{name: QMCSampler, scramble: on}", (7, 27)),
+        (MIXED, "{name: GPSampler, n_startup_trials: 5}", (9, 15)),
+        (MIXED, "CmaEsSampler", (17,)),
+        (MIXED, "{name: NSGAIIISampler, population_size: 4}", (13, 21)),
+        (
+            MIXED.replace("1e-1], log: true", "1e-1], step: 1e-2").replace("[-1, 1]", "[-1, 1], step: 0.5"),
+            "BruteForceSampler",
+            (3, 17),
+        ),
         (PRUNED, "{name: tpe, n_startup_trials: 4}", (6, 10, 15)),
         (GRID.partition("search:")[2].join(("search:", "")), "grid", (4,)),
     ],
@@ -167,7 +174,7 @@ def test_a_trial_that_reports_other_values_than_it_records_is_trained_whole(writ
 
 
 def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write):
-    text = SWEEP.replace("seeds: 2", "seeds: 8").replace("trials: 8", "trials: 10\n  pruner: wilcoxon")
+    text = SWEEP.replace("seeds: 2", "seeds: 8").replace("trials: 8", "trials: 10\n  pruner: WilcoxonPruner")
     experiment = prepared(write(text))
     search = search_of(experiment)
     trained = drive(search, experiment, {})
@@ -177,6 +184,45 @@ def test_a_pruner_of_seeds_trains_no_more_of_them_than_it_needs(write):
     assert trained == frame.seeds.sum() < 80
     assert (pruned.pruned_at == pruned.seeds).all()
     assert (frame[frame.status == "completed"].seeds == 8).all()
+
+
+@pytest.mark.parametrize(
+    ("pruner", "reason"),
+    [
+        ("{name: PercentilePruner, percentile: 25.0, n_startup_trials: 3}", r"pruned after step [1-4]"),
+        ("{name: ThresholdPruner, lower: -4.5}", r"pruned after step [1-4]"),
+        ("{name: PatientPruner, wrapped_pruner: null, patience: 0}", ""),
+        ("NopPruner", ""),
+    ],
+)
+def test_a_pruner_is_named_as_optuna_does(write, pruner, reason):
+    experiment = prepared(write(PEAK_STUDY + MIXED), search__pruner=pruner)
+    records = {}
+    search = search_of(experiment)
+    drive(search, experiment, records)
+    frame = frame_of(search)
+    pruned = frame[frame.status == "pruned"]
+    assert bool(len(pruned)) == bool(reason)
+    assert pruned.reason.str.match(reason).all()
+    pd.testing.assert_frame_equal(killed_and_resumed(experiment, 9), frame)
+
+
+def test_a_sampler_that_has_visited_every_point_ends_its_search(write):
+    text = GRID.replace("sampler: grid", "sampler: BruteForceSampler\n  batch: 3")
+    search = search_of(prepared(write(text)))
+    assert search.left == 20 * 2
+    drive(search, prepared(write(text)), {})
+    points = frame_of(search)[["model.kind", "model.x", "model.heads"]]
+    assert search.complete
+    assert search.left == 0
+    assert len(points) == len(points.drop_duplicates()) == 9
+
+
+def test_what_optuna_refuses_in_the_middle_of_a_search_is_said_with_the_arguments(write):
+    text = SWEEP.replace("trials: 8", "trials: 20\n  sampler: {name: TPESampler, n_ei_candidates: 0}")
+    experiment = prepared(write(text))
+    with pytest.raises(AblateError, match=r"Optuna refuses TPESampler: .*; given \{name: TPESampler, n_ei"):
+        drive(search_of(experiment), experiment, {})
 
 
 def test_settings_that_cannot_be_built_are_listed_with_the_reason(write):
@@ -204,7 +250,7 @@ def test_diverged_settings_have_the_value_of_guessing_and_are_told_as_such(write
     assert diverged.score.tolist() == pytest.approx([np.mean(values) for values in diverged["values"]])
 
 
-@pytest.mark.parametrize("sampler", ["tpe", "gp", "cmaes", "nsga2"])
+@pytest.mark.parametrize("sampler", ["tpe", "nsga2", "GPSampler", "CmaEsSampler", "NSGAIIISampler"])
 def test_samplers_bear_worst_values_and_every_trial_is_a_row(write, sampler):
     text = SWEEP.replace("trials: 8", "trials: 20").replace("seeds: 2", "seeds: 1")
     text += "training: {fault: diverge, above: 0.0}\n"

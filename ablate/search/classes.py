@@ -1,0 +1,186 @@
+"""Classes of Optuna's as parts: a study names one as Optuna does, and gives it arguments of its signature."""
+
+import inspect
+import operator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, reduce
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Annotated, Any, ClassVar
+
+from pydantic import (
+    BeforeValidator,
+    Field,
+    GetJsonSchemaHandler,
+    SerializerFunctionWrapHandler,
+    create_model,
+    model_serializer,
+)
+from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import core_schema
+
+from ablate.base.errors import Invalid, listed
+from ablate.base.quiet import quiet
+from ablate.base.registry import CATALOGUE, OnOff, PartConfig, Slot, UnknownPart
+from ablate.base.text import first_line
+from ablate.study.sections import refusal
+
+# The types of arguments that a study can give, as signatures write them.
+PLAIN: dict[str, Any] = {"int": int, "float": float, "str": str, "bool": OnOff, "None": None}
+# Packages that a class imports when it is first used.
+NEEDS = {
+    "CmaEsSampler": ("cmaes",),
+    "GPSampler": ("scipy", "torch"),
+    "QMCSampler": ("scipy",),
+    "WilcoxonPruner": ("scipy",),
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class OptunaSlot(Slot):
+    """A slot that takes a registered part, or a class of Optuna's by its own name."""
+
+    # What such a class is: `a class of optuna.samplers`.
+    noun: str
+    # Returns the classes, by name; imports Optuna.
+    classes: Callable[[], Mapping[str, type]]
+    # The base of the parts that they become, and the bases of some of them by name.
+    base: type
+    bases: Mapping[str, type] = field(default_factory=dict)
+    # Those that a study cannot use.
+    unusable: Collection[str]
+
+    def names(self) -> list[str]:
+        """Returns the names of the classes that a study can use."""
+        return sorted(self.classes().keys() - {*self.unusable})
+
+    def part(self, name: str) -> type:
+        """Returns the part of this name, or raises `UnknownPart`."""
+        if name in CATALOGUE.names(self.slot):
+            return CATALOGUE.get(self.slot, name)
+        wraps = self.classes().get(name)
+        if wraps is None:
+            raise UnknownPart(self.slot, name, [*CATALOGUE.names(self.slot), *self.names()])
+        return part_of(wraps, self.bases.get(name, self.base))
+
+    def config(self, value: Any) -> tuple[type[PartConfig], dict[str, Any]]:
+        """Returns the config class that `value` asks for, and the parameters given; raises `PydanticCustomError`."""
+        given = value.model_dump() if isinstance(value, PartConfig) else value
+        params = given if isinstance(given, dict) else {"name": given}
+        name = params.get("name")
+        if not isinstance(name, str):
+            return super().config(given)
+        try:
+            part: Any = self.part(name)
+        except UnknownPart:
+            return super().config(given)
+        return part.Config, dict(params)
+
+    def _context(self, name: object) -> dict[str, Any]:
+        return super()._context(name) | {"names": [*CATALOGUE.names(self.slot), *self.names()]}
+
+    def __get_pydantic_json_schema__(
+        self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Returns the schema of a registered part, or of what looks like a class with plain arguments."""
+        name = {"type": "string", "pattern": r"^[A-Z]\w*$", "description": f"The name of {self.noun}."}
+        arguments = {"type": ["number", "string", "boolean", "null"]}
+        named = {
+            "type": "object",
+            "properties": {"name": name},
+            "required": ["name"],
+            "additionalProperties": arguments,
+        }
+        return {"anyOf": [super().__get_pydantic_json_schema__(schema, handler), name, named]}
+
+
+class Arguments(PartConfig):
+    """The arguments of one class of Optuna's.
+
+    One at its default is neither written nor passed on, so that a version with further arguments changes no study.
+    """
+
+    # The class that takes them.
+    wraps: ClassVar[type]
+
+    @model_serializer(mode="wrap")
+    def _given(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        fields = type(self).model_fields
+        return {name: value for name, value in dump(self).items() if value != fields[name].default}
+
+    def __repr_args__(self) -> Iterator[tuple[str, Any]]:
+        yield from self.model_dump().items()
+
+    def make(self, **more: Any) -> Any:
+        """Returns an instance of the class."""
+        return self.wraps(**self.model_dump(exclude={"name"}), **more)
+
+
+def classes_in(module: ModuleType, base: type) -> dict[str, type]:
+    """Returns the public classes of a module that are not abstract, by name."""
+    concrete = {}
+    for name in module.__all__:
+        public = getattr(module, name)
+        if isinstance(public, type) and issubclass(public, base) and not inspect.isabstract(public):
+            concrete[name] = public
+    return concrete
+
+
+@cache
+def part_of(wraps: type, base: type) -> type:
+    """Returns a part, below `base`, whose config has the arguments of a class of Optuna's."""
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(wraps).parameters.items():
+        fields[name] = _field(parameter)
+    config = create_model("Config", __base__=Arguments, **fields)
+    # The place and the first lines of Optuna's class, for `ablate list`.
+    own = {"__module__": wraps.__module__, "__doc__": (inspect.getdoc(wraps) or "").partition("\n\n")[0]}
+    part = type(wraps.__name__, (base,), own | {"name": wraps.__name__, "Config": config})
+    config.wraps, config.part = wraps, part
+    return part
+
+
+def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
+    """Returns the type of an argument and its default, as pydantic takes them."""
+    required = parameter.default is inspect.Parameter.empty
+    if parameter.name == "seed":
+        return _refused("is given by the search itself, so that it repeats", "no `seed`"), Field(
+            None, exclude=True
+        )
+    written = parameter.annotation  # Text, or a type.
+    types = (written if isinstance(written, str) else inspect.formatannotation(written)).split(" | ")
+    if all(name in PLAIN for name in types):
+        return reduce(operator.or_, [PLAIN[name] for name in types]), ... if required else parameter.default
+    absent = _refused("takes an object, which a study cannot give", "null" if "None" in types else "")
+    return (absent, ...) if required else (absent, Field(None, exclude=True))
+
+
+def _refused(rule: str, allowed: str) -> Any:
+    """Returns the type of an argument that a study cannot give."""
+
+    def refuse(value: Any) -> None:
+        if value is not None:
+            raise refusal(rule, allowed)
+
+    return Annotated[None, BeforeValidator(refuse), SkipJsonSchema()]
+
+
+def check_packages(name: str) -> None:
+    """Raises `Invalid` where a class needs a package that is not installed."""
+    missing = [package for package in NEEDS.get(name, ()) if find_spec(package) is None]
+    if missing:
+        hint = f"Install what is missing: `pip install {' '.join(missing)}`"
+        raise Invalid("", f"needs packages that are not installed: {listed(missing)}", name, hint=hint)
+
+
+@contextmanager
+def refusing(config: PartConfig) -> Iterator[None]:
+    """Turns what Optuna raises inside into `Invalid`, with its message."""
+    with quiet():
+        try:
+            yield
+        except Exception as error:
+            rule = f"Optuna refuses {config.name}: {first_line(error).rstrip('.')}"
+            raise Invalid("", rule, config.model_dump()) from error
