@@ -44,6 +44,20 @@ def test_evidence_by_example_is_read_as_it_was_written(tmp_path):
     assert len(after) == 0
 
 
+def test_a_table_is_small(tmp_path):
+    """Outcomes of 0 and 1 take a bit each, shares of 32 six; the facts stand in it once."""
+    draws = np.random.default_rng(0)
+    folder = StudyFolder.at(tmp_path)
+    for steps, bits in ((1, 1), (32, 6)):
+        shares = (draws.integers(steps + 1, size=(50, 600)) / steps).astype(np.float32)
+        rows = [(f"{trial:016x}", "accuracy", values) for trial, values in enumerate(shares)]
+        examples = pd.DataFrame(rows, columns=["id", "metric", "values"])
+        folder.save_evidence(replace(evidence(), examples=examples))
+        assert np.array_equal(np.stack(folder.evidence().examples["values"]), shares)
+        assert (tmp_path / "examples.parquet").stat().st_size < shares.size * bits / 8 + 2_500
+    assert (tmp_path / "trials.parquet").read_bytes().count(b'"question"') == 1
+
+
 def test_a_byte_of_the_evidence_that_was_changed_is_noticed(tmp_path):
     """In a page, in the facts or in the names of the columns."""
     folder = StudyFolder.at(tmp_path)
