@@ -1,5 +1,6 @@
 """Evidence in a study's folder."""
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,3 +98,13 @@ def test_published_folders_are_read():
     for folder in published:
         evidence = folder.evidence()
         assert len(evidence.trials) or evidence.only_measured
+
+
+def test_what_is_published_is_small_and_kept_once():
+    """A page is kept as markdown with its figures; `ablate report` draws it for a browser."""
+    listed = ["git", "ls-files", "-z", "--", RESULTS.name]
+    done = subprocess.run(listed, cwd=RESULTS.parent, capture_output=True, text=True, check=True)
+    paths = [RESULTS.parent / name for name in done.stdout.split("\0") if name]
+    assert paths
+    assert not [path for path in paths if path.name == "report.html"]
+    assert sum(path.stat().st_size for path in paths) <= 12_000_000
