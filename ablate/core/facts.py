@@ -198,8 +198,8 @@ class Evidence:
     trials: pd.DataFrame
     curves: pd.DataFrame  # id, step, metric, value.
     # id, metric, values: the metric of each test example, in the order of the test split; of completed trials on
-    # tasks whose seeds share test examples. The metric that is judged is as at the step that is judged, others as at
-    # the last.
+    # tasks whose seeds share test examples, and of metrics that are judged: the primary one, as at the step that is
+    # judged, and those that claims name, as at the last.
     examples: pd.DataFrame = field(default_factory=functools.partial(frame_of, (), EXAMPLES))
     # Name → what a feature has measured or trained beside that; those without rows may be missing.
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)

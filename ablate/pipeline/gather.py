@@ -62,12 +62,15 @@ def comparable(
 
 def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
     """The evidence of a study from its records by trial id; cells that have not run are absent, those of other settings
-    in a frame of their own.
+    in a frame of their own. By test example it has the metrics that are judged: the primary one and those of claims.
     """
     rows: list[dict[str, Any]] = []
     curves: list[tuple[str, str, Curve]] = []
     examples: dict[tuple[str, str], NDArray[np.float32]] = {}
     metrics = {task.name: task.metrics for task in facts.tasks}
+    judged = {facts.metric}
+    for claim in facts.claims:
+        judged |= {claim.metric, claim.metric_less}
     paths = list(dict.fromkeys(path for cell in cells for path in cell.levels))
     ran = [cell for cell in cells if cell.id in records]
     for cell in ran:
@@ -85,7 +88,8 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
         )
         curves += [(record.id, name, curve) for name, curve in record.curves.items()]
         for name in metrics[cell.task] if record.status == "completed" else ():
-            if (values := record.arrays.get(f"test/{facts.column_of(name)}")) is not None:
+            values = record.arrays.get(f"test/{facts.column_of(name)}")
+            if values is not None and name in judged:
                 # Cells may share a trial.
                 examples[record.id, name] = values
     trials = frame_of(rows, None if rows else ["id", "variant", "task", "seed", "status", "reason"])

@@ -21,20 +21,60 @@ from ablate.core.trial import JUDGED, Cell, Trial
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow
 
 FORMAT = 2
-# The attributes of a frame that hold the facts, the format, and a digest of facts and columns. Pandas keeps them in
-# the parquet file, whose pages have checksums of their own.
+# The attributes of a frame that hold the facts, the format, and a digest of facts and columns. They stand in the
+# parquet file where pandas looks for them; its pages have checksums of their own.
 _FACTS, _FORMAT, _DIGEST = "ablate", "ablate_format", "ablate_digest"
+_ATTRIBUTES = b"PANDAS_ATTRS"
+FEW_VALUES = 64  # The most different values of a column that are numbered, in six bits each.
+MANY_VALUES = 1_000_000  # Those among which they are counted, so that counting takes little memory.
 
 
 def save_frame(path: Path, frame: pd.DataFrame, facts: Any = None) -> None:
     """Writes a frame, with facts (a dataclass) in its attributes, whole or not at all."""
-    frame = frame.copy(deep=False)
+    import pyarrow.parquet
+
     known = {} if facts is None else {_FACTS: dataclasses.asdict(facts)}
-    frame.attrs = {_FORMAT: FORMAT, _DIGEST: digest_of_data([known, list(frame.columns)]), **known}
-    with replacing(path) as temporary:
-        frame.to_parquet(temporary, index=False, write_page_checksum=True)
+    attributes = {_FORMAT: FORMAT, _DIGEST: digest_of_data([known, list(frame.columns)]), **known}
+    table = pyarrow.Table.from_pandas(frame, preserve_index=False).replace_schema_metadata(None)
+    few, many = _floats(table)
+    options = {
+        "compression": "zstd",
+        "use_dictionary": few,
+        "use_byte_stream_split": many,
+        "write_statistics": False,
+        "write_page_checksum": True,
+        "store_schema": False,  # It would hold the attributes once more.
+    }
+    with (
+        replacing(path) as temporary,
+        pyarrow.parquet.ParquetWriter(temporary, table.schema, **options) as writer,
+    ):
+        writer.write_table(table)
+        writer.add_key_value_metadata({_ATTRIBUTES: json.dumps(attributes)})
+
+
+def _floats(table: pyarrow.Table) -> tuple[list[str], list[str]]:
+    """Returns the columns of lists of few different floats, and the other columns of floats, as parquet calls them.
+
+    In the first, parquet numbers the values, and each takes the bits of its number: an outcome of 0 or 1 takes one. Of
+    the others it stores all first bytes, then all second ones, and so on, which compresses well.
+    """
+    from pyarrow.compute import count_distinct, list_flatten
+    from pyarrow.types import is_floating, is_list
+
+    few: list[str] = []
+    many: list[str] = []
+    for field in table.schema:
+        if is_floating(field.type):
+            many.append(field.name)
+        elif is_list(field.type) and is_floating(field.type.value_type):
+            some = list_flatten(table[field.name]).slice(length=MANY_VALUES)
+            kind = few if count_distinct(some).as_py() <= FEW_VALUES else many
+            kind.append(f"{field.name}.list.element")
+    return few, many
 
 
 def load_frame(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
@@ -77,7 +117,7 @@ def _read(path: Path, columns: list[str] | None = None) -> tuple[Any, dict[str, 
 
     with pyarrow.parquet.ParquetFile(path, page_checksum_verification=True) as file:
         schema = file.schema_arrow
-        attributes = json.loads((schema.metadata or {}).get(b"PANDAS_ATTRS", b"{}"))
+        attributes = json.loads((schema.metadata or {}).get(_ATTRIBUTES, b"{}"))
         version, digest = attributes.pop(_FORMAT, None), attributes.pop(_DIGEST, None)
         if version != FORMAT:
             raise AblateError(

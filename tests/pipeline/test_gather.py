@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from made_evidence import ACCURACY, LOSS, study
+from made_evidence import ACCURACY, LOSS, claim, study
 
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
@@ -19,8 +19,8 @@ VALUES = {
 }
 
 
-def gathered(at, *records):
-    facts = study({"baseline": [0.5]}, metrics={"accuracy": ACCURACY, "loss": LOSS}).facts
+def gathered(at, *records, claims=()):
+    facts = study({"baseline": [0.5]}, metrics={"accuracy": ACCURACY, "loss": LOSS}, claims=claims).facts
     column = "accuracy" if at == "last" else f"accuracy_at_{at}"
     cells = [
         Cell(variant, "recall", record.seed, Trial(record.id, {}, record.seed))
@@ -31,14 +31,23 @@ def gathered(at, *records):
 
 
 @pytest.mark.parametrize("at", ["last", "best_validation"])
-def test_the_judged_metric_is_kept_as_it_is_judged_the_others_as_at_the_last_step(at):
+def test_the_judged_metric_is_kept_as_it_is_judged_those_of_claims_as_at_the_last_step(at):
     """Once for the cells that share a trial."""
-    found = gathered(at, Record("x", {}, 0, "completed", arrays=VALUES)).examples
+    on_loss = claim("beats", metric="loss")
+    found = gathered(at, Record("x", {}, 0, "completed", arrays=VALUES), claims=[on_loss]).examples
     assert list(found.columns) == ["id", "metric", "values"]
     assert list(zip(found["id"], found["metric"], strict=True)) == [("x", "accuracy"), ("x", "loss")]
     judged = "accuracy" if at == "last" else "accuracy_at_best_validation"
     assert np.array_equal(found["values"][0], VALUES[f"test/{judged}"])
     assert np.array_equal(found["values"][1], VALUES["test/loss"])
+
+
+def test_by_example_nothing_is_kept_that_is_not_judged():
+    """A metric that a claim names beside another is."""
+    record = Record("x", {}, 0, "completed", arrays=VALUES)
+    more_on = replace(claim("interaction"), metric_less="loss")
+    assert list(gathered("last", record).examples["metric"]) == ["accuracy"]
+    assert list(gathered("last", record, claims=[more_on]).examples["metric"]) == ["accuracy", "loss"]
 
 
 def test_trials_without_outcomes_by_example_have_no_row():

@@ -1,5 +1,6 @@
 """Evidence in a study's folder."""
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,6 +45,20 @@ def test_evidence_by_example_is_read_as_it_was_written(tmp_path):
     assert len(after) == 0
 
 
+def test_a_table_is_small(tmp_path):
+    """Outcomes of 0 and 1 take a bit each, shares of 32 six; the facts stand in it once."""
+    draws = np.random.default_rng(0)
+    folder = StudyFolder.at(tmp_path)
+    for steps, bits in ((1, 1), (32, 6)):
+        shares = (draws.integers(steps + 1, size=(50, 600)) / steps).astype(np.float32)
+        rows = [(f"{trial:016x}", "accuracy", values) for trial, values in enumerate(shares)]
+        examples = pd.DataFrame(rows, columns=["id", "metric", "values"])
+        folder.save_evidence(replace(evidence(), examples=examples))
+        assert np.array_equal(np.stack(folder.evidence().examples["values"]), shares)
+        assert (tmp_path / "examples.parquet").stat().st_size < shares.size * bits / 8 + 2_500
+    assert (tmp_path / "trials.parquet").read_bytes().count(b'"question"') == 1
+
+
 def test_a_byte_of_the_evidence_that_was_changed_is_noticed(tmp_path):
     """In a page, in the facts or in the names of the columns."""
     folder = StudyFolder.at(tmp_path)
@@ -83,3 +98,13 @@ def test_published_folders_are_read():
     for folder in published:
         evidence = folder.evidence()
         assert len(evidence.trials) or evidence.only_measured
+
+
+def test_what_is_published_is_small_and_kept_once():
+    """A page is kept as markdown with its figures; `ablate report` draws it for a browser."""
+    listed = ["git", "ls-files", "-z", "--", RESULTS.name]
+    done = subprocess.run(listed, cwd=RESULTS.parent, capture_output=True, text=True, check=True)
+    paths = [RESULTS.parent / name for name in done.stdout.split("\0") if name]
+    assert paths
+    assert not [path for path in paths if path.name == "report.html"]
+    assert sum(path.stat().st_size for path in paths) <= 12_000_000

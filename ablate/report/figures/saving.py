@@ -32,8 +32,20 @@ def saved(figure: Figure, name: str, kinds: Sequence[str] = ("svg",)) -> dict[st
         date = "CreationDate" if kind == "pdf" else "Date"
         with rc_context({"svg.hashsalt": name}):
             figure.savefig(file, format=kind, metadata={"Creator": None, date: None})
-        files[kind] = file.getvalue()
+        files[kind] = _rounded(file.getvalue()) if kind == "svg" else file.getvalue()
     return files
+
+
+def _rounded(source: bytes) -> bytes:
+    """Returns an SVG whose coordinates have at most two decimals: a hundredth of a point is not seen."""
+
+    def round_number(number: re.Match[bytes]) -> bytes:
+        return f"{float(number[0]):.2f}".rstrip("0").rstrip(".").encode()
+
+    def round_attribute(attribute: re.Match[bytes]) -> bytes:
+        return re.sub(rb"-?\d+\.\d{3,}", round_number, attribute[0])
+
+    return re.sub(rb' (d|x|y)="[^"]*"', round_attribute, source)
 
 
 def inlined(source: str) -> str:

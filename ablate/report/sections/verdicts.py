@@ -90,8 +90,16 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
             reason_column(names),
         ]
         if rows:
-            caption = say("cost.every", less_is_better(rows, material.facts))
+            caption = say("cost.every", less_is_better(rows, material.facts), over_seeds_alone(material))
             yield tabulated(columns, rows, caption, "comparisons.csv")
+
+
+def over_seeds_alone(material: Material) -> list[str]:
+    """Returns the metrics without outcomes by example, in words; none where no metric has them."""
+    by_example = {*material.evidence.examples["metric"]}
+    if not by_example:
+        return []
+    return [spelled(name) for name in material.comparisons["metric"].unique() if name not in by_example]
 
 
 def metric_column(*, varying: bool = False) -> Column:

@@ -33,3 +33,14 @@ def test_files_of_a_paper_have_their_letters_inside_and_no_date():
     assert b"CreationDate" not in files["pdf"]
     assert b"<text" not in files["svg"]
     assert b"<dc:date>" not in files["svg"]
+
+
+def test_coordinates_have_two_decimals_and_text_its_own():
+    with theme():
+        figure = plotted()
+        figure.text(0.2, 0.2, "0.12345")
+        source = saved(figure, "x")["svg"].decode()
+    coordinates = " ".join(re.findall(r' (?:d|x|y)="([^"]*)"', source))
+    assert re.search(r"\d\.\d\d", coordinates)
+    assert not re.search(r"\d\.\d{3}", coordinates)
+    assert ">0.12345<" in source
