@@ -2,26 +2,26 @@
 
 import pytest
 
-from .compare import difference, same
-from .recordings import RECORDINGS, SLOW, machine, path_of
+from .recording import same
+from .recordings import RECORDINGS
+from .refusals import expanded, normal_form
+from .trials import machine
 
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(
     "name",
-    # Studies that are refused are met with in `tests/study`, what is judged in `tests/analysis`.
     [
-        pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else [])
-        for name in RECORDINGS
-        if not name.startswith(("refused", "judge"))
+        pytest.param(name, marks=[pytest.mark.slow] if recording.slow else [])
+        for name, recording in RECORDINGS.items()
     ],
 )
 def test_it_does_what_is_recorded(name):
-    of_machine = path_of(name).read_text().partition("\n")[0]
-    if of_machine.startswith("# on ") and of_machine != machine():
-        pytest.skip(f"recorded {of_machine.removeprefix('# ')}")
-    found = difference(path_of(name), RECORDINGS[name]())
-    assert not found, f"\n{found}"
+    recording = RECORDINGS[name]
+    if recording.machine not in ("", machine()):
+        pytest.skip(f"recorded {recording.machine.removeprefix('# ')}")
+    difference = recording.difference()
+    assert not difference, f"\n{difference}"
 
 
 def test_numbers_may_differ_by_rounding_and_by_nothing_else():
@@ -29,3 +29,12 @@ def test_numbers_may_differ_by_rounding_and_by_nothing_else():
     assert not same("a,0.1", "a,0.1001")
     assert not same("a 0x1.8p+1", "a 0x1.9p+1")
     assert not same("better,1", "worse,1")
+
+
+def test_of_a_refusal_place_and_rule_are_kept(tmp_path):
+    refusal = f"{tmp_path}/study.yaml:5: seeds: must be\n  a number; given 0; allowed: 5. Did you mean 1?"
+    assert normal_form(refusal, tmp_path) == "study.yaml:5: seeds: must be a number"
+
+
+def test_a_case_may_repeat_a_piece():
+    assert expanded("n\n<3..5: # x, >y") == "n\n3 x, 4 x, 5 x, y"

@@ -1,27 +1,23 @@
-"""The only way of these tests to what is no public entry of the package: adapt it when that moves."""
+"""Holds the only way of these tests to what is no public entry of the package: adapt it when that moves."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
+from ablate.core.events import EngineEvent
 from ablate.core.facts import Evidence
-
-
-def folder_of(path: Path) -> Any:
-    """The results folder of a study."""
-    from ablate.records.folder import StudyFolder
-
-    return StudyFolder.at(path)
+from ablate.core.trial import Trial
+from ablate.records.folder import StudyFolder
 
 
 def judged_folder(path: Path) -> dict[str, pd.DataFrame]:
-    """Everything that a report says of a results folder, decided again from its evidence; nothing is drawn."""
+    """Returns the tables of a report, decided again from the evidence in its folder; nothing is drawn."""
     from ablate.analysis.learning import noise
     from ablate.pipeline.publish import material
 
-    found = material(folder_of(path))
+    found = material(StudyFolder.at(path))
     return {
         "comparisons": found.comparisons,
         "claims": found.claims,
@@ -33,7 +29,7 @@ def judged_folder(path: Path) -> dict[str, pd.DataFrame]:
 
 
 def judged(evidence: Evidence) -> dict[str, pd.DataFrame]:
-    """Comparisons, claims, stability and speed of evidence that was made up."""
+    """Returns comparisons, claims, stability and speed of evidence that was made up."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
     from ablate.analysis.learning import stability
@@ -48,45 +44,45 @@ def judged(evidence: Evidence) -> dict[str, pd.DataFrame]:
 
 
 def evidence_of(path: Path) -> Evidence:
-    """The evidence in a results folder."""
-    found: Evidence = folder_of(path).evidence()
-    return found
+    """Returns the evidence in a results folder."""
+    return StudyFolder.at(path).evidence()
 
 
 def errors(evidence: Evidence) -> list[tuple[str, str, str, str, float, float]]:
-    """Variant, baseline, task, metric, and of the mean difference the standard error with its degrees of freedom."""
+    """Returns variant, baseline, task and metric of each mean difference, with its standard error and freedom."""
     from ablate.analysis.compare import every
     from ablate.analysis.runs import Runs
 
-    return [
-        (one.pair.name, one.pair.against, one.pair.task.name, one.metric, error.se, error.df)
-        for one in every(Runs(evidence))
-        for error in one.contrast.differences.errors[-1:]
-    ]
+    rows = []
+    for one in every(Runs(evidence)):
+        for error in one.contrast.differences.errors[-1:]:
+            pair = one.pair
+            rows.append((pair.name, pair.against, pair.task.name, one.metric, error.se, error.df))
+    return rows
 
 
 def brought_up_to_date(results: Path) -> None:
-    """MLflow, with all that has run in a results folder."""
+    """Brings MLflow up to date with all that has run in a results folder; the run may have left that to this."""
     from ablate.tracking.tracker import bring_up_to_date
 
     bring_up_to_date(results, print)
 
 
-def problems(path: Path, sets: Sequence[str], seeds: int | None, confirm: bool) -> list[Any]:
-    """The problems of a study, each with path, line, rule and source; none where it is valid."""
+def refusals(study: Path, sets: Sequence[str]) -> list[str]:
+    """Returns file, line, path and rule of each problem of a study; none where it is valid."""
+    from ablate.base.errors import NOT_GIVEN, StudyError
     from harness import prepare
 
-    from ablate.base.errors import StudyError
-
     try:
-        prepare(path, sets, seeds, confirm=confirm)
+        prepare(study, sets)
     except StudyError as error:
-        return error.problems
+        rules = [replace(problem, given=NOT_GIVEN, allowed="", hint="") for problem in error.problems]
+        return [str(rule) for rule in rules]
     return []
 
 
 def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tuple[str, str]]]:
-    """Of each kind of trial of a study the name and id of each cell.
+    """Returns, for each kind of trial of a study, the name and id of each cell.
 
     `given`: as the study gives its variants; `judged`: as its report judges them, at the settings that were chosen;
     `stress`: their grid; `tried`, where that is asked for: every setting in the table of its search, prepared again.
@@ -99,38 +95,38 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     experiment, stages = checked(study)
     for stage in stages:
         experiment = stage.adjust(experiment)
-    folder = folder_of(results)
-    found = {"given": experiment.cells(), "stress": companions(experiment, stages, experiment.cells())}
+    folder = StudyFolder.at(results)
+    kinds = {"given": experiment.cells(), "stress": companions(experiment, stages, experiment.cells())}
     stale = folder.has_trials and changed(experiment, folder)
     chosen = experiment if stale else as_reported(experiment, folder)
     if chosen.choice.by:
-        found |= {"judged": chosen.cells(), "stress": companions(chosen, stages, chosen.cells())}
-    named = {kind: [(cell.name, cell.id) for cell in cells] for kind, cells in found.items()}
-    if tried and chosen.choice.by:
-        from ablate.analysis.search_table import table_of
+        kinds |= {"judged": chosen.cells(), "stress": companions(chosen, stages, chosen.cells())}
+    named = {kind: [(cell.name, cell.id) for cell in cells] for kind, cells in kinds.items() if cells}
+    if not (tried and chosen.choice.by):
+        return named
 
-        table = table_of(folder.evidence())
-        [search] = [stage for stage in stages if stage.name == "search"]
-        spec = search._specs["search" if chosen.choice.by == "sweep" else "tune"]
-        variants = {variant.name: variant for variant in experiment.variants}
-        named["tried"] = [
-            (f"{row['variant']} {row['number']} on {row['task']} seed {seed}", trial.id)
-            for place, row in table.trials.iterrows()
-            for variant in [variants[row["variant"]]]
-            for index in [experiment.tasks.index(row["task"])]
-            for setting in [
-                experiment.patched(variant.configs[index], spec.space.patches(table.point(place)), index)
-            ]
-            for seed in spec.facts.seeds
-            for trial in [experiment.trial(setting, seed, "placebo" if variant.placebo else "")]
-        ]
-    return {kind: cells for kind, cells in named.items() if cells}
+    from searching import spec_of
+
+    from ablate.analysis.search_table import table_of
+
+    table = table_of(folder.evidence())
+    spec = spec_of(experiment, "search" if chosen.choice.by == "sweep" else "tune")
+    variants = {variant.name: variant for variant in experiment.variants}
+    named["tried"] = []
+    for place, row in table.trials.iterrows():
+        variant = variants[row["variant"]]
+        task = experiment.tasks.index(row["task"])
+        patches = spec.space.patches(table.point(place))
+        setting = experiment.patched(variant.configs[task], patches, task)
+        for seed in spec.facts.seeds:
+            trial = experiment.trial(setting, seed, "placebo" if variant.placebo else "")
+            name = f"{row['variant']} {row['number']} on {row['task']} seed {seed}"
+            named["tried"].append((name, trial.id))
+    return named
 
 
 def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:
-    """What the driver and the engine of `--jobs 0` tell of a study, in order, twice: trained, and from the store."""
-    from harness import prepare
-
+    """Yields what the driver and the engine of `--jobs 0` tell of a study, in order: trained, then from the store."""
     from ablate.base.plugins import load_plugin
     from ablate.core.events import FixedPlan
     from ablate.execution.driver import drive
@@ -142,28 +138,31 @@ def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:
     cells = prepare(study, sets).cells()
     names = {cell.id: cell.name for cell in cells}
     plugin = Path(__file__).parents[1] / "toy.py"
-    told: list[str] = []
+    lines: list[str] = []
 
-    def tell(who: str, event: Any) -> None:
-        record = getattr(event, "record", None)
-        trial = getattr(event, "trial_id", None) or getattr(record, "id", None)
-        parts = [who, type(event).__name__, names.get(trial, ""), getattr(record, "status", "")]
-        parts += [
-            f"{key}={getattr(event, key)}" for key in ("step", "to_train", "left") if hasattr(event, key)
-        ]
-        told.append(" ".join(filter(None, parts)))
+    def tell(teller: str, event: object) -> None:
+        fields = vars(event)
+        words = [teller, type(event).__name__]
+        record = fields.get("record")
+        trial_id = fields.get("trial_id") or (record and record.id)
+        if trial_id in names:
+            words.append(names[trial_id])
+        if record:
+            words.append(record.status)
+        words += [f"{key}={fields[key]}" for key in ("step", "to_train", "left") if key in fields]
+        lines.append(" ".join(words))
 
-    class Heard(InProcess):
-        def run(self, trials: Any, hear: Any) -> None:
-            def both(event: Any) -> bool:
+    class Overheard(InProcess):
+        def run(self, trials: Sequence[Trial], hear: Callable[[EngineEvent], bool]) -> None:
+            def tell_and_hear(event: EngineEvent) -> bool:
                 tell("engine", event)
-                return bool(hear(event))
+                return hear(event)
 
-            super().run(trials, both)
+            super().run(trials, tell_and_hear)
 
     for _ in range(2):
-        engine = Supervised(Heard(WorkloadRef("toy", (load_plugin(plugin),), command="a test")))
+        engine = Supervised(Overheard(WorkloadRef("toy", (load_plugin(plugin),), command="a test")))
         drive(FixedPlan(cells), engine, Store(store), lambda event: tell("driver", event))
         engine.close()
-        told.append("driver ends")
-    yield from told
+        lines.append("driver ends")
+    yield from lines

@@ -1,4 +1,4 @@
-"""The stress grid of a study; those that cannot be are refused in tests/freeze/refused.jsonl."""
+"""The stress grid of a study; grids that are refused stand in tests/freeze/refused/stress.yaml."""
 
 from harness import features, prepare
 
