@@ -6,7 +6,6 @@ from typing import Any
 import click
 
 from ablate.commands._console import AS_JSON, GATE, STRICT, STUDY, asked, ended, printing
-from ablate.pipeline.run import run_study
 from ablate.session.options import Options
 
 
@@ -29,6 +28,8 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
     is invalid; 3: with --strict, no claim is refuted, and one is inconclusive, incomplete or not judged; 130:
     interrupted. Exploratory claims count too.
     """
+    from ablate.pipeline.run import run_study
+
     with printing(as_json) as console:
         outcome = run_study(study, Options(**options), console)
     return ended(outcome.folder, outcome, as_json, gate, strict)

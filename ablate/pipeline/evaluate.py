@@ -24,7 +24,7 @@ from ablate.core.trial import Cell
 from ablate.pipeline.prepare import reread
 from ablate.pipeline.publish import publish
 from ablate.pipeline.reported import as_reported
-from ablate.pipeline.trial_plan import select
+from ablate.pipeline.requested import requested
 from ablate.records.evaluated import COLUMNS, MAP_COLUMNS, TEST, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
@@ -55,7 +55,9 @@ def evaluate(
         rule = f"evaluates kept weights, and workload {name} keeps none"
         raise StudyError([Problem(rule, ("workload",), name, source=str(given.path))])
     every = experiment.cells()
-    cells = [cell for cell in select(every, options.only) if not options.only or cell.variant in options.only]
+    cells = [
+        cell for cell in requested(every, options.only) if not options.only or cell.variant in options.only
+    ]
     if changes := _changes(options.sets):
         _check(changes, cells, experiment)
     store, ids = Store(options.results / "store", warn), {cell.id for cell in every}

@@ -11,7 +11,7 @@ from ablate.core.trial import Cell
 from ablate.pipeline.cache import report_place
 from ablate.pipeline.confirm import restrict_to_confirmed
 from ablate.pipeline.place import refuse_another
-from ablate.pipeline.trial_plan import select
+from ablate.pipeline.requested import requested
 from ablate.records.folder import StudyFolder, report_folder
 from ablate.session.options import Options
 from ablate.session.stage import Stage
@@ -35,7 +35,7 @@ def prepare(
     study, stages = restrict_to_confirmed(study, stages, options)
     for stage in stages:
         study = stage.adjust(study)
-    select(study.cells(), options.only, options.seed)  # refuses unknown names
+    requested(study.cells(), options.only, options.seed)  # refuses unknown names
     study = replace(
         study,
         companions_per_cell=_companions_per_cell(study, stages),

@@ -12,18 +12,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ablate.analysis.claims import Place, unsettled
-from ablate.base.errors import Problem, StudyError, listed, nearest
 from ablate.core.derived import is_measured
 from ablate.core.events import Plan
-from ablate.core.facts import BASELINE, Claim, Evidence, Facts
+from ablate.core.facts import Claim, Evidence, Facts
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.claims import mark_post_hoc
 from ablate.pipeline.gather import comparable, gather
+from ablate.pipeline.requested import requested
 from ablate.session.options import Options
 from ablate.session.stage import Stage
 from ablate.study.experiment import Experiment, facts_of
-from ablate.study.sections import in_words
 
 if TYPE_CHECKING:
     from ablate.session.session import Session
@@ -123,7 +122,7 @@ class TrialPlan(Plan):
 
     def wanted(self, options: Options) -> Callable[[Cell], bool]:
         """Returns whether `--only` and `--seed` ask for a cell. Raises `StudyError`."""
-        asked = select([cell for cell in self.cells if cell.judged], options.only, options.seed)
+        asked = requested([cell for cell in self.cells if cell.judged], options.only, options.seed)
         places = {(cell.variant, cell.task, cell.seed) for cell in asked}
         return lambda cell: (cell.variant, cell.task, cell.seed) in places
 
@@ -162,25 +161,6 @@ def with_stages(
             features[stage.name] = dict(added.facts)
         frames |= added.frames
     return replace(evidence, facts=replace(evidence.facts, features=features), frames=frames)
-
-
-def select(cells: Sequence[Cell], only: Sequence[str] = (), seed: int | None = None) -> list[Cell]:
-    """Returns all cells, or those of `only` these variants with the baseline, and of one seed. Raises `StudyError`."""
-    rule = "is not a variant of the study"
-    names = list(dict.fromkeys(cell.variant for cell in cells))
-    problems = [
-        Problem(rule, given=name, allowed=listed(names), hint=nearest(name, names), source="--only")
-        for name in only
-        if name not in names
-    ]
-    seeds = {cell.seed for cell in cells}
-    if seed is not None and seed not in seeds:
-        allowed = in_words(sorted(seeds))
-        problems.append(Problem("is not a seed of the study", given=seed, allowed=allowed, source="--seed"))
-    if problems:
-        raise StudyError(problems)
-    wanted = {BASELINE, *only} if only else set(names)
-    return [cell for cell in cells if cell.variant in wanted and seed in (None, cell.seed)]
 
 
 def _place(cell: Cell) -> Place:

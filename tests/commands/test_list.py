@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from ablate.base.registry import CATALOGUE
 from ablate.report.parts import describe
+from ablate.stages import CONFIGS
 
 PLUGIN = '''
 from typing import Annotated, Any, Literal
@@ -60,11 +61,11 @@ def test_every_part_says_what_it_is(slot, name, tmp_path, monkeypatch):
     (tmp_path / "SCRIPT").touch()
     part = CATALOGUE.get(slot, name)
     config = getattr(part, "Options", part.Config)  # type: ignore[attr-defined]
-    text = describe(slot, name)
+    text = describe(slot, name, CONFIGS)
     first = (inspect.getdoc(part) or "").partition("\n")[0]
     assert first in words(text)
-    assert f"{name} {first}" in words(describe(slot, None))
-    unwrapped = re.sub(r"\n +", " ", describe(None, None))
+    assert f"{name} {first}" in words(describe(slot, None, CONFIGS))
+    unwrapped = re.sub(r"\n +", " ", describe(None, None, CONFIGS))
     assert re.search(rf"^{slot} .*\b{name}\b", unwrapped, re.MULTILINE)
     for key, field in config.model_fields.items():
         if key != "name":
@@ -87,33 +88,38 @@ def test_every_part_says_what_it_is(slot, name, tmp_path, monkeypatch):
 @pytest.mark.parametrize("columns", [60, 80, 100])
 def test_it_fits_the_terminal_and_splits_no_name(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", "200")
-    whole = {text: words(describe(*text)) for text in [(None, None), ("mixer", None), ("mixer", "attention")]}
+    whole = {
+        text: words(describe(*text, CONFIGS))
+        for text in [(None, None), ("mixer", None), ("mixer", "attention")]
+    }
     monkeypatch.setenv("COLUMNS", str(columns))
     for call, text in whole.items():
-        lines = describe(*call).splitlines()
+        lines = describe(*call, CONFIGS).splitlines()
         assert max(map(len, lines[:-1])) <= columns
         assert words("\n".join(lines)) == text
 
 
 def test_slots_and_formulas_are_said():
-    text = words(describe("mixer", "attention"))
+    text = words(describe("mixer", "attention", CONFIGS))
     assert "value value: full, low_rank(rank), shared_kv; default full The vector" in text
     assert "gaussian(sigma, learned), scaled_dot; default scaled_dot How well" in text
-    text = describe("score", "additive")
+    text = describe("score", "additive", CONFIGS)
     assert "w_vᵀ tanh(W_q q + W_k k)" in text
     assert "  hidden  whole number above 0, or none; default none\n" in text
     assert "  logits  The score of every query with every key, (B, H, T_q, T_k).\n" in text
 
 
 def test_classes_of_optuna_are_listed_and_described_by_their_signatures(tmp_path):
-    assert "random, tpe, or a class of optuna.samplers" in words(describe(None, None))
-    assert "by its own name: BruteForceSampler, CmaEsSampler, GPSampler" in words(describe("sampler", None))
+    assert "random, tpe, or a class of optuna.samplers" in words(describe(None, None, CONFIGS))
+    assert "by its own name: BruteForceSampler, CmaEsSampler, GPSampler" in words(
+        describe("sampler", None, CONFIGS)
+    )
     for refused in ("GridSampler", "HyperbandPruner"):
-        assert refused not in describe("sampler", None) + describe("pruner", None)
-    text = describe("pruner", "PercentilePruner")
+        assert refused not in describe("sampler", None, CONFIGS) + describe("pruner", None, CONFIGS)
+    text = describe("pruner", "PercentilePruner", CONFIGS)
     assert "Pruner to keep the specified percentile of the trials." in text
     assert "  percentile        number; required\n  n_startup_trials  whole number; default 5\n" in text
-    assert "seed" not in describe("sampler", "GPSampler")
+    assert "seed" not in describe("sampler", "GPSampler", CONFIGS)
     done = ablate_here("list", "sampler", "cmaes", cwd=tmp_path)
     assert done.returncode == 2
     assert "Did you mean `ablate list sampler CmaEsSampler`?" in done.stderr

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
-from harness import TOY_STUDY, ablate_without, plan_here, prepare
+from harness import TOY_STUDY, ablate_without, features, plan_here, prepare
 from made_evidence import ACCURACY, study
 
 from ablate.analysis.prospects import Power, Prospect
@@ -21,7 +21,6 @@ from ablate.records.store import Store
 from ablate.report.words import Table
 from ablate.session.options import Options
 from ablate.study import ids
-from ablate.study.experiment import facts_of
 from ablate.training import workload
 
 STUDY = """
@@ -54,7 +53,7 @@ def plan(write: Callable[..., Path], tmp_path: Path) -> Plan:
 
     def plan(text: str = TOY, detect: float | None = None, *sets: str) -> Planned:
         options = Options(results=tmp_path / "results", sets=sets)
-        found = planned(study_of(write(text), options), options, pytest.fail, detect)
+        found = planned(*study_of(write(text), options), options, pytest.fail, detect)
         printed = plan_here(write(text), width=80, detect=detect, sets=sets)
         limits = (
             printed.partition("\nWhat its seeds can detect\n")[2] or printed.partition("\nWhat limits")[2]
@@ -115,10 +114,10 @@ def test_variants_are_built_once_shapes_counted_once_and_sets_of_sources_hashed_
     assert Counter(calls) == {"build_model": 4, "count": 2, "source_digest": 3}
 
 
-def test_what_is_matched_stands_beside_the_sizes(plan):
-    found = plan(STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n")
-    sizes, _, matched = tables(found)[:3]
-    rows = facts_of(found.experiment).features["match"]["rows"]
+def test_what_is_matched_stands_beside_the_sizes(plan, write):
+    text = STUDY + "match: {parameters: baseline, by: model.feedforward.expansion}\n"
+    sizes, _, matched = tables(plan(text))[:3]
+    rows = features(write(text))["match"]["rows"]
     assert [row["variant"] for row in rows] == [row["variant"] for row in matched.rows]
     for given, row in zip(rows, matched.rows, strict=True):
         assert numbers(sizes, "parameters")[short_name(given["variant"], {})] == [given["achieved"]]

@@ -19,6 +19,7 @@ from ablate.components.sizes import Sizes
 from ablate.models.build import initialise
 from ablate.models.reference import places, settings_for
 from ablate.report.parts import describe
+from ablate.stages import CONFIGS
 
 CATALOGUE.load_builtin()
 WIDTHS, LENGTHS, SEEDS, B = (16, 64), (5, 32), range(3), 16
@@ -123,7 +124,7 @@ def test_a_part_begins_like_the_default_of_its_slot_or_says_why_not(slot, name):
     found, reason = list(ratios(slot, name)), CATALOGUE.get(slot, name).begins_unlike
     assert alike(found) == (not reason), f"{min(found):.3f} to {max(found):.3f}; {reason}"
     told = f"begins unlike {places()[slot].default} {reason}"
-    assert (told in " ".join(describe(slot, name).split())) == bool(reason)
+    assert (told in " ".join(describe(slot, name, CONFIGS).split())) == bool(reason)
 
 
 @pytest.mark.parametrize(

@@ -70,8 +70,9 @@ def brought_up_to_date(results: Path) -> None:
 
 def refusals(study: Path, sets: Sequence[str]) -> list[str]:
     """Returns file, line, path and rule of each problem of a study; none where it is valid."""
-    from ablate.base.errors import NOT_GIVEN, StudyError
     from harness import prepare
+
+    from ablate.base.errors import NOT_GIVEN, StudyError
 
     try:
         prepare(study, sets)
@@ -127,6 +128,8 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
 
 def driven(study: Path, store: Path, sets: Sequence[str] = ()) -> Iterator[str]:
     """Yields what the driver and the engine of `--jobs 0` tell of a study, in order: trained, then from the store."""
+    from harness import prepare
+
     from ablate.base.plugins import load_plugin
     from ablate.core.events import FixedPlan
     from ablate.execution.driver import drive

@@ -1,13 +1,8 @@
 """What is held equal, and by which values of the path that is changed for it."""
 
-from collections.abc import Mapping
-from typing import Any
-
-from ablate.base.wording import brief, percent
-from ablate.core.spelling import as_sentence, spelled
+from ablate.report.matched_table import matched_sentence, matched_table
 from ablate.report.section import Block, Material, Section
-from ablate.report.verdicts import names_of, variant_column
-from ablate.report.words import Column, Table, say, tabulated
+from ablate.report.verdicts import names_of
 
 
 class Matched(
@@ -25,24 +20,4 @@ class Matched(
         return [matched_table(material.facts.features["match"], names_of(material.facts))]
 
     def findings(self, material: Material) -> list[str]:
-        return [said(material.facts.features["match"])]
-
-
-def said(found: Mapping[str, Any]) -> str:
-    """What is equal, how nearly, and by which path."""
-    return say("limits.matched", found, max(abs(row["residual"]) for row in found["rows"]))
-
-
-def matched_table(found: Mapping[str, Any], names: Mapping[str, str]) -> Table:
-    """Returns the values and residuals of the facts as a table, which `ablate plan` shows too; `names` for readers."""
-    return tabulated(
-        [
-            variant_column(names),
-            Column("task", "Task", varying=True),
-            Column("value", as_sentence(spelled(found["by"])), True, show=lambda row: brief(row["value"])),
-            Column("residual", "Residual", True, show=lambda row: percent(row["residual"], 2)),
-        ],
-        found["rows"],
-        said(found).removesuffix("."),
-        "trials.parquet",
-    )
+        return [matched_sentence(material.facts.features["match"])]

@@ -61,7 +61,7 @@ class MatchStage(Stage):
         return StageEvidence(self._facts(study))
 
     def preview(self, study: Experiment, store: Store) -> Preview:
-        from ablate.report.sections.matched import matched_table
+        from ablate.report.matched_table import matched_table
 
         return Preview([matched_table(self._facts(study), {})])
 

@@ -1,0 +1,27 @@
+"""The trials that `--only` and `--seed` ask for."""
+
+from collections.abc import Sequence
+
+from ablate.base.errors import Problem, StudyError, listed, nearest
+from ablate.core.facts import BASELINE
+from ablate.core.trial import Cell
+from ablate.study.sections import in_words
+
+
+def requested(cells: Sequence[Cell], only: Sequence[str] = (), seed: int | None = None) -> list[Cell]:
+    """Returns all cells, or those of `only` these variants with the baseline, and of one seed. Raises `StudyError`."""
+    rule = "is not a variant of the study"
+    names = list(dict.fromkeys(cell.variant for cell in cells))
+    problems = [
+        Problem(rule, given=name, allowed=listed(names), hint=nearest(name, names), source="--only")
+        for name in only
+        if name not in names
+    ]
+    seeds = {cell.seed for cell in cells}
+    if seed is not None and seed not in seeds:
+        allowed = in_words(sorted(seeds))
+        problems.append(Problem("is not a seed of the study", given=seed, allowed=allowed, source="--seed"))
+    if problems:
+        raise StudyError(problems)
+    wanted = {BASELINE, *only} if only else set(names)
+    return [cell for cell in cells if cell.variant in wanted and seed in (None, cell.seed)]
