@@ -15,7 +15,7 @@ The rooms of the house, from the door to the cellar; imports point down this lis
     external    a user's own training code: a function, a command, a script
     training    the built-in workload: one trial → one record
     models      parts → model
-    study       what to run: from a study file to an experiment
+    study       what to run: from a study file to an study
     tasks       one task a file
     components  swappable parts, one family a file
     core        the nouns, and the contracts: Plan, Engine, Workload, Estimate, Feature

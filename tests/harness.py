@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ablate.session.stage import Stage
-    from ablate.study.experiment import Experiment
+    from ablate.study.study import Study
 
 TOY = Path(__file__).parent / "toy.py"
 
@@ -208,7 +208,7 @@ def _console(width: int = 300) -> Any:
 
 def checked(
     path: Path, sets: Sequence[str] = (), seeds: Any = None, *, confirm: bool = False, **options: Any
-) -> tuple[Experiment, tuple[Stage, ...]]:
+) -> tuple[Study, tuple[Stage, ...]]:
     """A study as its file and these options say, with its stages; problems are raised."""
     from ablate.pipeline.prepare import check
     from ablate.session.options import Options
@@ -219,7 +219,7 @@ def checked(
     return check(read_document(path).override(given, CONFIGS), STAGES, given)
 
 
-def prepare(path: Path, sets: Sequence[str] = (), seeds: Any = None, *, confirm: bool = False) -> Experiment:
+def prepare(path: Path, sets: Sequence[str] = (), seeds: Any = None, *, confirm: bool = False) -> Study:
     """A study with its variants as they are trained; one that confirms another, as its file says."""
     from ablate.pipeline import prepare as preparing
     from ablate.session.options import Options
@@ -240,7 +240,7 @@ def features(path: Path) -> dict[str, Any]:
     from ablate.session.options import Options
     from ablate.stages import STAGES
     from ablate.study.document import read_document
-    from ablate.study.experiment import facts_of
+    from ablate.study.study import facts_of
 
     study, stages = prepare_study(read_document(path), STAGES, Options())
     evidence = with_stages(gather(facts_of(study), [], {}), study, stages, [], {})

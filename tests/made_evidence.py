@@ -9,7 +9,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from ablate.analysis.sensitivity import COLUMNS
-from ablate.core.facts import Claim, Evidence, Facts, TaskFacts, VariantFacts
+from ablate.core.facts import Claim, Evidence, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 
 ACCURACY = Metric("max", resolution=0.001, floor=0.1, ceiling=1.0, solved=0.9)
@@ -66,7 +66,7 @@ def study(
                 row = {"id": f"{variant}-{task}-{seed}", "variant": variant, "task": task, "seed": seed}
                 row |= {"status": status, "reason": (reasons or {}).get((variant, seed), "")}
                 rows.append(row | (found if status == "completed" else dict.fromkeys(found, np.nan)))
-    facts = Facts(
+    facts = StudyFacts(
         **{"study": "made", "question": "", "notes": "", "at": "last", "design": "one_factor", "factors": {}},
         metric=metric,
         column=judged,
@@ -129,7 +129,7 @@ def crossed(factors, value, seeds=5, keep=lambda levels: True, design="factorial
             variants.append(VariantFacts(name, levels, changes))
             values[name] = [value(levels, seed) for seed in range(seeds)]
     evidence = study(values, **{"metrics": {"accuracy": Metric("max")}, **options})
-    facts = Facts(**{**vars(evidence.facts), "variants": variants, "design": design})
+    facts = StudyFacts(**{**vars(evidence.facts), "variants": variants, "design": design})
     facts.factors.update({path: list(levels) for path, levels in factors.items()})
     return replace(evidence, facts=facts)
 

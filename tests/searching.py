@@ -17,8 +17,8 @@ from ablate.stages.search.search import Search, SearchPlan
 from ablate.stages.search.section import SearchConfig
 from ablate.stages.search.spec import SearchSpec, check_searches
 from ablate.study.checks import Draft
-from ablate.study.experiment import Experiment
 from ablate.study.stage_config import config_of
+from ablate.study.study import Study
 
 PEAKS = Path(__file__).parent / "peaks.py"
 
@@ -65,7 +65,7 @@ def train(experiment, trial, decide=lambda s, m: False):
     return experiment.workload.train(trial, lambda step, metrics, state=None: decide(step, metrics))
 
 
-def search_of(experiment: Experiment, stream: str = "", *, kind: str = "search") -> Search:
+def search_of(experiment: Study, stream: str = "", *, kind: str = "search") -> Search:
     """The search of a prepared study on its baseline; a store is not needed."""
     spec = spec_of(experiment, kind)
     base = experiment.variants[0].configs[0]
@@ -108,17 +108,17 @@ def points(frame: pd.DataFrame, paths: list[str]) -> list[tuple[Any, ...]]:
     ]
 
 
-def spec_of(experiment: Experiment, kind: str) -> SearchSpec:
+def spec_of(experiment: Study, kind: str) -> SearchSpec:
     """The search of a prepared study at one of its keys."""
     draft = Draft(
-        experiment.workload, experiment.study, experiment.design, experiment.resolve, experiment.document
+        experiment.workload, experiment.config, experiment.design, experiment.resolve, experiment.document
     )
-    spec = check_searches(draft, config_of(experiment.study, SearchConfig))[kind]
+    spec = check_searches(draft, config_of(experiment.config, SearchConfig))[kind]
     assert spec is not None
     return spec
 
 
-def prepared(path: Path, **sets: Any) -> Experiment:
+def prepared(path: Path, **sets: Any) -> Study:
     return prepare(path, [f"{key.replace('__', '.')}={value}" for key, value in sets.items()])
 
 

@@ -78,7 +78,7 @@ def test_its_study_is_the_quickstart_and_its_verdicts_are_those_that_it_publishe
     (tmp_path / "study.yaml").write_text(study)
     shown, published = (prepare(path) for path in (tmp_path / "study.yaml", ROOT / "studies/quickstart.yaml"))
     assert {cell.id for cell in shown.cells()} == {cell.id for cell in published.cells()}
-    assert shown.study.tune == published.study.tune
+    assert shown.config.tune == published.config.tune
     (printed,) = blocks("text", README.partition("## Install")[0])
     rows = load(ROOT / "results/quickstart").comparisons
     for row in rows[rows["verdict"].notna()].itertuples():
@@ -96,11 +96,11 @@ def test_its_studies_and_sections_are_valid(tmp_path, key):
     if key == "claims":
         assert (len(experiment.variants), len(experiment.claims)) == (5, 2)
     elif key == "tune":
-        assert experiment.study.tune is not None
-        assert experiment.study.search is not None
+        assert experiment.config.tune is not None
+        assert experiment.config.search is not None
         assert isinstance(experiment.adjust, Matcher)
     else:
-        assert experiment.study.speed.over == {"task.seq_len": [64, 128, 256, 512]}
+        assert experiment.config.speed.over == {"task.seq_len": [64, 128, 256, 512]}
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ MOST = 4096  # Combinations of settings that are looked at.
 
 
 @dataclass(frozen=True)
-class Agreeing:
+class IntersectionUnion:
     """An estimate (see `core.reason.Estimate`), and others of the same: small p must be small in all of them."""
 
     main: Plain
@@ -72,19 +72,19 @@ class Agreeing:
         return max([self.main.mde(alpha, n), *(one.mde(alpha, n) for _, one in self.low)])
 
 
-Estimated = Differences | Rate | Agreeing
+Estimated = Differences | Rate | IntersectionUnion
 
 
 def chosen(estimate: Estimated) -> Plain:
     """That at the chosen settings."""
-    return estimate.main if isinstance(estimate, Agreeing) else estimate
+    return estimate.main if isinstance(estimate, IntersectionUnion) else estimate
 
 
 def over_settings(runs: Runs, task: TaskFacts, groups: Groups, of: Callable[[Groups], Plain]) -> Estimated:
     """The estimate of `groups` (as `Claim.sides`) with those at their rivals."""
     main = of(groups)
     (low, few), (high, fewer) = (_others(runs, task, groups, vary, of) for vary in (NEGATIVE, POSITIVE))
-    return Agreeing(main, low, high, (few, fewer)) if low or high or few or fewer else main
+    return IntersectionUnion(main, low, high, (few, fewer)) if low or high or few or fewer else main
 
 
 def _others(
@@ -92,7 +92,7 @@ def _others(
 ) -> tuple[list[Other], Reason | None]:
     """Those of all combinations of settings of the sides that `vary`, and why some are not known."""
     settings = [
-        [name, *(runs.rivals(name, task) if place in vary else ())]
+        [name, *(runs.runner_ups(name, task) if place in vary else ())]
         for place, group in enumerate(groups)
         for name in group
     ]

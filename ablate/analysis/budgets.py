@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from ablate.analysis.paired import NAN
 from ablate.analysis.search_table import Parameter, SearchTable, with_values
-from ablate.core.facts import Facts
+from ablate.core.facts import StudyFacts
 from ablate.core.metric import sign
 
 # Share of a range, on its scale, that counts as its edge.
@@ -44,7 +44,7 @@ def setting_curves(searched: SearchTable, trained: Collection[str]) -> pd.DataFr
     return rows.assign(low=rows["best"] - error, high=rows["best"] + error, judged=judged)[columns]
 
 
-def budgets(searched: SearchTable, facts: Facts) -> pd.DataFrame:
+def budgets(searched: SearchTable, facts: StudyFacts) -> pd.DataFrame:
     """One row per variant and task, in the order of the study: what its search was given, and what it found.
 
     Columns are `BUDGET_COLUMNS` and then the searched paths, with the chosen value of each. `settings` tried;

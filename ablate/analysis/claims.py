@@ -141,7 +141,7 @@ def unsettled(evidence: Evidence) -> set[Place]:
     return found | {(name, task) for _, task in found for name in always}
 
 
-def resting(evidence: Evidence) -> set[Place]:
+def depends_on_tuning(evidence: Evidence) -> set[Place]:
     """Variants, on their tasks, on whose settings that decides which is decided at the chosen ones."""
     runs = Runs(evidence)
     every: list[tuple[str, Groups, tuple[bool, bool]]] = [

@@ -134,7 +134,7 @@ class Compared:
         if self.judged and not np.isnan([*self.before, p]).all():
             p = p_sequential([*self.before, p], self.look.count)
         tuned = next((v.tuned.get(task.name, {}) for v in facts.variants if v.name == self.pair.name), {})
-        near = [name for of in self.pair.a for name in self.runs.rivals(of, task) if self.judged]
+        near = [name for of in self.pair.a for name in self.runs.runner_ups(of, task) if self.judged]
         trained = [name for name in near if self.runs.of(name, task).ended.any()]
         return (
             *(self.pair.name, self.pair.against, task.name, self.metric, c.n),

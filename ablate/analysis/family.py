@@ -21,7 +21,7 @@ from ablate.analysis.judge import ALPHA
 from ablate.analysis.measure import Measure
 from ablate.analysis.measures import measure_of
 from ablate.analysis.runs import Runs
-from ablate.core.facts import ALL_PAIRS, BASELINE, INTERACTION, Claim, Facts, TaskFacts, VariantFacts
+from ablate.core.facts import ALL_PAIRS, BASELINE, INTERACTION, Claim, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.short_names import by_design
 
 
@@ -44,7 +44,7 @@ def p_sequential(p_by_look: Sequence[float], count: int) -> float:
     return min([1.0, *[p / w for p, w in zip(p_by_look, weights(count), strict=False) if not math.isnan(p)]])
 
 
-def looks(facts: Facts) -> list[Look]:
+def looks(facts: StudyFacts) -> list[Look]:
     """The looks that a study has taken, the last at all of its seeds."""
     planned = facts.looks or [len(facts.seeds)]
     return [
@@ -70,7 +70,7 @@ class Pair:
     planned: bool = True
 
 
-def pairs(facts: Facts) -> list[Pair]:
+def pairs(facts: StudyFacts) -> list[Pair]:
     """What the tables compare on tasks that have the primary metric, in the order of the study, planned first.
 
     Every variant against the baseline, the one that `compare` names where this run has it, or every other; a placebo
@@ -92,7 +92,7 @@ def pairs(facts: Facts) -> list[Pair]:
     return sorted(found, key=lambda pair: not pair.planned)
 
 
-def _main_effects(facts: Facts) -> Iterator[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
+def _main_effects(facts: StudyFacts) -> Iterator[tuple[str, str, tuple[str, ...], tuple[str, ...]]]:
     """Each level of each factor against the baseline's: their names, and the cells of both."""
     cells = [
         v for v in facts.variants if v.name == BASELINE or (by_design(v) and v.changes and not v.placebo)
@@ -116,7 +116,7 @@ def _main_effects(facts: Facts) -> Iterator[tuple[str, str, tuple[str, ...], tup
                 yield f"{path}={label}", f"{path}={base}", tuple(a), tuple(b)
 
 
-def _level(facts: Facts, variant: VariantFacts, path: str, first: VariantFacts) -> str | None:
+def _level(facts: StudyFacts, variant: VariantFacts, path: str, first: VariantFacts) -> str | None:
     """Its label; None where another change of the variant has removed the path, or changed what is there."""
     if path in variant.changes:
         return variant.changes[path]
@@ -124,12 +124,12 @@ def _level(facts: Facts, variant: VariantFacts, path: str, first: VariantFacts) 
     return facts.factors[path][0] if same else None
 
 
-def planned(facts: Facts) -> list[Pair]:
+def planned(facts: StudyFacts) -> list[Pair]:
     """Those that were planned."""
     return [pair for pair in pairs(facts) if pair.planned]
 
 
-def row_of(claim: Claim, facts: Facts) -> Pair | None:
+def row_of(claim: Claim, facts: StudyFacts) -> Pair | None:
     """The planned comparison that a claim is about, in either direction; None where it is about none."""
     if claim.metric != facts.metric or claim.kind == INTERACTION:
         return None
@@ -138,13 +138,13 @@ def row_of(claim: Claim, facts: Facts) -> Pair | None:
     return same[0] if len(same) == 1 and len(measures_of(claim, facts)) == 1 else None
 
 
-def measures_of(claim: Claim, facts: Facts) -> list[Measure]:
+def measures_of(claim: Claim, facts: StudyFacts) -> list[Measure]:
     """How a claim is decided on each task that can tell it."""
     found = (measure_of(claim.metric, task, facts) for task in facts.tasks)
     return [replace(one, less=claim.metric_less) for one in found if one]
 
 
-def family_size(facts: Facts) -> int:
+def family_size(facts: StudyFacts) -> int:
     """M, the planned comparisons, and the claims that are none of them and were declared before any trial."""
     others = sum(not claim.exploratory and row_of(claim, facts) is None for claim in facts.claims)
     return len(planned(facts)) + others

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ablate.analysis.agreeing import Agreeing
+from ablate.analysis.agreeing import IntersectionUnion
 from ablate.core.reason import Estimate, Reason
 
 Kind = Literal["beats", "matches", "does_not_lose"]
@@ -63,7 +63,7 @@ def judge(estimate: Estimate, kind: Kind, x: float = 0.0, alpha: float = ALPHA, 
         supported = supported if kind == "beats" else 1.0
     elif kind != "beats" and (x < slack or (kind == "matches" and x <= slack)):
         why = Reason("slack", {"slack": slack})
-    if not isinstance(estimate, Agreeing):
+    if not isinstance(estimate, IntersectionUnion):
         return Judged(supported, refuted, alpha, why)
     alone = judge(estimate.main, kind, x, alpha, slack).outcome
     decided, alike = alone != "inconclusive", kind == "matches" and alone == "supported"

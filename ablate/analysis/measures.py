@@ -11,7 +11,7 @@ from ablate.analysis.measure import Estimator, Measure
 from ablate.analysis.paired import Floats
 from ablate.analysis.runs import Side
 from ablate.core.derived import CALL_OF, DERIVED, LR_SENSITIVITY, StudyContext
-from ablate.core.facts import Facts, TaskFacts
+from ablate.core.facts import StudyFacts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.reason import Reason
 
@@ -57,7 +57,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
 """Name of a metric of `core.derived` → how it is estimated."""
 
 
-def measure_of(name: str, task: TaskFacts, facts: Facts) -> Measure | None:
+def measure_of(name: str, task: TaskFacts, facts: StudyFacts) -> Measure | None:
     """Returns how variants are compared by the metric `name` of a claim; None where the task cannot tell it."""
     if name in task.metrics or name in task.stability:
         return Measure(name, "mean", task)

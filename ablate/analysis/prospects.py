@@ -120,7 +120,7 @@ def outlook(
     found = next((known for known in tasks if known.name == task.name and name in known.metrics), None)
     if evidence and found:
         runs, measured = Runs(evidence), task.metrics[name]
-        bases = [runs.of(at, found) for at in (BASELINE, *runs.rivals(BASELINE, found))]
+        bases = [runs.of(at, found) for at in (BASELINE, *runs.runner_ups(BASELINE, found))]
         every = [
             [Contrast.between([[runs.of(v, found)]], [[base]], name) for base in bases] for v in variants
         ]

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ablate.analysis.paired import Flags, Floats
 from ablate.base.errors import AblateError
-from ablate.core.facts import RIVALS, Evidence, TaskFacts
+from ablate.core.facts import RUNNER_UPS, Evidence, TaskFacts
 from ablate.core.metric import sign, validated
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
@@ -60,10 +60,10 @@ class Runs:
     def __init__(self, evidence: Evidence) -> None:
         self.facts = evidence.facts
         self.seeds = list(self.facts.seeds)
-        if len(rivals := evidence.frame(RIVALS, ())):
+        if len(runner_ups := evidence.frame(RUNNER_UPS, ())):
             import pandas as pd  # Of which a plan has no need.
 
-            evidence = replace(evidence, trials=pd.concat([evidence.trials, rivals], ignore_index=True))
+            evidence = replace(evidence, trials=pd.concat([evidence.trials, runner_ups], ignore_index=True))
         trials = evidence.trials
         twice = trials.duplicated(["variant", "task", "seed"])
         if twice.any():
@@ -120,7 +120,7 @@ class Runs:
             return Constant(self, variant, task)
         return Side(self, variant, task)
 
-    def rivals(self, variant: str, task: TaskFacts) -> list[str]:
+    def runner_ups(self, variant: str, task: TaskFacts) -> list[str]:
         """The names of a variant at the other settings for which verdicts must hold."""
         return {v.name: v.rivals for v in self.facts.variants}.get(variant, {}).get(task.name, [])
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ablate.analysis.agreeing import Agreeing, Groups, Plain
+from ablate.analysis.agreeing import Groups, IntersectionUnion, Plain
 from ablate.analysis.measure import Estimator, Measure, few
 from ablate.analysis.paired import Flags, Floats, mean_interval
 from ablate.analysis.runs import Runs, Side
-from ablate.core.facts import Evidence, Facts, frame_of
+from ablate.core.facts import Evidence, StudyFacts, frame_of
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
 
@@ -96,7 +96,7 @@ def rate_curves(evidence: Evidence) -> pd.DataFrame:
     return frame_of(rows, columns).sort_values(["task", "value"], kind="stable", ignore_index=True)
 
 
-def rates_of(facts: Facts) -> Sequence[float]:
+def rates_of(facts: StudyFacts) -> Sequence[float]:
     """The learning rates of the grid, rising; none where there is no grid."""
     return next(iter(facts.features.get("stress", {}).values()), [])
 
@@ -123,7 +123,7 @@ def untrained(side: Side) -> Reason | None:
     return Reason("untrained", {"seeds": int(found.sum()), "of": len(found)}) if found.any() else None
 
 
-def estimate(measure: Measure, runs: Runs, groups: Groups) -> Agreeing:
+def estimate(measure: Measure, runs: Runs, groups: Groups) -> IntersectionUnion:
     """Returns the paired mean over the whole grid, with those on the grids that lack one rate, which must agree."""
 
     def on_grid(left_out: int | None) -> Plain:
@@ -137,4 +137,4 @@ def estimate(measure: Measure, runs: Runs, groups: Groups) -> Agreeing:
     if len(rates) > 1:
         without_one = [(Reason("rate", {"rate": rate}), on_grid(index)) for index, rate in enumerate(rates)]
     blocks = few(whole.blocks, "rates", len(rates), LEAST_RATES)
-    return Agreeing(replace(whole, blocks=blocks), without_one, without_one)
+    return IntersectionUnion(replace(whole, blocks=blocks), without_one, without_one)

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from ablate.core.facts import Facts
+from ablate.core.facts import StudyFacts
 from ablate.records.folder import BESIDE, StudyFolder
 from ablate.session.options import RunOutcome
 
@@ -65,7 +65,7 @@ def _value(name: str, value: str | None) -> Any:
     return int(number) if number.is_integer() and "." not in value and "e" not in value.lower() else number
 
 
-def _lost(folder: StudyFolder, facts: Facts) -> RunOutcome:
+def _lost(folder: StudyFolder, facts: StudyFacts) -> RunOutcome:
     """That of a report: its failed trials with their reasons, and the number of planned ones without a result."""
     rows = [
         (cell, row)

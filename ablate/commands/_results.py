@@ -51,17 +51,17 @@ class Results:
 
     def figures(self) -> dict[str, Figure]:
         """The figures of the report by name: `forest`, `seeds`, `cost`, the learning curves, those of a sweep."""
-        from ablate.pipeline.publish import material
+        from ablate.pipeline.publish import report_data
         from ablate.report.page import figures
 
-        return figures(material(StudyFolder.at(self.folder)))
+        return figures(report_data(StudyFolder.at(self.folder)))
 
     def figure_data(self) -> dict[str, pd.DataFrame]:
         """The frames that the figures are drawn from, by the same names: a row an observation."""
-        from ablate.pipeline.publish import material
+        from ablate.pipeline.publish import report_data
         from ablate.report.sections import pictures, shown
 
-        sections = shown(material(StudyFolder.at(self.folder)))
+        sections = shown(report_data(StudyFolder.at(self.folder)))
         return {picture.name: picture.data for picture in pictures(sections)}
 
     def __repr__(self) -> str:

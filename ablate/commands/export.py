@@ -48,7 +48,7 @@ def command(
     results folder, and trains nothing.
     """
     from ablate.base.files import write_files
-    from ablate.pipeline.publish import material
+    from ablate.pipeline.publish import report_data
     from ablate.records.folder import report_folder
     from ablate.report.optuna_export import export_searches
     from ablate.report.paper import for_paper
@@ -63,7 +63,7 @@ def command(
         click.echo(safe(f"Wrote to {optuna}: {listed(names, 4)}"))
         return 0
     out = out or folder.paper
-    made = for_paper(material(folder), width, only, faults.append, out.as_posix())
+    made = for_paper(report_data(folder), width, only, faults.append, out.as_posix())
     write_files(out, made)
     click.echo(
         safe(f"Wrote {counted(len(made), 'file')} to {out}/; each begins with the packages that it needs:")

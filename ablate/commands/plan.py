@@ -74,23 +74,23 @@ def show_plan(plan: Planned, console: Console, *, by_part: bool = False) -> None
 def said(plan: Planned, width: int, by_part: bool) -> Iterator[str | Table]:
     """What a plan says, in lines and tables; the items of its lists in lines of at most `width`."""
     from ablate.report.prospects import power_parts
-    from ablate.report.words import Table, say
+    from ablate.report.words import Table, message
 
-    experiment, total = plan.experiment, plan.at_most
+    study, total = plan.study, plan.at_most
     yield from _variants(plan, by_part)
     if commands := plan.command_lines():
         yield "\n" + "\n".join(commands)
     for preview in plan.previews.values():
         yield from (f"\n{part}" if isinstance(part, str) else part for part in preview.parts)
-    most = bool(plan.selecting or experiment.study.seeds.looks)
+    most = bool(plan.selecting or study.config.seeds.looks)
     workers = min(max(1, plan.capacity.trials), total)
-    expected = say("plan.to_train", most, total, plan.expected, workers, plan.capacity.where)
-    yield "\n" + (expected if total else say("plan.cached"))
-    of_baseline = experiment.describe(experiment.variants[0])[0]
+    expected = message("plan.to_train", most, total, plan.expected, workers, plan.capacity.where)
+    yield "\n" + (expected if total else message("plan.cached"))
+    of_baseline = study.describe(study.variants[0])[0]
     if total and of_baseline.examples and of_baseline.forwarded:
-        yield say("plan.evaluation", of_baseline.examples, of_baseline.forwarded)
-    power = [*power_parts(plan.power, experiment.study.labels)]
-    for title, items in ((say("plan.power"), power), (say("plan.cautions"), plan.cautions)):
+        yield message("plan.evaluation", of_baseline.examples, of_baseline.forwarded)
+    power = [*power_parts(plan.power, study.config.labels)]
+    for title, items in ((message("plan.power"), power), (message("plan.cautions"), plan.cautions)):
         yield from [f"\n{title}"] if items else ()
         for item in items:
             if isinstance(item, Table):
@@ -103,17 +103,15 @@ def said(plan: Planned, width: int, by_part: bool) -> Iterator[str | Table]:
 def _variants(plan: Planned, parts: bool) -> Iterator[Table]:
     """Sizes and trials, and with `parts` parameters by part; a row for each variant and task."""
     from ablate.core.short_names import short_name
-    from ablate.report.words import count, say
+    from ablate.report.words import count, message
 
-    experiment, labels = plan.experiment, plan.experiment.study.labels
-    described = {variant.name: experiment.describe(variant) for variant in experiment.variants}
+    study, labels = plan.study, plan.study.config.labels
+    described = {variant.name: study.describe(variant) for variant in study.variants}
     longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described.values(), strict=True))
     sizes, by_part = [], []
     for variant, of_variant in described.items():
-        for task, found in zip(experiment.tasks, of_variant, strict=True):
-            name = {"variant": short_name(variant, labels)} | (
-                {"task": task} if len(experiment.tasks) > 1 else {}
-            )
+        for task, found in zip(study.tasks, of_variant, strict=True):
+            name = {"variant": short_name(variant, labels)} | ({"task": task} if len(study.tasks) > 1 else {})
             ready = plan.cached.get((variant, task), 0)
             size = {
                 "parameters": found.parameters,
@@ -121,15 +119,15 @@ def _variants(plan: Planned, parts: bool) -> Iterator[Table]:
                 "and backward": found.training_flops,
                 **({"of training": found.compute} if longer else {}),
                 "cached": ready,
-                "to train": experiment.study.seeds.count - ready,
+                "to train": study.config.seeds.count - ready,
             }
             sizes.append(name | {key: count(n) for key, n in size.items()})
             by_part.append(
                 name | {key.replace("_", " "): count(n) for key, n in found.parameters_by_part.items()}
             )
-    yield _table(say("plan.title", experiment.study.name, len(experiment.variants)), sizes)
+    yield _table(message("plan.title", study.config.name, len(study.variants)), sizes)
     if parts:
-        yield _table(say("plan.by_part"), by_part)
+        yield _table(message("plan.by_part"), by_part)
 
 
 def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:

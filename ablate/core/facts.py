@@ -95,12 +95,12 @@ class VariantFacts:
     examples: dict[str, int | None] = field(default_factory=dict)
     # Task → path → label of the value that a search has chosen; empty where nothing is tuned.
     tuned: dict[str, dict[str, str]] = field(default_factory=dict)
-    # Task → the names under which `RIVALS` has it at other settings, for which verdicts must hold too.
+    # Task → the names under which `RUNNER_UPS` has it at other settings, for which verdicts must hold too.
     rivals: dict[str, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Facts:
+class StudyFacts:
     """All that tables and figures need beside the frames."""
 
     study: str
@@ -168,18 +168,18 @@ class Facts:
         return self.seeds[: self.until.get(variant, {}).get(task)]
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Facts:
+    def from_dict(cls, data: Mapping[str, Any]) -> StudyFacts:
         """Of plain data, as `dataclasses.asdict` makes it."""
         return _adapter().validate_python(data)
 
 
 @functools.cache
-def _adapter() -> TypeAdapter[Facts]:
-    return TypeAdapter(Facts)
+def _adapter() -> TypeAdapter[StudyFacts]:
+    return TypeAdapter(StudyFacts)
 
 
 EXAMPLES = ("id", "metric", "values")
-RIVALS = "rivals"  # The frame of the trials of variants at other settings, as `Evidence.trials`.
+RUNNER_UPS = "rivals"  # The frame of the trials of variants at other settings, as `Evidence.trials`.
 
 
 def frame_of(rows: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:
@@ -193,7 +193,7 @@ def frame_of(rows: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:
 class Evidence:
     """The records of one study as frames, with the facts."""
 
-    facts: Facts
+    facts: StudyFacts
     # One row a trial: id, variant, task, seed, a column a factor path, status, reason, metrics.
     trials: pd.DataFrame
     curves: pd.DataFrame  # id, step, metric, value.

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from ablate.core.facts import BASELINE, Facts, VariantFacts
+from ablate.core.facts import BASELINE, StudyFacts, VariantFacts
 from ablate.core.spelling import SPELLINGS, TERMS, compound, spelled
 
 # Ends of paths whose word, with its level before it, would not be read as it is meant.
@@ -12,7 +12,7 @@ _NOUNS = {"score": "scoring", "position": "positions", "value": "values", "cross
 _LEFT_OUT = ("none", "off")
 
 
-def short_names(facts: Facts) -> dict[str, str]:
+def short_names(facts: StudyFacts) -> dict[str, str]:
     """Variant → its label in the study's `labels:`, or a name made of what it changes; no two alike.
 
     Where two variants would share a name, each keeps the one it has in the study.
@@ -22,7 +22,7 @@ def short_names(facts: Facts) -> dict[str, str]:
     return {n: short if counts[short] == 1 and short not in found else n for n, short in found.items()}
 
 
-def short_claim(claim: str, facts: Facts) -> str:
+def short_claim(claim: str, facts: StudyFacts) -> str:
     """Returns a claim with names for readers in place of its variants, levels and metrics.
 
     A name that two of its words would share is used for neither.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from ablate.core.facts import Facts
+from ablate.core.facts import StudyFacts
 from ablate.core.speed import CALLS, TimedCall
 
 LEAST = 0.02  # The share of time below which no variant is called faster or slower.
@@ -36,6 +36,6 @@ class SpeedFacts:
     calls: list[TimedCall] = field(default_factory=lambda: list(CALLS))
 
     @classmethod
-    def of(cls, facts: Facts) -> SpeedFacts | None:
+    def of(cls, facts: StudyFacts) -> SpeedFacts | None:
         """Returns those of a study; None where its variants were not timed."""
         return cls(**facts.features["speed"]) if "speed" in facts.features else None

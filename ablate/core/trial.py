@@ -86,7 +86,7 @@ def merged(old: Any, new: Any) -> Any:
 
 # What a variant has at a path: a number, a word, on or off as a bool, nothing; a part by its label.
 Level = str | int | float | bool | None
-JUDGED, RIVAL = "judged", "rival"
+JUDGED, RUNNER_UP = "judged", "rival"
 AGAIN = "again"  # In place of the stream: the same trial a second time, to see whether it repeats.
 
 

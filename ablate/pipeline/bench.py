@@ -25,9 +25,9 @@ from ablate.session.stage import Stage
 from ablate.session.workers import reference
 from ablate.stages.speed.section import SpeedConfig, SpeedSection, lacks_operations
 from ablate.stages.speed.timing import Timing, was_timed
-from ablate.study.experiment import Experiment, facts_of
 from ablate.study.prepare import resolved_text
 from ablate.study.stage_config import config_of
+from ablate.study.study import Study, facts_of
 
 
 def bench(path: Path, options: Options, processes: int | None, say: Say, warn: Say) -> StudyFolder:
@@ -49,27 +49,27 @@ def bench(path: Path, options: Options, processes: int | None, say: Say, warn: S
                 )
             ]
         )
-    section = config_of(given.study, SpeedConfig).speed or SpeedSection()
+    section = config_of(given.config, SpeedConfig).speed or SpeedSection()
     if processes is not None:
         section = section.model_copy(update={"processes": processes})
     store = Store(options.results / "store", warn)
     with exclusive(store.root, folder.name, say), interruptible():
-        experiment = given
+        study = given
         if folder.has_trials:
-            experiment, evidence = as_reported(experiment, folder), folder.evidence()
-            _warn_of_stale(evidence.trials, experiment, warn)
+            study, evidence = as_reported(study, folder), folder.evidence()
+            _warn_of_stale(evidence.trials, study, warn)
         else:
-            evidence = _untrained(experiment, stages, folder, store, section)
-        known = Timing(experiment, store, section).complete(say, fresh=options.fresh).measurement
+            evidence = _untrained(study, stages, folder, store, section)
+        known = Timing(study, store, section).complete(say, fresh=options.fresh).measurement
         folder.save_evidence(evidence.having("speed", known.frame, known.facts))
         publish(folder, warn)
     return folder
 
 
-def _warn_of_stale(trials: pd.DataFrame, experiment: Experiment, warn: Say) -> None:
+def _warn_of_stale(trials: pd.DataFrame, study: Study, warn: Say) -> None:
     """Names the variants whose reported trials are not what the study would train now."""
-    other = ~trials["id"].isin([cell.id for cell in experiment.cells()])
-    if stale := [*trials.loc[other & trials["seed"].isin(experiment.study.seeds.values), "variant"].unique()]:
+    other = ~trials["id"].isin([cell.id for cell in study.cells()])
+    if stale := [*trials.loc[other & trials["seed"].isin(study.config.seeds.values), "variant"].unique()]:
         warn(
             f"{listed(stale, 4)}: trained with other sources, versions or device than are timed now, so that speed "
             "and quality are not of the same code; run the study again"
@@ -77,13 +77,13 @@ def _warn_of_stale(trials: pd.DataFrame, experiment: Experiment, warn: Say) -> N
 
 
 def _untrained(
-    experiment: Experiment, stages: Sequence[Stage], folder: StudyFolder, store: Store, section: SpeedSection
+    study: Study, stages: Sequence[Stage], folder: StudyFolder, store: Store, section: SpeedSection
 ) -> Evidence:
     """That of a study that was never run, with its claims about speed; all of its claims get their dates."""
-    names = {variant.name for variant in experiment.variants}
-    claims = date_claims(folder, experiment.claims, CALL_OF if was_timed(experiment, store, section) else ())
-    folder.begin(resolved_text(experiment, folder.path), [])
+    names = {variant.name for variant in study.variants}
+    claims = date_claims(folder, study.claims, CALL_OF if was_timed(study, store, section) else ())
+    folder.begin(resolved_text(study, folder.path), [])
     own = [claim for claim in claims if is_measured(claim) and {*claim.variants} <= names]
-    facts = facts_of(experiment, own, reference(experiment).environment())
-    facts = replace(facts, source=source_of(experiment.path, folder), reported=now())
-    return with_stages(gather(facts, [], {}), experiment, stages, [], {})
+    facts = facts_of(study, own, reference(study).environment())
+    facts = replace(facts, source=source_of(study.path, folder), reported=now())
+    return with_stages(gather(facts, [], {}), study, stages, [], {})

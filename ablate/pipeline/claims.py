@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from ablate.session.session import Session
     from ablate.session.stage import Stage
-    from ablate.study.experiment import Experiment
+    from ablate.study.study import Study
 
 WAITING = "not judged yet"
 # Exit codes; a refuted claim wins over one that is open.
@@ -65,7 +65,7 @@ def date_claims(folder: StudyFolder, claims: Sequence[Claim], measured: Collecti
     return dated
 
 
-def preregister(study: Experiment, stages: Sequence[Stage], session: Session) -> list[Claim]:
+def preregister(study: Study, stages: Sequence[Stage], session: Session) -> list[Claim]:
     """Dates the claims of a study before anything is trained; new ones on what is known are post hoc."""
     selecting = [stage for stage in stages if stage.selects]
     post_hoc_metrics: set[str] = set()

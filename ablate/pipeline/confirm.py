@@ -20,8 +20,8 @@ from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.session.options import Options
 from ablate.session.stage import Stage
-from ablate.study.experiment import Choice, Experiment
 from ablate.study.sections import TUNING_SEEDS_FROM, Asked, SeedsSection, asked_for, in_words
+from ablate.study.study import Selection, Study
 
 
 class NothingDecided(AblateError):
@@ -31,14 +31,14 @@ class NothingDecided(AblateError):
 
 
 def restrict_to_confirmed(
-    study: Experiment, stages: tuple[Stage, ...], options: Options
-) -> tuple[Experiment, tuple[Stage, ...]]:
+    study: Study, stages: tuple[Stage, ...], options: Options
+) -> tuple[Study, tuple[Stage, ...]]:
     """Returns a study as it is, or of one that confirms another what that decided, on fresh seeds.
 
     Where a stage has a part in it that selects, as tuning has, the variants are selected again; else they are those of
     the report. Raises `NothingDecided`, or `AblateError` where there is no report of the study as it is written.
     """
-    name = confirmed(study.study.name)
+    name = confirmed(study.config.name)
     if name is None:
         return study, stages
     source = StudyFolder(options.results, name)
@@ -57,8 +57,8 @@ def restrict_to_confirmed(
 
 
 def _restricted(
-    study: Experiment, claims: Sequence[Claim], source: StudyFolder, options: Options, selects_again: bool
-) -> Experiment:
+    study: Study, claims: Sequence[Claim], source: StudyFolder, options: Options, selects_again: bool
+) -> Study:
     """Returns a study with the variants and claims that its report decided, on seeds that this has not used."""
     facts = source.facts()
     decided = {
@@ -74,20 +74,20 @@ def _restricted(
     for claim in claims:
         names |= set(claim.variants)
     kept = [variant for variant in study.variants if variant.placebo or variant.name in names]
-    seeds = unseen(study.study.seeds, facts.seeds, options.seeds, source)
+    seeds = unseen(study.config.seeds, facts.seeds, options.seeds, source)
     counts = [counted(len(of), noun) for noun, of in (("comparison", decided), ("claim", claims)) if of]
     measured = {claim.text for claim in study.claims if is_measured(claim)}
-    texts = [text for text in study.study.claims if " ".join(text.split()) not in measured]
+    texts = [text for text in study.config.claims if " ".join(text.split()) not in measured]
     return dataclasses.replace(
-        study.judging(kept, study.design.paths, Choice() if selects_again else Choice("report")),
-        study=study.study.model_copy(update={"seeds": seeds, "claims": texts}),
+        study.judging(kept, study.design.paths, Selection() if selects_again else Selection("report")),
+        config=study.config.model_copy(update={"seeds": seeds, "claims": texts}),
         claims=list(claims),
-        left_out=[],
-        remarks=[*_remarks(study, source, joined(counts), facts.seeds, seeds.values)],
+        not_judged=[],
+        notes=[*_notes(study, source, joined(counts), facts.seeds, seeds.values)],
     )
 
 
-def _without_keys_of_others(study: Experiment, stages: Sequence[Stage], kept: Sequence[Stage]) -> Experiment:
+def _without_keys_of_others(study: Study, stages: Sequence[Stage], kept: Sequence[Stage]) -> Study:
     """Returns a study without the keys of stages that do not go on as they are in a confirmation."""
     kept_configs = {stage.Config for stage in stages if stage in kept}
     defaults: dict[str, object] = {}
@@ -96,7 +96,7 @@ def _without_keys_of_others(study: Experiment, stages: Sequence[Stage], kept: Se
             continue
         for key, field in config.model_fields.items():
             defaults[key] = field.get_default(call_default_factory=True)
-    return dataclasses.replace(study, study=study.study.model_copy(update=defaults))
+    return dataclasses.replace(study, config=study.config.model_copy(update=defaults))
 
 
 def unseen(given: SeedsSection, used: Sequence[int], asked: Asked, source: StudyFolder) -> SeedsSection:
@@ -122,12 +122,12 @@ def unseen(given: SeedsSection, used: Sequence[int], asked: Asked, source: Study
     return SeedsSection.of(start, count)
 
 
-def _remarks(
-    study: Experiment, source: StudyFolder, what: str, used: Sequence[int], seeds: Sequence[int]
+def _notes(
+    study: Study, source: StudyFolder, what: str, used: Sequence[int], seeds: Sequence[int]
 ) -> Iterator[str]:
     """What the report of a confirmation says of it."""
     chosen, searched = ", with the settings that it chose", source.facts().searched
-    settings = chosen if study.choice.by else ", tuned again" if searched else ""
+    settings = chosen if study.selection.by else ", tuned again" if searched else ""
     yield (
         f"repeats on seeds {in_words(seeds)} what {source.name} decided on seeds {in_words(used)} ({what}){settings}, "
         "as a family of its own"

@@ -8,12 +8,23 @@ import pandas as pd
 
 from ablate.base.errors import AblateError, shown
 from ablate.base.text import masked
-from ablate.core.facts import Evidence, Facts
+from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.core.spelling import spelled
 from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import direction_of, names_of, own_direction, planned_rows, row_name
-from ablate.report.words import NOTHING, Column, Row, Table, decimals, difference, fixed, number, say, text
+from ablate.report.words import (
+    NOTHING,
+    Column,
+    Row,
+    Table,
+    decimals,
+    difference,
+    fixed,
+    message,
+    number,
+    text,
+)
 from ablate.study.document import read_document
 from ablate.study.patch import short_label
 from ablate.study.sections import in_words
@@ -44,7 +55,7 @@ class Side:
     def __str__(self) -> str:
         facts, trials = self.evidence.facts, len(self.evidence.trials)
         reported = facts.reported[:16].replace("T", " ")
-        return f"{self.folder.path}; {say('diff.side', self.seeds, trials, facts.differs, reported)}"
+        return f"{self.folder.path}; {message('diff.side', self.seeds, trials, facts.differs, reported)}"
 
 
 @dataclass(frozen=True)
@@ -97,7 +108,7 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
     planned = [row for side in sides for row in planned_rows(side.comparisons)]
     places = [key for key in PLACE[1:] if len({row[key] for row in planned}) > 1]
     return Difference(
-        say(
+        message(
             "diff.conclusion",
             verdicts=(len(moved), len(pairs)),
             claims=(len(recast), len(claims)),
@@ -113,10 +124,10 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
             *_table("Same verdicts, other numbers", [pair for pair in numbers if pair not in moved], places),
         ],
         [
-            *([say("diff.evidence")] if moved or recast else []),
-            *([say("diff.baselines", base)] if pairs and base else []),
+            *([message("diff.evidence")] if moved or recast else []),
+            *([message("diff.baselines", base)] if pairs and base else []),
             *(
-                say("diff.only", noun, letter, [_named(row, places) for row in rows])
+                message("diff.only", noun, letter, [_named(row, places) for row in rows])
                 for noun, found in (("Comparison", alone), ("Claim", unmade))
                 for letter, rows in zip("AB", found, strict=True)
                 if rows
@@ -150,7 +161,7 @@ def _side(folder: StudyFolder) -> Side:
     return side
 
 
-def _as_said(row: Row, name: str, facts: Facts) -> Row:
+def _as_said(row: Row, name: str, facts: StudyFacts) -> Row:
     """Returns a row with its name for readers, and its difference in the direction of the metric."""
     direction = direction_of(facts, row.get("task"), text(row.get("metric")))
     return {**own_direction(row, direction), "name": text(name), "less": direction == "min"}
@@ -199,14 +210,16 @@ def _trials(sides: Sequence[Side]) -> str:
     """How far the trials of one variant, task and seed agree."""
     columns = sorted({side.evidence.facts.column for side in sides})
     if len(columns) > 1:
-        return say("diff.other_columns", columns)
+        return message("diff.other_columns", columns)
     (column,), keys = columns, ["variant", "task", "seed"]
     a, b = (side.evidence.trials[["id", *keys, column]] for side in sides)
     both = a.merge(b, on=keys, suffixes=("_a", "_b"))
     values = both[[f"{column}_a", f"{column}_b"]].astype(float)
     gaps = values.diff(axis=1).iloc[:, 1].abs()
     equal = int(((gaps == 0) | values.isna().all(axis=1)).sum())
-    return say("diff.trials", len(both), equal, column, int((both["id_a"] == both["id_b"]).sum()), gaps.max())
+    return message(
+        "diff.trials", len(both), equal, column, int((both["id_a"] == both["id_b"]).sum()), gaps.max()
+    )
 
 
 def _named(row: Row, places: Sequence[str]) -> str:
@@ -233,12 +246,12 @@ def _table(caption: str, pairs: Sequence[Pair], places: Sequence[str]) -> Iterat
         for pair in pairs
         for row in (
             {"name": _named(pair.a, places), "of": "A", "apart": "", **_cells(pair.a)},
-            {"name": "", "of": "B", "apart": say("diff.apart", pair.apart), **_cells(pair.b)},
+            {"name": "", "of": "B", "apart": message("diff.apart", pair.apart), **_cells(pair.b)},
         )
     ]
     where = "" if claims or "metric" in places else f": {spelled(text(pairs[0].a['metric']))}"
     less = [spelled(text(pair.a["metric"])) for pair in pairs if pair.a["less"]]
-    yield Table(columns, rows, f"{caption}{where}{say('diff.less', list(dict.fromkeys(less)))}")
+    yield Table(columns, rows, f"{caption}{where}{message('diff.less', list(dict.fromkeys(less)))}")
 
 
 def _cells(row: Row) -> dict[str, str]:

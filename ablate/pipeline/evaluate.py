@@ -28,13 +28,13 @@ from ablate.pipeline.requested import requested
 from ablate.records.evaluated import COLUMNS, MAP_COLUMNS, TEST, Evaluated
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.report.words import say as words
+from ablate.report.words import message
 from ablate.study.document import Document
 from ablate.study.patch import apply_patches
 
 if TYPE_CHECKING:
     from ablate.session.options import Options
-    from ablate.study.experiment import Experiment
+    from ablate.study.study import Study
 
 Changes = Mapping[str, Any]  # Dotted path below `task` → value; of no change at all, the study's own task.
 
@@ -49,25 +49,25 @@ def evaluate(
     where no weights have been kept.
     """
     given, _, folder = reread(path, replace(options, sets=(), only=()))
-    experiment = as_reported(given, folder)
-    if not experiment.workload.keeps_weights:
-        name = experiment.workload.name
+    study = as_reported(given, folder)
+    if not study.workload.keeps_weights:
+        name = study.workload.name
         rule = f"evaluates kept weights, and workload {name} keeps none"
         raise StudyError([Problem(rule, ("workload",), name, source=str(given.path))])
-    every = experiment.cells()
+    every = study.cells()
     cells = [
         cell for cell in requested(every, options.only) if not options.only or cell.variant in options.only
     ]
     if changes := _changes(options.sets):
-        _check(changes, cells, experiment)
+        _check(changes, cells, study)
     store, ids = Store(options.results / "store", warn), {cell.id for cell in every}
     with exclusive(store.root, folder.name, say), interruptible():
         folder.evidence()  # a report that can be read, before anything is evaluated
-        kept = _kept(cells, store, experiment)
-        new = _evaluated(kept, [{}, *([changes] if changes else [])], store, experiment)
-        Evaluated.load(folder).current(ids, experiment.study.checkpoint).updated(new).save(folder)
+        kept = _kept(cells, store, study)
+        new = _evaluated(kept, [{}, *([changes] if changes else [])], store, study)
+        Evaluated.load(folder).current(ids, study.config.checkpoint).updated(new).save(folder)
         publish(folder, warn)
-    say(f"{words('evaluate.done', len(kept), [*new.rows['slice'].unique()])}: {folder.path}")
+    say(f"{message('evaluate.done', len(kept), [*new.rows['slice'].unique()])}: {folder.path}")
     return folder
 
 
@@ -91,15 +91,15 @@ def _slice(changes: Changes) -> str:
     return ", ".join(f"{path}={value}" for path, value in changes.items()) or TEST
 
 
-def _check(changes: Changes, cells: Sequence[Cell], experiment: Experiment) -> None:
+def _check(changes: Changes, cells: Sequence[Cell], study: Study) -> None:
     """Raises `StudyError` with everything that keeps the variants from being evaluated on a slice."""
     from ablate.study.checks import in_variants
 
     configs = [(c.variant, dict(c.trial.config)) for c in {(c.variant, c.task): c for c in cells}.values()]
 
     def check(config: Mapping[str, Any]) -> None:
-        task = experiment.resolve(apply_patches(config, changes))["task"]
-        experiment.workload.check_evaluation(config, task)
+        task = study.resolve(apply_patches(config, changes))["task"]
+        study.workload.check_evaluation(config, task)
 
     if problems := in_variants(check, configs):
         raise StudyError(
@@ -112,19 +112,19 @@ def _check(changes: Changes, cells: Sequence[Cell], experiment: Experiment) -> N
         )
 
 
-def _kept(cells: Sequence[Cell], store: Store, experiment: Experiment) -> list[tuple[Cell, Record]]:
+def _kept(cells: Sequence[Cell], store: Store, study: Study) -> list[tuple[Cell, Record]]:
     """The trials that have the weights that the study keeps; raises `AblateError` when there are none."""
-    study = experiment.study
+    config = study.config
     found = [(cell, record) for cell in cells if (record := store.load(cell.id))]
-    kept = [(c, r) for c, r in found if r.status == "completed" and store.has_weights(r, study.checkpoint)]
-    command = "sweep" if experiment.choice.by == "sweep" else "run"
-    again = typed(command, experiment.path, *at_results(store.root.parent))
-    how = words("evaluate.how", again, study.checkpoint != "none")
+    kept = [(c, r) for c, r in found if r.status == "completed" and store.has_weights(r, config.checkpoint)]
+    command = "sweep" if study.selection.by == "sweep" else "run"
+    again = typed(command, study.path, *at_results(store.root.parent))
+    how = message("evaluate.how", again, config.checkpoint != "none")
     if not kept:
-        raise AblateError(f"{store.trials}: has no kept weights of {study.name}; {how}")
+        raise AblateError(f"{store.trials}: has no kept weights of {config.name}; {how}")
     known = {record.id for _, record in kept} | {r.id for _, r in found if r.status != "completed"}
     if lost := [cell.name for cell in cells if cell.id not in known]:
-        store.warn(words("evaluate.left_out", len(lost), listed(lost, 3), how))
+        store.warn(message("evaluate.left_out", len(lost), listed(lost, 3), how))
     return kept
 
 
@@ -132,18 +132,18 @@ def _evaluated(
     kept: Sequence[tuple[Cell, Record]],
     slices: Sequence[Changes],
     store: Store,
-    experiment: Experiment,
+    study: Study,
 ) -> Evaluated:
     rows: list[tuple[Any, ...]] = []
     maps: list[tuple[Any, ...]] = []
-    seed, kind = min(cell.seed for cell, _ in kept), experiment.study.checkpoint
+    seed, kind = min(cell.seed for cell, _ in kept), study.config.checkpoint
     made_by: dict[str, str] = {}
     for cell, record in sorted(kept, key=lambda pair: pair[0].variant != BASELINE):
         weights = store.weights(record) or b""
         place = record.id, cell.variant, cell.task, cell.seed
         for changes in slices:
-            task = experiment.resolve(apply_patches(cell.trial.config, changes))["task"]
-            found = experiment.workload.evaluate(cell.trial, weights, task)
+            task = study.resolve(apply_patches(cell.trial.config, changes))["task"]
+            found = study.workload.evaluate(cell.trial, weights, task)
             rows += [
                 (*place, kind, _slice(changes), metric, value) for metric, value in found.metrics.items()
             ]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from ablate.base.errors import AblateError
 from ablate.base.process import now
-from ablate.core.facts import Evidence, Facts
+from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.pipeline.gather import comparable
 from ablate.pipeline.limitations import limitations
@@ -13,11 +13,11 @@ from ablate.pipeline.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
 from ablate.session.stage import Measurement, Stage
-from ablate.study.experiment import Experiment
+from ablate.study.study import Study
 
 
 def measure(
-    study: Experiment, stages: Sequence[Stage], session: Session, records: Mapping[str, Record]
+    study: Study, stages: Sequence[Stage], session: Session, records: Mapping[str, Record]
 ) -> dict[str, Measurement]:
     """Measures on the idle machine what stages ask for; what fails is a warning."""
     has_failed = any(record.status == "failed" for record in records.values())
@@ -47,7 +47,7 @@ def collect(
     return evidence
 
 
-def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record]) -> Facts:
+def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record]) -> StudyFacts:
     """Returns the facts of a run, with its environment, limitations, study file and date."""
     study = plan.study
     environment = session.workers.where.environment()

@@ -9,12 +9,12 @@ from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.options import RunOutcome
 from ablate.session.session import Session
 from ablate.session.stage import Measurement
-from ablate.study.experiment import Experiment
+from ablate.study.study import Study
 
 
 def finish(
     session: Session,
-    planned: Experiment,
+    planned: Study,
     plan: TrialPlan,
     records: Mapping[str, Record],
     measured: Mapping[str, Measurement],

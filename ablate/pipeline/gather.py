@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ablate.base.errors import listed
 from ablate.base.text import printable
-from ablate.core.facts import BASELINE, EXAMPLES, RIVALS, Evidence, Facts, frame_of
+from ablate.core.facts import BASELINE, EXAMPLES, RUNNER_UPS, Evidence, StudyFacts, frame_of
 from ablate.core.record import FILE, Curve, Record
 from ablate.core.trial import Cell, Level
 from ablate.execution.worker import KEY
@@ -60,7 +60,7 @@ def comparable(
     return found
 
 
-def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
+def gather(facts: StudyFacts, cells: Sequence[Cell], records: Mapping[str, Record]) -> Evidence:
     """The evidence of a study from its records by trial id; cells that have not run are absent, those of other settings
     in a frame of their own. By test example it has the metrics that are judged: the primary one and those of claims.
     """
@@ -103,7 +103,7 @@ def gather(facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record]) -
         trials[~others].reset_index(drop=True),
         _frame(curves).drop_duplicates(["id", "step", "metric"], ignore_index=True),
         frame_of([(*key, values) for key, values in examples.items()], EXAMPLES),
-        {RIVALS: trials[others].reset_index(drop=True)} if others.any() else {},
+        {RUNNER_UPS: trials[others].reset_index(drop=True)} if others.any() else {},
     )
 
 

@@ -12,20 +12,20 @@ from ablate.records.folder import StudyFolder
 from ablate.study.document import read_document
 
 if TYPE_CHECKING:
-    from ablate.study.experiment import Experiment
+    from ablate.study.study import Study
 
 
-def refuse_another(experiment: Experiment, results: Path) -> None:
+def refuse_another(study: Study, results: Path) -> None:
     """Raises `StudyError` where the folder of a study reports another study than that of its file.
 
     A file that was moved, one that says the same, and the study's own file in a folder of its reports are no other.
     """
-    path, name = experiment.path, experiment.study.name
+    path, name = study.path, study.config.name
     folder = StudyFolder(results, names.confirmed(name) or name)
     facts = folder.reported_facts()
     if facts is None or not facts.source or _is_resolved(path, folder):
         return
-    other, document = Path(os.path.normpath(folder.path.resolve() / facts.source)), experiment.document
+    other, document = Path(os.path.normpath(folder.path.resolve() / facts.source)), study.document
     if not other.is_file() or other.samefile(path):
         return
     if read_document(other).data != (document.written or document.data):

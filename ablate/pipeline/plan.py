@@ -23,7 +23,7 @@ from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import exact
 from ablate.core import names
 from ablate.core.events import Capacity
-from ablate.core.facts import BASELINE, Evidence, Facts
+from ablate.core.facts import BASELINE, Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.external.workload import External
@@ -39,7 +39,7 @@ from ablate.session.stage import Preview, Stage
 from ablate.session.workers import Workers
 from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import read_document
-from ablate.study.experiment import Experiment, facts_of
+from ablate.study.study import Study, facts_of
 
 Place = tuple[
     str, str
@@ -50,7 +50,7 @@ Place = tuple[
 class Planned:
     """Of a study: its trials, what is left of them, and what they can tell."""
 
-    experiment: Experiment
+    study: Study
     # Trials of each place that are in the store.
     cached: Mapping[Place, int]
     # Trials that are not, of the variants as the study gives them.
@@ -71,7 +71,7 @@ class Planned:
         """The largest number of trainings of a run."""
         most = self.to_train
         for stage in self.selecting:
-            most = stage.max_trials(self.experiment, most)
+            most = stage.max_trials(self.study, most)
         return most
 
     @property
@@ -86,13 +86,13 @@ class Planned:
 
     def command_lines(self) -> list[str]:
         """Returns the command line of each variant of one's own code; none of the built-in workload."""
-        workload = self.experiment.workload
-        seed = self.experiment.study.seeds.values[0]
+        workload = self.study.workload
+        seed = self.study.config.seeds.values[0]
         if not isinstance(workload, External):
             return []
         return [
             f"{variant.name}: {shlex.join(workload.words(variant.configs[0], seed))}"
-            for variant in self.experiment.variants
+            for variant in self.study.variants
         ]
 
     def _data_of(self, stage: str) -> Mapping[str, JsonValue] | None:
@@ -100,9 +100,9 @@ class Planned:
 
     def as_data(self) -> dict[str, Any]:
         """What it says, as plain data."""
-        experiment = self.experiment
+        study = self.study
         return {
-            "study": experiment.study.name,
+            "study": study.config.name,
             "variants": [
                 {
                     "variant": variant.name,
@@ -113,12 +113,12 @@ class Planned:
                     "training_flops": described.training_flops,
                     "examples": described.examples,
                     "forwarded": described.forwarded,
-                    "trials": experiment.study.seeds.count,
+                    "trials": study.config.seeds.count,
                     "cached": self.cached.get((variant.name, task), 0),
                     "seconds_each": self.seconds.get((variant.name, task)),
                 }
-                for variant in experiment.variants
-                for task, described in zip(experiment.tasks, experiment.describe(variant), strict=True)
+                for variant in study.variants
+                for task, described in zip(study.tasks, study.describe(variant), strict=True)
             ],
             "to_train": self.to_train,
             "at_most": self.at_most,
@@ -131,13 +131,13 @@ class Planned:
         }
 
 
-def study_of(path: Path, options: Options) -> tuple[Experiment, tuple[Stage, ...]]:
+def study_of(path: Path, options: Options) -> tuple[Study, tuple[Stage, ...]]:
     """Returns the study as a run would train it, with its stages. Raises `StudyError`."""
     return prepare(read_document(path).override(options, CONFIGS), STAGES, options)
 
 
 def planned(
-    experiment: Experiment,
+    study: Study,
     stages: Sequence[Stage],
     options: Options,
     warn: Callable[[str], None],
@@ -149,15 +149,15 @@ def planned(
     that the metric can show on no task.
     """
     # First, so that a folder of results that cannot be is refused as such.
-    facts = facts_of(experiment)
+    facts = facts_of(study)
     reported = _reported(facts, options.results)
     store = Store(options.results / "store", warn, read_only=True)
-    cells = experiment.cells()
-    every = first_of_each([*cells, *companions(experiment, stages, cells)])
+    cells = study.cells()
+    every = first_of_each([*cells, *companions(study, stages, cells)])
     records = {i: record for i, cell in every.items() if (record := store.load(cell.trial)) is not None}
     # Of variants that trainings choose, the last report alone knows whether all is there.
-    folder, _ = report_place(experiment.document, options)
-    whole = is_current(folder, experiment.document, options)
+    folder, _ = report_place(study.document, options)
+    whole = is_current(folder, study.document, options)
     left = {
         i for i, c in every.items() if not (whole or store.is_finished(records.get(i), c.trial.checkpoint))
     }
@@ -165,34 +165,34 @@ def planned(
     for cell in cells:
         if (record := records.get(cell.id)) and record.started_at:
             took.setdefault((cell.variant, cell.task), []).append(record.seconds)
-    described = experiment.describe(experiment.variants[0])[0]
+    described = study.describe(study.variants[0])[0]
     told = None if took else store.usual_seconds(described.compute)
     usual = {(cell.variant, cell.task): [told] for cell in cells if told}
     selecting = [stage for stage in stages if stage.selects]
-    with closing(Workers(experiment, options)) as workers:
+    with closing(Workers(study, options)) as workers:
         capacity = workers.capacity() if left else Capacity(1)
     return Planned(
-        experiment,
+        study,
         Counter((cell.variant, cell.task) for cell in cells if cell.id not in left),
         len(left),
         {place: fmean(of) for place, of in (took or usual).items()},
         capacity,
         power(
-            experiment,
+            study,
             facts,
-            sum(stage.extra_variants(experiment) for stage in stages),
+            sum(stage.extra_variants(study) for stage in stages),
             reported or (_stored(facts, cells, records, warn) if records else None),
             detect,
         ),
-        limitations(experiment, selects=bool(selecting)),
-        {stage.name: stage.preview(experiment, store) for stage in stages},
+        limitations(study, selects=bool(selecting)),
+        {stage.name: stage.preview(study, store) for stage in stages},
         [] if whole else selecting,
     )
 
 
 def power(
-    experiment: Experiment,
-    facts: Facts,
+    study: Study,
+    facts: StudyFacts,
     extra_variants: int,
     known: tuple[Evidence, str] | None,
     detect: float | None = None,
@@ -201,7 +201,7 @@ def power(
 
     extra_variants: the variants that stages will add.
     """
-    metric, seeds = facts.metric, experiment.study.seeds
+    metric, seeds = facts.metric, study.config.seeds
     tasks = [task for task in facts.tasks if metric in task.metrics]
     spans = [task.metrics[metric].span or math.inf for task in tasks]
     if detect is not None and not detect <= (most := max(spans, default=math.inf)):
@@ -210,14 +210,14 @@ def power(
     m = family_size(facts) + extra_variants
     looks = max(1, len(seeds.looks))
     terms = Terms(seeds.count, ALPHA * weights(looks)[-1] / max(m, 1), facts.margin, detect)
-    variants = [variant.name for variant in experiment.variants[1:] if not variant.placebo]
+    variants = [variant.name for variant in study.variants[1:] if not variant.placebo]
     evidence, source = known or (None, "")
     found = [outlook(task, metric, variants, evidence, terms) for task in (tasks if m else ())]
     return Power(metric, seeds.count, m, terms.alpha, looks, source, found, detect)
 
 
 def _stored(
-    facts: Facts, cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
+    facts: StudyFacts, cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
 ) -> tuple[Evidence, str] | None:
     """The evidence of the study's trials as it gives them, with pairs, and where it comes from in words."""
     ran = [cell for cell in cells if cell.id in records]
@@ -226,7 +226,7 @@ def _stored(
     return (evidence, "trials in the store") if _has_pairs(evidence) else None
 
 
-def _reported(facts: Facts, results: Path) -> tuple[Evidence, str] | None:
+def _reported(facts: StudyFacts, results: Path) -> tuple[Evidence, str] | None:
     """The same of the last report of the study, or of the one that it repeats or differs from."""
     name = facts.study
     for each in filter(None, dict.fromkeys([name, names.written(name), names.confirmed(name)])):

@@ -17,15 +17,15 @@ from ablate.session.options import Options
 from ablate.session.stage import Stage
 from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import Document, read_document
-from ablate.study.experiment import Experiment
 from ablate.study.load import load
 from ablate.study.prepare import draft_study
 from ablate.study.stage_config import StageOutline
+from ablate.study.study import Study
 
 
 def prepare(
     document: Document, stage_types: Sequence[type[Stage]], options: Options
-) -> tuple[Experiment, tuple[Stage, ...]]:
+) -> tuple[Study, tuple[Stage, ...]]:
     """Checks a study, and returns it as these options train it, with its stages.
 
     Raises `StudyError` with all mistakes against the schema, or else with all mistakes of meaning; and `NothingDecided`
@@ -44,7 +44,7 @@ def prepare(
     return study, stages
 
 
-def reread(path: Path, options: Options) -> tuple[Experiment, tuple[Stage, ...], StudyFolder]:
+def reread(path: Path, options: Options) -> tuple[Study, tuple[Stage, ...], StudyFolder]:
     """Prepares the study of a file, or as it was run of a name or a folder, and returns where it reports."""
     file = path if path.is_file() else report_folder(path, options.results).study_file
     document = read_document(file).override(options, CONFIGS)
@@ -56,7 +56,7 @@ def reread(path: Path, options: Options) -> tuple[Experiment, tuple[Stage, ...],
 
 def check(
     document: Document, stage_types: Sequence[type[Stage]], options: Options
-) -> tuple[Experiment, tuple[Stage, ...]]:
+) -> tuple[Study, tuple[Stage, ...]]:
     """Checks a study, and returns it as its file says, with its stages. Raises `StudyError` with all mistakes."""
     configs = [stage_type.Config for stage_type in stage_types]
     config, workload = load(document, configs)
@@ -93,7 +93,7 @@ def outline_of(stages: Iterable[Stage]) -> StageOutline:
     return StageOutline(metrics, names, varied)
 
 
-def companions(study: Experiment, stages: Iterable[Stage], judged: Sequence[Cell]) -> list[Cell]:
+def companions(study: Study, stages: Iterable[Stage], judged: Sequence[Cell]) -> list[Cell]:
     """Returns the cells that stages have trained beside judged ones."""
     cells: list[Cell] = []
     for stage in stages:
@@ -111,6 +111,6 @@ def _selected_paths(stages: Iterable[Stage]) -> list[str]:
     return selected
 
 
-def _companions_per_cell(study: Experiment, stages: Iterable[Stage]) -> int:
-    first = study.cells(study.study.seeds.values[:1])[:1]
+def _companions_per_cell(study: Study, stages: Iterable[Stage]) -> int:
+    first = study.cells(study.config.seeds.values[:1])[:1]
     return len(companions(study, stages, first))

@@ -15,13 +15,13 @@ from ablate.core.names import confirmed
 from ablate.core.reason import Reason
 from ablate.records.folder import CLAIMS, COMPARISONS, StudyFolder
 from ablate.report.verdicts import planned_rows
-from ablate.report.words import say
+from ablate.report.words import message
 
 if TYPE_CHECKING:
     import pandas as pd
     from rich.console import Console
 
-    from ablate.report.section import Material
+    from ablate.report.section import ReportData
 
 # Seeds that someone may still train to settle a comparison.
 MANY = 100
@@ -49,7 +49,7 @@ def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
     from ablate.report.sections import HEADLINE
     from ablate.report.sections.headline import noise_lines
 
-    found = material(folder)
+    found = report_data(folder)
     tables = {COMPARISONS: found.comparisons, CLAIMS: with_waiting(found.claims, folder)}
     tables |= {f"{name}.csv": table for name, table in found.tables.items()}
     yield Verdicts(tables, [*HEADLINE.answers(found), *noise_lines(found)])
@@ -86,14 +86,14 @@ def write_report(
                 warn(f"{folder.report_file}: {fault}")
 
 
-def material(folder: StudyFolder) -> Material:
+def report_data(folder: StudyFolder) -> ReportData:
     """Collects what the report of a study is made from."""
     from ablate.analysis import speed
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
     from ablate.analysis.learning import stability
     from ablate.records.evaluated import reported_evaluations
-    from ablate.report.section import Material
+    from ablate.report.section import ReportData
 
     evidence = folder.evidence()
     comparisons, claims, steady = compare(evidence), judge_claims(evidence), stability(evidence)
@@ -101,7 +101,7 @@ def material(folder: StudyFolder) -> Material:
         # Nothing was trained that could be compared, and claims about it wait.
         comparisons, steady = comparisons[:0], steady[:0]
         claims = claims[claims["metric"].isin([name for name, of in DERIVED.items() if of.kind == "ratio"])]
-    return Material(
+    return ReportData(
         evidence,
         comparisons,
         claims,
@@ -123,10 +123,10 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
     """Prints where the report and MLflow are, and the next command, as it can be typed."""
     results = at_results(folder.results)
     mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
-    tracked = [] if folder.facts().given else [(say("terminal.mlflow"), mlflow)]
+    tracked = [] if folder.facts().given else [(message("terminal.mlflow"), mlflow)]
     console.print()
     for words, typing in [
-        (say("terminal.report"), str(folder.report_file)),
+        (message("terminal.report"), str(folder.report_file)),
         *tracked,
         *_next(folder, results),
     ]:
@@ -148,9 +148,9 @@ def _next(folder: StudyFolder, results: list[str]) -> list[tuple[str, str]]:
     if enough := [seeds for seeds in needed if len(facts.seeds) < seeds <= MANY]:
         # Seeds that have been looked at would be another chance for a false verdict.
         fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {max(enough):.0f}}}"
-        return [(say("terminal.resolve"), typed(command, source, "--set", fresh, *results))]
+        return [(message("terminal.resolve"), typed(command, source, "--set", fresh, *results))]
     if rows and not needed and command == "run" and not confirmed(folder.name):
-        return [(say("terminal.confirm"), typed(command, source, "--confirm", *results))]
+        return [(message("terminal.confirm"), typed(command, source, "--confirm", *results))]
     return []
 
 

@@ -4,8 +4,8 @@ from ablate.base.errors import AblateError, StudyError, listed
 from ablate.records.folder import StudyFolder
 from ablate.study.designs import Variant
 from ablate.study.document import read_document
-from ablate.study.experiment import Choice, Experiment
 from ablate.study.load import load
+from ablate.study.study import Selection, Study
 
 # Sections of a study in which it may differ from its report.
 BESIDE = (
@@ -14,32 +14,32 @@ BESIDE = (
 )
 
 
-def changed(experiment: Experiment, source: StudyFolder) -> list[str]:
+def changed(study: Study, source: StudyFolder) -> list[str]:
     """The sections in which a study differs from the one of a report, but for those `BESIDE`. Raises `AblateError`."""
     try:
-        reported, _ = load(read_document(source.study_file), experiment.stage_configs)
+        reported, _ = load(read_document(source.study_file), study.stage_configs)
     except StudyError:
         raise AblateError(
             f"{source.study_file}: is of another version of ablate; run {source.name} again first"
         ) from None
-    free = {key for config in experiment.stage_configs if not config.decides for key in config.model_fields}
-    now, then = (study.model_dump(exclude={*BESIDE, *free}) for study in (experiment.study, reported))
+    free = {key for config in study.stage_configs if not config.decides for key in config.model_fields}
+    now, then = (config.model_dump(exclude={*BESIDE, *free}) for config in (study.config, reported))
     return [key for key in now if key not in then or now[key] != then[key]]
 
 
-def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
+def as_reported(study: Study, folder: StudyFolder) -> Study:
     """The study with the variants of its last report, where it has one. Raises `AblateError` for another study."""
     if not folder.has_trials:
-        return experiment
-    if differing := changed(experiment, folder):
+        return study
+    if differing := changed(study, folder):
         raise AblateError(
-            f"{experiment.path}: differs from the study that {folder.path} reports, in {listed(differing)}; run it "
+            f"{study.path}: differs from the study that {folder.path} reports, in {listed(differing)}; run it "
             f"again first, or give the study as it was run: {folder.study_file}"
         )
     judged = folder.variants()
     if judged is None or judged["by"] == "design":
-        return experiment
-    resolve = experiment.resolve
+        return study
+    resolve = study.resolve
     variants = [
         Variant(
             **of
@@ -48,4 +48,4 @@ def as_reported(experiment: Experiment, folder: StudyFolder) -> Experiment:
         )
         for of in judged["variants"]
     ]
-    return experiment.judging(variants, judged["paths"], Choice(judged["by"]))
+    return study.judging(variants, judged["paths"], Selection(judged["by"]))

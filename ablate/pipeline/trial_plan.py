@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ablate.analysis.claims import Place, unsettled
 from ablate.core.derived import is_measured
 from ablate.core.events import Plan
-from ablate.core.facts import Claim, Evidence, Facts
+from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.claims import mark_post_hoc
@@ -22,14 +22,14 @@ from ablate.pipeline.gather import comparable, gather
 from ablate.pipeline.requested import requested
 from ablate.session.options import Options
 from ablate.session.stage import Stage
-from ablate.study.experiment import Experiment, facts_of
+from ablate.study.study import Study, facts_of
 
 if TYPE_CHECKING:
     from ablate.session.session import Session
 
 
 def plan_trials(
-    study: Experiment, stages: Sequence[Stage], claims: Sequence[Claim], session: Session
+    study: Study, stages: Sequence[Stage], claims: Sequence[Claim], session: Session
 ) -> TrialPlan:
     """Plans the trials of a study whose variants are chosen, and notes them before they are trained."""
     study = study.settling()  # with the claims that its variants can decide
@@ -42,7 +42,7 @@ class TrialPlan(Plan):
 
     def __init__(
         self,
-        study: Experiment,
+        study: Study,
         stages: Sequence[Stage] = (),
         claims: Sequence[Claim] = (),
         enlist: Callable[[Sequence[Cell]], None] = lambda cells: None,
@@ -57,8 +57,8 @@ class TrialPlan(Plan):
         self.cells = list(judged)
         for stage in stages:
             self.cells += stage.companions(study, judged)
-        self.cells += study.choice.cells
-        seeds = study.study.seeds
+        self.cells += study.selection.cells
+        seeds = study.config.seeds
         self._number = {seed: number for number, seed in enumerate(seeds.values)}
         self._looks = seeds.looks or [seeds.count]
         self._taken = 0
@@ -126,18 +126,18 @@ class TrialPlan(Plan):
         places = {(cell.variant, cell.task, cell.seed) for cell in asked}
         return lambda cell: (cell.variant, cell.task, cell.seed) in places
 
-    def facts(self) -> Facts:
+    def facts(self) -> StudyFacts:
         """Returns the study as it was trained, with the claims that these variants can settle."""
         decidable = {claim.hash for claim in self.study.claims}
         facts = facts_of(self.study, [claim for claim in self.claims if claim.hash in decidable])
-        if not self.study.study.seeds.looks:
+        if not self.study.config.seeds.looks:
             return facts
         until: dict[str, dict[str, int]] = {}
         for (variant, task), count in self._until.items():
             until.setdefault(variant, {})[task] = count
         return replace(facts, seeds=facts.seeds[: max(self._until.values())], until=until)
 
-    def evidence(self, facts: Facts, records: Mapping[str, Record]) -> Evidence:
+    def evidence(self, facts: StudyFacts, records: Mapping[str, Record]) -> Evidence:
         """Collects what was asked for, with what stages add to it."""
         used = self.used
         gathered = gather(facts, [cell for cell in used if cell.judged or cell.setting], records)
@@ -147,7 +147,7 @@ class TrialPlan(Plan):
 
 def with_stages(
     evidence: Evidence,
-    study: Experiment,
+    study: Study,
     stages: Iterable[Stage],
     beside: Sequence[Cell],
     records: Mapping[str, Record],

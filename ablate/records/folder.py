@@ -37,8 +37,8 @@ from ablate.records.trial_list import TrialList
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ablate.core.facts import Evidence, Facts
-    from ablate.study.experiment import Experiment
+    from ablate.core.facts import Evidence, StudyFacts
+    from ablate.study.study import Study
 
 ANSWER, COMPARISONS, CLAIMS = "answer.txt", "comparisons.csv", "claims.csv"
 STABILITY, SPEED, SCALING = "stability.csv", "speed.csv", "scaling.csv"
@@ -143,14 +143,14 @@ class StudyFolder(EvidenceFolder):
         """The status of every trial of the last report. Raises `AblateError`."""
         return [row["status"] for row in rows_and_facts(self.path / TRIALS, ["status"])[0]]
 
-    def reported_facts(self) -> Facts | None:
+    def reported_facts(self) -> StudyFacts | None:
         """Returns the facts of the report; None where there is none that can be read."""
         try:
             return self.facts() if self.has_report else None
         except (AblateError, KeyError, TypeError):
             return None
 
-    def save(self, evidence: Evidence, study: Experiment) -> None:
+    def save(self, evidence: Evidence, study: Study) -> None:
         """Writes the evidence of a run, and the variants as they were judged."""
         self.save_evidence(evidence)
         write_text(self.path / _VARIANTS, json.dumps(study.judged_variants(), indent=1) + "\n")

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data, replacing, write_text
 from ablate.base.text import first_line
-from ablate.core.facts import Evidence, Facts
+from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.trial import JUDGED, Cell, Trial
 
 if TYPE_CHECKING:
@@ -166,18 +166,18 @@ class EvidenceFolder:
     path: Path
     known: Mapping[str, Any] = {}  # The facts as plain data, where they are kept elsewhere too.
 
-    def facts(self) -> Facts:
+    def facts(self) -> StudyFacts:
         """The facts, without the frames. Raises `AblateError`."""
         if self.known:
-            return Facts.from_dict(self.known)
+            return StudyFacts.from_dict(self.known)
         with _readable(self.path / TRIALS):
-            return Facts.from_dict(rows_and_facts(self.path / TRIALS, [])[1])
+            return StudyFacts.from_dict(rows_and_facts(self.path / TRIALS, [])[1])
 
     def evidence(self) -> Evidence:
         """The evidence of the last report. Raises `AblateError`."""
         known, trials = load_frame(self.path / TRIALS)
         with _readable(self.path / TRIALS):
-            facts = Facts.from_dict(known)
+            facts = StudyFacts.from_dict(known)
         curves, examples = load_frame(self.path / CURVES)[1], self.path / EXAMPLES
         by_example = {"examples": load_frame(examples)[1]} if examples.is_file() else {}
         frames = {name: load_frame(path)[1] for name, path in self._beside().items()}

@@ -10,7 +10,7 @@ import pandas as pd
 from ablate.base.errors import AblateError
 from ablate.base.files import write_files
 from ablate.core.derived import is_measured
-from ablate.core.facts import Claim, Facts
+from ablate.core.facts import Claim, StudyFacts
 from ablate.core.names import confirming, stem
 from ablate.records.folder import StudyFolder
 from ablate.report.figures.atlas import claims
@@ -35,7 +35,7 @@ WIDTH = 7.2  # Inches of the figure.
 class Card:
     """A study with its claims and its cost."""
 
-    facts: Facts
+    facts: StudyFacts
     claims: pd.DataFrame  # As `claims.csv`, with the verdict that repeating it left.
     table: Table
     spent: Spent

@@ -6,12 +6,12 @@ from typing import Any
 from ablate.base.wording import brief, percent
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.verdicts import variant_column
-from ablate.report.words import Column, Table, say, tabulated
+from ablate.report.words import Column, Table, message, tabulated
 
 
 def matched_sentence(found: Mapping[str, Any]) -> str:
     """Says what is equal, how nearly, and by which path."""
-    return say("limits.matched", found, max(abs(row["residual"]) for row in found["rows"]))
+    return message("limits.matched", found, max(abs(row["residual"]) for row in found["rows"]))
 
 
 def matched_table(found: Mapping[str, Any], names: Mapping[str, str]) -> Table:

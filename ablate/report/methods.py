@@ -6,7 +6,7 @@ from ablate.analysis.search_table import table_of
 from ablate.base.wording import brief
 from ablate.core.facts import Evidence
 from ablate.core.speed_facts import BUSY, COLUMNS, SpeedFacts
-from ablate.report.words import say, text
+from ablate.report.words import message, text
 
 
 def search_methods(evidence: Evidence) -> str:
@@ -15,7 +15,7 @@ def search_methods(evidence: Evidence) -> str:
     if table is None:
         return ""
     facts = table.facts
-    return say("search.method", evidence.facts.searched, facts.trials, len(facts.seeds), table.paths)
+    return message("search.method", evidence.facts.searched, facts.trials, len(facts.seeds), table.paths)
 
 
 def speed_methods(evidence: Evidence) -> str:
@@ -27,14 +27,14 @@ def speed_methods(evidence: Evidence) -> str:
     busy = timed["busy"].astype(float).mean()
     shown_busy = busy if busy >= BUSY else 0.0
     processes = timed["process"].nunique()
-    measured = say("speed.measured", processes, blocks, speed.threads, text(speed.machine), shown_busy)
-    return say("methods.speed", measured)
+    measured = message("speed.measured", processes, blocks, speed.threads, text(speed.machine), shown_busy)
+    return message("methods.speed", measured)
 
 
 def stress_methods(evidence: Evidence) -> str:
     """Says over which learning rates variants were trained."""
     grid = evidence.facts.features.get("stress", {})
-    return " ".join(say("methods.stress", path, [*map(brief, rates)]) for path, rates in grid.items())
+    return " ".join(message("methods.stress", path, [*map(brief, rates)]) for path, rates in grid.items())
 
 
 METHODS: Mapping[str, Callable[[Evidence], str]] = {

@@ -13,7 +13,7 @@ from ablate.base.text import printable
 from ablate.records.folder import FIGURES
 from ablate.report.figures import saving
 from ablate.report.figures.theme import VERDICTS, css_variables, theme
-from ablate.report.section import Material, Picture, Text, failed, unfolded
+from ablate.report.section import Picture, ReportData, Text, failed, unfolded
 from ablate.report.sections import Shown, pictures, shown
 from ablate.report.words import Table, templates, text
 
@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def render(material: Material, warn: Callable[[str], None]) -> dict[str, str]:
-    """The files of a report by their paths in the folder of a study; the same material gives the same bytes.
+def render(report_data: ReportData, warn: Callable[[str], None]) -> dict[str, str]:
+    """The files of a report by their paths in the folder of a study; the same data give the same bytes.
 
     What cannot be drawn is a line of the page, and a warning.
     """
-    sections = shown(material)
+    sections = shown(report_data)
     files: dict[str, str] = {}
     inline: dict[str, Markup | Text] = {}
     with theme():
@@ -41,7 +41,9 @@ def render(material: Material, warn: Callable[[str], None]) -> dict[str, str]:
     for block in (*[block for section in sections for block in unfolded(section.blocks)], *inline.values()):
         if isinstance(block, Text) and block.fault:
             warn(block.words)
-    return files | {name: written(name, material, sections, inline) for name in ("report.html", "report.md")}
+    return files | {
+        name: written(name, report_data, sections, inline) for name in ("report.html", "report.md")
+    }
 
 
 def drawn(picture: Picture) -> str:
@@ -49,17 +51,19 @@ def drawn(picture: Picture) -> str:
     return saving.saved(picture.draw(), picture.name)["svg"].decode()
 
 
-def figures(material: Material) -> dict[str, Figure]:
+def figures(report_data: ReportData) -> dict[str, Figure]:
     """The figures of a report by name, to show in a notebook or to save."""
     with theme():
-        found = {picture.name: picture.draw() for picture in pictures(shown(material))}
+        found = {picture.name: picture.draw() for picture in pictures(shown(report_data))}
         for figure in found.values():
             # Ticks are made when a figure is first drawn, by the settings of that moment.
             figure.draw_without_rendering()
     return found
 
 
-def written(name: str, material: Material, sections: list[Shown], inline: Mapping[str, Markup | Text]) -> str:
+def written(
+    name: str, report_data: ReportData, sections: list[Shown], inline: Mapping[str, Markup | Text]
+) -> str:
     """The text of `report.html` or `report.md`; `inline`: the figures by their names."""
     environment = templates(
         Path(__file__).parent / "templates",
@@ -78,7 +82,7 @@ def written(name: str, material: Material, sections: list[Shown], inline: Mappin
         coded=lambda words: Markup(re.sub(r"`([^`]+)`", r"<code>\1</code>", str(escape(words)))),
     )
     page = environment.get_template(f"{name}.j2").render(
-        facts=material.facts,
+        facts=report_data.facts,
         sections=sections,
         inline=inline,
         folder=FIGURES,

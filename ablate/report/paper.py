@@ -16,13 +16,13 @@ from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
 from ablate.report.methods import METHODS as METHODS_OF_STAGES
 from ablate.report.page import markdown
-from ablate.report.section import Material, Picture, failed, slug
+from ablate.report.section import Picture, ReportData, failed, slug
 from ablate.report.sections import pictures, shown
 from ablate.report.speed_tables import brief_tables
 from ablate.report.summary import NAME as SUMMARY
 from ablate.report.summary import summary_picture
 from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, shared_rate, verdict_tables
-from ablate.report.words import Table, rows_of, say, text
+from ablate.report.words import Table, message, rows_of, text
 
 # The name of the paragraph on methods, as one of a table, and its heading.
 METHODS, TITLE = "methods", "Statistical methods"
@@ -44,18 +44,25 @@ SIGNS = str.maketrans(
 
 
 def for_paper(
-    material: Material, width: float, only: Collection[str], warn: Callable[[str], None], folder: str = "."
+    report_data: ReportData,
+    width: float,
+    only: Collection[str],
+    warn: Callable[[str], None],
+    folder: str = ".",
 ) -> dict[str, str | bytes]:
     """Tables, figures and methods of a study by the names of their files, figures `width` inches wide.
 
     `only`: those of these names. `folder`: where LaTeX finds the figures, unless the paper says otherwise.
 
-    The same material gives the same bytes. What cannot be drawn is a warning. Raises `AblateError` for a name that is
+    The same data give the same bytes. What cannot be drawn is a warning. Raises `AblateError` for a name that is
     none, and where there is nothing.
     """
-    study, paragraph = material.facts.study, methods(material)
-    tables, drawn = dict(_tables(material)), {picture.name: picture for picture in pictures(shown(material))}
-    picture = _summary(material, warn)
+    study, paragraph = report_data.facts.study, methods(report_data)
+    tables, drawn = (
+        dict(_tables(report_data)),
+        {picture.name: picture for picture in pictures(shown(report_data))},
+    )
+    picture = _summary(report_data, warn)
     known = [*tables, *([METHODS] if paragraph else []), *drawn, *([SUMMARY] if picture else [])]
     if not known:
         raise AblateError(f"{study}: has neither comparisons nor figures; run the study first")
@@ -73,7 +80,7 @@ def for_paper(
             )
         )
     commit, label, mark = (
-        material.facts.environment.get("commit"),
+        report_data.facts.environment.get("commit"),
         slug(study),
         f"Written by: ablate export {study}",
     )
@@ -110,42 +117,45 @@ def for_paper(
     return files
 
 
-def _summary(material: Material, warn: Callable[[str], None]) -> Picture | None:
+def _summary(report_data: ReportData, warn: Callable[[str], None]) -> Picture | None:
     """Returns the picture of the study, or None where there is none; that it cannot be made is a warning."""
     try:
-        return summary_picture(material)
+        return summary_picture(report_data)
     except Exception as error:
         warn(failed(f"The figure “{SUMMARY}”", error).words)
         return None
 
 
-def _tables(material: Material) -> Iterator[tuple[str, Table]]:
+def _tables(report_data: ReportData) -> Iterator[tuple[str, Table]]:
     """Those of the summary, by name: `comparisons`, on the next task `comparisons-2`; of speed; `claims`."""
-    facts, names = material.facts, names_of(material.facts)
-    found = {"comparisons": [*verdict_tables(material.comparisons, facts)]}
-    found["speed"] = [*brief_tables(rows_of(material.table("speed")), names)]
+    facts, names = report_data.facts, names_of(report_data.facts)
+    found = {"comparisons": [*verdict_tables(report_data.comparisons, facts)]}
+    found["speed"] = [*brief_tables(rows_of(report_data.table("speed")), names)]
     for name, tables in found.items():
         yield from ((f"{name}-{i}" if i > 1 else name, table) for i, table in enumerate(tables, 1))
-    if len(material.claims):
-        yield "claims", claim_table(material.claims, facts, level_of(planned_rows(material.comparisons)))
+    if len(report_data.claims):
+        yield (
+            "claims",
+            claim_table(report_data.claims, facts, level_of(planned_rows(report_data.comparisons))),
+        )
 
 
-def methods(material: Material) -> str:
+def methods(report_data: ReportData) -> str:
     """The paragraph “Statistical methods”: one template, filled in with the numbers of a study.
 
     Empty where the study planned no comparison and timed nothing. It cites papers of `templates/references.bib` by
     key, as `[@akiba2019optuna]`, which pandoc reads as it stands.
     """
-    facts = material.facts
-    planned = planned_rows(material.comparisons)
+    facts = report_data.facts
+    planned = planned_rows(report_data.comparisons)
     measured = " ".join(
-        filter(None, (methods_of(material.evidence) for methods_of in METHODS_OF_STAGES.values()))
+        filter(None, (methods_of(report_data.evidence) for methods_of in METHODS_OF_STAGES.values()))
     )
     if not planned and not measured:
         return ""
-    sides = Runs(material.evidence).sides()
+    sides = Runs(report_data.evidence).sides()
     by_rate = [task for task in facts.tasks if task.outcome == "all_or_nothing"]
-    return say(
+    return message(
         "methods.paragraph",
         facts=facts,
         m=family_size(facts) if planned else 0,
@@ -157,7 +167,7 @@ def methods(material: Material) -> str:
             if (name := solving_metric(task, facts.metric))
         ],
         graded=len(by_rate) < len(facts.tasks),
-        crossed=len(material.evidence.examples) > 0,
+        crossed=len(report_data.evidence.examples) > 0,
         claimed={DERIVED[claim.metric].kind for claim in facts.claims if claim.metric in DERIVED},
         runs=sum(int(side.asked.sum()) for side in sides),
         diverged=sum(side.diverged for side in sides),

@@ -8,24 +8,24 @@ from ablate.analysis.power import MAX_SEEDS
 from ablate.analysis.prospects import Outlook, Power
 from ablate.base import wording
 from ablate.core.short_names import short_name
-from ablate.report.words import NOTHING, Column, Table, because, say, significant, tabulated
+from ablate.report.words import NOTHING, Column, Table, because, message, significant, tabulated
 
 
 def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table]:
     """Sentences and tables on what a study with these `labels` can detect."""
     if not power.comparisons:
         if power.asked is not None:
-            yield say("plan.nothing")
+            yield message("plan.nothing")
         return
-    yield say("plan.level", power.comparisons, power.looks, power.level)
+    yield message("plan.level", power.comparisons, power.looks, power.level)
     for outlook in power.tasks:
-        what = say("plan.place", outlook.metric, outlook.task if len(power.tasks) > 1 else "")
+        what = message("plan.place", outlook.metric, outlook.task if len(power.tasks) > 1 else "")
         known = [one for one in outlook.prospects if one.detectable is not None]
         sizes = [(one.detectable or 0.0, short_name(one.variant, labels)) for one in known]
         worst, name = max(sizes, default=(0.0, ""))
         needed = [one.seeds for one in outlook.prospects if one.seeds is not None] or [outlook.seeds or 0]
         finite = [seeds for seeds in needed if math.isfinite(seeds)]
-        yield say(
+        yield message(
             "plan.outlook",
             of=outlook,
             power=power,
@@ -41,7 +41,7 @@ def power_parts(power: Power, labels: Mapping[str, str]) -> Iterator[str | Table
         if outlook.prospects and power.source:
             yield prospect_table(outlook, power, what, labels)
     if power.seeds > 1 and not power.source and not all(outlook.by_rate for outlook in power.tasks):
-        yield say("plan.spread")
+        yield message("plan.spread")
 
 
 def prospect_table(outlook: Outlook, power: Power, what: str, labels: Mapping[str, str]) -> Table:
@@ -63,7 +63,7 @@ def prospect_table(outlook: Outlook, power: Power, what: str, labels: Mapping[st
         Column("why", "", below=True, show=lambda row: because(row["why"])),
     ]
     return tabulated(
-        columns, [vars(one) for one in outlook.prospects], say("plan.caption", what, outlook, power)
+        columns, [vars(one) for one in outlook.prospects], message("plan.caption", what, outlook, power)
     )
 
 

@@ -1,4 +1,4 @@
-"""The contract of a report: sections, each of which turns the material of a study into blocks.
+"""The contract of a report: sections, each of which turns the data of a study into blocks.
 
 A section is a subclass of `Section` in a file under `report/sections/`, named in the tuple there. Page and markdown
 know blocks, and nothing of what is in them.
@@ -15,18 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from ablate.base.errors import described
 from ablate.base.text import DEFAULT_RESULTS
 from ablate.core.facts import Evidence, frame_of
-from ablate.report.words import Table, say
+from ablate.report.words import Table, message
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.figure import Figure
 
-    from ablate.core.facts import Facts, TaskFacts
+    from ablate.core.facts import StudyFacts, TaskFacts
     from ablate.records.evaluated import Evaluated
 
 
 @dataclass(frozen=True, eq=False)
-class Material:
+class ReportData:
     """Everything that a report is made from; nothing here was written for a report.
 
     - comparisons, claims: what `analysis.compare` and `analysis.claims` make of the evidence.
@@ -47,7 +47,7 @@ class Material:
         return self.tables[name] if name in self.tables else frame_of((), ())
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> StudyFacts:
         """The facts of the study beside its frames."""
         return self.evidence.facts
 
@@ -106,7 +106,7 @@ class Folded:
 
 def failed(what: str, error: Exception) -> Text:
     """What could not be drawn, and why."""
-    return Text(say("page.failed", what, described(error)[0]), aside=True, fault=True)
+    return Text(message("page.failed", what, described(error)[0]), aside=True, fault=True)
 
 
 Block = Text | Items | Terms | Table | Picture | Folded
@@ -136,23 +136,23 @@ class Section:
         """Identifies its heading in the page: the name of its class."""
         return re.sub(r"(?<!^)(?=[A-Z])", "-", type(self).__name__).lower()
 
-    def applies(self, material: Material) -> bool:
+    def applies(self, report_data: ReportData) -> bool:
         """Whether a study has anything for it."""
         return True
 
-    def accent(self, material: Material) -> str:
+    def accent(self, report_data: ReportData) -> str:
         """The colour of `figures.theme.PALETTE` that makes it stand out from the others; none by default."""
         return ""
 
-    def blocks(self, material: Material) -> Iterable[Block]:
+    def blocks(self, report_data: ReportData) -> Iterable[Block]:
         """Its content, in order."""
         raise NotImplementedError
 
-    def answers(self, material: Material) -> list[str]:
+    def answers(self, report_data: ReportData) -> list[str]:
         """Sentences for the answer to the question, which page, terminal and MLflow show first."""
         return []
 
-    def findings(self, material: Material) -> list[str]:
+    def findings(self, report_data: ReportData) -> list[str]:
         """Sentences on what the verdicts rest on, folded below the answer."""
         return []
 
@@ -173,13 +173,13 @@ def unfolded(blocks: Iterable[Block]) -> Iterator[Block]:
         yield from unfolded(block.blocks) if isinstance(block, Folded) else [block]
 
 
-def applying(sections: Iterable[Section], material: Material) -> list[Section]:
+def applying(sections: Iterable[Section], report_data: ReportData) -> list[Section]:
     """Returns the sections that a study of this kind can have: of one that was only timed, those without trials."""
-    timed = material.evidence.only_measured
+    timed = report_data.evidence.only_measured
     return [section for section in sections if not (timed and section.needs_trials)]
 
 
-def by_task(facts: Facts) -> list[tuple[TaskFacts, str, str]]:
+def by_task(facts: StudyFacts) -> list[tuple[TaskFacts, str, str]]:
     """Each task with the end of the names of its pictures, and of their titles: empty for the only task."""
     if len(facts.tasks) == 1:
         return [(facts.tasks[0], "", "")]

@@ -5,7 +5,7 @@ from typing import Any
 
 from ablate.base import wording
 from ablate.core.derived import STEP_MEMORY as MEMORY
-from ablate.core.facts import BASELINE, Facts
+from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.speed_facts import SpeedFacts
 from ablate.core.spelling import spelled
 from ablate.report.verdicts import Names, variant_column
@@ -19,8 +19,8 @@ from ablate.report.words import (
     fixed,
     interval,
     is_true,
+    message,
     number,
-    say,
     shown,
     tabulated,
     text,
@@ -121,7 +121,7 @@ def speed_table(rows: Sequence[Row], names: Names, call: str, task: str) -> Tabl
     ]
     on = task if len({row["task"] for row in rows}) > 1 else ""
     n = max(int(number(row["n"]) or 0) for row in timed)
-    caption = say("speed.caption", MEASURES[call], on, n, floors(rows).get(call))
+    caption = message("speed.caption", MEASURES[call], on, n, floors(rows).get(call))
     return tabulated(columns, timed, caption, "speed.csv")
 
 
@@ -134,10 +134,10 @@ def floors(rows: Sequence[Row]) -> dict[str, float]:
 def floor_words(rows: Sequence[Row]) -> str:
     """The noise floor of each call in a sentence; empty where it is not known."""
     found = [(MEASURES[call], floor) for call, floor in floors(rows).items()]
-    return say("speed.floor", found) if found else ""
+    return message("speed.floor", found) if found else ""
 
 
-def size_name(facts: Facts) -> str:
+def size_name(facts: StudyFacts) -> str:
     """Returns the name of the path whose values are the sizes, in words: `sequence length`."""
     speed = SpeedFacts.of(facts)
     return "size" if speed is None else spelled(text(speed.over))

@@ -11,11 +11,11 @@ from ablate.base.wording import duration
 from ablate.core.facts import BASELINE, Evidence, TaskFacts
 from ablate.report.figures.summary import summary
 from ablate.report.figures.theme import EXPLORATORY
-from ablate.report.section import Material, Picture
+from ablate.report.section import Picture, ReportData
 from ablate.report.sections import HEADLINE
 from ablate.report.sections.differences import better_side, forest_rows, seed_pairs
 from ablate.report.verdicts import is_share
-from ablate.report.words import say
+from ablate.report.words import message
 
 NAME = "summary"
 MAX_ROWS = 14  # Variants of the picture; those nearest to the baseline are left to the report.
@@ -39,32 +39,32 @@ def spent(evidence: Evidence) -> Spent:
     return Spent(trainings, seconds)
 
 
-def summary_picture(material: Material) -> Picture | None:
+def summary_picture(report_data: ReportData) -> Picture | None:
     """Returns the picture of a study, of its first task; None where nothing was judged there by a difference."""
-    facts = material.facts
+    facts = report_data.facts
     tasks = [task for task in facts.tasks if facts.metric in task.metrics]
     if not tasks:
         return None
     task = tasks[0]
-    rows = _rows(material, task)
+    rows = _rows(report_data, task)
     if rows.empty:
         return None
     metric = task.metrics[facts.metric]
     scale, unit = (100.0, "points") if is_share(metric) else (1.0, "")
     ends = ["value", "low", "high"]
     rows[ends] *= scale
-    seeds = seed_pairs(material.evidence, task)
+    seeds = seed_pairs(report_data.evidence, task)
     seeds["difference"] *= scale
-    label = say("figures.summary_axis", facts.metric, unit, better_side(metric))
+    label = message("figures.summary_axis", facts.metric, unit, better_side(metric))
     margin = None if facts.margin is None else facts.margin * scale
-    options = (seeds, title(material), label, footer(material, task), margin)
-    alt = say("figures.summary_alt", facts.metric, len(rows))
+    options = (seeds, title(report_data), label, footer(report_data, task), margin)
+    alt = message("figures.summary_alt", facts.metric, len(rows))
     return Picture(NAME, "Summary", "", alt, rows, summary, options)
 
 
-def _rows(material: Material, task: TaskFacts) -> pd.DataFrame:
+def _rows(report_data: ReportData, task: TaskFacts) -> pd.DataFrame:
     """Returns the judged variants of a task by their differences, the worst first and placebos last."""
-    rows = forest_rows(material.facts, material.comparisons, task)
+    rows = forest_rows(report_data.facts, report_data.comparisons, task)
     if rows.empty:
         return rows
     # Judged by a difference from the baseline, as the seeds beside it are; not by the seeds that solved a task.
@@ -72,26 +72,28 @@ def _rows(material: Material, task: TaskFacts) -> pd.DataFrame:
     rows = rows[is_shown & (rows["verdict"] != EXPLORATORY)]
     others = rows[~rows["placebo"]]
     shown = others.loc[others["value"].abs().nlargest(MAX_ROWS).index]
-    is_ascending = task.metrics[material.facts.metric].direction == "max"
+    is_ascending = task.metrics[report_data.facts.metric].direction == "max"
     shown = shown.sort_values("value", ascending=is_ascending, kind="stable")
-    copies = rows[rows["placebo"]].assign(label=say("figures.summary_placebo"))
+    copies = rows[rows["placebo"]].assign(label=message("figures.summary_placebo"))
     return pd.concat([shown, copies], ignore_index=True)
 
 
-def title(material: Material) -> str:
+def title(report_data: ReportData) -> str:
     """Returns the first sentence of the answer, after the budget that it holds for."""
-    curves = material.evidence.curves
+    curves = report_data.evidence.curves
     steps = int(curves["step"].max()) if len(curves) else 0
-    found = HEADLINE.answers(material)
+    found = HEADLINE.answers(report_data)
     # A sentence ends before a capital letter: a name may have a point.
-    sentence = re.split(r"\. (?=[A-Z])", found[0])[0].removesuffix(".") if found else material.facts.question
-    return say("figures.summary_title", sentence, steps)
+    sentence = (
+        re.split(r"\. (?=[A-Z])", found[0])[0].removesuffix(".") if found else report_data.facts.question
+    )
+    return message("figures.summary_title", sentence, steps)
 
 
-def footer(material: Material, task: TaskFacts) -> str:
+def footer(report_data: ReportData, task: TaskFacts) -> str:
     """Returns the command of a study, the size of its baseline, its trainings and the time that they took."""
-    facts = material.facts
-    cost = spent(material.evidence)
+    facts = report_data.facts
+    cost = spent(report_data.evidence)
     command = facts.environment.get("command") or facts.study
     parameters = facts.variants[0].parameters.get(task.name)
-    return say("figures.summary_footer", command, parameters, cost.trainings, duration(cost.seconds))
+    return message("figures.summary_footer", command, parameters, cost.trainings, duration(cost.seconds))

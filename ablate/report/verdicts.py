@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from ablate.core.derived import DERIVED
-from ablate.core.facts import ALL_PAIRS, BASELINE, Facts
+from ablate.core.facts import ALL_PAIRS, BASELINE, StudyFacts
 from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
 from ablate.core.spelling import spelled
@@ -25,9 +25,9 @@ from ablate.report.words import (
     difference,
     fixed,
     is_true,
+    message,
     number,
     rows_of,
-    say,
     significant,
     tabulated,
     text,
@@ -37,7 +37,7 @@ UNSEEN = "unseen "  # The reason of what is equivalent: what that does not exclu
 Names = Mapping[str, str]  # Variant → its name for readers.
 
 
-def names_of(facts: Facts) -> Names:
+def names_of(facts: StudyFacts) -> Names:
     """Returns the names of variants, and of the levels that a factorial compares; no two levels share one."""
     levels = {f"{path}={level}": (path, level) for path, levels in facts.factors.items() for level in levels}
     told = {name: facts.labels.get(name) or level_name(*of) for name, of in levels.items()}
@@ -55,7 +55,7 @@ def row_name(row: Row, names: Names) -> str:
     return text(names.get(pair) or names.get(row["variant"], row["variant"]))
 
 
-def compared_with(facts: Facts) -> str:
+def compared_with(facts: StudyFacts) -> str:
     """`the baseline`, or what a study compares its variants with in its place; nothing where it is all others."""
     if facts.compare == ALL_PAIRS:
         return ""
@@ -64,7 +64,7 @@ def compared_with(facts: Facts) -> str:
     )
 
 
-def shared_rate(facts: Facts) -> str:
+def shared_rate(facts: StudyFacts) -> str:
     """Returns the learning rate that all variants share and nothing has tuned: `learning rate 0.003`; else nothing."""
     name, _, value = facts.rate.rpartition(" ")
     return f"{spelled(name)} {value}" if name else facts.rate
@@ -75,14 +75,14 @@ def planned_rows(comparisons: Any) -> list[Row]:
     return [row for row in rows_of(comparisons) if not is_true(row.get("exploratory"))]
 
 
-def verdict_tables(comparisons: Any, facts: Facts) -> Iterator[Table]:
+def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
     """The planned comparisons, a table a task, with what they hold at that was not tuned."""
     rows, names = planned_rows(comparisons), names_of(facts)
     several = len({row["task"] for row in rows}) > 1
     for task, metric in dict.fromkeys((row["task"], row["metric"]) for row in rows):
         mine = [row for row in rows if (row["task"], row["metric"]) == (task, metric)]
         seeds = sorted({int(number(row["n"]) or 0) for row in mine})
-        caption = say(
+        caption = message(
             "verdicts.caption",
             metric=spelled(text(metric)),
             less=direction_of(facts, task, metric) == "min",
@@ -96,7 +96,7 @@ def verdict_tables(comparisons: Any, facts: Facts) -> Iterator[Table]:
         )
         if unseen := {why for row in mine if (why := text(row.get("reason"))).startswith(UNSEEN)}:
             # What holds for every row is said once.
-            caption += say("verdicts.unseen", because(max(unseen)))
+            caption += message("verdicts.unseen", because(max(unseen)))
         rated = all(number(row.get("solved_variant")) is not None for row in mine)
         heading = "Seeds solved" if rated else f"Difference [{level_of(mine)}]"
         columns = [variant_column(names), Column("verdict", "Verdict")]
@@ -145,7 +145,7 @@ def level_of(rows: Sequence[Row]) -> str:
     return f"{100 * max(levels, default=0.95):.3g} %"
 
 
-def direction_of(facts: Facts, task: Any, metric: str) -> Direction:
+def direction_of(facts: StudyFacts, task: Any, metric: str) -> Direction:
     """Returns whether more (`max`) or less (`min`) of a metric is better on a task, by name.
 
     A ratio of times or of memory stays as it is measured, and so does a metric that nobody declares: `max`.
@@ -181,14 +181,14 @@ def _negated(value: Any) -> float | None:
     return None if known is None else -known
 
 
-def less_is_better(rows: Sequence[Row], facts: Facts) -> list[str]:
+def less_is_better(rows: Sequence[Row], facts: StudyFacts) -> list[str]:
     """Returns the metrics of some rows of which less is better, in words."""
     metrics = dict.fromkeys((row.get("task"), text(row["metric"])) for row in rows)
     less = [spelled(metric) for task, metric in metrics if direction_of(facts, task, metric) == "min"]
     return list(dict.fromkeys(less))
 
 
-def difference_column(facts: Facts, heading: str) -> Column:
+def difference_column(facts: StudyFacts, heading: str) -> Column:
     """Returns the column of the differences, each in the direction of its metric."""
 
     def show(row: Row) -> str:
@@ -203,7 +203,7 @@ def difference_of(row: Row, direction: Direction) -> str:
         turned = own_direction(row, direction)
         return difference(turned.get("diff"), turned.get("ci_low"), turned.get("ci_high"))
     variant, baseline, n = (int(float(row[name])) for name in ("solved_variant", "solved_baseline", "n"))
-    return say("verdicts.solved", variant, baseline, n)
+    return message("verdicts.solved", variant, baseline, n)
 
 
 def detectable(row: Row) -> str:
@@ -212,17 +212,17 @@ def detectable(row: Row) -> str:
     if mde is None:
         return NOTHING
     by_rate = number(row.get("solved_variant")) is not None
-    return shown_as(mde, by_rate, int(float(row["n"]))) or say("verdicts.no_mde")
+    return shown_as(mde, by_rate, int(float(row["n"]))) or message("verdicts.no_mde")
 
 
 def shown_as(mde: float, by_rate: bool, n: int) -> str:
     """A difference, or as many of `n` seeds; nothing where it is infinite."""
     if not math.isfinite(mde):
         return ""
-    return say("verdicts.seeds", round(mde), n) if by_rate else significant(mde)
+    return message("verdicts.seeds", round(mde), n) if by_rate else significant(mde)
 
 
-def claim_table(claims: Any, facts: Facts, level: str) -> Table:
+def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
     """The claims of a study, judged; `level` is that of their intervals."""
     rows = rows_of(claims)
     columns = [
@@ -233,5 +233,5 @@ def claim_table(claims: Any, facts: Facts, level: str) -> Table:
         reason_column(names_of(facts)),
     ]
     late = sum(is_true(row.get("exploratory")) for row in rows)
-    caption = say("verdicts.claims", late, len(rows), facts.given, less_is_better(rows, facts))
+    caption = message("verdicts.claims", late, len(rows), facts.given, less_is_better(rows, facts))
     return tabulated(columns, rows, caption, "claims.csv")

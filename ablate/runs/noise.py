@@ -14,7 +14,7 @@ from ablate.base.errors import AblateError, Gather, shown
 from ablate.base.files import write_text
 from ablate.base.process import now
 from ablate.base.text import first_line
-from ablate.report.words import say
+from ablate.report.words import message
 
 MADE = ("evaluation", "data", "machine", "commit")
 
@@ -41,7 +41,9 @@ def keep(trials: pd.DataFrame, asked: Mapping[str, Any]) -> str:
         )
     kept = {"date": now(), "made_with": made, "noise": noise.to_dict("index")}
     write_text(file, json.dumps(kept, indent=1) + "\n")
-    return "\n".join(say("analyse.kept", task, of["sd"], of["n"], file) for task, of in kept["noise"].items())
+    return "\n".join(
+        message("analyse.kept", task, of["sd"], of["n"], file) for task, of in kept["noise"].items()
+    )
 
 
 def beside(rows: pd.DataFrame, asked: Mapping[str, Any]) -> pd.DataFrame:

@@ -18,14 +18,14 @@ from ablate.base.locks import Say
 from ablate.base.process import now
 from ablate.core import names
 from ablate.core.derived import DERIVED, StudyContext
-from ablate.core.facts import BASELINE, Claim, Evidence, Facts, TaskFacts, VariantFacts, frame_of
+from ablate.core.facts import BASELINE, Claim, Evidence, StudyFacts, TaskFacts, VariantFacts, frame_of
 from ablate.core.metric import FRESH, Metric, Sampling
 from ablate.pipeline.publish import publish
 from ablate.records.environment import command_line, versions
 from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table
 from ablate.report.terminal import summary
-from ablate.report.words import say
+from ablate.report.words import message
 from ablate.runs.reading import KEY, checked
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.designs import Design, OneFactor, Variant
@@ -126,8 +126,8 @@ def evidence_of(
     # Reports know the baseline by that name.
     shown = {baseline: BASELINE, **{of: of for of in found if of != baseline}}
     tasks, seeds = [*dict.fromkeys(trials["task"])], trials.groupby(KEY[:2])["seed"].agg(list)
-    facts = Facts(
-        *(name, say("analyse.question", baseline, metric), "", metric, metric, "given", asked["margin"]),
+    facts = StudyFacts(
+        *(name, message("analyse.question", baseline, metric), "", metric, metric, "given", asked["margin"]),
         design="runs that exist",
         seeds=sorted({*trials["seed"].tolist()}),
         tasks=[
@@ -144,9 +144,9 @@ def evidence_of(
         claims=[*_claims(asked, [*shown.values()], metrics)],
         environment={"command": command_line(sys.argv), "versions": versions()},
         cautions=[
-            *(say("analyse.alike", group) for group in _alike(trials, examples, metrics)),
+            *(message("analyse.alike", group) for group in _alike(trials, examples, metrics)),
             *(
-                say("analyse.compared", baseline, row, several=len(tasks) > 1, apart=graded and fresh)
+                message("analyse.compared", baseline, row, several=len(tasks) > 1, apart=graded and fresh)
                 for row in compared.to_dict("records")
                 if given == "runs" and row["variant"] != baseline
             ),

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.study.document import Document
-    from ablate.study.experiment import Experiment
+    from ablate.study.study import Study
 
 MAX_FAILED = 12
 """The most failed trials that a run names when it ends."""
@@ -72,7 +72,7 @@ class Session:
         self._open.close()
 
     @contextmanager
-    def lock(self, study: Experiment, *, selects: bool) -> Iterator[None]:
+    def lock(self, study: Study, *, selects: bool) -> Iterator[None]:
         """Waits until no other driver runs the study; an interruption inside says what is kept."""
         with exclusive(self.store.root, self.folder.name, self.say), interruptible():
             self._workers = Workers(study, self.options, self.server)
@@ -165,19 +165,19 @@ class Session:
         self.tracker(event)
         self.display(event)
 
-    def _display_of(self, study: Experiment, workers: Workers, *, selects: bool) -> Display:
+    def _display_of(self, study: Study, workers: Workers, *, selects: bool) -> Display:
         compute = study.describe(study.variants[0])[0].compute
         return Display(
             self.console,
-            study.study.name,
+            study.config.name,
             study.metric,
             workers.capacity,
-            at_most=selects or bool(study.study.seeds.looks),
+            at_most=selects or bool(study.config.seeds.looks),
             compute=compute,
             usual=self.store.usual_seconds(compute),
         )
 
-    def _kept(self, study: Experiment, *, selects: bool) -> str:
+    def _kept(self, study: Study, *, selects: bool) -> str:
         """Says how many trials of the study are in the store.
 
         By the files: an interruption can come between a trial's record and the event that tells of it.

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from ablate.session.options import Options
     from ablate.session.session import Session
     from ablate.study.checks import Draft
-    from ablate.study.experiment import Experiment as Study
-    from ablate.study.schema import StudyBase as StudyConfig
+    from ablate.study.schema import StudyConfig as StudyConfig
+    from ablate.study.study import Study as Study
 
     Records = Mapping[str, Record]
 

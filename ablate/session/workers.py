@@ -14,15 +14,15 @@ from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import command_line
 from ablate.session.options import Options
 from ablate.study.document import base_of
-from ablate.study.experiment import Experiment
+from ablate.study.study import Study
 
 
-def reference(experiment: Experiment) -> WorkloadRef:
+def reference(study: Study) -> WorkloadRef:
     """Returns all that a worker needs to train the study's trials."""
-    folder, workload = base_of(experiment.path, experiment.study.folder), experiment.workload
-    files = [folder / name for name in experiment.study.plugins]
+    folder, workload = base_of(study.path, study.config.folder), study.workload
+    files = [folder / name for name in study.config.plugins]
     plugins = tuple(load_plugin(file) for file in files)
-    watched = (experiment.path, *files)
+    watched = (study.path, *files)
     return WorkloadRef(
         workload.name,
         plugins,
@@ -30,21 +30,21 @@ def reference(experiment: Experiment) -> WorkloadRef:
         watched,
         workload.threads,
         folder,
-        identity=dict(workload.identity(experiment.variants[0].configs[0])),
-        parallel=experiment.describe(experiment.variants[0])[0].parallel,
-        resources=experiment.study.resources,
+        identity=dict(workload.identity(study.variants[0].configs[0])),
+        parallel=study.describe(study.variants[0])[0].parallel,
+        resources=study.config.resources,
     )
 
 
 class Workers(Supervised):
     """The supervised engine of a run: it starts processes when it is given trials, and ends them when it is left."""
 
-    def __init__(self, experiment: Experiment, options: Options, server: Server | None = None) -> None:
+    def __init__(self, study: Study, options: Options, server: Server | None = None) -> None:
         """With `--jobs 0` it trains in this process, whatever the engine. Raises `AblateError`."""
-        self.where = reference(experiment)
+        self.where = reference(study)
         ENGINES.load_package("execution.engines")
         if options.jobs == 0:
-            engine: Engine = InProcess(self.where, experiment.workload)
+            engine: Engine = InProcess(self.where, study.workload)
         else:
             engine = ENGINES.get("engine", options.engine)(self.where, options.jobs, server)
         super().__init__(engine, self.where.environment)

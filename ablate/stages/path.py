@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from ablate.session.options import Options
     from ablate.session.session import Session
     from ablate.study.designs import Variant
-    from ablate.study.experiment import Experiment
-    from ablate.study.schema import StudyBase
+    from ablate.study.schema import StudyConfig
+    from ablate.study.study import Study
 
 
 class PathStage(Stage):
@@ -45,7 +45,7 @@ class PathStage(Stage):
         self._seeds = range(TUNING_SEEDS_FROM, TUNING_SEEDS_FROM + num_seeds)
 
     @classmethod
-    def from_study(cls, study: StudyBase, options: Options) -> Self | None:
+    def from_study(cls, study: StudyConfig, options: Options) -> Self | None:
         design = study.design
         return cls(design.to, design.seeds) if isinstance(design, Path.Config) else None
 
@@ -53,22 +53,22 @@ class PathStage(Stage):
     def selects(self) -> bool:
         return True
 
-    def extra_variants(self, study: Experiment) -> int:
+    def extra_variants(self, study: Study) -> int:
         """Returns the number of configurations between the baseline and the target."""
         return len(self._target(study).patches) - 1
 
-    def max_trials(self, study: Experiment, judged: int) -> int:
+    def max_trials(self, study: Study, judged: int) -> int:
         extra = self.extra_variants(study)
         steps = num_candidates(extra + 1) * len(self._seeds)
-        return judged + steps + extra * study.study.seeds.count
+        return judged + steps + extra * study.config.seeds.count
 
-    def select(self, study: Experiment, session: Session) -> Experiment:
+    def select(self, study: Study, session: Session) -> Study:
         """Returns the study with the configurations of the path, in their order, before its other variants."""
-        from ablate.study.experiment import Choice
+        from ablate.study.study import Selection
 
         path: list[Variant] = []
         trained: dict[str, Cell] = {}
-        remarks: list[str] = []
+        notes: list[str] = []
         remaining = [*self._target(study).patches]
         while remaining:
             candidates = self._candidates(study, remaining)
@@ -77,8 +77,8 @@ class PathStage(Stage):
                 step = {change: self._cells(study, variant) for change, variant in candidates.items()}
                 for cells in step.values():
                     trained |= {cell.id: cell for cell in cells}
-                best, remark = self._take_step(study, session, step, [*trained.values()], len(path) + 1)
-                remarks.append(remark)
+                best, note = self._take_step(study, session, step, [*trained.values()], len(path) + 1)
+                notes.append(note)
             path.append(candidates[best])
             remaining.remove(best)
 
@@ -86,12 +86,12 @@ class PathStage(Stage):
         by_config = {key_of(variant.configs): variant for variant in others if not variant.placebo}
         path = [by_config.get(key_of(variant.configs), variant) for variant in path]
         judged = [baseline, *path, *(variant for variant in others if variant not in path)]
-        chosen = study.judging(judged, study.design.paths, Choice("path", [*trained.values()]))
-        return replace(chosen, remarks=[*study.remarks, *remarks])
+        chosen = study.judging(judged, study.design.paths, Selection("path", [*trained.values()]))
+        return replace(chosen, notes=[*study.notes, *notes])
 
     def _take_step(
         self,
-        study: Experiment,
+        study: Study,
         session: Session,
         step: Mapping[str, Sequence[Cell]],
         trained: Sequence[Cell],
@@ -101,11 +101,11 @@ class PathStage(Stage):
 
         step: change → the cells of its candidate. trained: all cells of the path up to this step.
         """
-        from ablate.report.words import say
+        from ablate.report.words import message
 
         cells = [cell for candidate in step.values() for cell in candidate]
         session.enlist(trained)
-        judged = len(study.cells()) + self.extra_variants(study) * study.study.seeds.count
+        judged = len(study.cells()) + self.extra_variants(study) * study.config.seeds.count
         later = num_candidates(len(step) - 1) * len(self._seeds) + judged
         records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
         if any(cell.id not in records or records[cell.id].faulty for cell in cells):
@@ -113,12 +113,14 @@ class PathStage(Stage):
         scores = {change: _score(study, [records[cell.id] for cell in of]) for change, of in step.items()}
         best, *others = sorted(scores, key=lambda change: -scores[change])
         seeds = in_words(self._seeds)
-        return best, say("figures.path_step", number, self._target_name, best, others, study.metric, seeds)
+        return best, message(
+            "figures.path_step", number, self._target_name, best, others, study.metric, seeds
+        )
 
-    def _target(self, study: Experiment) -> Variant:
+    def _target(self, study: Study) -> Variant:
         return next(variant for variant in study.variants if variant.name == self._target_name)
 
-    def _candidates(self, study: Experiment, remaining: Sequence[str]) -> dict[str, Variant]:
+    def _candidates(self, study: Study, remaining: Sequence[str]) -> dict[str, Variant]:
         """Returns the configurations that may come next, by the change that each adds; one may have to wait.
 
         Raises `Invalid` where none can be.
@@ -143,7 +145,7 @@ class PathStage(Stage):
             raise problems[0]
         return candidates
 
-    def _cells(self, study: Experiment, variant: Variant) -> list[Cell]:
+    def _cells(self, study: Study, variant: Variant) -> list[Cell]:
         """Returns the cells of a configuration on the tuning seeds."""
         task, name = study.tasks[0], variant.name
         trials = [study.trial(variant.configs[0], seed) for seed in self._seeds]
@@ -155,9 +157,9 @@ def num_candidates(changes: int) -> int:
     return max(0, changes * (changes + 1) // 2 - 1)
 
 
-def _score(study: Experiment, records: Sequence[Record]) -> float:
+def _score(study: Study, records: Sequence[Record]) -> float:
     """Returns the mean over seeds on validation data, oriented; a run without a value counts as guessing."""
-    name, at = study.metric, study.study.metric.at
+    name, at = study.metric, study.config.metric.at
     metric = study.describe(study.variants[0])[0].metrics[name]
     worst = -math.inf if metric.floor is None else sign(metric) * metric.floor
     values = [sign(metric) * on_validation(r, name, at)[0] for r in records if r.status == "completed"]

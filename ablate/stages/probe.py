@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ablate.session.session import Session
     from ablate.session.stage import Records
     from ablate.study.checks import Draft
-    from ablate.study.experiment import Experiment
-    from ablate.study.schema import StudyBase
+    from ablate.study.schema import StudyConfig
+    from ablate.study.study import Study
 
 REPEAT = "baseline again"
 OTHER_SEED = "another seed"
@@ -60,7 +60,7 @@ class ProbeStage(Stage):
         self._config = config
 
     @classmethod
-    def from_study(cls, study: StudyBase, options: Options) -> Self | None:
+    def from_study(cls, study: StudyConfig, options: Options) -> Self | None:
         config = config_of(study, ProbeConfig)
         return cls(config) if config.probe or config.acts_late else None
 
@@ -84,10 +84,10 @@ class ProbeStage(Stage):
             if path not in compared or not probe:
                 document.refuse(("acts_late", index), rule, path, listed(compared), nearest(path, compared))
 
-    def max_trials(self, study: Experiment, judged: int) -> int:
+    def max_trials(self, study: Study, judged: int) -> int:
         return judged + len({cell.id for cell in self._runs(study)})
 
-    def select(self, study: Experiment, session: Session) -> Experiment:
+    def select(self, study: Study, session: Session) -> Study:
         """Trains the short runs. Raises `AblateError` for a level that they have not shown to change anything."""
         cells = list(self._runs(study))
         session.enlist(cells)
@@ -102,20 +102,20 @@ class ProbeStage(Stage):
         if dead:
             raise _refusal(study, dead)
 
-        remarks = [*study.remarks]
+        notes = [*study.notes]
         for task, difference in noise.items():
             if difference:
                 amount = f"{exact(difference)}{study.on(task)}"
-                remarks.append(f"two runs of the baseline under one seed differ by up to {amount}")
+                notes.append(f"two runs of the baseline under one seed differ by up to {amount}")
         for cell in late:
-            remarks.append(f"{cell.name} changes nothing in a short run; the study says that it acts late")
-        choice = replace(study.choice, cells=[*study.choice.cells, *cells])
-        return replace(study, choice=choice, remarks=remarks)
+            notes.append(f"{cell.name} changes nothing in a short run; the study says that it acts late")
+        selection = replace(study.selection, cells=[*study.selection.cells, *cells])
+        return replace(study, selection=selection, notes=notes)
 
-    def _runs(self, study: Experiment) -> Iterator[Cell]:
+    def _runs(self, study: Study) -> Iterator[Cell]:
         """Yields the short runs, each with the paths that it changes as its levels."""
         baseline, *others = study.variants
-        first = study.study.seeds.values[0]
+        first = study.config.seeds.values[0]
         runs = [
             (baseline, first, ""),
             (replace(baseline, name=REPEAT), first, AGAIN),
@@ -135,7 +135,7 @@ class ProbeStage(Stage):
                 yield Cell(variant.name, task, seed, trial, name, changed, role="probe")
 
 
-def _noise(study: Experiment, cells: Sequence[Cell], records: Records) -> dict[str, float]:
+def _noise(study: Study, cells: Sequence[Cell], records: Records) -> dict[str, float]:
     """Returns the distance of the baseline's two runs under one seed, by task."""
     ran = {(cell.variant, cell.task): records[cell.id] for cell in cells}
     return {task: distance(ran[BASELINE, task], ran[REPEAT, task]) for task in study.tasks}
@@ -153,7 +153,7 @@ def _unchanged(cells: Sequence[Cell], records: Records, noise: Mapping[str, floa
     return unchanged
 
 
-def _refusal(study: Experiment, dead: Sequence[Cell]) -> AblateError:
+def _refusal(study: Study, dead: Sequence[Cell]) -> AblateError:
     reasons = [f"{cell.name} changes nothing" for cell in dead]
     reasons += study.workload.cautions(study.variants[0].configs[0])
     lines = "\n".join(f"  {reason}" for reason in reasons)

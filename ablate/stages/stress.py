@@ -36,8 +36,8 @@ if TYPE_CHECKING:
     from ablate.study.checks import Draft
     from ablate.study.designs import Config
     from ablate.study.document import PathKey
-    from ablate.study.experiment import Experiment
-    from ablate.study.schema import StudyBase
+    from ablate.study.schema import StudyConfig
+    from ablate.study.study import Study
 
 ROLE = "stress"
 """The role of the trainings of the grid."""
@@ -91,7 +91,7 @@ class StressStage(Stage):
         self._rates = rates
 
     @classmethod
-    def from_study(cls, study: StudyBase, options: Options) -> Self | None:
+    def from_study(cls, study: StudyConfig, options: Options) -> Self | None:
         grid = config_of(study, StressConfig).stress
         if not grid:
             return None
@@ -133,7 +133,7 @@ class StressStage(Stage):
                 _, problems = attempt(draft.resolve, apply_patches(config, {self._path: rate}))
                 report_at(problems, {self._path: rate}, (*at, index), document)
 
-    def companions(self, study: Experiment, judged: Sequence[Cell]) -> Iterator[Cell]:
+    def companions(self, study: Study, judged: Sequence[Cell]) -> Iterator[Cell]:
         """Yields the cells at each learning rate; where that is a cell's own, the two share a trial.
 
         A placebo has none: its learning rate is the baseline's.
@@ -157,7 +157,7 @@ class StressStage(Stage):
                     role=ROLE,
                 )
 
-    def collect(self, study: Experiment, beside: Sequence[Cell], records: Records) -> StageEvidence:
+    def collect(self, study: Study, beside: Sequence[Cell], records: Records) -> StageEvidence:
         facts: dict[str, JsonValue] = {self._path: [*self._rates]}
         return StageEvidence(facts, {self.name: self._frame(beside, records)})
 
@@ -177,9 +177,9 @@ class StressStage(Stage):
         frame = frame_of(rows, COLUMNS)
         return frame.astype({"test_loss": float, "initial_loss": float}) if rows else frame
 
-    def preview(self, study: Experiment, store: Store) -> Preview:
-        from ablate.report.words import say
+    def preview(self, study: Study, store: Store) -> Preview:
+        from ablate.report.words import message
 
-        seeds = study.study.seeds
+        seeds = study.config.seeds
         runs = seeds.count * sum(1 for _ in self.companions(study, study.cells(seeds.values[:1])))
-        return Preview([say("plan.stress", self._path, [f"{rate:g}" for rate in self._rates], runs)])
+        return Preview([message("plan.stress", self._path, [f"{rate:g}" for rate in self._rates], runs)])

@@ -20,7 +20,7 @@ from ablate.study.document import Document, PathKey
 from ablate.study.expand import CHANGES_NOTHING, report_at
 from ablate.study.load import translated
 from ablate.study.patch import has_path, value_at
-from ablate.study.schema import StudyBase
+from ablate.study.schema import StudyConfig
 from ablate.study.stage_config import StageOutline
 
 MAX_TRIALS = 1_000_000
@@ -33,7 +33,7 @@ class Draft:
     """A study whose mistakes of meaning are looked for; baseline and variants can be built."""
 
     workload: Workload
-    study: StudyBase
+    config: StudyConfig
     design: Design
     resolve: Resolve
     document: Document
@@ -79,15 +79,15 @@ def in_variants(check: Callable[[Config], Any], configs: Iterable[tuple[str, Con
 
 def check_study(draft: Draft) -> None:
     """Refuses what the workload cannot keep, and more trials than anyone trains."""
-    study, workload, refuse = draft.study, draft.workload, draft.document.refuse
-    if study.checkpoint != "none" and not workload.keeps_weights:
+    config, workload, refuse = draft.config, draft.workload, draft.document.refuse
+    if config.checkpoint != "none" and not workload.keeps_weights:
         rule = f"needs a workload that keeps weights, which {workload.name} does not"
-        refuse(("checkpoint",), rule, study.checkpoint, "none")
-    if study.save_every is not None and not workload.resumes:
+        refuse(("checkpoint",), rule, config.checkpoint, "none")
+    if config.save_every is not None and not workload.resumes:
         rule = f"needs a workload that can resume inside a trial, which {workload.name} cannot"
-        refuse(("save_every",), rule, study.save_every, hint="Leave it out")
+        refuse(("save_every",), rule, config.save_every, hint="Leave it out")
     variants = draft.design.variants
-    count = len(variants) * len(variants[0].configs) * study.seeds.count
+    count = len(variants) * len(variants[0].configs) * config.seeds.count
     if count > MAX_TRIALS:
         rule = "make too many trials, one for each variant, task and seed"
         refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")
@@ -129,22 +129,22 @@ def check_variants(draft: Draft, known: list[Problem]) -> None:
 
 def check_compare(draft: Draft) -> None:
     """Reports a `compare:` that names no variant, or that a design compares otherwise."""
-    asked, names = draft.study.compare, [v.name for v in draft.design.variants if not v.placebo]
+    asked, names = draft.config.compare, [v.name for v in draft.design.variants if not v.placebo]
     if asked not in (known := [ALL_PAIRS, *names]):
         draft.document.refuse(("compare",), "is not a variant", asked, listed(known), nearest(asked, known))
     elif asked != BASELINE and draft.design.kind.crosses:
-        rule = f"does not go with {draft.study.design.name}, which compares levels with the baseline's"
+        rule = f"does not go with {draft.config.design.name}, which compares levels with the baseline's"
         draft.document.refuse(("compare",), rule, asked, BASELINE, "Claim what else is to be judged")
 
 
 def check_labels(draft: Draft) -> None:
     """Refuses a label of what the study does not have, and one for two things."""
-    study, design, refuse = draft.study, draft.design, draft.document.refuse
+    config, design, refuse = draft.config, draft.design, draft.document.refuse
     levels = [f"{path}={level}" for path in design.paths for level in design.labels[path].values() if level]
     names = [variant.name for variant in design.variants]
     known = list(dict.fromkeys([*names, *draft.outline.variant_names, *levels]))
     first = dict(zip(known, known, strict=True))
-    for name, label in study.labels.items():
+    for name, label in config.labels.items():
         if name not in known:
             rule, allowed = "is neither a variant nor a level", listed(known)
             refuse(("labels", name), rule, name, allowed, nearest(name, known))
@@ -178,7 +178,7 @@ def check_live(draft: Draft) -> None:
 def refuse_own(path: str, rule: str, hint: str, draft: Draft) -> None:
     """Refuses each factor on a path that all variants must have in common, and each variant that changes it."""
     design, document = draft.design, draft.document
-    if path in draft.study.factors:
+    if path in draft.config.factors:
         document.refuse(("factors", path), rule, hint=hint)
         return
     for variant in design.variants[1:]:

@@ -67,7 +67,7 @@ class Variant:
     # Task → path → label of the value that a search has chosen.
     tuned: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Task → name → config: itself at the settings that tuning cannot tell from the chosen one.
-    rivals: Mapping[str, Mapping[str, Config]] = field(default_factory=dict)
+    runner_ups: Mapping[str, Mapping[str, Config]] = field(default_factory=dict)
     # Task → its config on each seed of the study, where every seed has chosen its own.
     by_seed: Mapping[str, Sequence[Config]] = field(default_factory=dict)
 

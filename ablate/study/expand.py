@@ -9,26 +9,26 @@ from ablate.core.facts import BASELINE
 from ablate.study.designs import Config, Design, Kind, Level, Resolve, Variant, labels_of
 from ablate.study.document import Document, PathKey
 from ablate.study.patch import apply_patches, key_of, value_at
-from ablate.study.schema import PLACEBO, StudyBase
+from ablate.study.schema import PLACEBO, StudyConfig
 
 CHANGES_NOTHING = "Give it another value, or take it out"
 
 
-def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
+def expand(config: StudyConfig, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
     """All variants of `study`; problems are reported to the document."""
     before = len(document.problems)
     patched = _Patched(baseline, resolve, document)
-    every = {path: _factor(path, values, patched) for path, values in study.factors.items()}
+    every = {path: _factor(path, values, patched) for path, values in config.factors.items()}
     factors = {path: levels for path, levels in every.items() if levels is not None}
-    kind: Kind = study.design.build()
+    kind: Kind = config.design.build()
     # What is left of factors that are wrong themselves may be too few for a design.
     if len(document.problems) == before:
         with document.reporting():
-            kind.check({path: len(levels) for path, levels in factors.items()}, study)
+            kind.check({path: len(levels) for path, levels in factors.items()}, config)
     every_factor = len(document.problems) == before or not kind.crosses
     found = _combinations(kind, factors, patched) if every_factor else []
     named = []
-    for name, patches in study.variants.items():
+    for name, patches in config.variants.items():
         at: PathKey = ("variants", name)
         configs = patched(patches, at)
         if configs == baseline:
@@ -38,7 +38,7 @@ def expand(study: StudyBase, baseline: list[Config], resolve: Resolve, document:
     paths = list(dict.fromkeys([*factors, *(path for v in named for path in v.patches)]))
     variants = _named([Variant(BASELINE, baseline), *found], factors) + named
     refuse_twins(variants, "has the same config as {}", "Take one of them out", document)
-    if study.placebo:
+    if config.placebo:
         variants.append(Variant(PLACEBO, baseline, at=("placebo",), placebo=True))
     return Design(variants, factors, paths, kind)
 

@@ -16,7 +16,7 @@ from pydantic_core import core_schema
 from ablate.base.registry import CATALOGUE, SLOT_MARK
 from ablate.core.workload import Workload
 from ablate.study.claims import GRAMMAR
-from ablate.study.schema import StudyBase, study_model
+from ablate.study.schema import StudyConfig, study_model
 from ablate.study.stage_config import StageConfig
 
 # A schema, or a place inside one.
@@ -65,7 +65,7 @@ def study_schema(workload: Workload, configs: Sequence[type[StageConfig]]) -> No
     properties, name = study["properties"], getattr(workload, "name", None)
     if name is not None and "workload" not in workload.schema():
         properties["workload"]["const"] = name
-        study["required"] += [] if name == StudyBase.model_fields["workload"].default else ["workload"]
+        study["required"] += [] if name == StudyConfig.model_fields["workload"].default else ["workload"]
     if "task" in properties:
         study["oneOf"] = [{"required": ["task"]}, {"required": ["tasks"]}]
     properties["claims"]["items"]["description"] = f"{GRAMMAR}."

@@ -13,10 +13,12 @@ from ablate.core.metric import Description, Metric, plain, sign
 from ablate.study.checks import Draft, attempt
 from ablate.study.claims import Claimable, check_margin, parse_claim
 from ablate.study.document import Document
-from ablate.study.schema import StudyBase
+from ablate.study.schema import StudyConfig
 
 
-def check_metric(study: StudyBase, tasks: Sequence[Description], document: Document) -> Mapping[str, Metric]:
+def check_metric(
+    config: StudyConfig, tasks: Sequence[Description], document: Document
+) -> Mapping[str, Metric]:
     """The metrics that all `tasks` have, of which the study's must be one; of several, those of the smallest range.
 
     `tasks` are descriptions of the baseline.
@@ -27,7 +29,7 @@ def check_metric(study: StudyBase, tasks: Sequence[Description], document: Docum
         for name in metrics[0]
         if all(name in of for of in metrics)
     }
-    asked, name = study.metric, study.metric.name
+    asked, name = config.metric, config.metric.name
     judged = name or next(iter(shared), "")
     with document.reporting("metric", "name"):
         if shared and judged not in shared:
@@ -35,7 +37,7 @@ def check_metric(study: StudyBase, tasks: Sequence[Description], document: Docum
             rule = single if judged in DERIVED else "no such metric"
             raise Invalid("", rule, name, listed(shared), nearest(judged, shared))
     for first in {next(iter(of)) for of in metrics if of} - {name}:
-        if study.checkpoint == "best" and name in shared:
+        if config.checkpoint == "best" and name in shared:
             rule = f"keeps the weights that validation finds best by {first}, and the study judges {name}"
             document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
     if asked.margin is not None:
@@ -59,11 +61,11 @@ def _check_target(value: float, metric: Metric) -> None:
         raise Invalid("", "is out of reach, so that it tells nothing", value, allowed)
 
 
-def target_of(study: StudyBase, metrics: Mapping[str, Metric]) -> dict[str, float]:
+def target_of(config: StudyConfig, metrics: Mapping[str, Metric]) -> dict[str, float]:
     """The metric with the value at which a run has learned: the study's own, or that at which the task is solved."""
-    name = study.metric.name or next(iter(metrics), "")
+    name = config.metric.name or next(iter(metrics), "")
     solved = metrics[name].solved if name in metrics else None
-    value = solved if study.metric.target is None else study.metric.target
+    value = solved if config.metric.target is None else config.metric.target
     return {} if value is None else {name: value}
 
 
@@ -72,9 +74,9 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
 
     `tasks` are descriptions of the baseline; the variants are described where these lack a metric that is claimed.
     """
-    study, workload = draft.study, draft.workload
+    config, workload = draft.config, draft.workload
     contexts = [
-        StudyContext(task.metrics, draft.outline.metrics, workload.rate_path, target_of(study, task.metrics))
+        StudyContext(task.metrics, draft.outline.metrics, workload.rate_path, target_of(config, task.metrics))
         for task in tasks
         if task.metrics
     ]
@@ -86,10 +88,10 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
         return Claimable({}, lacking)
     metrics = {name: of.metric for name, of in DERIVED.items() if name not in lacking}
     metrics |= {name: metric for task in tasks for name, metric in task.stability.items()}
-    asked = {found for text in study.claims for found in re.findall(r" on (\S+)", text)}
+    asked = {found for text in config.claims for found in re.findall(r" on (\S+)", text)}
     if asked - {*metrics, *judged, *lacking}:
-        for config in (config for variant in draft.design.variants for config in variant.configs):
-            description = attempt(workload.describe, config)[0]
+        for trained in (each for variant in draft.design.variants for each in variant.configs):
+            description = attempt(workload.describe, trained)[0]
             if description:
                 on_slices = {name: of for name, of in description.metrics.items() if plain(name) != name}
                 metrics = {**description.stability, **on_slices, **metrics}
@@ -125,7 +127,7 @@ def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
     to_be_found = [replace(baseline, name=name) for name in draft.outline.variant_names]
     variants = [*draft.design.variants, *to_be_found]
     design = replace(draft.design, variants=variants)
-    for index, text in enumerate(draft.study.claims):
+    for index, text in enumerate(draft.config.claims):
         with draft.document.reporting("claims", index):
             claim = parse_claim(text, design if sides else None, known)
             if any(claim.hash == other.hash for other in claims):

@@ -18,13 +18,13 @@ from ablate.core import names
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, base_of
 from ablate.study.patch import did_you_mean, elsewhere, meanings, part_hint
-from ablate.study.schema import StudyBase, study_model
+from ablate.study.schema import StudyConfig, study_model
 from ablate.study.stage_config import StageConfig
 
 # Keys that the resolved studies of older reports have, and that mean nothing where they are empty.
 GONE = (("metric", "also"), ("metric", "aggregate"))
 NAME_ALLOWED = "letters, digits, '.', '_' and '-', no folder"
-DEFAULT_WORKLOAD: str = StudyBase.model_fields["workload"].default
+DEFAULT_WORKLOAD: str = StudyConfig.model_fields["workload"].default
 # Kind of error of pydantic → the rule, and what is allowed.
 _RULES = {
     "missing": ("is required", ""),
@@ -43,7 +43,7 @@ _RULES = {
 }
 
 
-def load(document: Document, configs: Sequence[type[StageConfig]]) -> tuple[StudyBase, Workload]:
+def load(document: Document, configs: Sequence[type[StageConfig]]) -> tuple[StudyConfig, Workload]:
     """Validates a study against the schema, with the keys of stages, and returns it with its workload.
 
     `document` may have been changed by options. Raises `StudyError` with all mistakes against the schema; where plugins
@@ -107,7 +107,7 @@ def _workload(document: Document) -> Workload:
     raise StudyError(document.problems)
 
 
-def _validated(document: Document, model: type[StudyBase], folder: Path) -> StudyBase:
+def _validated(document: Document, model: type[StudyConfig], folder: Path) -> StudyConfig:
     """The study, with files relative to `folder`; raises `StudyError`."""
     tasks = [bool(document.data.get(key)) for key in ("task", "tasks")]
     if "task" in model.model_fields and all(tasks) == any(tasks):

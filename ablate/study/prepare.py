@@ -1,4 +1,4 @@
-"""From a study, a file or one that is given in Python, to an experiment; and the file that says how it runs."""
+"""From a study, a file or one that is given in Python, to an study; and the file that says how it runs."""
 
 import io
 import json
@@ -31,12 +31,12 @@ from ablate.study.checks import (
 from ablate.study.designs import Config
 from ablate.study.document import Document, base_of
 from ablate.study.expand import expand
-from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds
 from ablate.study.judged import check_metric, claimable, parse_claims
 from ablate.study.patch import apply_patches, key_of, level_labels, value_at
-from ablate.study.schema import StudyBase, config_model
+from ablate.study.schema import StudyConfig, config_model
 from ablate.study.stage_config import StageOutline
+from ablate.study.study import Study
 
 
 @dataclass(frozen=True)
@@ -44,13 +44,13 @@ class DraftedStudy:
     """A study whose own checks are done; its problems are in its document."""
 
     draft: Draft
-    study: Experiment
+    study: Study
     # Whether all variants can be built, so that stages may check them.
     is_whole: bool
 
 
 def draft_study(
-    document: Document, config: StudyBase, workload: Workload, outline: StageOutline
+    document: Document, config: StudyConfig, workload: Workload, outline: StageOutline
 ) -> DraftedStudy:
     """Expands a study that agrees with the schema, and checks it.
 
@@ -80,10 +80,10 @@ def draft_study(
         check_labels(draft)
         check_compare(draft)
         check_live(draft)
-    study = Experiment(
+    study = Study(
         path=path,
         document=document,
-        study=config,
+        config=config,
         workload=workload,
         design=design,
         tasks=tasks,
@@ -96,7 +96,7 @@ def draft_study(
 
 
 def _baselines(
-    document: Document, config: StudyBase, workload: Workload, sections: list[str]
+    document: Document, config: StudyConfig, workload: Workload, sections: list[str]
 ) -> tuple[list[Config], list[str]]:
     """Returns the baseline's config on each task, and the labels of the tasks: one empty label without tasks."""
     baseline = config.configs(sections)
@@ -112,7 +112,7 @@ def _baselines(
     return baseline, tasks
 
 
-def _with_margin(config: StudyBase, metrics: Mapping[str, Metric]) -> StudyBase:
+def _with_margin(config: StudyConfig, metrics: Mapping[str, Metric]) -> StudyConfig:
     """Returns a study with the margin of its metric, where it gives none itself."""
     asked = config.metric
     metric = metrics.get(asked.name or next(iter(metrics), ""))
@@ -165,20 +165,20 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{value!r} of type {type(value).__name__}")
 
 
-def resolved_text(experiment: Experiment, folder: Path) -> str:
-    """The resolved study as a file in `folder`."""
-    study = experiment.study
-    data = study.model_dump()
-    stage_keys = [key for config in experiment.stage_configs for key in config.model_fields]
+def resolved_text(study: Study, folder: Path) -> str:
+    """The resolved config as a file in `folder`."""
+    config = study.config
+    data = config.model_dump()
+    stage_keys = [key for config in study.stage_configs for key in config.model_fields]
     for key in ("task", "tasks", *stage_keys):
         if key in data and not data[key]:
             del data[key]
     if (
         data["plugins"]
         or isinstance(data["workload"], dict)
-        or any(cell.trial.files for cell in experiment.cells(study.seeds.values[:1]))
+        or any(cell.trial.files for cell in study.cells(config.seeds.values[:1]))
     ):
-        data["folder"] = os.path.relpath(base_of(experiment.path, study.folder), folder.resolve())
+        data["folder"] = os.path.relpath(base_of(study.path, config.folder), folder.resolve())
     else:
         del data["folder"]
     buffer = io.StringIO()

@@ -78,7 +78,7 @@ def _short(part: Any) -> Any:
     return given["name"] if len(given) == 1 else given
 
 
-class StudyBase(StrictModel):
+class StudyConfig(StrictModel):
     """A study, without the sections of its workload."""
 
     name: ReportName
@@ -134,7 +134,7 @@ class StudyBase(StrictModel):
         return [{"task": task} | base for task in (data["tasks"] or [data["task"]])]
 
 
-def study_model(workload: Workload, configs: Sequence[type[StageConfig]]) -> type[StudyBase]:
+def study_model(workload: Workload, configs: Sequence[type[StageConfig]]) -> type[StudyConfig]:
     """Returns the schema of studies of a workload, with the keys of stages.
 
     `task` is optional in itself, since `tasks` can replace it.
@@ -156,7 +156,7 @@ def config_model(workload: Workload) -> type[StrictModel]:
 
 
 # Assembled models have no source, and pydantic would look for their fields' docstrings in every module that is loaded.
-class _Study(StudyBase):
+class _Study(StudyConfig):
     model_config = ConfigDict(use_attribute_docstrings=False)
 
 

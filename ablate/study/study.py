@@ -13,7 +13,7 @@ from pydantic import JsonValue
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
-from ablate.core.facts import Claim, Facts, TaskFacts, VariantFacts
+from ablate.core.facts import Claim, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.metric import Description, Metric, plain, size_of
 from ablate.core.trial import Cell, Level, Trial
 from ablate.core.workload import Workload
@@ -23,12 +23,12 @@ from ablate.study.document import Document
 from ablate.study.ids import TrialIds
 from ablate.study.judged import target_of
 from ablate.study.patch import apply_patches, has_path, short_label, value_at
-from ablate.study.schema import PLACEBO, StudyBase
+from ablate.study.schema import PLACEBO, StudyConfig
 from ablate.study.stage_config import StageConfig
 
 
 @dataclass(frozen=True)
-class Choice:
+class Selection:
     """How the variants of a study were chosen, where trainings have chosen them."""
 
     # `path`, `sweep` or `tuning`; `report`: those of another report; empty where the design alone has.
@@ -38,13 +38,14 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Experiment:
+class Study:
     """Everything that a run, a plan or a report needs to know of a study."""
 
     path: Path
     # The file, with the line of every key.
     document: Document
-    study: StudyBase
+    # What its file says, with defaults filled in.
+    config: StudyConfig
     workload: Workload
     design: Design
     # Labels of the tasks; one empty label when the workload has none.
@@ -63,13 +64,13 @@ class Experiment:
     # The trainings that stages add beside each judged one.
     companions_per_cell: int = 0
     # How its variants were chosen.
-    choice: Choice = dataclasses.field(default_factory=lambda: Choice())
+    selection: Selection = dataclasses.field(default_factory=lambda: Selection())
     # What its report says of it beside its verdicts: that it confirms another, and how far.
-    remarks: Sequence[str] = ()
+    notes: Sequence[str] = ()
     # What the options of its run change of the study as written.
-    differs: Sequence[str] = ()
+    overrides: Sequence[str] = ()
     # Variants that are not judged, since the run did not search for them.
-    left_out: list[str] = dataclasses.field(default_factory=list)
+    not_judged: list[str] = dataclasses.field(default_factory=list)
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
 
     def describe(self, variant: Variant) -> list[Description]:
@@ -81,7 +82,7 @@ class Experiment:
     @property
     def metric(self) -> str:
         """The primary metric: the one that the study names, else the first of its first task."""
-        return self.study.metric.name or next(iter(self.describe(self.variants[0])[0].metrics))
+        return self.config.metric.name or next(iter(self.describe(self.variants[0])[0].metrics))
 
     def cells(self, seeds: Sequence[int] | None = None) -> list[Cell]:
         """All trials, or those of other `seeds`; seed by seed, so that the first blocks are complete early."""
@@ -100,7 +101,7 @@ class Experiment:
         ]
         return [
             Cell(variant, task, seed, trials[i % len(trials)](seed), f"{name} seed {seed}", levels, size=size)
-            for i, seed in enumerate(self.study.seeds.values if seeds is None else seeds)
+            for i, seed in enumerate(self.config.seeds.values if seeds is None else seeds)
             for variant, task, name, levels, trials, size in places
         ]
 
@@ -118,7 +119,7 @@ class Experiment:
 
     def _trials(self, config: Config, stream: str) -> Callable[[int], Trial]:
         # How a trial is kept changes nothing of its result, so that none of it is in the id.
-        study, identity = self.study, self.ids.identity(config)
+        study, identity = self.config, self.ids.identity(config)
         limit, checkpoint, every = study.time_limit, study.checkpoint, study.save_every
         return lambda seed: Trial(
             *(identity(seed, stream), config, seed, stream, limit, checkpoint),
@@ -134,22 +135,24 @@ class Experiment:
             raise Invalid.many(problems)
         return self.adjust(config, task_index)
 
-    def judging(self, variants: Sequence[Variant], paths: Sequence[str], choice: Choice) -> Experiment:
+    def judging(self, variants: Sequence[Variant], paths: Sequence[str], selection: Selection) -> Study:
         """The same study with the variants that were chosen, the baseline first, which differ on `paths`."""
         factors = {path: levels for path, levels in self.design.factors.items() if path in paths}
         return dataclasses.replace(
             self,
             design=Design(list(variants), factors, list(paths), self.design.kind),
             variants=list(variants),
-            choice=choice,
+            selection=selection,
             _described={},
         )
 
-    def reporting(self, name: str, differs: Sequence[str]) -> Experiment:
+    def reporting(self, name: str, overrides: Sequence[str]) -> Study:
         """The same study under the name of its report, which says how its run differs from the study as written."""
-        return dataclasses.replace(self, study=self.study.model_copy(update={"name": name}), differs=differs)
+        return dataclasses.replace(
+            self, config=self.config.model_copy(update={"name": name}), overrides=overrides
+        )
 
-    def settling(self) -> Experiment:
+    def settling(self) -> Study:
         """The same study with the claims that its variants can settle."""
         names = {variant.name for variant in self.variants}
         claims = [claim for claim in self.claims if names.issuperset(claim.variants)]
@@ -174,7 +177,7 @@ class Experiment:
                 }
             )
         paths: list[JsonValue] = [*self.design.paths]
-        return {"by": self.choice.by or "design", "paths": paths, "variants": variants}
+        return {"by": self.selection.by or "design", "paths": paths, "variants": variants}
 
     def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
         """Path that some variant changes → what this one has there as it is trained; without paths that it lacks."""
@@ -192,27 +195,27 @@ class Experiment:
 
 
 def facts_of(
-    experiment: Experiment,
+    study: Study,
     claims: Sequence[Claim] = (),
     environment: Mapping[str, Any] | None = None,
     cautions: Sequence[str] = (),
-) -> Facts:
+) -> StudyFacts:
     """The facts of a study, with its dated claims and what limits its verdicts."""
-    study, metric = experiment.study, experiment.study.metric
-    described = [experiment.describe(variant) for variant in experiment.variants]
-    name = experiment.metric
-    timed = metric.target is not None or any(c.metric == "steps_to_target" for c in experiment.claims)
-    return Facts(
-        study=study.name,
-        question=study.question,
-        notes=study.notes,
+    config, metric = study.config, study.config.metric
+    described = [study.describe(variant) for variant in study.variants]
+    name = study.metric
+    timed = metric.target is not None or any(c.metric == "steps_to_target" for c in study.claims)
+    return StudyFacts(
+        study=config.name,
+        question=config.question,
+        notes=config.notes,
         metric=name,
         column=name if metric.at == "last" else f"{name}_at_{metric.at}",
         at=metric.at,
         margin=metric.margin,
-        design=study.design.name,
-        seeds=list(study.seeds.values),
-        looks=study.seeds.looks,
+        design=config.design.name,
+        seeds=list(config.seeds.values),
+        looks=config.seeds.looks,
         tasks=[
             # Some other variant may have attention where the first has none.
             TaskFacts(
@@ -223,23 +226,23 @@ def facts_of(
                 {key: number for each in (*others, d) for key, number in each.stability.items()},
                 {name: dict(values) for name, values in d.constants.items()},
             )
-            for task, d, *others in zip(experiment.tasks, *described, strict=True)
+            for task, d, *others in zip(study.tasks, *described, strict=True)
         ],
-        variants=[_variant(experiment, variant) for variant in experiment.variants],
+        variants=[_variant(study, variant) for variant in study.variants],
         factors={
             path: list(dict.fromkeys(filter(None, by_variant.values())))
-            for path, by_variant in experiment.design.labels.items()
+            for path, by_variant in study.design.labels.items()
         },
         claims=list(claims),
         environment=dict(environment or {}),
-        rate=_rate(experiment),
+        rate=_rate(study),
         cautions=list(cautions),
-        labels=dict(study.labels),
-        searched=experiment.choice.by,
-        compare=study.compare,
-        left_out=experiment.left_out,
-        differs=list(experiment.differs),
-        target=target_of(study, described[0][0].metrics) if timed else {},
+        labels=dict(config.labels),
+        searched=study.selection.by,
+        compare=config.compare,
+        left_out=study.not_judged,
+        differs=list(study.overrides),
+        target=target_of(config, described[0][0].metrics) if timed else {},
     )
 
 
@@ -248,22 +251,22 @@ def _on_slices(described: Sequence[Description]) -> dict[str, Metric]:
     return {name: of for each in described for name, of in each.metrics.items() if plain(name) != name}
 
 
-def _rate(experiment: Experiment) -> str:
+def _rate(study: Study) -> str:
     """The learning rate that all variants share and nothing has tuned: `lr 0.003`; else empty."""
-    path = experiment.workload.rate_path
-    chosen = [of_task for variant in experiment.variants for of_task in variant.tuned.values()]
-    if path is None or any(path in paths for paths in [*chosen, experiment.selected_paths]):
+    path = study.workload.rate_path
+    chosen = [of_task for variant in study.variants for of_task in variant.tuned.values()]
+    if path is None or any(path in paths for paths in [*chosen, study.selected_paths]):
         return ""
-    found = {value_at(config, path) for variant in experiment.variants for config in variant.configs}
+    found = {value_at(config, path) for variant in study.variants for config in variant.configs}
     return f"{path.rpartition('.')[2]} {found.pop():g}" if len(found) == 1 else ""
 
 
-def _variant(experiment: Experiment, variant: Variant) -> VariantFacts:
-    tasks, labels = experiment.tasks, experiment.design.labels
-    described = dict(zip(tasks, experiment.describe(variant), strict=True))
+def _variant(study: Study, variant: Variant) -> VariantFacts:
+    tasks, labels = study.tasks, study.design.labels
+    described = dict(zip(tasks, study.describe(variant), strict=True))
     return VariantFacts(
         name=variant.name,
-        levels=experiment.levels(variant),
+        levels=study.levels(variant),
         changes={path: labels[path][variant.name] for path in variant.patches if path in labels},
         placebo=variant.placebo,
         parameters={task: d.parameters for task, d in described.items()},
@@ -273,5 +276,5 @@ def _variant(experiment: Experiment, variant: Variant) -> VariantFacts:
         beside={task: dict(d.beside) for task, d in described.items()},
         examples={task: d.examples for task, d in described.items()},
         tuned={task: dict(chosen) for task, chosen in variant.tuned.items()},
-        rivals={task: [*of] for task, of in variant.rivals.items() if of},
+        rivals={task: [*of] for task, of in variant.runner_ups.items() if of},
     )

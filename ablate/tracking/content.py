@@ -22,7 +22,7 @@ from ablate.base.files import digest_of_data
 from ablate.base.text import printable
 from ablate.core.record import Record
 from ablate.core.short_names import short_name
-from ablate.core.trial import RIVAL, Cell
+from ablate.core.trial import RUNNER_UP, Cell
 from ablate.records.folder import StudyFolder
 from ablate.study.document import read_document
 
@@ -132,7 +132,7 @@ def run_names(cells: Mapping[str, Cell], labels: Mapping[str, str]) -> dict[str,
         trial: " · ".join(
             [cell.task] * several
             + [short_name(cell.variant, labels)]
-            + [f"rival{re.sub(AFTER, '', cell.name.removeprefix(cell.variant))}"] * (cell.role == RIVAL)
+            + [f"rival{re.sub(AFTER, '', cell.name.removeprefix(cell.variant))}"] * (cell.role == RUNNER_UP)
             + [f"seed {cell.seed:02d}"]
         )[:MAX_KEY]
         for trial, cell in cells.items()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from made_evidence import ACCURACY, RATES, claim, crossed, study
 
-from ablate.analysis.agreeing import Agreeing
+from ablate.analysis.agreeing import IntersectionUnion
 from ablate.analysis.claims import judge_claims, unsettled
 from ablate.analysis.compare import compare
 from ablate.analysis.family import Look, family_size, level, looks, pairs, row_of
@@ -100,7 +100,7 @@ def test_a_block_keeps_all_or_likeness_from_support(wholly, kind, supported):
 def test_all_that_estimate_the_same_must_agree():
     values = [0.1, 0.11, 0.1, 0.09]
     other = (Reason("rate", {"rate": 0.003}), mean([-0.1, 0.1, 0.0, 0.05]))
-    one = Agreeing(mean(values), [other], [other])
+    one = IntersectionUnion(mean(values), [other], [other])
     assert judge(mean(values), "beats").outcome == "supported"
     found = judge(one, "beats")
     assert found.outcome == "inconclusive"

@@ -20,7 +20,7 @@ from ablate.core.speed_facts import LEAST, SpeedFacts
 from ablate.pipeline.gather import gather
 from ablate.records.store import Store
 from ablate.stages.speed.timing import Timing
-from ablate.study.experiment import facts_of
+from ablate.study.study import facts_of
 
 from .check import STUDIES, Check, Place, frequency
 
@@ -98,7 +98,7 @@ def busy(count: int) -> Iterator[None]:
 def timed(place: Place, name: str, sets: Sequence[str] = (), processes: int | None = None) -> Evidence:
     """A study of `STUDIES`, timed and not trained; with fewer processes, measured anew."""
     experiment = prepare(STUDIES / f"{name}.yaml", sets)
-    section = experiment.study.speed
+    section = experiment.config.speed
     assert section is not None
     results = place.scratch
     if processes is not None:

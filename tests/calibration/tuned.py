@@ -6,12 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.agreeing import Agreeing
+from ablate.analysis.agreeing import IntersectionUnion
 from ablate.analysis.compare import compare
 from ablate.analysis.judge import ALPHA, row
 from ablate.analysis.paired import Differences
-from ablate.analysis.rivals import MOST, resolved
-from ablate.core.facts import BASELINE, RIVALS, Evidence, VariantFacts
+from ablate.analysis.runner_ups import MOST, resolved
+from ablate.core.facts import BASELINE, RUNNER_UPS, Evidence, VariantFacts
 from ablate.core.reason import Reason
 
 from .check import Check, Place, frequency
@@ -74,7 +74,10 @@ def simulated(rng: np.random.Generator, n: int, gap: float) -> tuple[bool, bool]
         high = [(Reason("rivals"), against(other, base[0])) for other in mine[1:]]
         main = against(mine[0], base[0])
         said.append(
-            [row(one, None, ALPHA / (SIDES - 1)).verdict for one in (Agreeing(main, low, high), main)]
+            [
+                row(one, None, ALPHA / (SIDES - 1)).verdict
+                for one in (IntersectionUnion(main, low, high), main)
+            ]
         )
     rule, chosen = np.isin(said, ["better", "worse"]).any(axis=0)
     return bool(rule), bool(chosen)
@@ -105,10 +108,10 @@ def drawn(rng: np.random.Generator, evidence: Evidence, n: int = 5) -> bool:
                 )
             )
         variants.append(
-            VariantFacts(name, {}, {}, rivals={evidence.facts.tasks[0].name: [*every.values()][1:]})
+            VariantFacts(name, {}, {}, runner_ups={evidence.facts.tasks[0].name: [*every.values()][1:]})
         )
     whole = pd.concat(frames, ignore_index=True)
     facts = replace(evidence.facts, seeds=list(range(n)), variants=variants)
     judged = whole["variant"].isin(names)
-    given = replace(evidence, facts=facts, trials=whole[judged], frames={RIVALS: whole[~judged]})
+    given = replace(evidence, facts=facts, trials=whole[judged], frames={RUNNER_UPS: whole[~judged]})
     return bool(compare(given)["verdict"].isin(["better", "worse"]).any())

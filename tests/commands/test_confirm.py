@@ -13,7 +13,7 @@ from ablate.commands.show import show
 from ablate.pipeline.confirm import NothingDecided
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.report.words import say
+from ablate.report.words import message
 from ablate.tracking.tracker import bring_up_to_date
 
 MADE = STUDY = TOY_CLAIMED.replace("[0.1, 0.3]", "[0.1001, 0.9]").replace("noise=0.3", "noise=0.9")
@@ -117,7 +117,7 @@ def test_every_command_copes_with_its_name(here, run, tmp_path):
     assert "toy@confirm/report.html" in report_here(Path("toy@confirm"), here)
     planned = plan_here(tmp_path / "study.yaml", confirm=True)
     assert "toy@confirm: 4 variants" in planned
-    assert say("plan.cached") in planned
+    assert message("plan.cached") in planned
     assert "nothing to remove; all 27 trials belong to a study" in clean_here(here, agree=False)[0]
     bring_up_to_date(here, pytest.fail)
 

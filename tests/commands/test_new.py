@@ -25,7 +25,7 @@ def test_it_is_valid_and_compares_what_it_says_with_the_defaults(task, tmp_path)
     experiment = prepare(path)
     names = [variant.name for variant in experiment.variants]
     assert names == ["baseline", "model.position=none", "model.mixer.score=additive"]
-    assert (experiment.study.name, len(experiment.claims)) == ("mine", 2)
+    assert (experiment.config.name, len(experiment.claims)) == ("mine", 2)
     defaults = config_model(experiment.workload).model_validate({"task": task}).model_dump()
     topology = {"model.topology": experiment.variants[0].configs[0]["model"]["topology"]}
     assert experiment.variants[0].configs == [apply_patches(defaults, SMALL | topology)]
@@ -56,8 +56,8 @@ def test_the_hints_in_comments_are_valid_too(tmp_path):
     path.write_text(text.replace("# time_limit", "time_limit").replace("# checkpoint", "checkpoint"))
     experiment = prepare(path)
     assert {"model.mixer.value=low_rank", "model.num_layers=4"} <= {v.name for v in experiment.variants}
-    assert experiment.study.time_limit == 600
-    assert experiment.study.checkpoint == "final"
+    assert experiment.config.time_limit == 600
+    assert experiment.config.checkpoint == "final"
 
 
 def test_it_points_editors_to_a_schema_that_is_there_whatever_its_name(tmp_path):

@@ -85,8 +85,8 @@ def numbers(table: Table, *names: str) -> dict[str, list[float]]:
 def test_parameters_by_part_and_flops_of_each_variant(plan, tmp_path):
     found = plan(STUDY)
     sizes, by_part = tables(found)[:2]
-    for variant in found.experiment.variants:
-        (described,) = found.experiment.describe(variant)
+    for variant in found.study.variants:
+        (described,) = found.study.describe(variant)
         assert described.flops is not None
         assert described.training_flops == 3 * described.flops or "additive" in variant.name
         row = [described.parameters, described.flops, described.training_flops, 0, 2]

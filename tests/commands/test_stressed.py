@@ -9,7 +9,7 @@ from harness import clean_here, plan_here, report_here, stored
 
 from ablate.commands.show import show
 from ablate.records.folder import StudyFolder
-from ablate.report.words import say
+from ablate.report.words import message
 
 PLUGIN = Path(__file__).parents[1] / "rated.py"
 STUDY = f"""
@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> StudyFolder:
 
 def test_every_variant_is_trained_over_the_grid(run, folder, write):
     planned = plan_here(write(MADE))
-    assert say("plan.stress", "training.lr", ["0.001", "0.01", "0.1"], 12) in planned
+    assert message("plan.stress", "training.lr", ["0.001", "0.01", "0.1"], 12) in planned
     assert "14 trials to train" in planned
     outcome, printed = run(MADE)
     assert (outcome.trained, outcome.missing) == (6 + 8, 0)
@@ -69,7 +69,7 @@ def test_every_variant_is_trained_over_the_grid(run, folder, write):
     assert clean_here(folder.results)[1] == ""
     assert stored(folder.results) == folder.ids()
     assert run(MADE)[0].trained == 0
-    assert say("plan.cached") in plan_here(write(MADE))
+    assert message("plan.cached") in plan_here(write(MADE))
 
 
 def test_a_report_is_made_from_the_folder_alone_and_a_grid_that_is_gone_is_forgotten(

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.core.facts import Claim, Facts, VariantFacts
+from ablate.core.facts import Claim, StudyFacts, VariantFacts
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
 
 
@@ -33,7 +33,7 @@ def test_a_level_is_named_as_a_reader_would_say_it(path, level, name):
 def facts(*changes, labels=()):
     variants = [VariantFacts("baseline", {}, {})]
     variants += [VariantFacts(",".join(f"{p}={v}" for p, v in c.items()), {}, c) for c in changes]
-    return Facts("s", "", "", "accuracy", "accuracy", "last", None, "one_factor", [0], [], variants, {}, [],
+    return StudyFacts("s", "", "", "accuracy", "accuracy", "last", None, "one_factor", [0], [], variants, {}, [],
                  labels=dict(labels))  # fmt: skip
 
 

@@ -15,9 +15,9 @@ from ablate.records.folder import StudyFolder
 def judged_folder(path: Path) -> dict[str, pd.DataFrame]:
     """Returns the tables of a report, decided again from the evidence in its folder; nothing is drawn."""
     from ablate.analysis.learning import noise
-    from ablate.pipeline.publish import material
+    from ablate.pipeline.publish import report_data
 
-    found = material(StudyFolder.at(path))
+    found = report_data(StudyFolder.at(path))
     return {
         "comparisons": found.comparisons,
         "claims": found.claims,
@@ -100,10 +100,10 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     kinds = {"given": experiment.cells(), "stress": companions(experiment, stages, experiment.cells())}
     stale = folder.has_trials and changed(experiment, folder)
     chosen = experiment if stale else as_reported(experiment, folder)
-    if chosen.choice.by:
+    if chosen.selection.by:
         kinds |= {"judged": chosen.cells(), "stress": companions(chosen, stages, chosen.cells())}
     named = {kind: [(cell.name, cell.id) for cell in cells] for kind, cells in kinds.items() if cells}
-    if not (tried and chosen.choice.by):
+    if not (tried and chosen.selection.by):
         return named
 
     from searching import spec_of
@@ -111,7 +111,7 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     from ablate.analysis.search_table import table_of
 
     table = table_of(folder.evidence())
-    spec = spec_of(experiment, "search" if chosen.choice.by == "sweep" else "tune")
+    spec = spec_of(experiment, "search" if chosen.selection.by == "sweep" else "tune")
     variants = {variant.name: variant for variant in experiment.variants}
     named["tried"] = []
     for place, row in table.trials.iterrows():

@@ -12,7 +12,7 @@ from ablate.base.errors import AblateError, StudyError
 from ablate.commands.show import show
 from ablate.pipeline.evaluate import Evaluated, evaluate
 from ablate.records.folder import StudyFolder
-from ablate.report.words import say
+from ablate.report.words import message
 from ablate.session.options import Options
 
 STUDY = """
@@ -198,7 +198,7 @@ def test_numbers_of_other_weights_than_the_study_keeps_are_left_out_of_the_repor
     assert "Left out" not in report.read_text()
     run_in(tmp_path, FEW.replace("checkpoint: final", "checkpoint: best"))
     text = report.read_text()
-    left_out = say("evaluate.gone", 1)
+    left_out = message("evaluate.gone", 1)
     assert left_out in text
     assert "attention-1" not in text
     assert left_out in report.with_suffix(".html").read_text()

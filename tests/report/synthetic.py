@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 
-from ablate.core.facts import BASELINE, Claim, Evidence, Facts, TaskFacts, VariantFacts
+from ablate.core.facts import BASELINE, Claim, Evidence, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.metric import Metric
 
 UGLY = "<script>alert('x')</script>|`a`*b*"
@@ -110,7 +110,7 @@ def study(
         for kind, a, b, by, text in declared
         if claims and "model.position" in factors
     ]
-    facts = Facts(
+    facts = StudyFacts(
         study="quickstart",
         question='Which parts of a small Transformer matter for recall, & is "<b>norm</b>" one of them?',
         notes="First line of the notes.\n# not a heading | nor a cell\nTried 1,000 steps: no change.",

@@ -7,7 +7,7 @@ import synthetic
 
 from ablate.core.facts import BASELINE
 from ablate.records.evaluated import MAP_COLUMNS, Evaluated
-from ablate.report.section import Material, Picture, Text
+from ablate.report.section import Picture, ReportData, Text
 from ablate.report.sections.kept_weights import MAX_FIGURES, Attention, layer_name
 
 STUDY = synthetic.study(num_seeds=2)
@@ -24,8 +24,8 @@ def layer(variant=BASELINE, path="stack.blocks.0.mixer", heads=4, queries=5, key
 
 def section(*layers):
     """The explanation of the section, and its pictures."""
-    material = Material(STUDY, pd.DataFrame(), pd.DataFrame(), Evaluated(maps=pd.DataFrame(layers)))
-    legend, *pictures = Attention().blocks(material)
+    data = ReportData(STUDY, pd.DataFrame(), pd.DataFrame(), Evaluated(maps=pd.DataFrame(layers)))
+    legend, *pictures = Attention().blocks(data)
     assert isinstance(legend, Text)
     return legend.words, [picture for picture in pictures if isinstance(picture, Picture)]
 
@@ -46,7 +46,7 @@ def test_variants_come_in_the_order_of_the_study_with_words_for_who_cannot_see()
     assert "layer 1 with 4 heads, layer 2 with 4 heads" in found[0].alt
     assert "seed 0" in legend
     assert not any(picture.caption for picture in found)
-    assert list(Attention().blocks(Material(STUDY, pd.DataFrame(), pd.DataFrame()))) == []
+    assert list(Attention().blocks(ReportData(STUDY, pd.DataFrame(), pd.DataFrame()))) == []
 
 
 def test_a_page_shows_so_many_variants_and_says_where_the_rest_is():

@@ -7,7 +7,7 @@ from synthetic import UGLY, study
 from ablate.analysis.compare import compare
 from ablate.core.facts import BASELINE, Evidence
 from ablate.report.figures.facets import entries
-from ablate.report.section import Material
+from ablate.report.section import ReportData
 from ablate.report.sections import HEADLINE, curves, differences, headline, runs
 
 
@@ -84,7 +84,7 @@ def test_whether_the_baseline_learned(evidence):
     empty = pd.DataFrame()
 
     def looks(of):
-        accent = HEADLINE.accent(Material(of, empty, empty))
+        accent = HEADLINE.accent(ReportData(of, empty, empty))
         return accent, bool(list(headline.gaps(of)))
 
     assert looks(evidence)[0] == "green"

@@ -9,9 +9,9 @@ from ablate.base.errors import AblateError
 from ablate.core.facts import BASELINE
 from ablate.records.evaluated import COLUMNS, MAP_COLUMNS, Evaluated
 from ablate.records.folder import StudyFolder
-from ablate.report.section import Material, Text
+from ablate.report.section import ReportData, Text
 from ablate.report.sections.kept_weights import KeptWeights, evaluation_table
-from ablate.report.words import say
+from ablate.report.words import message
 
 FACTS = synthetic.study(num_seeds=2).facts
 
@@ -35,9 +35,9 @@ def test_the_table_has_means_over_seeds_and_leaves_single_layers_out():
 
 def test_what_was_left_out_is_said_without_a_table_too():
     evidence, empty = synthetic.study(num_seeds=2), pd.DataFrame()
-    blocks = list(KeptWeights().blocks(Material(evidence, empty, empty, Evaluated(left_out=2))))
-    assert blocks == [Text(say("evaluate.gone", 2), aside=True)]
-    assert list(KeptWeights().blocks(Material(evidence, empty, empty))) == []
+    blocks = list(KeptWeights().blocks(ReportData(evidence, empty, empty, Evaluated(left_out=2))))
+    assert blocks == [Text(message("evaluate.gone", 2), aside=True)]
+    assert list(KeptWeights().blocks(ReportData(evidence, empty, empty))) == []
 
 
 def found(*rows, maps=(), weights="final"):

@@ -14,7 +14,7 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.metric import Sampling
 from ablate.report.paper import as_latex, as_markdown, methods
-from ablate.report.section import Material
+from ablate.report.section import ReportData
 
 TEMPLATE = Path(ablate.report.__file__).parent / "words" / "methods.j2"
 BASE = np.array([0.950, 0.955, 0.948, 0.951, 0.953])
@@ -24,7 +24,7 @@ TWO = {"baseline": BASE, "a": BASE + WOBBLE}
 
 def told(evidence, **facts):
     evidence = replace(evidence, facts=replace(evidence.facts, **facts))
-    return methods(Material(evidence, compare(evidence), judge_claims(evidence)))
+    return methods(ReportData(evidence, compare(evidence), judge_claims(evidence)))
 
 
 def test_every_entry_of_the_bibliography_is_whole():

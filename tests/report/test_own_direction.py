@@ -11,7 +11,7 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.learning import stability
 from ablate.core.metric import Metric
-from ablate.report.section import Material, unfolded
+from ablate.report.section import ReportData, unfolded
 from ablate.report.sections import HEADLINE
 from ablate.report.sections.headline import noise_lines
 from ablate.report.sections.verdicts import Comparisons, Verdicts, stability_table
@@ -24,7 +24,7 @@ VALUES = st.none() | st.floats(allow_nan=True)
 
 
 @pytest.fixture(scope="module")
-def material():
+def report_data():
     """A variant whose `val_loss` is higher by 0.17, and a placebo."""
     base = [1.0, 1.02, 0.99, 1.01, 1.0, 0.98]
     values = {"baseline": base, "a": [v + 0.17 for v in base], "b": [v - 0.2 for v in base[::-1]]}
@@ -36,7 +36,7 @@ def material():
         claim("matches", "a", metric="seed_spread", by=1.0),
     ]
     made = study(values, metric="val_loss", tasks=tasks, claims=claims, placebos=["placebo"], margin=0.02)
-    return Material(made, compare(made), judge_claims(made))
+    return ReportData(made, compare(made), judge_claims(made))
 
 
 @given(VALUES, VALUES, VALUES)
@@ -60,8 +60,8 @@ def test_rows_of_files_are_text():
     assert own_direction(row, "min") == {"diff": 0.25, "ci_low": None, "ci_high": 0.5}
 
 
-def test_where_a_direction_is_known(material):
-    facts = material.facts
+def test_where_a_direction_is_known(report_data):
+    facts = report_data.facts
     found = {name: direction_of(facts, "t", name) for name in ("val_loss", "accuracy", "seed_spread", "mine")}
     assert found == {"val_loss": "min", "accuracy": "max", "seed_spread": "min", "mine": "max"}
     more = ("divergence_rate", "lr_sensitivity", "steps_to_target", "solved_rate", "step_seconds")
@@ -70,40 +70,40 @@ def test_where_a_direction_is_known(material):
     assert less_is_better(rows, facts) == ["validation loss"]
 
 
-def test_a_loss_that_rises_is_worse_by_a_positive_difference(material):
-    [table] = verdict_tables(material.comparisons, material.facts)
+def test_a_loss_that_rises_is_worse_by_a_positive_difference(report_data):
+    [table] = verdict_tables(report_data.comparisons, report_data.facts)
     shown = {row["variant"]: (row["verdict"], row["difference"]) for row in table.rows}
     verdict, difference = shown["a"]
     assert (verdict, difference[:5]) == ("worse", "+0.17")
     assert shown["b"][1].startswith("−0.2")
-    row = next(row for row in rows_of(material.comparisons) if row["variant"] == "a")
+    row = next(row for row in rows_of(report_data.comparisons) if row["variant"] == "a")
     assert row["diff"] == pytest.approx(-0.1717, abs=1e-3), "files stay oriented"
     assert "less is better" in table.caption
 
 
-def test_every_table_and_sentence_turns_alike(material):
-    facts = material.facts
+def test_every_table_and_sentence_turns_alike(report_data):
+    facts = report_data.facts
     [_, every] = [
-        next(block for block in unfolded(section().blocks(material)) if isinstance(block, Table))
+        next(block for block in unfolded(section().blocks(report_data)) if isinstance(block, Table))
         for section in (Verdicts, Comparisons)
     ]
     row = next(row for row in every.rows if (row["variant"], row["metric"]) == ("a", "validation loss"))
     assert row["difference"].startswith("+0.17")
-    lost, spread = claim_table(material.claims, facts, "95 %").rows
+    lost, spread = claim_table(report_data.claims, facts, "95 %").rows
     assert lost["difference"].startswith("−0.17"), "baseline minus a"
-    oriented = material.claims.iloc[1]["diff"]
+    oriented = report_data.claims.iloc[1]["diff"]
     assert spread["difference"].startswith("−" if oriented > 0 else "+")
-    [answer, *_] = HEADLINE.answers(material)
+    [answer, *_] = HEADLINE.answers(report_data)
     assert "validation loss rose (worse) by 0.17" in answer
-    placebo = next(row for row in rows_of(material.comparisons) if row["variant"] == "placebo")
-    [noise] = noise_lines(material)
+    placebo = next(row for row in rows_of(report_data.comparisons) if row["variant"] == "placebo")
+    [noise] = noise_lines(report_data)
     mean = -placebo["diff"]
     assert f"Placebo: {'+' if mean > 0 else '−' if mean < 0 else ''}0.0" in noise
 
 
-def test_stability_turns_too(material):
-    rows = rows_of(stability(material.evidence))
-    table = stability_table(rows, rows, material.facts)
+def test_stability_turns_too(report_data):
+    rows = rows_of(stability(report_data.evidence))
+    table = stability_table(rows, rows, report_data.facts)
     for row, shown in zip(rows, table.rows, strict=True):
         if row["kind"] == "spread" and not math.isclose(row["diff"], 0.0, abs_tol=1e-4):
             assert shown["difference"].startswith("−" if row["diff"] > 0 else "+")

@@ -17,7 +17,7 @@ from ablate.base.errors import AblateError
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
 from ablate.report.paper import for_paper, latex, tabular
-from ablate.report.section import Material
+from ablate.report.section import ReportData
 from ablate.report.sections import pictures, shown
 from ablate.report.verdicts import verdict_tables
 from ablate.report.words import Column, Table
@@ -25,8 +25,8 @@ from ablate.report.words import Column, Table
 WIDTH = 3.25
 
 
-def material(evidence):
-    return Material(evidence, compare(evidence), judge_claims(evidence))
+def report_data(evidence):
+    return ReportData(evidence, compare(evidence), judge_claims(evidence))
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def evidence():
 
 @pytest.fixture(scope="module")
 def whole(evidence):
-    return material(evidence)
+    return report_data(evidence)
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +79,13 @@ def test_tables_are_those_of_the_page(made, whole):
 
 def test_each_task_has_a_table_and_a_study_without_comparisons_none():
     factors = {"model.norm": {"layer": 0.0, "batch": -0.2}}
-    two = material(
+    two = report_data(
         study(factors=factors, tasks=("recall", "re_verse"), named={}, claims=False, trouble=False)
     )
     found = for_paper(two, WIDTH, ["comparisons", "comparisons-2"], pytest.fail)
     assert list(found) == ["comparisons.tex", "comparisons-2.tex"]
     assert r"re\_verse" in content(found, "comparisons-2.tex")
-    alone = material(study(factors={}, named={}, claims=False, placebo=False, trouble=False))
+    alone = report_data(study(factors={}, named={}, claims=False, placebo=False, trouble=False))
     with pytest.raises(
         AblateError,
         match=r"is no table or figure.*given 'comparisons'; allowed: validation-accuracy, train-loss",

@@ -15,8 +15,8 @@ from timings import AT_OWN
 from ablate.analysis.speed import scaling, speeds
 from ablate.commands._json import report_object, written
 from ablate.commands._results import load
-from ablate.pipeline.publish import material as published_material
 from ablate.pipeline.publish import publish
+from ablate.pipeline.publish import report_data as published_material
 from ablate.records.folder import StudyFolder
 from ablate.report.terminal import print_verdicts
 

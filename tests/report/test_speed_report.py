@@ -2,7 +2,7 @@
 
 import pytest
 from made_speed import speed_frame, timed
-from timings import AT_OWN, LOGS, LONG, SIZES, logs, material, study
+from timings import AT_OWN, LOGS, LONG, SIZES, logs, report_data, study
 
 from ablate.base import wording
 from ablate.core.metric import Metric
@@ -17,7 +17,7 @@ from ablate.report.words import rows_of
 
 @pytest.fixture(scope="module")
 def made():
-    return material(study())
+    return report_data(study())
 
 
 def tables(blocks):
@@ -44,7 +44,7 @@ def test_what_lies_beyond_noise_and_two_percent(made):
 
 def test_each_task_has_its_own_sentence_and_table():
     tasks = {name: {"accuracy": Metric("max")} for name in ("recall", "copy")}
-    of = material(timed(*(speed_frame(logs(), task=name) for name in tasks), tasks=tasks))
+    of = report_data(timed(*(speed_frame(logs(), task=name) for name in tasks), tasks=tasks))
     assert [said.split(":")[0] for said in Speed().answers(of)] == ["recall", "copy"]
     brief = list(timing.brief_tables(rows_of(of.table("speed")), {}))
     assert [f" on {task} " in table.caption for task, table in zip(tasks, brief, strict=True)] == [True, True]
@@ -67,7 +67,7 @@ def test_the_slopes_and_the_lines_of_the_figure(made):
 def test_of_many_variants_the_figure_has_those_furthest_away():
     many = {"baseline": LOGS["baseline"]} | {f"v{i}": LOGS["slow"] + 0.1 * i for i in range(12)}
     frames = [speed_frame(many, size=size, own=False) for size in SIZES]
-    of = material(timed(*frames))
+    of = report_data(timed(*frames))
     data, left = by_size(of.table("speed"), "recall")
     assert left == 5
     assert list(dict.fromkeys(data["variant"])) == ["baseline", *(f"v{i}" for i in range(5, 12))]
@@ -75,7 +75,7 @@ def test_of_many_variants_the_figure_has_those_furthest_away():
 
 def test_accuracy_against_time_and_memory():
     values = {"baseline": [0.9, 0.92], "slow": [0.95, 0.96], "same": [0.8, 0.82], LONG: [0.7, 0.72]}
-    of = material(timed(*AT_OWN, values=values))
+    of = report_data(timed(*AT_OWN, values=values))
     data = cost.tradeoff(of.evidence, "recall", of.tables)
     assert [shown.column for shown in cost.varying(data)] == [timing.STEP, timing.MEMORY]
     (picture,) = cost.Cost().blocks(of)

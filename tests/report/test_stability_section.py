@@ -8,10 +8,10 @@ from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.learning import stability
 from ablate.core.metric import Metric
-from ablate.report.section import Material, Picture
+from ablate.report.section import Picture, ReportData
 from ablate.report.sections.rates import Rates
 from ablate.report.sections.verdicts import Stability
-from ablate.report.words import say
+from ablate.report.words import message
 
 N = 5
 rng = np.random.default_rng(9)
@@ -21,8 +21,8 @@ STEEP = np.where(np.arange(5) >= 3, math.inf, 0.5 + 0.02 * rng.normal(size=(N, 5
 GRIDS = {name: 0.5 + 0.02 * rng.normal(size=(N, 5)) for name in VALUES} | {"a": STEEP}
 
 
-def material(evidence):
-    return Material(
+def report_data(evidence):
+    return ReportData(
         evidence, compare(evidence), judge_claims(evidence), tables={"stability": stability(evidence)}
     )
 
@@ -32,13 +32,13 @@ def test_runs_that_diverged_are_counted_on_each_task():
     tasks = {task: {"accuracy": Metric("max", floor=0.1)} for task in ("t1", "t2")}
     evidence = study(VALUES, tasks=tasks, statuses={("baseline", 0): "diverged"})
     facts = dataclasses.replace(evidence.facts, looks=[2, 4], until={"a": {"t1": 2}})
-    lost = [say("stability.lost", 1, 5, "baseline", task) for task in ("t1", "t2")]
-    found = Stability().findings(material(dataclasses.replace(evidence, facts=facts)))
-    assert found == [say("stability.diverged", lost)]
+    lost = [message("stability.lost", 1, 5, "baseline", task) for task in ("t1", "t2")]
+    found = Stability().findings(report_data(dataclasses.replace(evidence, facts=facts)))
+    assert found == [message("stability.diverged", lost)]
 
 
 def test_the_figure_says_where_runs_diverged():
-    made = material(study(VALUES, stress=GRIDS, rates=RATES))
+    made = report_data(study(VALUES, stress=GRIDS, rates=RATES))
     (curves,) = (block for block in Rates().blocks(made) if isinstance(block, Picture))
     broken = curves.data[curves.data["diverged"] > 0]
     assert broken[["variant", "value", "diverged", "n"]].to_numpy().tolist() == [

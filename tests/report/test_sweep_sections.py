@@ -12,16 +12,16 @@ from ablate.analysis.compare import compare
 from ablate.analysis.optuna_study import rebuilt
 from ablate.pipeline.publish import publish
 from ablate.records.folder import StudyFolder
-from ablate.report.section import Material, Picture
+from ablate.report.section import Picture, ReportData
 from ablate.report.sections import SECTIONS
 from ablate.report.sections.sweep import best_table, winner_table
 
 TWO = (searches.ACCURACY, searches.PARAMETERS)
 
 
-def material(made, after=None):
+def report_data(made, after=None):
     after = after or searches.after(made)
-    return Material(after_search(made, after), compare(after), pd.DataFrame())
+    return ReportData(after_search(made, after), compare(after), pd.DataFrame())
 
 
 def column(table, key):
@@ -31,7 +31,7 @@ def column(table, key):
 
 def drawn(made):
     """The pictures of the sections of a sweep, by name."""
-    of = material(made)
+    of = report_data(made)
     mine = [section for section in SECTIONS if section.name.startswith("sweep") and section.applies(of)]
     return {
         picture.name: picture

@@ -7,12 +7,12 @@ from made_searches import after_search, by_learning_rate
 from synthetic import BATCH, BEST, norms
 
 from ablate.analysis.compare import compare
-from ablate.report.section import Material, Picture
+from ablate.report.section import Picture, ReportData
 from ablate.report.sections.tuning import Tuning
 
 
 def drawings(search, tuned):
-    made = Material(after_search(search, tuned), compare(tuned), pd.DataFrame())
+    made = ReportData(after_search(search, tuned), compare(tuned), pd.DataFrame())
     return [block for block in Tuning().blocks(made) if isinstance(block, Picture)]
 
 
@@ -24,7 +24,7 @@ def test_a_rival_is_in_the_figure_and_is_named_where_it_diverged():
     rival = pd.DataFrame(
         [("x", name, "recall", 0, "diverged")], columns=["id", "variant", "task", "seed", "status"]
     )
-    found = Material(replace(made, frames={**made.frames, "rivals": rival}), compare(made), pd.DataFrame())
+    found = ReportData(replace(made, frames={**made.frames, "rivals": rival}), compare(made), pd.DataFrame())
     (picture,) = [block for block in Tuning().blocks(found) if isinstance(block, Picture)]
     assert picture.data.query("judged == 'rival'")[["variant", "value"]].to_numpy().tolist() == [
         [BATCH, second]

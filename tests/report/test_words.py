@@ -7,7 +7,7 @@ from jinja2 import FileSystemBytecodeCache
 
 import ablate
 from ablate.report import words
-from ablate.report.words import because, codes, level, say, some
+from ablate.report.words import because, codes, level, message, some
 
 ROOT = Path(ablate.__file__).parent
 FILES = sorted(path.stem for path in (ROOT / "report" / "words").glob("*.j2"))
@@ -57,7 +57,7 @@ def test_lists_and_levels():
     assert some(["a"]) == "a"
     assert some("abcd", 2) == "a, b and 2 more"
     assert [level(alpha) for alpha in (0.05, 0.05 / 7, 0.05 / 100)] == ["95 %", "99.3 %", "99.95 %"]
-    assert say("limits.missing", 1, 20) == "1 of 20 planned runs failed or have not run."
+    assert message("limits.missing", 1, 20) == "1 of 20 planned runs failed or have not run."
 
 
 def test_sentences_that_cannot_be_kept_compiled_are_said_all_the_same(monkeypatch):

@@ -8,7 +8,7 @@ from made_speed import speed_frame, timed
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.speed import scaling, speeds
-from ablate.report.section import Material
+from ablate.report.section import ReportData
 
 LONG = "model.mixer.value=low_rank(rank=4),model.feedforward.activation=gelu"
 NOISE = 0.004 * np.random.default_rng(3).normal(size=(4, 6))
@@ -39,8 +39,8 @@ def study():
     return timed(*AT_OWN, *AT_SIZES, values={name: [0.9, 0.91, 0.92, 0.9] for name in LOGS})
 
 
-def material(evidence):
-    return Material(
+def report_data(evidence):
+    return ReportData(
         evidence,
         compare(evidence),
         judge_claims(evidence),

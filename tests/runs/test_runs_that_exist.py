@@ -11,7 +11,7 @@ from scipy import stats
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.core.derived import DERIVED, StudyContext
-from ablate.core.facts import INTERACTION, Claim, Evidence, Facts
+from ablate.core.facts import INTERACTION, Claim, Evidence, StudyFacts
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
 from ablate.runs.report import evidence_of
@@ -48,7 +48,7 @@ def long_table(evidence: Evidence) -> pd.DataFrame:
     return pd.concat(rows, ignore_index=True)
 
 
-def claimed(claim: Claim, facts: Facts) -> str:
+def claimed(claim: Claim, facts: StudyFacts) -> str:
     """The claim in the names of variants; nothing of one that a table of runs cannot tell: of interactions, means over
     the other factors, constants of a task, speed, and trainings beside the judged ones.
     """
@@ -78,7 +78,7 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
     plain = dataclasses.replace(
         facts,
         design="",
-        variants=[dataclasses.replace(v, rivals={}) for v in facts.variants],
+        variants=[dataclasses.replace(v, runner_ups={}) for v in facts.variants],
         claims=[dataclasses.replace(claim, exploratory=False) for claim in claims.values()],
     )
     alone = dataclasses.replace(evidence, facts=plain)
@@ -93,9 +93,9 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
     same = mine.index.intersection(committed.index)
     assert np.allclose(mine.loc[same, "diff"], committed.loc[same, "diff"], rtol=1e-4, atol=1e-7)
     if len(claims) == len(facts.claims) and facts.design == "one_factor":
-        rivals = {v.name for v in facts.variants if v.rivals}
+        runner_ups = {v.name for v in facts.variants if v.runner_ups}
         for key, row in committed.loc[same].iterrows():
-            if not rivals & {row["baseline"], key[0]}:
+            if not runner_ups & {row["baseline"], key[0]}:
                 assert np.allclose(
                     mine.loc[key, NUMBERS[3:8]].astype(float), row[NUMBERS[3:8]].astype(float), rtol=1e-4
                 )

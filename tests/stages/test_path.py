@@ -50,9 +50,9 @@ class Walk:
 
 def walked(walk):
     """The changes in the order in which they were taken, and the study with the path."""
-    stage = PathStage.from_study(walk.experiment.study, Options())
+    stage = PathStage.from_study(walk.experiment.config, Options())
     found = stage.select(walk.experiment, walk)
-    taken = [re.findall(r" takes (\S+) before", remark)[0] for remark in found.remarks]
+    taken = [re.findall(r" takes (\S+) before", note)[0] for note in found.notes]
     return taken, found
 
 
@@ -63,7 +63,7 @@ def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(write
     assert taken == ["training.lr", "model.kind", "model.heads"]
     # Three configurations between, with the baseline, the target and the other: six on three seeds.
     assert (walk.rounds, walk.later) == ([8, 6, 4], [10 + 18, 4 + 18, 18])
-    assert len(walk.records) == len(found.choice.cells) == 18
+    assert len(walk.records) == len(found.selection.cells) == 18
     names = [variant.name for variant in found.variants]
     assert names == [
         "baseline", "training.lr=0.001", "model.kind=wide,training.lr=0.001",
@@ -71,7 +71,7 @@ def test_each_step_takes_the_change_that_helps_most_beside_those_before_it(write
     ]  # fmt: skip
     assert found.variants[4].configs == experiment.variants[1].configs
     assert [cell.seed for cell in found.cells()] == [seed for seed in range(3) for _ in range(6)]
-    first, *_ = found.remarks
+    first, *_ = found.notes
     assert first.startswith("step 1 of the path to top takes training.lr before ")
     assert first.endswith("by score on validation data of seeds 10000–10001")
 

@@ -18,9 +18,9 @@ def test_a_grid_is_read_in_order_and_survives_the_resolved_study(write):
     experiment = prepare(path)
     assert features(path)["stress"] == {"training.lr": [1.0, 2.0, 5.0]}
     again = write(resolved_text(experiment, path.parent), "again.yaml")
-    assert prepare(again).study.stress == experiment.study.stress
+    assert prepare(again).config.stress == experiment.config.stress
     changed = prepare(path, sets=["stress.training.lr=[1e-4, 1e-3, 1e-2]"])
-    assert changed.study.stress == {"training.lr": [1e-4, 1e-3, 1e-2]}
+    assert changed.config.stress == {"training.lr": [1e-4, 1e-3, 1e-2]}
     plain = prepare(write(STUDY, "plain.yaml"))
     text = resolved_text(plain, path.parent)
     assert "stress" not in read_document(write(text, "resolved.yaml")).data

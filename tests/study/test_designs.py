@@ -4,8 +4,8 @@ from harness import TOY, prepare
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.study.experiment import Choice, facts_of
 from ablate.study.patch import level_labels
+from ablate.study.study import Selection, facts_of
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\nmodel: {{effect: 0.5}}\n"
 SEQUENCE = "name: x\ntask: recall\nmodel: {d_model: 16, num_layers: 1}\n"
@@ -73,7 +73,9 @@ def test_levels_of_what_a_search_found_are_their_own(write):
     experiment = prepare(write(SEQUENCE + HEADS))
     first, *found = experiment.variants[:3]
     winners = [replace(v, name=f"winner{i}", at=("search",)) for i, v in enumerate(found)]
-    judged = experiment.judging([first, *winners], ["model.mixer", "model.mixer.num_heads"], Choice("sweep"))
+    judged = experiment.judging(
+        [first, *winners], ["model.mixer", "model.mixer.num_heads"], Selection("sweep")
+    )
     assert levels(judged)["winner1"] == {"model.mixer": "attention(num_heads=2)", "model.mixer.num_heads": 2}
     assert facts_of(judged).variants[2].changes["model.mixer"] == "attention(num_heads=2)"
 

@@ -5,9 +5,9 @@ import dataclasses
 import pytest
 from harness import prepare
 
-from ablate.core.facts import Facts
+from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_names
-from ablate.study.experiment import facts_of
+from ablate.study.study import facts_of
 
 STUDY = """\
 name: rates
@@ -60,9 +60,9 @@ def test_the_numbers_of_stability_are_those_of_any_variant(write):
     assert task.stability["test_loss"].floor == task.metrics["loss"].floor
     assert task.stability["loss_spikes"].resolution == 1 / 900
     data = dataclasses.asdict(facts)
-    assert Facts.from_dict(data) == facts
+    assert StudyFacts.from_dict(data) == facts
     del data["tasks"][0]["stability"]
-    assert Facts.from_dict(data).tasks[0].stability == {}
+    assert StudyFacts.from_dict(data).tasks[0].stability == {}
 
 
 def test_no_step_of_a_short_training_has_a_window_for_spikes(write):
@@ -74,7 +74,7 @@ def test_what_variants_compute_beside_products_survives_a_folder(write):
     """Two heads of width 4: four tanh a pair of positions and head."""
     additive = "variants: {additive: {model.mixer.score: additive}}\n"
     facts = facts_of(prepare(write(STUDY.replace("variants: {bare: {model.position: none}}\n", additive))))
-    baseline, other = Facts.from_dict(dataclasses.asdict(facts)).variants
+    baseline, other = StudyFacts.from_dict(dataclasses.asdict(facts)).variants
     length = int((baseline.beside["recall"]["exp"] / 2) ** 0.5)
     assert baseline.beside == {"recall": {"exp": 2 * length**2, "norm": 3 * 8 * length, "relu": 32 * length}}
     assert other.beside == {"recall": {**baseline.beside["recall"], "tanh": 4 * 2 * length**2}}

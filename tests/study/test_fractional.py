@@ -102,4 +102,4 @@ def test_main_effects_are_means_over_the_fraction(write):
 
 def test_a_name_alone_takes_the_default_resolution_and_stays_short(write):
     assert len(prepare(write(f"{HEAD}{FIVE}design: fractional\n")).variants) == 16
-    assert prepare(write(f"{HEAD}{FOUR}design: factorial\n")).study.model_dump()["design"] == "factorial"
+    assert prepare(write(f"{HEAD}{FOUR}design: factorial\n")).config.model_dump()["design"] == "factorial"

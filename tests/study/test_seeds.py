@@ -3,8 +3,8 @@
 import pytest
 from harness import TOY_STUDY, prepare
 
-from ablate.study.experiment import facts_of
 from ablate.study.prepare import resolved_text
+from ablate.study.study import facts_of
 
 FROM_100 = TOY_STUDY.replace("seeds: 3", "seeds: {from: 100, count: 2}")
 LISTED = TOY_STUDY.replace("seeds: 3", "seeds: [7, 0, 3]")
@@ -35,14 +35,16 @@ def test_the_study_says_where_they_begin_and_the_command_line_changes_them(write
 
 
 def test_a_list_of_seeds_that_follow_one_another_is_their_number(write):
-    assert prepare(write(TOY_STUDY), ["seeds=[2, 1, 0]"]).study.seeds == prepare(write(TOY_STUDY)).study.seeds
+    assert (
+        prepare(write(TOY_STUDY), ["seeds=[2, 1, 0]"]).config.seeds == prepare(write(TOY_STUDY)).config.seeds
+    )
 
 
 @pytest.mark.parametrize("text", [TOY_STUDY, FROM_100, LISTED])
 def test_the_resolved_study_has_them(write, tmp_path, text):
     given = prepare(write(text))
     again = prepare(write(resolved_text(given, tmp_path), "resolved.yaml"))
-    assert again.study.seeds == given.study.seeds
+    assert again.config.seeds == given.config.seeds
     assert [cell.id for cell in again.cells()] == [cell.id for cell in given.cells()]
 
 

@@ -11,7 +11,7 @@ ATLAS = sorted((Path(__file__).parents[2] / "studies/atlas").glob("*.yaml"))
 @pytest.mark.parametrize("path", ATLAS, ids=lambda path: path.stem)
 def test_a_study_of_the_atlas_is_valid_and_tunes_what_it_compares(path):
     found = prepare(path)
-    study = found.study
+    study = found.config
     assert study.name == path.stem
     assert study.question
     assert found.claims

@@ -24,7 +24,7 @@ from ablate.models.reference import places
 from ablate.stages import CONFIGS
 from ablate.study.document import parse_value
 from ablate.study.json_schema import summary
-from ablate.study.schema import MetricSection, StudyBase, StudyName, study_model
+from ablate.study.schema import MetricSection, StudyConfig, StudyName, study_model
 
 SCHEMA = "ablate.schema.json"  # The file beside the study that holds the output of `ablate schema`.
 # Values that differ from the defaults, so that a trial takes seconds.
@@ -72,7 +72,7 @@ def study_text(
 
     given: parameters of the task that are not as by default.
     """
-    workload = CATALOGUE.get("workload", StudyBase.model_fields["workload"].default)()
+    workload = CATALOGUE.get("workload", StudyConfig.model_fields["workload"].default)()
     study, sections = study_model(workload, CONFIGS).model_fields, workload.schema()
     model, training = (sections[section][0] for section in ("model", "training"))
     config = CATALOGUE.get("task", task).Config  # type: ignore[attr-defined]

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ablate.analysis.family import CROSSED
-from ablate.core.facts import BASELINE, Facts
+from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.metric import Metric
 from ablate.core.short_names import by_design, short_names
 from ablate.core.spelling import spelled_paths
 from ablate.report.figures.scales import reference_lines
 from ablate.report.figures.theme import LEVELS, colour, figure_width
-from ablate.report.words import in_lines, say
+from ablate.report.words import in_lines, message
 
 if TYPE_CHECKING:
     import seaborn
@@ -43,13 +43,13 @@ class Entry:
 PLACEBO_GROUP = "placebo"
 
 
-def cells_of(facts: Facts) -> dict[str, int]:
+def cells_of(facts: StudyFacts) -> dict[str, int]:
     """Returns the cells of a design that crosses several factors → the number of levels that each changes."""
     cells = {v.name: len(v.changes) for v in facts.variants if by_design(v) and v.changes and not v.placebo}
     return cells if facts.design in CROSSED and any(count > 1 for count in cells.values()) else {}
 
 
-def figure_names(facts: Facts) -> dict[str, str]:
+def figure_names(facts: StudyFacts) -> dict[str, str]:
     """Returns the names of variants in figures: the baseline is `baseline`, a cell that changes one factor `… alone`.
 
     The main effect of the level has the name itself.
@@ -60,7 +60,7 @@ def figure_names(facts: Facts) -> dict[str, str]:
     return {**names, **alone, BASELINE: BASELINE}
 
 
-def entries(facts: Facts) -> list[Entry]:
+def entries(facts: StudyFacts) -> list[Entry]:
     """Returns every variant but the baseline, those that change the same paths together, placebos last."""
     names = figure_names(facts)
     paths = dict.fromkeys(path for variant in facts.variants for path in variant.changes)
@@ -80,7 +80,7 @@ class Facets:
     members: Mapping[str, Sequence[Entry]]
 
     @classmethod
-    def of(cls, facts: Facts) -> Facets:
+    def of(cls, facts: StudyFacts) -> Facets:
         """Returns a facet for each factor, without placebos: the first `MAX_FACETS`, of at most `MAX_LINES` variants.
 
         Where every factor has one variant, as those named by hand do, the title of a facet is the variant's name.
@@ -117,13 +117,13 @@ class Facets:
     def legend(self) -> dict[str, str]:
         """The variants of the legend by what it calls them; where titles name them, one stands for all."""
         if self.is_named:
-            return {BASELINE: BASELINE, self.variants[0].variant: say("figures.named_above")}
+            return {BASELINE: BASELINE, self.variants[0].variant: message("figures.named_above")}
         return {BASELINE: BASELINE, **{entry.variant: entry.label for entry in self.variants}}
 
-    def left_out(self, facts: Facts) -> str:
+    def left_out(self, facts: StudyFacts) -> str:
         """Returns what a caption says of variants for which there is no room; nothing where all are shown."""
         count = sum(not variant.placebo for variant in facts.variants[1:])
-        return say("figures.left_out", len(self.variants), count) if len(self.variants) < count else ""
+        return message("figures.left_out", len(self.variants), count) if len(self.variants) < count else ""
 
     def spread(self, data: pd.DataFrame) -> pd.DataFrame:
         """Returns the rows of each facet with its title in the column `facet`: the baseline's stand in every one."""

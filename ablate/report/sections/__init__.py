@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ablate.report.section import Block, Material, Picture, Section, applying, failed, unfolded
+from ablate.report.section import Block, Picture, ReportData, Section, applying, failed, unfolded
 from ablate.report.sections.cost import Cost
 from ablate.report.sections.curves import Curves
 from ablate.report.sections.differences import Forest, Seeds
@@ -58,18 +58,18 @@ class Shown:
     open: bool
 
 
-def shown(material: Material) -> list[Shown]:
+def shown(report_data: ReportData) -> list[Shown]:
     """Returns the sections that apply to a study and have anything to show; one that fails says so."""
     found: list[Shown] = []
-    for section in applying(SECTIONS, material):
+    for section in applying(SECTIONS, report_data):
         accent = ""
         try:
-            blocks = list(section.blocks(material)) if section.applies(material) else []
-            accent = section.accent(material)
+            blocks = list(section.blocks(report_data)) if section.applies(report_data) else []
+            accent = section.accent(report_data)
         except Exception as error:
             blocks = [failed(f"The section “{section.title}”", error)]
         if blocks:
-            is_open = section.open or bool(accent) or material.evidence.only_measured
+            is_open = section.open or bool(accent) or report_data.evidence.only_measured
             found.append(Shown(section, blocks, accent, is_open))
     return found
 

@@ -16,9 +16,9 @@ from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.spelling import spelled
 from ablate.report.figures.cost import CostAxis, against_cost
 from ablate.report.figures.facets import figure_names
-from ablate.report.section import Block, Material, Picture, Section, by_task
+from ablate.report.section import Block, Picture, ReportData, Section, by_task
 from ablate.report.speed_tables import COSTS
-from ablate.report.words import is_true, rows_of, say
+from ablate.report.words import is_true, message, rows_of
 
 FLOPS, PARAMETERS = "training_flops", "parameters"
 LEAST_SPREAD = 1.02  # The largest cost over the smallest below which a figure would show nothing.
@@ -36,12 +36,12 @@ def known_costs() -> list[CostAxis]:
 class Cost(Section, title="Against cost", inside="the mean of each variant against what it costs"):
     """A figure a task, with a panel a cost."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        metric = material.facts.metric
-        for task, end, of in by_task(material.facts):
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        metric = report_data.facts.metric
+        for task, end, of in by_task(report_data.facts):
             if metric not in task.metrics:
                 continue
-            data = tradeoff(material.evidence, task.name, material.tables)
+            data = tradeoff(report_data.evidence, task.name, report_data.tables)
             shown = varying(data)
             if not shown:
                 continue
@@ -49,8 +49,8 @@ class Cost(Section, title="Against cost", inside="the mean of each variant again
             yield Picture(
                 f"cost{end}",
                 f"{self.title}{of}",
-                say("figures.cost", metric, against),
-                say("figures.cost_alt", metric, len(data), of, against),
+                message("figures.cost", metric, against),
+                message("figures.cost_alt", metric, len(data), of, against),
                 data,
                 against_cost,
                 (shown, task.metrics[metric], spelled(metric)),

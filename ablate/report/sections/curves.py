@@ -12,8 +12,8 @@ from ablate.core.metric import validated
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.figures.curves import learning_curves
 from ablate.report.figures.facets import Facets
-from ablate.report.section import Block, Material, Picture, Section, by_task, slug
-from ablate.report.words import say
+from ablate.report.section import Block, Picture, ReportData, Section, by_task, slug
+from ablate.report.words import message
 
 MAX_POINTS = 60  # Steps that a curve is drawn with; a longer one is averaged over equal windows.
 
@@ -25,8 +25,8 @@ class Curves(
 ):
     """A figure a task and metric."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        evidence, facts = material.evidence, material.facts
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        evidence, facts = report_data.evidence, report_data.facts
         facets = Facets.of(facts)
         for task, end, of in by_task(facts):
             for metric in curve_metrics(evidence) if facts.metric in task.metrics else ():
@@ -39,8 +39,8 @@ class Curves(
                 yield Picture(
                     f"{slug(metric)}{end}",
                     f"{as_sentence(label)}{of}",
-                    say("figures.curves", metric, broken, facets.left_out(facts)),
-                    say("figures.curves_alt", metric, of, len(facets.members)),
+                    message("figures.curves", metric, broken, facets.left_out(facts)),
+                    message("figures.curves_alt", metric, of, len(facets.members)),
                     data,
                     learning_curves,
                     (facets, label, task.metrics[facts.metric] if is_primary else None),

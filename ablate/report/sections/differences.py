@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from ablate.base import wording
-from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts
+from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.spelling import spelled
 from ablate.report.figures.facets import cells_of, entries, figure_names
@@ -18,10 +18,10 @@ from ablate.report.figures.rows import MAX_ROWS, largest
 from ablate.report.figures.seeds import seed_differences
 from ablate.report.figures.tasks import MAX_VARIANTS, by_task
 from ablate.report.figures.theme import EXPLORATORY
-from ablate.report.section import Block, Material, Picture, Section
+from ablate.report.section import Block, Picture, ReportData, Section
 from ablate.report.section import by_task as tasks_of
 from ablate.report.verdicts import compared_with, level_of, names_of, own_direction, planned_rows, row_name
-from ablate.report.words import decimals, number, rows_of, say
+from ablate.report.words import decimals, message, number, rows_of
 
 MAIN_EFFECTS = "main effects"
 CELLS = "cells, against the baseline"
@@ -30,27 +30,27 @@ CELLS = "cells, against the baseline"
 class Forest(Section, title="Differences", open=True):
     """A figure a task; of several tasks, first one of all."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        facts = material.facts
-        level = level_of(planned_rows(material.comparisons))
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        facts = report_data.facts
+        level = level_of(planned_rows(report_data.comparisons))
         if len(facts.tasks) > 1:
-            yield from _on_all_tasks(facts, material.comparisons)
+            yield from _on_all_tasks(facts, report_data.comparisons)
         for task, end, of in tasks_of(facts):
-            rows = forest_rows(facts, material.comparisons, task)
+            rows = forest_rows(facts, report_data.comparisons, task)
             if rows.empty or rows["value"].isna().all():
                 continue
             verdicts = rows.loc[~rows["placebo"], "verdict"].value_counts()
-            alt = say("figures.forest_alt", len(rows), facts.metric + of, list(verdicts.items()))
+            alt = message("figures.forest_alt", len(rows), facts.metric + of, list(verdicts.items()))
             title = f"{self.title}{of}"
             if _is_by_rate(rows):
                 rated = rows[rows["solved_variant"].notna()]
-                caption = say("figures.solved", compared_with(facts), facts.given)
+                caption = message("figures.solved", compared_with(facts), facts.given)
                 label = "seeds that solved the task; hollow: the baseline"
                 yield Picture(f"forest{end}", title, caption, alt, rated, solved_seeds, (label,))
                 continue
             rows, left = _most_important(rows)
             metric = task.metrics[facts.metric]
-            caption = say(
+            caption = message(
                 "figures.forest",
                 facts.metric,
                 compared_with(facts),
@@ -76,7 +76,7 @@ def better_side(metric: Metric) -> str:
     return "right" if metric.direction == "max" else "left"
 
 
-def forest_rows(facts: Facts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.DataFrame:
+def forest_rows(facts: StudyFacts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.DataFrame:
     """Returns a row a comparison on the primary metric of a task, the planned ones first, placebos last.
 
     Columns: variant, label, group (main effects or cells, of a design that crosses its factors), placebo, verdict
@@ -128,7 +128,7 @@ def forest_rows(facts: Facts, comparisons: pd.DataFrame, task: TaskFacts) -> pd.
 def _told(row: Mapping[str, Any], verdict: str) -> str:
     """Returns `worse −0.112`, or of a rate `worse, 3 of 8 solved`; of an exploratory comparison the number alone."""
     if not np.isnan(row["solved_variant"]):
-        return f"{verdict}, {say('figures.solved_row', int(row['solved_variant']), int(row['n']))}"
+        return f"{verdict}, {message('figures.solved_row', int(row['solved_variant']), int(row['n']))}"
     if number(row["diff"]) is None:
         return ""
     difference = wording.plus(row["diff"], decimals(row["ci_low"], row["ci_high"]))
@@ -146,11 +146,11 @@ def _most_important(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     rank = 2 * rows["placebo"] + (rows["verdict"] != EXPLORATORY)
     sizes = rows["value"].abs().fillna(0.0) + rank * rows["value"].abs().max()
     kept = rows.loc[sorted(sizes.nlargest(MAX_ROWS).index)]
-    left = say("figures.largest", MAX_ROWS, len(rows)) if len(kept) < len(rows) else ""
+    left = message("figures.largest", MAX_ROWS, len(rows)) if len(kept) < len(rows) else ""
     return kept, left
 
 
-def _on_all_tasks(facts: Facts, comparisons: pd.DataFrame) -> Iterator[Picture]:
+def _on_all_tasks(facts: StudyFacts, comparisons: pd.DataFrame) -> Iterator[Picture]:
     """Yields the figure with a row a task, where the tasks share the direction of the metric and can be compared."""
     tasks = [task for task in facts.tasks if facts.metric in task.metrics]
     parts = [forest_rows(facts, comparisons, task).assign(task=task.name) for task in tasks]
@@ -163,17 +163,17 @@ def _on_all_tasks(facts: Facts, comparisons: pd.DataFrame) -> Iterator[Picture]:
     yield Picture(
         "tasks",
         "Every task",
-        say(
+        message(
             "figures.tasks", facts.metric, min(rows["label"].nunique(), MAX_VARIANTS), rows["label"].nunique()
         ),
-        say("figures.tasks_alt", facts.metric, rows["label"].nunique(), len(tasks)),
+        message("figures.tasks_alt", facts.metric, rows["label"].nunique(), len(tasks)),
         rows,
         by_task,
         (difference_label(facts.metric, tasks[0].metrics[facts.metric]), facts.margin, _span(facts, tasks)),
     )
 
 
-def _span(facts: Facts, tasks: Sequence[TaskFacts]) -> float | None:
+def _span(facts: StudyFacts, tasks: Sequence[TaskFacts]) -> float | None:
     """Returns the largest difference that the metric can show on any of the tasks; None where one does not say."""
     spans = [task.metrics[facts.metric].span for task in tasks]
     known = [span for span in spans if span is not None]
@@ -183,21 +183,21 @@ def _span(facts: Facts, tasks: Sequence[TaskFacts]) -> float | None:
 class Seeds(Section, title="Every seed", inside="the difference from the baseline under each seed"):
     """A figure a task."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        facts = material.facts
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        facts = report_data.facts
         for task, end, of in tasks_of(facts):
             if facts.metric not in task.metrics:
                 continue
-            pairs = seed_pairs(material.evidence, task)
+            pairs = seed_pairs(report_data.evidence, task)
             if not pairs["difference"].notna().any():
                 continue
             pairs, left = _largest_pairs(pairs)
-            comparisons = forest_rows(facts, material.comparisons, task)
+            comparisons = forest_rows(facts, report_data.comparisons, task)
             yield Picture(
                 f"seeds{end}",
                 f"{self.title}{of}",
-                say("figures.seeds", facts.metric, left, facts.given),
-                say("figures.seeds_alt", facts.metric, int(pairs["difference"].notna().sum()), of),
+                message("figures.seeds", facts.metric, left, facts.given),
+                message("figures.seeds_alt", facts.metric, int(pairs["difference"].notna().sum()), of),
                 pairs,
                 seed_differences,
                 (
@@ -211,7 +211,7 @@ class Seeds(Section, title="Every seed", inside="the difference from the baselin
 def _largest_pairs(pairs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """Returns the pairs of the variants that have room, and what a caption says of the others."""
     kept = largest(pairs, pairs["difference"])
-    left = say("figures.largest", MAX_ROWS, pairs["variant"].nunique()) if len(kept) < len(pairs) else ""
+    left = message("figures.largest", MAX_ROWS, pairs["variant"].nunique()) if len(kept) < len(pairs) else ""
     return kept, left
 
 

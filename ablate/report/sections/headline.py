@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 from ablate.analysis.learning import Learned, baseline_learned, convergence, noise
 from ablate.analysis.runs import Runs
 from ablate.base import wording
-from ablate.core.facts import BASELINE, Evidence, Facts, TaskFacts
+from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.short_names import level_name
 from ablate.core.spelling import spelled
-from ablate.report.section import Block, Folded, Items, Material, Section, Text, applying, failed
+from ablate.report.section import Block, Folded, Items, ReportData, Section, Text, applying, failed
 from ablate.report.verdicts import (
     compared_with,
     direction_of,
@@ -24,7 +24,7 @@ from ablate.report.verdicts import (
     shared_rate,
     shown_as,
 )
-from ablate.report.words import Row, because, difference, number, rows_of, say, text
+from ablate.report.words import Row, because, difference, message, number, rows_of, text
 
 MATTERS = 0.25  # The share of the variance over seeds from which on a larger test set is worth a word.
 DECIDED = ("better", "worse")
@@ -40,43 +40,43 @@ class Headline(Section, title="Answer", needs_trials=False):
     def __init__(self, below: Sequence[Section]) -> None:
         self._below = below
 
-    def accent(self, material: Material) -> str:
-        found = [] if material.evidence.only_measured else baseline_learned(material.evidence)
+    def accent(self, report_data: ReportData) -> str:
+        found = [] if report_data.evidence.only_measured else baseline_learned(report_data.evidence)
         return ("green" if all(one.ok for one in found) else "orange") if found else "soft"
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        if lines := self.answers(material):
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        if lines := self.answers(report_data):
             yield Items(lines, "lead")
-        if material.evidence.only_measured:
-            yield Text(say("answer.only_timed"))
+        if report_data.evidence.only_measured:
+            yield Text(message("answer.only_timed"))
             return
-        yield from map(Text, [*gaps(material.evidence), *noise_lines(material)])
-        found = limits(material)
-        for section in applying(self._below, material):
+        yield from map(Text, [*gaps(report_data.evidence), *noise_lines(report_data)])
+        found = limits(report_data)
+        for section in applying(self._below, report_data):
             try:
-                found += section.findings(material) if section.applies(material) else []
+                found += section.findings(report_data) if section.applies(report_data) else []
             except Exception as error:
                 yield failed(f"What “{section.title}” has found", error)
-        if found := [*found, *material.facts.cautions]:
-            yield Folded(say("limits.title", len(found)), [Items(found, "findings")])
+        if found := [*found, *report_data.facts.cautions]:
+            yield Folded(message("limits.title", len(found)), [Items(found, "findings")])
 
-    def answers(self, material: Material) -> list[str]:
+    def answers(self, report_data: ReportData) -> list[str]:
         """A paragraph a task, then what other sections answer: those of a search, of speed."""
-        rows, missed = planned_rows(material.comparisons), baseline_learned(material.evidence)
+        rows, missed = planned_rows(report_data.comparisons), baseline_learned(report_data.evidence)
         not_learned = {one.task: learned(one) for one in missed if not one.ok}
         found = [
-            of_task(here, task, material, not_learned.get(task.name, ""))
-            for task in material.facts.tasks
+            of_task(here, task, report_data, not_learned.get(task.name, ""))
+            for task in report_data.facts.tasks
             if (here := [row for row in rows if row["task"] == task.name])
         ]
-        if found and (line := baseline_line(material.facts)):
+        if found and (line := baseline_line(report_data.facts)):
             found.append(line)
-        for section in applying(self._below, material):
-            found += section.answers(material) if section.applies(material) else []
+        for section in applying(self._below, report_data):
+            found += section.answers(report_data) if section.applies(report_data) else []
         return found
 
 
-def baseline_line(facts: Facts) -> str:
+def baseline_line(facts: StudyFacts) -> str:
     """What everything is compared with: its levels, its size, and the settings that were tuned for it."""
     names, first, task = names_of(facts), facts.variants[0], facts.tasks[0].name
     levels = [names[f"{path}={of[0]}"] for path, of in facts.factors.items()]
@@ -84,12 +84,16 @@ def baseline_line(facts: Facts) -> str:
     tuned = first.tuned.get(task, {}) if len(facts.tasks) == 1 else {}
     chosen, size = [level_name(*of) for of in tuned.items()], first.parameters.get(task)
     known = levels or chosen or size
-    return say("answer.baseline", levels, size, chosen, facts.searched == "sweep") if known else ""
+    return message("answer.baseline", levels, size, chosen, facts.searched == "sweep") if known else ""
 
 
-def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learned: str = "") -> str:
+def of_task(rows: Sequence[Row], task: TaskFacts, report_data: ReportData, not_learned: str = "") -> str:
     """What differs, what is equivalent, and what is open; the largest effect first."""
-    facts, names, known = material.facts, names_of(material.facts), task.metrics[material.facts.metric]
+    facts, names, known = (
+        report_data.facts,
+        names_of(report_data.facts),
+        task.metrics[report_data.facts.metric],
+    )
     placebos = [variant.name for variant in facts.variants if variant.placebo]
     odd = any(row["verdict"] in DECIDED for row in rows if row["variant"] in placebos)
     rows = [row for row in rows if row["variant"] not in placebos]
@@ -103,13 +107,13 @@ def of_task(rows: Sequence[Row], task: TaskFacts, material: Material, not_learne
         elif verdict == "equivalent":
             groups[verdict].append(name)
         elif (solved := number(row["solved_variant"])) is not None:
-            groups["solved"].append(say("answer.solving", int(solved), name))
+            groups["solved"].append(message("answer.solving", int(solved), name))
         else:
             size = _amount(abs(row["diff"]), known, (row["ci_high"] - row["ci_low"]) / 2)
-            groups[verdict].append(say("answer.effect", size, name))
+            groups[verdict].append(message("answer.effect", size, name))
     # Whoever searches asks first what won.
     order = DECIDED if facts.searched == "sweep" else DECIDED[::-1]
-    return say(
+    return message(
         "answer.task",
         task=task.name if len(facts.tasks) > 1 else "",
         placebo=odd,
@@ -138,30 +142,32 @@ def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> s
     shown = wording.exact(scale * value)
     if uncertainty is not None:
         shown = wording.number(scale * value, max(0, wording.decimals(scale * uncertainty) - 1))
-    return say("answer.points", shown) if is_share(metric) else shown
+    return message("answer.points", shown) if is_share(metric) else shown
 
 
 def learned(found: Learned) -> str:
     """`reached accuracy 0.962 on digits (guessing: 0.1)`, or how many of its runs solved the task."""
     # As exact as its spread lets it be told.
-    return say("answer.learned", found, wording.number(found.mean, wording.decimals(found.spread)))
+    return message("answer.learned", found, wording.number(found.mean, wording.decimals(found.spread)))
 
 
-def noise_lines(material: Material) -> Iterator[str]:
+def noise_lines(report_data: ReportData) -> Iterator[str]:
     """A line for each task: how far the baseline spreads over seeds, what is detectable, and its placebo."""
-    if material.evidence.only_measured:
+    if report_data.evidence.only_measured:
         return
-    found = noise(material.evidence, material.comparisons)
+    found = noise(report_data.evidence, report_data.comparisons)
     found.loc[found["test_share"] < MATTERS, "test_share"] = None
     found = found.astype(object).where(found.notna(), None)
     for row in rows_of(found):
         sizes = [row[name] for name in ("mde", "mde_low", "mde_high") if row[name] is not None]
         told = [shown_as(size, row["by_rate"], row["n"]) for size in sizes]
-        placebo = _placebo(row, material.facts)
-        yield say("noise.line", row, len(found) > 1, told, bool(material.facts.variants[0].rivals), placebo)
+        placebo = _placebo(row, report_data.facts)
+        yield message(
+            "noise.line", row, len(found) > 1, told, bool(report_data.facts.variants[0].rivals), placebo
+        )
 
 
-def _placebo(row: Row, facts: Facts) -> str:
+def _placebo(row: Row, facts: StudyFacts) -> str:
     """Returns the difference of the placebo with its interval, in the direction of the metric; else nothing."""
     if row["placebo_diff"] is None:
         return ""
@@ -174,14 +180,14 @@ def gaps(evidence: Evidence) -> Iterator[str]:
     """What is missing of the runs that were planned."""
     baseline = evidence.trials[evidence.trials["variant"] == BASELINE]
     if not baseline["status"].isin(["completed", "diverged"]).any():
-        yield say("limits.no_baseline")
+        yield message("limits.no_baseline")
     if missing := sum(int((side.asked & ~side.ended).sum()) for side in Runs(evidence).sides()):
-        yield say("limits.missing", missing, evidence.facts.planned)
+        yield message("limits.missing", missing, evidence.facts.planned)
 
 
-def limits(material: Material) -> list[str]:
+def limits(report_data: ReportData) -> list[str]:
     """Whether the baseline learned, and what else the verdicts rest on."""
-    evidence, facts, names = material.evidence, material.facts, names_of(material.facts)
+    evidence, facts, names = report_data.evidence, report_data.facts, names_of(report_data.facts)
     found, runs, trend = baseline_learned(evidence), Runs(evidence), convergence(evidence)
     pools = {task.sampling.pool for task in facts.tasks}
     said = {
@@ -192,10 +198,10 @@ def limits(material: Material) -> list[str]:
         "improving": [
             names[variant] for variant in trend.loc[trend["improving"], "variant"].drop_duplicates()
         ],
-        "rate": planned_rows(material.comparisons) and shared_rate(facts),
+        "rate": planned_rows(report_data.comparisons) and shared_rate(facts),
         "looks": facts.looks and facts,
         "given": facts.given,
         "held_out": "held_out" in pools and facts.given != "documents",
         "resplit": "resplit" in pools,
     }
-    return [say(f"limits.{code}", value) for code, value in said.items() if value]
+    return [message(f"limits.{code}", value) for code, value in said.items() if value]

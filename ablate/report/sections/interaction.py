@@ -9,32 +9,32 @@ import numpy as np
 import pandas as pd
 
 from ablate.analysis.family import CROSSED
-from ablate.core.facts import BASELINE, INTERACTION, Claim, Evidence, Facts, TaskFacts
+from ablate.core.facts import BASELINE, INTERACTION, Claim, Evidence, StudyFacts, TaskFacts
 from ablate.core.short_names import level_name, short_names
 from ablate.core.spelling import spelled, spelled_paths
 from ablate.report.figures.facets import cells_of
 from ablate.report.figures.interaction import MAX_PAIRS, interaction
-from ablate.report.section import Block, Material, Picture, Section, by_task
-from ablate.report.words import say
+from ablate.report.section import Block, Picture, ReportData, Section, by_task
+from ablate.report.words import message
 
 
 class Interaction(Section, title="How changes act together", open=True):
     """A figure a task: pairs of factors, and what claims of an interaction compare."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        facts = material.facts
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        facts = report_data.facts
         for task, end, of in by_task(facts):
             if facts.metric not in task.metrics:
                 continue
-            data = interactions(material.evidence, task)
+            data = interactions(report_data.evidence, task)
             if data["value"].isna().all():
                 continue
             shown = min(data["pair"].nunique(), MAX_PAIRS)
             yield Picture(
                 f"interaction{end}",
                 f"{self.title}{of}",
-                say("figures.interaction", facts.metric, shown, data["pair"].nunique()),
-                say("figures.interaction_alt", facts.metric, shown, of),
+                message("figures.interaction", facts.metric, shown, data["pair"].nunique()),
+                message("figures.interaction_alt", facts.metric, shown, of),
                 data,
                 interaction,
                 (spelled(facts.metric),),
@@ -59,7 +59,7 @@ def interactions(evidence: Evidence, task: TaskFacts) -> pd.DataFrame:
     return pd.concat(found)[columns].drop_duplicates(["pair", "x", "line", "seed"], ignore_index=True)
 
 
-def _factor_pairs(facts: Facts) -> list[tuple[str, str]]:
+def _factor_pairs(facts: StudyFacts) -> list[tuple[str, str]]:
     """Returns the pairs of factors that are crossed, the one with fewer levels as lines."""
     names = cells_of(facts)
     cells = [variant for variant in facts.variants if variant.name in names]
@@ -125,7 +125,7 @@ def _of_claim(claim: Claim, evidence: Evidence, task: TaskFacts) -> pd.DataFrame
     return means.assign(pair=f"{_side(claim.a, names)} and {_side(claim.b, names)} × {places[0]}")
 
 
-def _places(claim: Claim, facts: Facts) -> tuple[str, str]:
+def _places(claim: Claim, facts: StudyFacts) -> tuple[str, str]:
     """Returns the names of the two places of a claim of an interaction: slices, or levels of the path that differs."""
     if claim.metric_less and claim.metric_less != claim.metric:
         return spelled(claim.metric), spelled(claim.metric_less)
@@ -144,7 +144,7 @@ def _side(variants: Sequence[str], names: dict[str, str]) -> str:
     return names.get(first, first)
 
 
-def _level(facts: Facts, path: str, label: str) -> str:
+def _level(facts: StudyFacts, path: str, label: str) -> str:
     """Returns the name of a level for readers."""
     return facts.labels.get(f"{path}={label}") or level_name(path, label)
 

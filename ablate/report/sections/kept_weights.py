@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 import pandas as pd
 
-from ablate.core.facts import Facts
+from ablate.core.facts import StudyFacts
 from ablate.core.spelling import as_sentence, spelled
 from ablate.records.evaluated import TEST, Evaluated
 from ablate.report.figures.heads import attention_maps
-from ablate.report.section import Block, Material, Picture, Section, Text
+from ablate.report.section import Block, Picture, ReportData, Section, Text
 from ablate.report.verdicts import names_of, variant_column
-from ablate.report.words import NOTHING, Column, Table, number, plus_minus, rows_of, say, tabulated
+from ablate.report.words import NOTHING, Column, Table, message, number, plus_minus, rows_of, tabulated
 
 
 class KeptWeights(
@@ -24,20 +24,20 @@ class KeptWeights(
 ):
     """A table of the evaluations, and which were left out."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        found = evaluated(material)
-        if table := evaluation_table(found.rows, material.facts):
-            yield from (table, Text(say("cost.weights_guide"), aside=True))
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        found = evaluated(report_data)
+        if table := evaluation_table(found.rows, report_data.facts):
+            yield from (table, Text(message("cost.weights_guide"), aside=True))
         if found.left_out:
-            yield Text(say("evaluate.gone", found.left_out), aside=True)
+            yield Text(message("evaluate.gone", found.left_out), aside=True)
 
 
-def evaluated(material: Material) -> Evaluated:
+def evaluated(report_data: ReportData) -> Evaluated:
     """What was evaluated; nothing where it was not."""
-    return material.evaluated or Evaluated()
+    return report_data.evaluated or Evaluated()
 
 
-def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
+def evaluation_table(rows: pd.DataFrame, facts: StudyFacts) -> Table | None:
     """A row per variant, task and slice: mean ± standard deviation over seeds of each metric; None without rows.
 
     Numbers of single layers are left to the file.
@@ -71,7 +71,7 @@ def evaluation_table(rows: pd.DataFrame, facts: Facts) -> Table | None:
             *(Column(m, as_sentence(spelled(m)), True) for m in found["metric"].unique()),
         ],
         rows_of(cells),
-        say("cost.weights"),
+        message("cost.weights"),
         "evaluation.csv",
     )
 
@@ -86,8 +86,8 @@ class Attention(
 ):
     """A figure for each variant and task, in the order of the study, of the first example."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        facts, maps = material.facts, evaluated(material).maps
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        facts, maps = report_data.facts, evaluated(report_data).maps
         if maps.empty:
             return
         names, found = names_of(facts), heads(maps)
@@ -96,7 +96,7 @@ class Attention(
         places = places.sort_values("variant", key=lambda column: column.map(order), kind="stable")
         top = max(float(weights.max()) for weights in found["weights"]) or 1.0
         left = max(0, len(places) - MAX_FIGURES)
-        yield Text(say("figures.attention", int(maps["seed"].iloc[0]), left), aside=True)
+        yield Text(message("figures.attention", int(maps["seed"].iloc[0]), left), aside=True)
         for i, (variant, task) in enumerate(places.head(MAX_FIGURES).itertuples(index=False), 1):
             data = found[(found["variant"] == variant) & (found["task"] == task)]
             short = names.get(variant, variant)
@@ -105,7 +105,7 @@ class Attention(
                 f"attention-{i}",
                 name,
                 "",  # It would be the same for all: the text above them has it.
-                say("figures.attention_alt", name, list(data["layer"].value_counts(sort=False).items())),
+                message("figures.attention_alt", name, list(data["layer"].value_counts(sort=False).items())),
                 data,
                 attention_maps,
                 (top,),

@@ -1,7 +1,7 @@
 """What is held equal, and by which values of the path that is changed for it."""
 
 from ablate.report.matched_table import matched_sentence, matched_table
-from ablate.report.section import Block, Material, Section
+from ablate.report.section import Block, ReportData, Section
 from ablate.report.verdicts import names_of
 
 
@@ -13,11 +13,11 @@ class Matched(
 ):
     """One row a variant."""
 
-    def applies(self, material: Material) -> bool:
-        return "match" in material.facts.features
+    def applies(self, report_data: ReportData) -> bool:
+        return "match" in report_data.facts.features
 
-    def blocks(self, material: Material) -> list[Block]:
-        return [matched_table(material.facts.features["match"], names_of(material.facts))]
+    def blocks(self, report_data: ReportData) -> list[Block]:
+        return [matched_table(report_data.facts.features["match"], names_of(report_data.facts))]
 
-    def findings(self, material: Material) -> list[str]:
-        return [matched_sentence(material.facts.features["match"])]
+    def findings(self, report_data: ReportData) -> list[str]:
+        return [matched_sentence(report_data.facts.features["match"])]

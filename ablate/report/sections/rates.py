@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from ablate.analysis.sensitivity import rate_curves
 from ablate.report.figures.facets import Facets
 from ablate.report.figures.rates import loss_by_rate
-from ablate.report.section import Block, Material, Picture, Section, by_task
-from ablate.report.words import say
+from ablate.report.section import Block, Picture, ReportData, Section, by_task
+from ablate.report.words import message
 
 
 class Rates(
@@ -18,9 +18,9 @@ class Rates(
 ):
     """A figure a task."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        facts, path = material.facts, next(iter(material.facts.features.get("stress", ())), "")
-        every = rate_curves(material.evidence)
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        facts, path = report_data.facts, next(iter(report_data.facts.features.get("stress", ())), "")
+        every = rate_curves(report_data.evidence)
         facets = Facets.of(facts)
         for task, end, of in by_task(facts):
             data = every[every["task"] == task.name]
@@ -30,8 +30,8 @@ class Rates(
             yield Picture(
                 f"learning-rates{end}",
                 f"Loss by learning rate{of}",
-                say("figures.rates", path, broken, facets.left_out(facts)),
-                say("figures.rates_alt", of, len(facets.members)),
+                message("figures.rates", path, broken, facets.left_out(facts)),
+                message("figures.rates_alt", of, len(facets.members)),
                 data,
                 loss_by_rate,
                 (facets, "learning rate, log scale"),

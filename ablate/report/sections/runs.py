@@ -8,22 +8,22 @@ from typing import Any
 import pandas as pd
 
 from ablate.base.wording import MINUS, percent
-from ablate.core.facts import Evidence, Facts, VariantFacts
+from ablate.core.facts import Evidence, StudyFacts, VariantFacts
 from ablate.core.record import why
 from ablate.core.short_names import by_design, in_short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.records.store import whereabouts
 from ablate.report.methods import METHODS
-from ablate.report.section import Block, Items, Material, Section, Terms, Text
+from ablate.report.section import Block, Items, ReportData, Section, Terms, Text
 from ablate.report.verdicts import names_of, variant_column
-from ablate.report.words import Column, Row, Table, count, rows_of, say, tabulated, text
+from ablate.report.words import Column, Row, Table, count, message, rows_of, tabulated, text
 
 
 class Notes(Section, title="Notes", needs_trials=False, inside="what whoever ran the study wrote about it"):
     """What whoever ran the study wrote about it."""
 
-    def blocks(self, material: Material) -> list[Block]:
-        return prose(material.facts.notes)
+    def blocks(self, report_data: ReportData) -> list[Block]:
+        return prose(report_data.facts.notes)
 
 
 SHORT = 0.75  # Of the longest line: what ends a paragraph.
@@ -50,15 +50,17 @@ class Incidents(
 ):
     """One row a trial."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        names = names_of(material.facts)
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        names = names_of(report_data.facts)
 
         def reason(row: Row) -> str:
-            found = say("cost.not_run") if row["status"] == "missing" else why(row["status"], row["reason"])
+            found = (
+                message("cost.not_run") if row["status"] == "missing" else why(row["status"], row["reason"])
+            )
             found = in_short_names(text(found), names)
             return (
-                f"{found} ({whereabouts(row['id'], material.results)})".strip()
-                if row["id"] and not material.facts.given
+                f"{found} ({whereabouts(row['id'], report_data.results)})".strip()
+                if row["id"] and not report_data.facts.given
                 else found
             )
 
@@ -69,14 +71,16 @@ class Incidents(
             Column("status", "What happened"),
             Column("reason", "Why", below=True, show=reason),
         ]
-        rows = incidents(material.evidence)
-        for name, frame in material.evidence.frames.items():
+        rows = incidents(report_data.evidence)
+        for name, frame in report_data.evidence.frames.items():
             # Trials that a feature asked for beside those that are judged.
             if {"id", "status", "reason"} <= {*frame}:
                 failed = rows_of(frame[frame["status"] == "failed"])
                 rows += [row | {"variant": f"{row['variant']} {name}"} for row in failed]
         if rows:
-            yield tabulated(columns, rows, say("cost.incidents", material.facts.given), "trials.parquet")
+            yield tabulated(
+                columns, rows, message("cost.incidents", report_data.facts.given), "trials.parquet"
+            )
 
 
 def incidents(evidence: Evidence) -> list[dict[str, Any]]:
@@ -105,8 +109,8 @@ class Provenance(
 ):
     """The last section."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        yield Terms(provenance(material.evidence))
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        yield Terms(provenance(report_data.evidence))
 
 
 CITED = re.compile(r" ?\[@[a-z0-9@; ]+\]")  # Papers, which only the methods of a paper cite.
@@ -119,7 +123,7 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
     versions = known.pop("versions", None) or {}
     pairs = {
         "Command": known.pop("command", None),
-        "Commit": commit and say("cost.commit", commit, dirty),
+        "Commit": commit and message("cost.commit", commit, dirty),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Machine": known.pop("machine", None),
         **{as_sentence(spelled(key)): value for key, value in sorted(known.items())},
@@ -129,12 +133,14 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
     if not evidence.only_measured:
         statuses = evidence.trials["status"].value_counts().sort_index()
         pairs |= {
-            "Metric": say("cost.metric", spelled(facts.metric), say(f"cost.{facts.at}")),
-            "Margin": say("cost.margin", facts.margin),
-            "Seeds": say("cost.seeds", facts.seeds),
+            "Metric": message("cost.metric", spelled(facts.metric), message(f"cost.{facts.at}")),
+            "Margin": message("cost.margin", facts.margin),
+            "Seeds": message("cost.seeds", facts.seeds),
             "Trials": ", ".join(f"{n} {status}" for status, n in statuses.items()),
             "Test data": "; ".join(
-                dict.fromkeys(say(f"cost.{task.sampling.pool}") for task in facts.tasks if not facts.given)
+                dict.fromkeys(
+                    message(f"cost.{task.sampling.pool}") for task in facts.tasks if not facts.given
+                )
             ),
         }
     pairs |= {term: CITED.sub("", methods_of(evidence)) for term, methods_of in METHODS.items()}
@@ -157,13 +163,13 @@ class Compared(
 ):
     """One row a variant."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        table = cost_table(material.facts)
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        table = cost_table(report_data.facts)
         if len(table.columns) > 1:
             yield table
 
 
-def cost_table(facts: Facts) -> Table:
+def cost_table(facts: StudyFacts) -> Table:
     """Parameters, in all and by part, and FLOPs of every variant, with their differences from the baseline.
 
     One row a variant and task, or a variant where its tasks cost the same.
@@ -188,7 +194,7 @@ def cost_table(facts: Facts) -> Table:
         *(Column(cost, TOTALS.get(cost, as_sentence(spelled(cost))), True) for cost in shown),
         Column("changes", "Changes", below=True),
     ]
-    return tabulated(columns, rows, say("cost.caption"), "trials.parquet")
+    return tabulated(columns, rows, message("cost.caption"), "trials.parquet")
 
 
 def costs(variant: VariantFacts, task: str) -> dict[str, float]:
@@ -216,6 +222,6 @@ def against(value: float | None, base: float | None, relative: bool = False) -> 
 def _changes(variant: VariantFacts) -> str:
     """The changes that the name of a variant leaves out."""
     if variant.placebo:
-        return say("cost.placebo", bool(variant.tuned))
+        return message("cost.placebo", bool(variant.tuned))
     shown = {} if by_design(variant) else variant.changes
     return text(", ".join(f"{path}: {level}" for path, level in shown.items()))

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pandas as pd
 
-from ablate.core.facts import BASELINE, Facts
+from ablate.core.facts import BASELINE, StudyFacts
 from ablate.core.speed_facts import SpeedFacts
 from ablate.report.figures.scaling import Measure, growth
 from ablate.report.figures.speed import speed_ratios
-from ablate.report.section import Block, Folded, Material, Picture, Section, Text, by_task
+from ablate.report.section import Block, Folded, Picture, ReportData, Section, Text, by_task
 from ablate.report.speed_tables import (
     CALLS,
     HEADS,
@@ -31,7 +31,7 @@ from ablate.report.speed_tables import (
     with_interval,
 )
 from ablate.report.verdicts import Names, names_of, row_name, variant_column
-from ablate.report.words import NOTHING, Column, Row, Table, fixed, rows_of, say, tabulated
+from ablate.report.words import NOTHING, Column, Row, Table, fixed, message, rows_of, tabulated
 
 MAX_CURVES = 8  # Variants of a figure of growth, the baseline included.
 
@@ -39,39 +39,41 @@ MAX_CURVES = 8  # Variants of a figure of growth, the baseline included.
 class Speed(Section, title="Speed", inside="the time and the memory of each variant", needs_trials=False):
     """A table of the call that matters most, at the study's own size; the others are folded."""
 
-    def applies(self, material: Material) -> bool:
-        return len(material.table("speed")) > 0
+    def applies(self, report_data: ReportData) -> bool:
+        return len(report_data.table("speed")) > 0
 
-    def answers(self, material: Material) -> list[str]:
-        rows, names = own(rows_of(material.table("speed"))), names_of(material.facts)
-        call, tasks, found = call_shown(rows), material.facts.tasks, []
+    def answers(self, report_data: ReportData) -> list[str]:
+        rows, names = own(rows_of(report_data.table("speed"))), names_of(report_data.facts)
+        call, tasks, found = call_shown(rows), report_data.facts.tasks, []
         for task in tasks:
             decided = [row for row in only(rows, call, task.name) if beyond(row)]
             decided.sort(key=lambda row: -abs(math.log(row["ratio"])))
-            ratios = [say("speed.times", ratio(row), names[row["variant"]]) for row in decided]
-            found.append(say("speed.answer", task.name if len(tasks) > 1 else "", MEASURES[call], ratios))
+            ratios = [message("speed.times", ratio(row), names[row["variant"]]) for row in decided]
+            found.append(message("speed.answer", task.name if len(tasks) > 1 else "", MEASURES[call], ratios))
         return found
 
-    def findings(self, material: Material) -> list[str]:
-        rows, speed = rows_of(material.table("speed")), SpeedFacts.of(material.facts)
+    def findings(self, report_data: ReportData) -> list[str]:
+        rows, speed = rows_of(report_data.table("speed")), SpeedFacts.of(report_data.facts)
         return [floor_words(rows)] if speed and max(floors(rows).values(), default=0) > speed.margin else []
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        rows, names = own(rows_of(material.table("speed"))), names_of(material.facts)
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        rows, names = own(rows_of(report_data.table("speed"))), names_of(report_data.facts)
         first = call_shown(rows)
-        yield from _ratio_pictures(rows, names, first, material)
+        yield from _ratio_pictures(rows, names, first, report_data)
         yield from brief_tables(rows, names)
-        yield Text(f"{floor_words(rows)} {say('speed.guide')}".strip(), aside=True)
+        yield Text(f"{floor_words(rows)} {message('speed.guide')}".strip(), aside=True)
         others = dict.fromkeys(
             (row["task"], row["metric"]) for row in rows if row["metric"] in {*CALLS} - {first}
         )
         if found := [speed_table(rows, names, call, task) for task, call in others]:
-            yield Folded(say("speed.more"), found)
+            yield Folded(message("speed.more"), found)
 
 
-def _ratio_pictures(rows: Sequence[Row], names: Names, call: str, material: Material) -> Iterator[Picture]:
+def _ratio_pictures(
+    rows: Sequence[Row], names: Names, call: str, report_data: ReportData
+) -> Iterator[Picture]:
     """Yields the figure of the ratios of a call on each task, at the size that the study trains."""
-    for task, end, of in by_task(material.facts):
+    for task, end, of in by_task(report_data.facts):
         timed = [row for row in only(rows, call, task.name) if row["variant"] != row["baseline"]]
         data = pd.DataFrame(
             {
@@ -89,8 +91,8 @@ def _ratio_pictures(rows: Sequence[Row], names: Names, call: str, material: Mate
         yield Picture(
             f"speed{end}",
             f"Time of {MEASURES[call]}{of}",
-            say("speed.ratios_caption", MEASURES[call], slack),
-            say("speed.ratios_alt", MEASURES[call], len(data), of),
+            message("speed.ratios_caption", MEASURES[call], slack),
+            message("speed.ratios_alt", MEASURES[call], len(data), of),
             data,
             speed_ratios,
             (f"time of {MEASURES[call]} over the baseline’s, left is faster", slack),
@@ -100,13 +102,13 @@ def _ratio_pictures(rows: Sequence[Row], names: Names, call: str, material: Mate
 class Scaling(Section, title="Scaling", inside="how time and memory grow with the size", needs_trials=False):
     """A figure a task, and the slopes."""
 
-    def applies(self, material: Material) -> bool:
-        return len(material.table("scaling")) > 0
+    def applies(self, report_data: ReportData) -> bool:
+        return len(report_data.table("scaling")) > 0
 
-    def answers(self, material: Material) -> list[str]:
+    def answers(self, report_data: ReportData) -> list[str]:
         """The slope of the baseline, and those whose intervals do not meet its own."""
-        rows, names, found = rows_of(material.table("scaling")), names_of(material.facts), []
-        call, size = call_shown(rows), size_name(material.facts)
+        rows, names, found = rows_of(report_data.table("scaling")), names_of(report_data.facts), []
+        call, size = call_shown(rows), size_name(report_data.facts)
         for base in (row for row in only(rows, call) if row["variant"] == BASELINE):
             apart = [
                 row
@@ -115,21 +117,21 @@ class Scaling(Section, title="Scaling", inside="how time and memory grow with th
                 if max(row["ci_low"] - base["ci_high"], base["ci_low"] - row["ci_high"]) > 1e-9
             ]
             powers = [(fixed(row["slope"], 2), names[row["variant"]]) for row in (base, *apart)]
-            task = base["task"] if len(material.facts.tasks) > 1 else ""
-            found += [say("speed.grows", task, MEASURES[call], size, powers)] if apart else []
+            task = base["task"] if len(report_data.facts.tasks) > 1 else ""
+            found += [message("speed.grows", task, MEASURES[call], size, powers)] if apart else []
         return found
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        facts, size = material.facts, size_name(material.facts)
-        slopes = rows_of(material.table("scaling"))
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        facts, size = report_data.facts, size_name(report_data.facts)
+        slopes = rows_of(report_data.table("scaling"))
         for task, end, of in by_task(facts):
-            data, left = by_size(material.table("speed"), task.name)
+            data, left = by_size(report_data.table("speed"), task.name)
             if len(data):
                 yield Picture(
                     f"scaling{end}",
                     f"{self.title}{of}",
-                    say("speed.scaling_caption", size, left),
-                    say("speed.scaling_alt", size, of),
+                    message("speed.scaling_caption", size, left),
+                    message("speed.scaling_alt", size, of),
                     data,
                     growth,
                     (measures(), _names_in_order(facts, data), size),
@@ -142,7 +144,7 @@ def measures() -> dict[str, Measure]:
     return {metric: Measure(HEADS[metric], in_units(metric)) for metric in MEASURES}
 
 
-def _names_in_order(facts: Facts, data: pd.DataFrame) -> dict[str, str]:
+def _names_in_order(facts: StudyFacts, data: pd.DataFrame) -> dict[str, str]:
     """Returns the variants of a frame in the order of the study, by their names for readers."""
     names = {**names_of(facts), BASELINE: BASELINE}
     shown = set(data["variant"])
@@ -159,7 +161,7 @@ def slope_table(rows: Sequence[Row], names: Names, size: str) -> Table:
     return tabulated(
         columns,
         [{"variant": variant, **found} for variant, found in cells.items()],
-        say("speed.slopes", size),
+        message("speed.slopes", size),
         "scaling.csv",
     )
 

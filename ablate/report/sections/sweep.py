@@ -19,16 +19,16 @@ from ablate.report.figures.front import pareto_front
 from ablate.report.figures.history import history
 from ablate.report.figures.importance import importances
 from ablate.report.figures.slices import slices
-from ablate.report.section import Block, Folded, Material, Picture, Section, Terms, Text
+from ablate.report.section import Block, Folded, Picture, ReportData, Section, Terms, Text
 from ablate.report.sections.tuning import FILE, OfSearch, named, space_table, table, value
 from ablate.report.words import (
     NOTHING,
     Column,
     Table,
     count,
+    message,
     number,
     plus_minus,
-    say,
     tabulated,
     text,
 )
@@ -44,40 +44,42 @@ class Sweep(OfSearch, Section, title="What the sweep found", open=True):
 
     kind = "sweep"
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        searched = table(material)
-        if winners := winner_table(searched, material.evidence):
-            yield from (winners, Text(say("search.winners_guide"), aside=True))
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        searched = table(report_data)
+        if winners := winner_table(searched, report_data.evidence):
+            yield from (winners, Text(message("search.winners_guide"), aside=True))
         if best := best_table(searched):
-            yield Folded(say("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
+            yield Folded(message("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
         facts, seconds = searched.facts, searched.trials["train_seconds"].astype(float).sum()
         terms = {
-            "Objectives": say(
+            "Objectives": message(
                 "search.objectives", [(named(o), o.direction == "max") for o in facts.objectives]
             ),
-            "Settings": say("search.settings", len(searched.trials), facts.trials, facts.batch),
-            "Tuning seeds": say("search.seeds", facts.seeds),
+            "Settings": message("search.settings", len(searched.trials), facts.trials, facts.batch),
+            "Tuning seeds": message("search.seeds", facts.seeds),
             "Sampler": facts.sampler,
             "Pruner": facts.pruner,
-            "Training time": say("search.time", seconds),
+            "Training time": message("search.time", seconds),
             "Suggested by": ", ".join(f"{name} {version}" for name, version in facts.versions.items()),
         }
         how = Terms([(term, text(words)) for term, words in terms.items() if text(words)])
-        yield Folded(say("search.tried"), [status_table(searched), space_table(searched), how])
+        yield Folded(message("search.tried"), [status_table(searched), space_table(searched), how])
 
-    def answers(self, material: Material) -> list[str]:
-        searched = table(material)
+    def answers(self, report_data: ReportData) -> list[str]:
+        searched = table(report_data)
         if not len(searched.winners):
-            return [say("search.no_winner")]
+            return [message("search.no_winner")]
         objectives = [named(objective) for objective in searched.facts.objectives]
-        return [say("search.answer", len(searched.trials), len(searched.winners), objectives)]
+        return [message("search.answer", len(searched.trials), len(searched.winners), objectives)]
 
-    def findings(self, material: Material) -> list[str]:
-        searched = table(material)
-        same = [n for n in searched.winners["chosen"] if judged_as(material.evidence, n) != n]
+    def findings(self, report_data: ReportData) -> list[str]:
+        searched = table(report_data)
+        same = [n for n in searched.winners["chosen"] if judged_as(report_data.evidence, n) != n]
         return [
-            say("search.ended", len(searched.trials), [*searched.trials["status"].value_counts().items()]),
-            *(say("search.itself", name) for name in same),
+            message(
+                "search.ended", len(searched.trials), [*searched.trials["status"].value_counts().items()]
+            ),
+            *(message("search.itself", name) for name in same),
         ]
 
 
@@ -119,7 +121,7 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
         Column("n", "Fresh seeds", True),
         Column("setting", "Setting", below=True),
     ]
-    return tabulated(columns, rows, say("search.winners"), FILE) if rows else None
+    return tabulated(columns, rows, message("search.winners"), FILE) if rows else None
 
 
 def judged_as(evidence: Evidence, winner: str) -> str:
@@ -176,7 +178,7 @@ def best_table(searched: SearchTable) -> Table | None:
             Column("status", "Status", varying=True),
         ],
         rows,
-        say("search.best", len(searched.facts.objectives) > 1),
+        message("search.best", len(searched.facts.objectives) > 1),
         FILE,
     )
 
@@ -188,7 +190,9 @@ def status_table(searched: SearchTable) -> Table:
         {
             "status": status,
             "n": len(found),
-            "numbers": say("search.which", [] if status == "completed" else [*map(int, found)], MAX_NUMBERS),
+            "numbers": message(
+                "search.which", [] if status == "completed" else [*map(int, found)], MAX_NUMBERS
+            ),
             "reason": reason,
         }
         for (status, reason), found in trials.groupby(["status", "reason"], sort=False)["number"]
@@ -201,7 +205,7 @@ def status_table(searched: SearchTable) -> Table:
             Column("reason", "Why", words=True),
         ],
         rows,
-        say("search.every"),
+        message("search.every"),
         FILE,
     )
 
@@ -216,8 +220,8 @@ class SweepFigures(
 
     kind = "sweep"
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        searched = table(material)
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        searched = table(report_data)
         objectives = searched.facts.objectives
         target = next((objective for objective in objectives if objective.source != "cost"), objectives[0])
         words = named(target)
@@ -226,8 +230,8 @@ class SweepFigures(
             return
 
         def picture(name: str, title: str, *drawing: Any) -> Picture:
-            caption = say(f"search.{name}", words)
-            alt = say("search.figure_alt", title, len(tried), words)
+            caption = message(f"search.{name}", words)
+            alt = message("search.figure_alt", title, len(tried), words)
             return Picture(f"sweep-{name}", title, caption, alt, *drawing)
 
         has_enough = len(tried) >= LEAST and tried["value"].nunique() > 1

@@ -14,12 +14,12 @@ import pandas as pd
 from ablate.analysis import budgets
 from ablate.analysis.search_table import Objective, SearchTable, table_of
 from ablate.base.wording import exact
-from ablate.core.facts import RIVALS
+from ablate.core.facts import RUNNER_UPS
 from ablate.core.short_names import in_short_names, short_names
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
 from ablate.report.figures.facets import Facets
 from ablate.report.figures.settings import validation_by_setting
-from ablate.report.section import Block, Material, Picture, Section, Text, by_task
+from ablate.report.section import Block, Picture, ReportData, Section, Text, by_task
 from ablate.report.words import (
     NOTHING,
     Column,
@@ -27,9 +27,9 @@ from ablate.report.words import (
     Table,
     count,
     fixed,
+    message,
     number,
     rows_of,
-    say,
     tabulated,
     text,
 )
@@ -42,15 +42,15 @@ class OfSearch:
 
     kind: str
 
-    def applies(self, material: Material) -> bool:
+    def applies(self, report_data: ReportData) -> bool:
         """Whether the study has the table of such a search."""
-        found = table_of(material.evidence)
-        return material.facts.searched == self.kind and found is not None and len(found.trials) > 0
+        found = table_of(report_data.evidence)
+        return report_data.facts.searched == self.kind and found is not None and len(found.trials) > 0
 
 
-def table(material: Material) -> SearchTable:
+def table(report_data: ReportData) -> SearchTable:
     """The settings that were tried, of a section that applies."""
-    return cast(SearchTable, table_of(material.evidence))
+    return cast(SearchTable, table_of(report_data.evidence))
 
 
 def named(objective: Objective) -> str:
@@ -107,14 +107,14 @@ class Tuning(
 
     kind = "tuning"
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        searched = table(material)
-        yield budget_table(searched, spent(material))
-        yield Text(say("search.budget_guide"), aside=True)
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        searched = table(report_data)
+        yield budget_table(searched, spent(report_data))
+        yield Text(message("search.budget_guide"), aside=True)
         yield space_table(searched)
-        facts, target = material.facts, searched.facts.objectives[0]
+        facts, target = report_data.facts, searched.facts.objectives[0]
         label, path = named(target), spelled(searched.paths[0])
-        trained = {*material.evidence.frame(RIVALS, ("variant",))["variant"]}
+        trained = {*report_data.evidence.frame(RUNNER_UPS, ("variant",))["variant"]}
         every = budgets.setting_curves(searched, trained)
         facets = Facets.of(facts)
         for task, end, of in by_task(facts):
@@ -124,17 +124,17 @@ class Tuning(
             yield Picture(
                 f"settings{end}",
                 f"Validation by {path}{of}",
-                say("search.settings_caption", label),
-                say("search.settings_alt", label, of, data["variant"].nunique()),
+                message("search.settings_caption", label),
+                message("search.settings_alt", label, of, data["variant"].nunique()),
                 data,
                 validation_by_setting,
                 (facets, (path, label), task.metrics.get(target.name)),
             )
 
-    def findings(self, material: Material) -> list[str]:
-        given, search = spent(material), table(material).facts
+    def findings(self, report_data: ReportData) -> list[str]:
+        given, search = spent(report_data), table(report_data).facts
         found = [
-            say(
+            message(
                 "search.parity",
                 settings=search.trials,
                 seeds=len(search.seeds),
@@ -149,24 +149,24 @@ class Tuning(
             )
         ]
         for code, rows in (("no_value", given[given["best"].isna()]), ("rising", given[given["rising"]])):
-            found += [say(f"search.{code}", places(rows, given))] if len(rows) else []
+            found += [message(f"search.{code}", places(rows, given))] if len(rows) else []
         edges: dict[tuple[str, str], list[str]] = {}
         for name, row in zip(places(given, given), rows_of(given), strict=True):
             for path, side in row["edges"].items():
                 edges.setdefault((path, side), []).append(f"{name} ({value(row[path])})")
-        found += [say("search.edge", path, side, names) for (path, side), names in edges.items()]
-        if len(rivals := material.evidence.frame(RIVALS, ("variant", "status"))):
-            lost = rivals.loc[rivals["status"] == "diverged", "variant"].value_counts().items()
-            told = say("search.rivals", [*rivals["variant"].unique()], len(rivals), [*lost])
-            found.append(in_short_names(told, short_names(material.facts)))
+        found += [message("search.edge", path, side, names) for (path, side), names in edges.items()]
+        if len(runner_ups := report_data.evidence.frame(RUNNER_UPS, ("variant", "status"))):
+            lost = runner_ups.loc[runner_ups["status"] == "diverged", "variant"].value_counts().items()
+            told = message("search.rivals", [*runner_ups["variant"].unique()], len(runner_ups), [*lost])
+            found.append(in_short_names(told, short_names(report_data.facts)))
         return found
 
 
 @lru_cache(maxsize=1)
-def spent(material: Material) -> pd.DataFrame:
+def spent(report_data: ReportData) -> pd.DataFrame:
     """See `budgets.budgets`; variants by their names for readers."""
-    found = budgets.budgets(table(material), material.facts)
-    return found.assign(variant=found["variant"].map(short_names(material.facts)))
+    found = budgets.budgets(table(report_data), report_data.facts)
+    return found.assign(variant=found["variant"].map(short_names(report_data.facts)))
 
 
 def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
@@ -188,4 +188,4 @@ def budget_table(searched: SearchTable, given: pd.DataFrame) -> Table:
         | {"best": fixed(row["best"], 3)}
         for row in rows_of(given)
     ]
-    return tabulated(columns, rows, say("search.budgets", named(target)), FILE)
+    return tabulated(columns, rows, message("search.budgets", named(target)), FILE)

@@ -4,10 +4,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ablate.base import wording
-from ablate.core.facts import Facts
+from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.core.spelling import spelled
-from ablate.report.section import Block, Folded, Material, Section, Terms, Text
+from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
 from ablate.report.verdicts import (
     Names,
     claim_table,
@@ -34,9 +34,9 @@ from ablate.report.words import (
     fixed,
     interval,
     is_true,
+    message,
     number,
     rows_of,
-    say,
     shown,
     tabulated,
     text,
@@ -48,41 +48,41 @@ GUIDE = ("better", "worse", "equivalent", "inconclusive")
 class Verdicts(Section, title="Verdicts", open=True):
     """The planned comparisons, a table a task and metric, with a guide to them."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        rows, margin = planned_rows(material.comparisons), material.facts.margin
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        rows, margin = planned_rows(report_data.comparisons), report_data.facts.margin
         if not rows:
             return
-        yield from verdict_tables(rows, material.facts)
+        yield from verdict_tables(rows, report_data.facts)
         present = {row["verdict"] for row in rows}
-        less = bool(less_is_better(rows, material.facts))
+        less = bool(less_is_better(rows, report_data.facts))
         known: dict[str, dict[str, Any]] = {
             "better": {"less": less},
             "worse": {"less": less},
             "equivalent": {"margin": margin},
         }
         terms = [
-            (verdict, say(f"verdicts.{verdict}", **known.get(verdict, {})))
+            (verdict, message(f"verdicts.{verdict}", **known.get(verdict, {})))
             for verdict in GUIDE
             if verdict in present
         ]
         terms += [
-            (word.capitalize(), say(f"verdicts.{word}", material.facts.given))
+            (word.capitalize(), message(f"verdicts.{word}", report_data.facts.given))
             for word in ("difference", "detectable")
         ]
-        yield Folded(say("verdicts.guide"), [Terms(terms)])
+        yield Folded(message("verdicts.guide"), [Terms(terms)])
 
 
 class Comparisons(Section, title="Every comparison", inside="all metrics and the placebo, with p"):
     """The other metrics and the placebo included."""
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        names, rows = names_of(material.facts), rows_of(material.comparisons)
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        names, rows = names_of(report_data.facts), rows_of(report_data.comparisons)
         columns = [
             variant_column(names),
             Column("task", "Task", varying=True),
             metric_column(varying=True),
             Column("verdict", "Verdict"),
-            difference_column(material.facts, "Difference"),
+            difference_column(report_data.facts, "Difference"),
             *mean_columns(),
             Column("p", "p", True, show=lambda row: shown(row["p"], wording.p_value)),
             Column("n", "Seeds", True, show=lambda row: count(row["n"])),
@@ -90,16 +90,18 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
             reason_column(names),
         ]
         if rows:
-            caption = say("cost.every", less_is_better(rows, material.facts), over_seeds_alone(material))
+            caption = message(
+                "cost.every", less_is_better(rows, report_data.facts), over_seeds_alone(report_data)
+            )
             yield tabulated(columns, rows, caption, "comparisons.csv")
 
 
-def over_seeds_alone(material: Material) -> list[str]:
+def over_seeds_alone(report_data: ReportData) -> list[str]:
     """Returns the metrics without outcomes by example, in words; none where no metric has them."""
-    by_example = {*material.evidence.examples["metric"]}
+    by_example = {*report_data.evidence.examples["metric"]}
     if not by_example:
         return []
-    return [spelled(name) for name in material.comparisons["metric"].unique() if name not in by_example]
+    return [spelled(name) for name in report_data.comparisons["metric"].unique() if name not in by_example]
 
 
 def metric_column(*, varying: bool = False) -> Column:
@@ -110,23 +112,25 @@ def metric_column(*, varying: bool = False) -> Column:
 class Claims(Section, title="Claims", needs_trials=False, open=True):
     """One row a claim."""
 
-    def answers(self, material: Material) -> list[str]:
+    def answers(self, report_data: ReportData) -> list[str]:
         """Claims about other metrics than those of the verdicts."""
-        facts = material.facts
+        facts = report_data.facts
         found: dict[str, list[str]] = {}
-        for row in rows_of(material.claims):
+        for row in rows_of(report_data.claims):
             if row["metric"] != facts.metric and not is_true(row["exploratory"]):
                 found.setdefault(row["verdict"], []).append(short_claim(row["claim"], facts))
         said = [
-            say("verdicts.claimed", verdict, found[verdict])
+            message("verdicts.claimed", verdict, found[verdict])
             for verdict in ("supported", "refuted")
             if verdict in found
         ]
         return [" ".join(said)] if said else []
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        if len(material.claims):
-            yield claim_table(material.claims, material.facts, level_of(planned_rows(material.comparisons)))
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        if len(report_data.claims):
+            yield claim_table(
+                report_data.claims, report_data.facts, level_of(planned_rows(report_data.comparisons))
+            )
 
 
 RATE = "divergence_rate"
@@ -139,21 +143,21 @@ class Stability(
 ):
     """What differs, and where runs diverged; the rest is folded."""
 
-    def applies(self, material: Material) -> bool:
-        return any(row["n"] > 0 for row in rows_of(material.table("stability")))
+    def applies(self, report_data: ReportData) -> bool:
+        return any(row["n"] > 0 for row in rows_of(report_data.table("stability")))
 
-    def findings(self, material: Material) -> list[str]:
-        found = lost(rows_of(material.table("stability")), names_of(material.facts))
-        return [say("stability.diverged", found)] if found else []
+    def findings(self, report_data: ReportData) -> list[str]:
+        found = lost(rows_of(report_data.table("stability")), names_of(report_data.facts))
+        return [message("stability.diverged", found)] if found else []
 
-    def blocks(self, material: Material) -> Iterator[Block]:
-        facts, rows = material.facts, rows_of(material.table("stability"))
+    def blocks(self, report_data: ReportData) -> Iterator[Block]:
+        facts, rows = report_data.facts, rows_of(report_data.table("stability"))
         some = [row for row in rows if notable(row)]
-        yield stability_table(some, rows, facts) if some else Text(say("stability.nothing"))
+        yield stability_table(some, rows, facts) if some else Text(message("stability.nothing"))
         known = sorted(codes("stability") & {row["metric"] for row in rows})
-        terms = Terms([(spelled(metric), say(f"stability.{metric}")) for metric in known])
+        terms = Terms([(spelled(metric), message(f"stability.{metric}")) for metric in known])
         every = [stability_table(rows, rows, facts)] if len(some) < len(rows) else []
-        yield Folded(say("stability.every", len(rows) if every else 0), [*every, terms])
+        yield Folded(message("stability.every", len(rows) if every else 0), [*every, terms])
 
 
 def notable(row: Row) -> bool:
@@ -172,13 +176,13 @@ def lost(rows: Sequence[Row], names: Names) -> list[str]:
         n, task = int(number(row["n"]) or 0), text(row["task"])
         for side in ("variant", "baseline"):
             if diverged := round((number(row[f"mean_{side}"]) or 0.0) * n):
-                found[row[side], task] = say(
+                found[row[side], task] = message(
                     "stability.lost", diverged, n, names.get(row[side], row[side]), task if several else ""
                 )
     return list(found.values())
 
 
-def stability_table(rows: Sequence[Row], every: Sequence[Row], facts: Facts) -> Table:
+def stability_table(rows: Sequence[Row], every: Sequence[Row], facts: StudyFacts) -> Table:
     """Rows of `analysis.learning.stability`; its caption says how many of `every` would exclude 0 by chance."""
 
     def change(row: Row) -> str:
@@ -198,7 +202,7 @@ def stability_table(rows: Sequence[Row], every: Sequence[Row], facts: Facts) -> 
     ]
     tested = sum(number(row["p"]) is not None for row in every)
     by_chance = wording.exact(round(0.05 * tested, 1))
-    caption = say("stability.caption", tested, by_chance, less_is_better(rows, facts))
+    caption = message("stability.caption", tested, by_chance, less_is_better(rows, facts))
     return tabulated(columns, rows, caption, "stability.csv")
 
 
@@ -208,5 +212,5 @@ def side_words(row: Row, side: str) -> str:
     if mean is None:
         return NOTHING
     places, n = 2 if row["kind"] == "rate" else decimals(low, high), int(number(row["n"]) or 0)
-    told = say("stability.rate", round(mean * n), n) if row["kind"] == "rate" else fixed(mean, places)
+    told = message("stability.rate", round(mean * n), n) if row["kind"] == "rate" else fixed(mean, places)
     return told if low is None or low == high else f"{told} {interval(low, high, places)}"

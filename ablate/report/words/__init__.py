@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 MAX_NAMES = 8  # The most variants that a sentence names; the table has all.
 
 
-def say(code: str, *values: Any, **named: Any) -> str:
+def message(code: str, *values: Any, **named: Any) -> str:
     """The words of `file.macro` for these values, as one line.
 
-    >>> say("reasons.few", n=1, least=2)
+    >>> message("reasons.few", n=1, least=2)
     'only 1 seed; it takes 2'
     """
     file, _, name = code.partition(".")
@@ -46,7 +46,7 @@ def because(reason: str, *, short: bool = False) -> str:
         return reason
     numbers = {name: int(value) if value.is_integer() else value for name, value in found.numbers.items()}
     file = "inconclusive" if short and found.code in codes("inconclusive") else "reasons"
-    return say(f"{file}.{found.code}", **numbers)
+    return message(f"{file}.{found.code}", **numbers)
 
 
 def codes(file: str) -> set[str]:

@@ -129,17 +129,17 @@ class Matcher:
 
 def check_match(draft: Draft, match: MatchSection) -> Matcher | None:
     """Returns the matcher of a study; None where problems are reported to the document."""
-    document, study = draft.document, draft.study
+    document, config = draft.document, draft.config
     by = match.by
     before = len(document.problems)
     # A path that is compared or searched cannot be changed to match.
-    users = ["is a factor, whose levels are compared"] if by in study.factors else []
+    users = ["is a factor, whose levels are compared"] if by in config.factors else []
     for key, paths in draft.outline.varied_paths.items():
         if by in paths and key != "match":
             users.append(f"is searched by `{key}`")
     for user in users:
         document.refuse(("match", "by"), f"{by} {user}; a match cannot change it", hint=OTHER_PATH)
-    for name, patches in study.variants.items():
+    for name, patches in config.variants.items():
         if by in patches:
             document.refuse(
                 ("variants", name, by),

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ablate.session.stage import Records
     from ablate.stages.match.matcher import Matcher
     from ablate.study.checks import Draft
-    from ablate.study.experiment import Experiment
-    from ablate.study.schema import StudyBase
+    from ablate.study.schema import StudyConfig
+    from ablate.study.study import Study
 
 
 class MatchStage(Stage):
@@ -37,7 +37,7 @@ class MatchStage(Stage):
         self._matcher: Matcher | None = None
 
     @classmethod
-    def from_study(cls, study: StudyBase, options: Options) -> Self | None:
+    def from_study(cls, study: StudyConfig, options: Options) -> Self | None:
         section = config_of(study, MatchConfig).match
         return cls(section) if section is not None else None
 
@@ -52,15 +52,15 @@ class MatchStage(Stage):
     def in_confirmation(self, selected_by: str, claimed: Collection[str]) -> Stage | None:
         return self
 
-    def adjust(self, study: Experiment) -> Experiment:
+    def adjust(self, study: Study) -> Study:
         matcher = self._checked
         variants = [matcher.variant(variant) for variant in study.variants]
         return replace(study, variants=variants, adjust=matcher, _described={})
 
-    def collect(self, study: Experiment, beside: Sequence[Cell], records: Records) -> StageEvidence:
+    def collect(self, study: Study, beside: Sequence[Cell], records: Records) -> StageEvidence:
         return StageEvidence(self._facts(study))
 
-    def preview(self, study: Experiment, store: Store) -> Preview:
+    def preview(self, study: Study, store: Store) -> Preview:
         from ablate.report.matched_table import matched_table
 
         return Preview([matched_table(self._facts(study), {})])
@@ -70,7 +70,7 @@ class MatchStage(Stage):
         assert self._matcher is not None, "a study is adjusted after it was checked"
         return self._matcher
 
-    def _facts(self, study: Experiment) -> Mapping[str, JsonValue]:
+    def _facts(self, study: Study) -> Mapping[str, JsonValue]:
         """Returns the section, and for each variant and task its value at the path and the share by which it misses."""
         matcher, section = self._checked, self._section
         rows: list[JsonValue] = []

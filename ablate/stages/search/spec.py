@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ablate.analysis.rivals import MOST
+from ablate.analysis.runner_ups import MAX_RUNNER_UPS
 from ablate.analysis.search_table import Objective, SearchFacts, winner_names
 from ablate.base.errors import Gather, listed, nearest
 from ablate.base.registry import PartConfig
@@ -46,7 +46,7 @@ class SearchSpec:
     seeds: Sequence[Sequence[int]]
     # The metric, less being better, that decides between settings alike in the objective; empty: none.
     tie: str = ""
-    rivals: int = 0  # The most that a setting that was tuned can have.
+    max_runner_ups: int = 0  # Of one setting that was tuned.
 
 
 def _label(part: PartConfig) -> str:
@@ -137,24 +137,24 @@ def _read(draft: Draft, kind: str, section: SearchSection | TuneSection) -> Sear
         batch=section.batch,
     )
     losses = (n for n, m in description.metrics.items() if m.direction == "min" and n != objectives[0].name)
-    rivals = 0 if kind == "search" or section.each_seed else min(MOST, trials - 1)
-    return SearchSpec(space, facts, section, draft.study.metric.at, seeds, next(losses, ""), rivals)
+    max_runner_ups = 0 if kind == "search" or section.each_seed else min(MAX_RUNNER_UPS, trials - 1)
+    return SearchSpec(space, facts, section, draft.config.metric.at, seeds, next(losses, ""), max_runner_ups)
 
 
 def _first_seed(draft: Draft, baseline: Config) -> int:
     """By the baseline and its task alone, so that studies of one baseline share them; a confirmation has others."""
     known = key_of(identified(baseline, draft.workload.irrelevant(), {}))
-    again = CONFIRM if confirmed(draft.study.name) else ""
+    again = CONFIRM if confirmed(draft.config.name) else ""
     return TUNING_SEEDS_FROM + stream_seed(0, "tune", known, again) % SEED_STARTS
 
 
 def _check_conflicts(draft: Draft, kind: str, section: SearchSection | TuneSection) -> None:
     """Refuses a path that is searched and set by something else at once."""
-    study, refuse = draft.study, draft.document.refuse
+    config, refuse = draft.config, draft.document.refuse
     winners = winner_names(section.winners) if isinstance(section, SearchSection) else []
-    for name in [name for name in winners if name in study.variants]:
+    for name in [name for name in winners if name in config.variants]:
         refuse(("variants", name), "is the name of a setting that a sweep finds", hint="Choose another name")
-    changed = dict.fromkeys([*study.factors, *itertools.chain.from_iterable(study.variants.values())])
+    changed = dict.fromkeys([*config.factors, *itertools.chain.from_iterable(config.variants.values())])
     for path in section.over:
         at: PathKey = (kind, "over", path)
         if path.partition(".")[0] in ("task", "tasks"):
@@ -172,13 +172,13 @@ def _objectives(
     draft: Draft, kind: str, section: SearchSection | TuneSection, baseline: Description
 ) -> list[Objective]:
     """Returns what is searched for."""
-    study, metrics = draft.study, baseline.metrics
+    config, metrics = draft.config, baseline.metrics
     known = {name: Objective(name, "min", "cost") for name in COSTS}
     known |= {name: Objective(name, "min", "stability") for name in STABILITY}
     measured = {name: Objective(name, of.direction, "validation", of.floor) for name, of in metrics.items()}
     every = measured | known | measured  # A metric comes before a cost of its name.
     asked = list(section.objectives if isinstance(section, SearchSection) else []) or [
-        study.metric.name or next(iter(metrics))
+        config.metric.name or next(iter(metrics))
     ]
     for index, name in enumerate(asked):
         with draft.document.reporting(kind, "objectives", index), Gather() as at:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from ablate.core.facts import BASELINE
-from ablate.core.trial import RIVAL, Cell
+from ablate.core.trial import RUNNER_UP, Cell
 from ablate.session.stage import Preview, Stage, StageEvidence
 from ablate.stages.probe import ProbeStage
 from ablate.stages.search.section import SearchConfig, SearchSection
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from ablate.stages.search.spec import SearchSpec
     from ablate.study.checks import Draft
     from ablate.study.designs import Config
-    from ablate.study.experiment import Experiment
-    from ablate.study.schema import StudyBase
+    from ablate.study.schema import StudyConfig
+    from ablate.study.study import Study
 
 TRIED = "tried"
 """The role of the trainings of a search."""
@@ -56,7 +56,7 @@ class SearchStage(Stage):
         self._table: SearchTable | None = None
 
     @classmethod
-    def from_study(cls, study: StudyBase, options: Options) -> Self | None:
+    def from_study(cls, study: StudyConfig, options: Options) -> Self | None:
         config = config_of(study, SearchConfig)
         return cls(config, sweeps=options.sweep) if config.sections() or options.sweep else None
 
@@ -87,51 +87,51 @@ class SearchStage(Stage):
         """Returns itself where the variants were tuned: they are tuned again, on other seeds."""
         return self if selected_by == "tuning" else None
 
-    def max_trials(self, study: Experiment, judged: int) -> int:
+    def max_trials(self, study: Study, judged: int) -> int:
         spec = self._spec(study, self._key)
         tried = self._num_searches(study, self._key) * spec.facts.trials * len(spec.facts.seeds)
         return tried + self._max_judged(study, spec, len(study.variants))
 
-    def preview(self, study: Experiment, store: Store) -> Preview:
+    def preview(self, study: Study, store: Store) -> Preview:
         return Preview([line for key in self._specs for line in self._describe(study, key)])
 
-    def _describe(self, study: Experiment, key: str) -> Iterator[str]:
+    def _describe(self, study: Study, key: str) -> Iterator[str]:
         """Yields the space and the budget of one section in sentences."""
         from ablate.analysis.search_table import winner_names
-        from ablate.report.words import say
+        from ablate.report.words import message
 
         spec = self._spec(study, key)
         facts, section = spec.facts, spec.section
         tunes = key == "tune"
         searches = self._num_searches(study, key)
         winners = winner_names(section.winners) if isinstance(section, SearchSection) else []
-        yield say(
+        yield message(
             "plan.search",
             key,
             settings=facts.trials,
             sampler=facts.sampler,
             pruner="" if facts.pruner == "none" else facts.pruner,
             variants=searches // len(study.tasks) if tunes else 0,
-            objectives=[say("plan.objective", each.name, each.direction) for each in facts.objectives],
+            objectives=[message("plan.objective", each.name, each.direction) for each in facts.objectives],
             seeds=len(facts.seeds),
             trials=searches * facts.trials * len(facts.seeds),
-            then=say("plan.chosen") if tunes else say("plan.winners", winners),
+            then=message("plan.chosen") if tunes else message("plan.winners", winners),
         )
         for parameter in facts.parameters:
-            yield say("plan.range", parameter)
-        if tunes and spec.rivals:
-            places = study.study.seeds.count * len(study.tasks)
-            least, most = places * spec.rivals, places * len(study.variants) * spec.rivals
-            yield say("plan.rivals", spec.rivals, least, most)
+            yield message("plan.range", parameter)
+        if tunes and spec.max_runner_ups:
+            places = study.config.seeds.count * len(study.tasks)
+            least, most = places * spec.max_runner_ups, places * len(study.variants) * spec.max_runner_ups
+            yield message("plan.rivals", spec.max_runner_ups, least, most)
 
     # During a run.
 
-    def has_results(self, study: Experiment, session: Session) -> bool:
+    def has_results(self, study: Study, session: Session) -> bool:
         """Returns whether a setting was trained."""
         tried = [cell for cell in session.folder.trial_list.cells() if cell.role == TRIED]
         return any(session.store.has(cell.id) for cell in tried)
 
-    def select(self, study: Experiment, session: Session) -> Experiment:
+    def select(self, study: Study, session: Session) -> Study:
         """Searches until the budget is used, and returns the study with the best settings as its variants."""
         from ablate.analysis.search_table import tabulated
         from ablate.stages.search.search import SearchPlan
@@ -164,16 +164,16 @@ class SearchStage(Stage):
             return self._with_winners(study, session, spec, self._table, cells)
         return self._with_tuned(study, session, spec, self._table, cells, kept)
 
-    def _spec(self, study: Experiment, key: str) -> SearchSpec:
+    def _spec(self, study: Study, key: str) -> SearchSpec:
         """Returns a search as it was read; where each seed chooses for itself, it tunes on the seeds of the study."""
         spec = self._specs[key]
         assert spec is not None, "a study with mistakes is not run"
         if not spec.section.each_seed:
             return spec
-        seeds = [*study.study.seeds.values]
+        seeds = [*study.config.seeds.values]
         return replace(spec, facts=replace(spec.facts, seeds=seeds), seeds=[seeds] * len(study.tasks))
 
-    def _search(self, study: Experiment, spec: SearchSpec, variant: Variant, index: int) -> Search:
+    def _search(self, study: Study, spec: SearchSpec, variant: Variant, index: int) -> Search:
         """Returns the search of a variant on one task."""
         from ablate.core.metric import size_of
         from ablate.stages.search.search import Search
@@ -210,42 +210,42 @@ class SearchStage(Stage):
         """The section that selects."""
         return "search" if self._sweeps else "tune"
 
-    def _num_searches(self, study: Experiment, key: str) -> int:
+    def _num_searches(self, study: Study, key: str) -> int:
         if key == "search":
             return 1
         return sum(not variant.placebo for variant in study.variants) * len(study.tasks)
 
-    def _max_judged(self, study: Experiment, spec: SearchSpec, kept: int) -> int:
+    def _max_judged(self, study: Study, spec: SearchSpec, kept: int) -> int:
         """Returns the most trainings that judge what is chosen; `kept`: the variants that a tuning keeps."""
         variants = kept
         if isinstance(spec.section, SearchSection):
-            variants = 1 + spec.section.winners + study.study.placebo
-        each = 1 + study.companions_per_cell + spec.rivals
-        return study.study.seeds.count * len(study.tasks) * variants * each
+            variants = 1 + spec.section.winners + study.config.placebo
+        each = 1 + study.companions_per_cell + spec.max_runner_ups
+        return study.config.seeds.count * len(study.tasks) * variants * each
 
     def _with_winners(
         self,
-        study: Experiment,
+        study: Study,
         session: Session,
         spec: SearchSpec,
         table: SearchTable,
         cells: Sequence[Cell],
-    ) -> Experiment:
+    ) -> Study:
         """Returns the study with the baseline, the best settings that differ from it, and the placebo."""
         from ablate.analysis.search_table import winner_names
-        from ablate.report.words import say
-        from ablate.study.experiment import Choice
+        from ablate.report.words import message
+        from ablate.study.study import Selection
 
         assert isinstance(spec.section, SearchSection)
         baseline, *others = study.variants
         dropped = [variant.name for variant in others if not variant.placebo]
         if dropped:
-            session.say(say("search.left_to_run", dropped))
+            session.say(message("search.left_to_run", dropped))
         task, names = study.tasks[0], winner_names(spec.section.winners)
         places = table.best(BASELINE, task, spec.section.winners)
         table.trials.loc[places, "chosen"] = names[: len(places)]
         if len(places) < len(names):
-            session.say(say("search.fewer", len(places), len(names), len(spec.facts.objectives) > 1))
+            session.say(message("search.fewer", len(places), len(names), len(spec.facts.objectives) > 1))
 
         variants = [baseline]
         for place, name in zip(places, names, strict=False):
@@ -253,62 +253,62 @@ class SearchStage(Stage):
             patches = spec.space.patches(point)
             config = study.patched(baseline.configs[0], patches)
             if any(config == variant.configs[0] for variant in variants):
-                session.say(say("search.itself", name))
+                session.say(message("search.itself", name))
                 continue
             labels = {task: spec.space.labels(point)}
             variants.append(Variant(name, [config], patches, ("search",), tuned=labels))
         variants += [variant for variant in others if variant.placebo]
         searched = [parameter.path for parameter in spec.space.parameters]
         paths = [path for path in searched if any(path in variant.patches for variant in variants)]
-        return study.judging(variants, paths, Choice("sweep", cells))
+        return study.judging(variants, paths, Selection("sweep", cells))
 
     def _with_tuned(
         self,
-        study: Experiment,
+        study: Study,
         session: Session,
         spec: SearchSpec,
         table: SearchTable,
         cells: Sequence[Cell],
         kept: Sequence[Variant],
-    ) -> Experiment:
+    ) -> Study:
         """Returns the study with every variant at its best settings; where none has a value, as it was given."""
-        from ablate.analysis.rivals import rivals
+        from ablate.analysis.runner_ups import runner_ups
         from ablate.stages.search.tuned import tuned_variant
-        from ablate.study.experiment import Choice
+        from ablate.study.study import Selection
 
         near: dict[str, Mapping[str, Sequence[int]]] = {}
         for task in study.tasks:
-            near[task] = {} if spec.section.each_seed else rivals(table, task)
+            near[task] = {} if spec.section.each_seed else runner_ups(table, task)
         variants = [
             tuned_variant(study, spec, table, variant, near=near, warn=session.warn) for variant in kept
         ]
-        chosen = study.judging(variants, study.design.paths, Choice("tuning", cells))
-        return replace(chosen, left_out=[each.name for each in study.variants if each not in kept])
+        chosen = study.judging(variants, study.design.paths, Selection("tuning", cells))
+        return replace(chosen, not_judged=[each.name for each in study.variants if each not in kept])
 
     def follow_up(
-        self, study: Experiment, judged: Sequence[Cell], evidence: Callable[[], Evidence]
+        self, study: Study, judged: Sequence[Cell], evidence: Callable[[], Evidence]
     ) -> Iterator[Cell]:
         """Yields the cells at the rivals of their setting: the baseline's, and those on which a decision rests."""
-        from ablate.analysis.claims import resting  # Of which a plan has no need.
+        from ablate.analysis.claims import depends_on_tuning  # Of which a plan has no need.
 
-        rivals_of = {variant.name: variant.rivals for variant in study.variants}
+        rivals_of = {variant.name: variant.runner_ups for variant in study.variants}
         if not judged or not any(rivals_of.values()):
             return
-        depends_on_tuning = resting(evidence())
+        dependent = depends_on_tuning(evidence())
         for cell in judged:
-            if cell.variant != BASELINE and (cell.variant, cell.task) not in depends_on_tuning:
+            if cell.variant != BASELINE and (cell.variant, cell.task) not in dependent:
                 continue
             for name, config in rivals_of[cell.variant].get(cell.task, {}).items():
                 yield _at_setting(study, cell, name, config)
 
-    def collect(self, study: Experiment, beside: Sequence[Cell], records: Records) -> StageEvidence:
+    def collect(self, study: Study, beside: Sequence[Cell], records: Records) -> StageEvidence:
         """Collects the settings that were tried, and what their searches share."""
         if self._table is None:
             return StageEvidence()
         return StageEvidence(asdict(self._table.facts), {self.name: self._table.trials})
 
 
-def _at_setting(study: Experiment, cell: Cell, name: str, config: Config) -> Cell:
+def _at_setting(study: Study, cell: Cell, name: str, config: Config) -> Cell:
     """Returns a judged cell at another setting of its variant, which has a name of its own."""
     # Only the trials of the comparison are evaluated.
     trial = replace(study.trial(config, cell.seed, cell.trial.stream), checkpoint="none")
@@ -317,7 +317,7 @@ def _at_setting(study: Experiment, cell: Cell, name: str, config: Config) -> Cel
         cell,
         trial=trial,
         name=f"{name}{cell.name.removeprefix(cell.variant)}",
-        role=RIVAL,
+        role=RUNNER_UP,
         size=partial(study.size, variant, 0),
         setting=name,
     )
@@ -330,12 +330,12 @@ def _versions() -> dict[str, str]:
 
 def _compare_versions(session: Session, spec: SearchSpec, most: int) -> None:
     """Says what it costs where the report has settings of the same space that other versions suggested."""
-    from ablate.report.words import say
+    from ablate.report.words import message
 
     facts = session.folder.facts().features if session.folder.has_report else {}
     before, now = facts.get(SearchStage.name, {}), _versions()
     changed = [f"{name} {then}" for name, then in before.get("versions", {}).items() if then != now.get(name)]
     if changed and before["parameters"] == [asdict(parameter) for parameter in spec.space.parameters]:
         session.say(
-            say("search.versions", changed, [f"{name} {version}" for name, version in now.items()], most)
+            message("search.versions", changed, [f"{name} {version}" for name, version in now.items()], most)
         )

@@ -8,7 +8,7 @@ from ablate.base.locks import Say
 from ablate.core.facts import BASELINE
 from ablate.stages.search.spec import SearchSpec
 from ablate.study.designs import Config, Variant
-from ablate.study.experiment import Experiment
+from ablate.study.study import Study
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class _Setting:
 
 
 def tuned_variant(
-    study: Experiment,
+    study: Study,
     spec: SearchSpec,
     table: SearchTable,
     variant: Variant,
@@ -33,17 +33,17 @@ def tuned_variant(
     It stays as it was given on a task where no setting has a value, of which it warns. near: task → variant → the
     places of the settings that tuning cannot tell from its best. What is chosen is marked in the table.
     """
-    from ablate.report.words import say
+    from ablate.report.words import message
 
     owner = BASELINE if variant.placebo else variant.name
     configs = list(variant.configs)
     tuned: dict[str, Mapping[str, str]] = {}
-    rivals: dict[str, Mapping[str, Config]] = {}
+    runner_ups: dict[str, Mapping[str, Config]] = {}
     by_seed: dict[str, Sequence[Config]] = {}
     for index, task in enumerate(study.tasks):
         places = table.best(owner, task)
         if not places:
-            warn(say("search.no_setting", f"{variant.name}{study.on(task)}"))
+            warn(message("search.no_setting", f"{variant.name}{study.on(task)}"))
             continue
         if spec.section.each_seed:
             places = [table.best(owner, task, 1, seed)[0] for seed in range(len(spec.facts.seeds))]
@@ -58,8 +58,8 @@ def tuned_variant(
         configs[index] = settings[max(places, key=places.count)].config
         by_seed[task] = [settings[place].config for place in places] if spec.section.each_seed else []
         tuned[task] = _joined_labels([settings[place].labels for place in places])
-        rivals[task] = _named(variant, [settings[place] for place in near_places])
-    return replace(variant, configs=configs, tuned=tuned, rivals=rivals, by_seed=by_seed)
+        runner_ups[task] = _named(variant, [settings[place] for place in near_places])
+    return replace(variant, configs=configs, tuned=tuned, runner_ups=runner_ups, by_seed=by_seed)
 
 
 def _named(variant: Variant, settings: Sequence[_Setting]) -> dict[str, Config]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from ablate.session.options import Options
     from ablate.session.session import Session
     from ablate.study.checks import Draft
-    from ablate.study.experiment import Experiment
-    from ablate.study.schema import StudyBase
+    from ablate.study.schema import StudyConfig
+    from ablate.study.study import Study
 
 
 class SpeedStage(Stage):
@@ -31,7 +31,7 @@ class SpeedStage(Stage):
         self._section = section
 
     @classmethod
-    def from_study(cls, study: StudyBase, options: Options) -> Self | None:
+    def from_study(cls, study: StudyConfig, options: Options) -> Self | None:
         return cls(config_of(study, SpeedConfig).speed)
 
     @property
@@ -50,9 +50,9 @@ class SpeedStage(Stage):
         """Returns a stage that times nothing: seeds say nothing about time. What was timed is still shown."""
         return SpeedStage(None)
 
-    def preview(self, study: Experiment, store: Store) -> Preview:
+    def preview(self, study: Study, store: Store) -> Preview:
         """Describes how many processes are left, and how long they take."""
-        from ablate.report.words import say
+        from ablate.report.words import message
         from ablate.stages.speed.timing import Timing
 
         section = self._section
@@ -62,16 +62,16 @@ class SpeedStage(Stage):
         asked, done = section.processes, timing.processes
         seconds = timing.expected(asked - done)
         sizes = [(path, [f"{size:g}" for size in listed]) for path, listed in section.over.items()]
-        sentence = say("plan.speed", sizes, asked, done, seconds if asked > done else None)
+        sentence = message("plan.speed", sizes, asked, done, seconds if asked > done else None)
         return Preview([sentence], {"processes": asked, "kept": done, "seconds": seconds})
 
-    def has_results(self, study: Experiment, session: Session) -> bool:
+    def has_results(self, study: Study, session: Session) -> bool:
         """Returns whether these variants were timed."""
         from ablate.stages.speed.timing import was_timed
 
         return self._section is not None and was_timed(study, session.store, self._section)
 
-    def measure(self, study: Experiment, session: Session, complete: bool) -> Measurement | None:
+    def measure(self, study: Study, session: Session, complete: bool) -> Measurement | None:
         """Times what is missing, in fresh processes one after the other.
 
         Without the key `speed`, it returns what the store has of the variants as those of the report were timed.

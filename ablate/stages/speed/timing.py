@@ -32,9 +32,9 @@ from ablate.session.workers import reference
 from ablate.stages.speed.blocks import BUDGET
 from ablate.stages.speed.measuring import Group, Request, measure_group, measured
 from ablate.stages.speed.section import SpeedSection
-from ablate.study.experiment import Experiment
 from ablate.study.ids import TrialIds, source_digest
 from ablate.study.patch import apply_patches, value_at
+from ablate.study.study import Study
 
 START = 4.0  # Seconds in which a process imports and builds, about.
 
@@ -68,9 +68,9 @@ class Timing:
     Raises `AblateError` for a size that a variant cannot have.
     """
 
-    def __init__(self, experiment: Experiment, store: Store, section: SpeedSection) -> None:
-        self.experiment, self.section, self.store = experiment, section, store
-        self.places = {place.group.key: place for place in _places(experiment, section)}
+    def __init__(self, study: Study, store: Store, section: SpeedSection) -> None:
+        self.study, self.section, self.store = study, section, store
+        self.places = {place.group.key: place for place in _places(study, section)}
         self.found = {key: load(store, key) for key in self.places}
 
     @property
@@ -85,7 +85,7 @@ class Timing:
         whole = self.processes == self.section.processes
         return Measurement(
             frame_of(rows, COLUMNS).astype({"memory": float, "flops": float}),
-            asdict(self.section.facts(self.experiment.workload.threads, machine())),
+            asdict(self.section.facts(self.study.workload.threads, machine())),
             [file_of(self.store, key) for key in self.places] if whole else None,
         )
 
@@ -105,7 +105,7 @@ class Timing:
 
     def expected(self, processes: int) -> float:
         """Seconds that so many processes take, about: more where a call alone takes a good part of a second."""
-        copies = 1 + sum(not variant.placebo for variant in self.experiment.variants)
+        copies = 1 + sum(not variant.placebo for variant in self.study.variants)
         return processes * (START + len(self.places) * copies * len(self.section.calls) * BUDGET)
 
     def complete(self, say: Callable[[str], None], *, fresh: bool = False) -> Timing:
@@ -137,7 +137,7 @@ class Timing:
             say(f"Timing {what}, process {process + 1} of {asked}{left} …")
             groups = [self.places[key].group for key, found in self.found.items() if len(found) <= process]
             told = measured(
-                reference(self.experiment),
+                reference(self.study),
                 Request(process, self.section.calls, groups, BUDGET),
                 lambda key, *of: self.places[key].advice(*of),
             )
@@ -147,14 +147,14 @@ class Timing:
                     save(self.store, key, self.found[key])
 
 
-def was_timed(experiment: Experiment, store: Store, section: SpeedSection) -> bool:
+def was_timed(study: Study, store: Store, section: SpeedSection) -> bool:
     """Whether the store has processes of these variants at their own size."""
-    return any(Timing(experiment, store, section.model_copy(update={"over": {}})).found.values())
+    return any(Timing(study, store, section.model_copy(update={"over": {}})).found.values())
 
 
-def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
+def _places(study: Study, section: SpeedSection) -> Iterator[_Place]:
     """Every task at the study's own size, and at each that is listed."""
-    workload = experiment.workload
+    workload = study.workload
     ids = TrialIds(workload, [path for path in (workload.steps_path, workload.rate_path) if path])
     conditions = {
         "calls": list(section.calls),
@@ -163,13 +163,13 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
         **here(),
     }
     ((path, listed),) = section.over.items() or [("", [])]
-    for index, task in enumerate(experiment.tasks):
-        own = {v.name: v.configs[index] for v in experiment.variants if not v.placebo}
+    for index, task in enumerate(study.tasks):
+        own = {v.name: v.configs[index] for v in study.variants if not v.placebo}
         own_size = float(value_at(own[BASELINE], path)) if path else math.nan
         for size in [own_size, *(size for size in listed if size != own_size)]:
             # Nothing else changes: what is matched stays as it was matched at the study's own size.
             configs = (
-                {v: experiment.resolve(apply_patches(c, {path: size})) for v, c in own.items()}
+                {v: study.resolve(apply_patches(c, {path: size})) for v, c in own.items()}
                 if size is not own_size
                 else own
             )
@@ -178,7 +178,7 @@ def _places(experiment: Experiment, section: SpeedSection) -> Iterator[_Place]:
             order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
             stands_for = digest_of_data({"configs": order, **conditions})[:16]
             group = Group(stands_for, {key: by_key[key] for key in order})
-            where = experiment.on(task) + (f" at {path} = {size:g}" if path else "")
+            where = study.on(task) + (f" at {path} = {size:g}" if path else "")
             yield _Place(task, float(size), configs is own, keys, group, where)
 
 

@@ -4,17 +4,17 @@ from reports import MADE
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.pipeline.publish import material
+from ablate.pipeline.publish import report_data
 from ablate.records.folder import StudyFolder
 from ablate.report.figures.theme import theme
-from ablate.report.section import Material
+from ablate.report.section import ReportData
 from ablate.report.sections import pictures, shown
 
 
 @pytest.fixture(scope="session")
 def whole(evidence):
     """What the report of `evidence` is made from."""
-    return Material(evidence, compare(evidence), judge_claims(evidence))
+    return ReportData(evidence, compare(evidence), judge_claims(evidence))
 
 
 @pytest.fixture(scope="session")
@@ -27,7 +27,7 @@ def few():
         num_seeds=3,
         placebo=False,
     )
-    return Material(evidence, compare(evidence), judge_claims(evidence))
+    return ReportData(evidence, compare(evidence), judge_claims(evidence))
 
 
 @pytest.fixture(scope="session")
@@ -39,7 +39,7 @@ def of_study(whole, tmp_path_factory):
         if study not in found:
             folder = StudyFolder.at(tmp_path_factory.mktemp("made") / study)
             folder.save_evidence(MADE[study]())
-            found[study] = {picture.name: picture for picture in pictures(shown(material(folder)))}
+            found[study] = {picture.name: picture for picture in pictures(shown(report_data(folder)))}
         return found[study]
 
     return of_study

@@ -14,17 +14,17 @@ from ablate.core.facts import Evidence
 from ablate.report.figures.summary import SETTINGS, SIZE
 from ablate.report.figures.theme import theme
 from ablate.report.paper import for_paper
-from ablate.report.section import Material
+from ablate.report.section import ReportData
 from ablate.report.summary import Spent, spent, summary_picture
 
 
-def material(evidence: Evidence) -> Material:
-    return Material(evidence, compare(evidence), judge_claims(evidence))
+def report_data(evidence: Evidence) -> ReportData:
+    return ReportData(evidence, compare(evidence), judge_claims(evidence))
 
 
 @pytest.fixture(scope="module")
 def picture():
-    return summary_picture(material(study(claims=False)))
+    return summary_picture(report_data(study(claims=False)))
 
 
 def test_variants_stand_by_their_difference_and_the_placebo_last(picture):
@@ -48,7 +48,7 @@ def test_differences_of_a_share_are_points_and_seeds_and_margin_too(picture):
 
 def test_a_loss_keeps_its_sign_and_its_unit():
     values = {"baseline": [1.0, 1.1, 1.2], "a": [1.5, 1.62, 1.7]}
-    found = summary_picture(material(made(values, metric="loss", metrics={"loss": LOSS}, margin=0.1)))
+    found = summary_picture(report_data(made(values, metric="loss", metrics={"loss": LOSS}, margin=0.1)))
     assert found.data["value"].iloc[0] == pytest.approx(np.mean([0.5, 0.52, 0.5]))
     assert found.data["verdict"].iloc[0] == "worse"
     assert "left is better" in found.options[2]
@@ -82,10 +82,10 @@ def test_what_a_study_spent_counts_each_seed_of_a_setting():
 
 def test_a_study_that_judged_nothing_by_a_difference_has_none():
     alone = study(factors={"a": {"x": 0.0}}, named={}, placebo=False, claims=False, num_seeds=2)
-    assert summary_picture(material(alone)) is None
+    assert summary_picture(report_data(alone)) is None
 
 
 def test_export_writes_it_as_files_of_its_own():
-    files = for_paper(material(study(claims=False)), 3.25, ["summary"], pytest.fail)
+    files = for_paper(report_data(study(claims=False)), 3.25, ["summary"], pytest.fail)
     assert sorted(files) == ["summary.pdf", "summary.svg"]
     assert b"<text" not in files["summary.svg"], "a README brings no font"

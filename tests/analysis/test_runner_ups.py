@@ -8,10 +8,10 @@ import pytest
 from made_evidence import ACCURACY, claim, study
 from scipy import stats
 
-from ablate.analysis.claims import judge_claims, resting
+from ablate.analysis.claims import depends_on_tuning, judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.prospects import Terms, outlook
-from ablate.analysis.rivals import rivals
+from ablate.analysis.runner_ups import runner_ups
 from ablate.analysis.search_table import Objective, Parameter, SearchFacts, tabulated
 from ablate.core.metric import Metric
 
@@ -46,20 +46,20 @@ def test_rivals_are_within_twice_the_noise_of_the_mean_of_k_seeds():
     # 2·2 = 10.
     near = 2 * np.sqrt(1.5e-4 / 10) * np.sqrt(2 / 3)
     assert near == pytest.approx(0.006325, abs=1e-6)
-    assert rivals(table(), "recall") == {"baseline": [], "a": []}
+    assert runner_ups(table(), "recall") == {"baseline": [], "a": []}
     shifted = {**SCORES, "baseline": [SCORES["baseline"][0], [0.896, 0.906, 0.916], *SCORES["baseline"][2:]]}
-    assert rivals(table(shifted), "recall")["baseline"] == [1], "0.004 below"
-    assert rivals(table(shifted, diverged=[("baseline", 1)]), "recall")["baseline"] == []
+    assert runner_ups(table(shifted), "recall")["baseline"] == [1], "0.004 below"
+    assert runner_ups(table(shifted, diverged=[("baseline", 1)]), "recall")["baseline"] == []
     less = {name: [[-v for v in row] for row in rows] for name, rows in shifted.items()}
     loss = Objective("loss", "min", "validation")
-    assert rivals(table(less, objective=loss), "recall")["baseline"] == [1]
+    assert runner_ups(table(less, objective=loss), "recall")["baseline"] == [1]
 
 
 def test_at_most_three_best_first_and_a_tie_goes_to_the_lower_loss():
     flat = {"baseline": [[0.5, 0.6, 0.7]] * 5, "a": [[0.2, 0.2, 0.2]]}
     found = table(flat, losses={("baseline", i): 1.0 - i / 10 for i in range(5)})
     assert found.best("baseline", "recall") == [4]
-    assert rivals(found, "recall") == {"baseline": [3, 2, 1], "a": []}
+    assert runner_ups(found, "recall") == {"baseline": [3, 2, 1], "a": []}
     assert table(flat).best("baseline", "recall") == [0]
     # By one seed, whatever the mean.
     one = table({"baseline": [[0.9, 0.1, 0.1], [0.5, 0.6, 0.7]]})
@@ -72,10 +72,11 @@ SHAKEN = 0.02 * np.cos(3 * np.arange(N))
 FINE = Metric("max", resolution=1e-6, floor=0.1, ceiling=1.0)
 
 
-def judged(values, rivals, *, metric=FINE, statuses=None, **options):
+def judged(values, runner_ups, *, metric=FINE, statuses=None, **options):
     """`rivals`: variant → rival → its values, or none where it did not run."""
     names = {
-        variant: {f"{variant} at {key}": of for key, of in each.items()} for variant, each in rivals.items()
+        variant: {f"{variant} at {key}": of for key, of in each.items()}
+        for variant, each in runner_ups.items()
     }
     every = {name: of for each in names.values() for name, of in each.items() if of is not None}
     made = study(values, metrics={"accuracy": metric}, **options)
@@ -125,7 +126,7 @@ def test_what_another_side_would_lose_rests_on_settings_of_its_own(shift, verdic
     assert (row["verdict"], row["reason"].split(" ")[0]) == (
         ("better", "") if shift > 0 else ("inconclusive", "incomplete")
     )
-    assert resting(waiting) - {("baseline", "recall")} == asked
+    assert depends_on_tuning(waiting) - {("baseline", "recall")} == asked
     agreed = compare(judged(values, {"baseline": {"2": near}, "a": {"2": values["a"] + SHAKEN / 20}})).iloc[0]
     assert agreed["verdict"] == verdict
     against = judged(values, {"baseline": {"2": far}, "a": {"2": BASE + SHAKEN / 20}})
@@ -135,14 +136,14 @@ def test_what_another_side_would_lose_rests_on_settings_of_its_own(shift, verdic
 
 def test_likeness_rests_on_both_sides_and_a_claim_between_variants_on_theirs():
     values = {"baseline": BASE, "a": BASE + SHAKEN / 20, "b": BASE + 0.05 + SHAKEN / 10}
-    rivals = {name: {"2": None} for name in values}
+    runner_ups = {name: {"2": None} for name in values}
     claims = [
         claim("matches", "a", "baseline", 0.02),
         claim("beats", "b", "a"),
         claim("does_not_lose", "a", "b", 0.02),
     ]
-    found = judged(values, rivals, margin=0.02, claims=claims)
-    assert resting(found) == {("baseline", "recall"), ("a", "recall")}
+    found = judged(values, runner_ups, margin=0.02, claims=claims)
+    assert depends_on_tuning(found) == {("baseline", "recall"), ("a", "recall")}
     assert set(judge_claims(found)["reason"].str.split(" ").str[0]) == {"incomplete"}
     trained = {name: {"2": values[name] + SHAKEN / 30} for name in values}
     assert list(judge_claims(judged(values, trained, margin=0.02, claims=claims))["verdict"]) == [
@@ -154,11 +155,11 @@ def test_likeness_rests_on_both_sides_and_a_claim_between_variants_on_theirs():
 def test_all_combinations_of_the_sides_of_an_interaction():
     rng = np.random.default_rng(2)
     values = {name: 0.5 + 0.01 * rng.normal(size=N) for name in ("baseline", "a", "b", "c")}
-    rivals = {name: {"2": 0.5 + 0.02 * rng.normal(size=N)} for name in values}
+    runner_ups = {name: {"2": 0.5 + 0.02 * rng.normal(size=N)} for name in values}
     more = replace(claim("interaction", "a", "b"), a_less=["c"], b_less=["baseline"])
     metric = Metric("max", resolution=1e-6)
-    row = judge_claims(judged(values, rivals, metric=metric, claims=[more])).iloc[0]
-    sides = {name: [values[name], rivals[name]["2"]] for name in values}
+    row = judge_claims(judged(values, runner_ups, metric=metric, claims=[more])).iloc[0]
+    sides = {name: [values[name], runner_ups[name]["2"]] for name in values}
     below = [(values["a"] - b) - (c - values["baseline"]) for b in sides["b"] for c in sides["c"]]
     above = [(a - values["b"]) - (values["c"] - d) for a in sides["a"] for d in sides["baseline"]]
     m = 3 + 1
@@ -172,13 +173,13 @@ def test_all_combinations_of_the_sides_of_an_interaction():
 
 def test_a_rival_that_diverged_counts_with_the_floor_and_without_one_settles_nothing():
     values = {"baseline": BASE + 0.05, "a": BASE + SHAKEN / 10}
-    rivals, lost = {"a": {"2": values["a"] + SHAKEN / 20}}, {("a at 2", 3): "diverged"}
-    row = compare(judged(values, rivals, statuses=lost)).iloc[0]
-    floored = np.where(np.arange(N) == 3, 0.1, rivals["a"]["2"])
+    runner_ups, lost = {"a": {"2": values["a"] + SHAKEN / 20}}, {("a at 2", 3): "diverged"}
+    row = compare(judged(values, runner_ups, statuses=lost)).iloc[0]
+    floored = np.where(np.arange(N) == 3, 0.1, runner_ups["a"]["2"])
     assert row["p"] == pytest.approx(2 * t(floored - values["baseline"], "less"))
-    bare = compare(judged(values, rivals, statuses=lost, metric=Metric("max", resolution=1e-6))).iloc[0]
+    bare = compare(judged(values, runner_ups, statuses=lost, metric=Metric("max", resolution=1e-6))).iloc[0]
     assert (bare["verdict"], bare["reason"].split(" ")[0]) == ("inconclusive", "unstable")
-    failed = compare(judged(values, rivals, statuses={("a at 2", 3): "failed"})).iloc[0]
+    failed = compare(judged(values, runner_ups, statuses={("a at 2", 3): "failed"})).iloc[0]
     assert (failed["verdict"], failed["reason"].split(" ")[0]) == ("inconclusive", "incomplete")
 
 
