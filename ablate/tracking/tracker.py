@@ -131,16 +131,17 @@ def main() -> None:
     driver = parent()
     os.nice(5)  # It may be the one that ends the run, on a machine with other work.
     import_client()
+    warnings: list[str] = []
     with suppress(EOFError, OSError):  # a driver that is gone
         while True:
             folder, uri, status = driver.recv()
             if driver.poll():
                 continue  # What it is told next says more.
-            fault, warnings, ends = "", list[str](), status in ("KILLED", "FINISHED")
+            fault, ends = "", status in ("KILLED", "FINISHED")
             # The driver alone writes to the store.
             store = Store(folder.results / "store", read_only=True)
             try:
-                with opened(store.root, uri, LIMIT if ends else 0, warnings.append, checked=ends) as client:
+                with opened(store.root, uri, LIMIT if ends else 0, warnings.append) as client:
                     if status is not None:
                         sync(client, folder, store, status)
             except Exception as error:

@@ -1,5 +1,6 @@
 """The processes that bring MLflow up to date, as a driver has them."""
 
+import os
 import shutil
 import socket
 import time
@@ -120,6 +121,18 @@ def test_a_database_that_another_file_replaces_is_written_as_it_is_then(folder):
         database.unlink()
         time.sleep(1.1)
         assert tracker.finish()
+    assert shown(folder.results) == DONE
+
+
+def test_a_database_that_is_damaged_is_made_again_while_trials_train_and_the_end_tells_of_it(folder):
+    database, warnings = folder.results / "store" / DATABASE, []
+    os.truncate(database, database.stat().st_size // 2)
+    with Tracker(folder, None, warnings.append) as tracker:
+        wait_for((database.parent / f"{DATABASE}.old-1").exists, track.LIMIT)
+        wait_for(database.exists, track.LIMIT)
+        assert tracker.finish()
+    (warning,) = warnings
+    assert f"it is set aside as {DATABASE}.old-1" in warning
     assert shown(folder.results) == DONE
 
 
