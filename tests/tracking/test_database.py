@@ -17,7 +17,7 @@ from mlflow_helpers import NOLOAD, report, shown, synced, told, track, tracked
 
 from ablate.records import cleanup
 from ablate.tracking import database as databases
-from ablate.tracking.tracker import bring_up_to_date
+from ablate.tracking.ui import bring_up_to_date
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 
