@@ -11,7 +11,7 @@ from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.core.workload import Workload
 from ablate.execution.opened_files import OpenedFiles
-from ablate.execution.progress import MOST_LINES, Display
+from ablate.execution.progress import MAX_LINES, Display
 from ablate.execution.trial import run_trial
 
 
@@ -98,7 +98,7 @@ def test_the_first_line_says_what_a_training_computes_and_how_long_those_in_the_
 
 def test_a_large_run_has_few_lines_and_names_every_failure():
     _, *found = lines(1000, failing=503)
-    assert len(found) <= MOST_LINES + 2
+    assert len(found) <= MAX_LINES + 2
     assert found[0].startswith("[1/1000] baseline seed 0: accuracy 0.5")
     assert found[-1].startswith("[1000/1000] ")
     assert [line.partition(" (")[0] for line in found if "failed" in line] == [
