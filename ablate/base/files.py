@@ -66,13 +66,14 @@ def write_files(folder: Path, files: Mapping[str, str | bytes | None]) -> None:
             temporary.write_bytes(content.encode() if isinstance(content, str) else content)
 
 
-def set_aside(stem: Path, files: Iterable[Path]) -> str:
+def set_aside(stem: Path, files: Iterable[Path], mark: str = "corrupt") -> str:
     """Renames those of the files that exist to names that nothing looks for, and returns that of the first.
 
-    `x.corrupt-1` is that of `x` and of `x.json`, and `x.corrupt-1.npz` that of `x.npz`, where `x` is the `stem`.
+    `x.corrupt-1` is that of `x` and of `x.json`, and `x.corrupt-1.npz` that of `x.npz`, where `x` is the `stem`;
+    `mark` takes the place of the word in it.
     """
-    free = (n for n in count(1) if not any(stem.parent.glob(f"{stem.name}.corrupt-{n}*")))
-    start = f"{stem.name}.corrupt-{next(free)}"
+    free = (n for n in count(1) if not any(stem.parent.glob(f"{stem.name}.{mark}-{n}*")))
+    start = f"{stem.name}.{mark}-{next(free)}"
     aside = {file: start + file.name.removeprefix(stem.name).removesuffix(".json") for file in files}
     for file in filter(os.path.lexists, aside):
         file.replace(file.with_name(aside[file]))

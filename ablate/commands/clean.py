@@ -68,7 +68,7 @@ def described(rubbish: Rubbish) -> str:
         lines = [f"{len(rubbish.trials)} of {rubbish.num_trials} trials do not belong to {owner}: {used}"]
     lines += [
         f"{counted(len(paths), f'{kind} file')}: {size(bytes_of(paths))}"
-        for kind, paths in (("corrupt", rubbish.aside), ("incomplete", rubbish.unfinished))
+        for kind, paths in (("set-aside", rubbish.aside), ("incomplete", rubbish.unfinished))
         if paths
     ]
     return "\n".join(lines)

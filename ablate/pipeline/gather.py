@@ -13,7 +13,7 @@ from ablate.base.text import printable
 from ablate.core.facts import BASELINE, EXAMPLES, RUNNER_UPS, Evidence, StudyFacts, frame_of
 from ablate.core.record import FILE, Curve, Record
 from ablate.core.trial import Cell, Level
-from ablate.execution.worker import KEY
+from ablate.execution.opened_files import UNDECLARED
 from ablate.study.patch import short_label
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def comparable(
     Such a trial has the task and the seed of its baseline, and was trained on another kind of machine; or trained or
     tested on other data: a file that its task reads, and does not declare, has changed between the two.
     """
-    if unknown := dict.fromkeys(file for r in records.values() for file in r.environment.get(KEY, ())):
+    if unknown := dict.fromkeys(file for r in records.values() for file in r.environment.get(UNDECLARED, ())):
         warn(
             f"{listed(unknown, 3)}: read, and not declared, so that an edit would go unnoticed. Make its path a "
             "DataFile in the config, or name it in `data_files` of the class"

@@ -24,7 +24,7 @@ class Rubbish:
 
     results: Path
     trials: dict[str, list[Path]]  # Id → its files, the record first.
-    # Corrupt records that were set aside, with their arrays; and damaged databases of MLflow's.
+    # Records that were set aside, with their arrays; and databases of MLflow's.
     aside: list[Path]
     unfinished: list[Path]  # Files that killed processes were writing.
     num_trials: int  # Trials in the store, including those that can be removed.
@@ -61,8 +61,8 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
         {trial: files for trial, files in trials.items() if trial not in kept},
         [
             path
-            for corrupt in (f"trials/{ANY_ID}", "mlflow.db", "speed/*")
-            for path in sorted(root.glob(f"{corrupt}.corrupt-[0-9]*"))
+            for aside in (f"trials/{ANY_ID}.corrupt", "mlflow.db.old", "speed/*.corrupt")
+            for path in sorted(root.glob(f"{aside}-[0-9]*"))
             if path.is_file()
         ],
         leftovers(results),

@@ -21,9 +21,9 @@ from ablate.execution import forking
 from ablate.execution.child import Child, fresh
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import LocalPool
+from ablate.execution.opened_files import UNDECLARED
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
-from ablate.execution.worker import KEY
 
 
 @pytest.fixture(params=SLOW_ON_RAY)
@@ -299,7 +299,7 @@ def test_what_a_plugin_reads_when_it_is_loaded_is_noticed_in_every_worker(tmp_pa
     numbers.write_text("1")
     reference, trials = made(tmp_path, f"open({str(numbers)!r}).close()\n" + OWN)
     records = run(LocalPool(reference, 2), trials[:4])
-    assert [record.environment.get(KEY) for record in records] == [[str(numbers)]] * 4
+    assert [record.environment.get(UNDECLARED) for record in records] == [[str(numbers)]] * 4
 
 
 def test_a_worker_imports_what_training_needs_and_nothing_else(tmp_path):

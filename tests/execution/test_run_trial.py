@@ -10,9 +10,9 @@ from ablate.core.events import Asked, Capacity, Finished, Found
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.core.workload import Workload
-from ablate.execution.progress import MOST_LINES, Display
+from ablate.execution.opened_files import OpenedFiles
+from ablate.execution.progress import MAX_LINES, Display
 from ablate.execution.trial import run_trial
-from ablate.execution.worker import Reads
 
 
 class Careless(Workload):
@@ -60,14 +60,14 @@ def test_files_that_are_read_beside_a_study_are_heard_of(tmp_path):
     for name in ("read.csv", "declared.csv", "own.py", ".hidden", "target.csv"):
         (tmp_path / name).write_text("1")
     (tmp_path / "link.csv").symlink_to(tmp_path / "target.csv")
-    reads = Reads([tmp_path / "study.yaml"])
+    opened = OpenedFiles([tmp_path / "study.yaml"])
     for name in ("read.csv", "declared.csv", "own.py", ".hidden", "link.csv"):
         (tmp_path / name).read_text()
     (tmp_path / "written.csv").write_text("1")
     os.close(os.open(tmp_path / "made.csv", os.O_WRONLY | os.O_CREAT))
-    found = reads.undeclared([str(tmp_path / "declared.csv")])
+    found = opened.undeclared([str(tmp_path / "declared.csv")])
     assert found == [str(tmp_path / "read.csv"), str(tmp_path / "target.csv")]
-    assert reads.undeclared([str(tmp_path / "link.csv")]) == [str(tmp_path / "read.csv")]
+    assert opened.undeclared([str(tmp_path / "link.csv")]) == [str(tmp_path / "read.csv")]
 
 
 def lines(total, failing=None):
@@ -98,7 +98,7 @@ def test_the_first_line_says_what_a_training_computes_and_how_long_those_in_the_
 
 def test_a_large_run_has_few_lines_and_names_every_failure():
     _, *found = lines(1000, failing=503)
-    assert len(found) <= MOST_LINES + 2
+    assert len(found) <= MAX_LINES + 2
     assert found[0].startswith("[1/1000] baseline seed 0: accuracy 0.5")
     assert found[-1].startswith("[1000/1000] ")
     assert [line.partition(" (")[0] for line in found if "failed" in line] == [

@@ -63,7 +63,7 @@ def errors(evidence: Evidence) -> list[tuple[str, str, str, str, float, float]]:
 
 def brought_up_to_date(results: Path) -> None:
     """Brings MLflow up to date with all that has run in a results folder; the run may have left that to this."""
-    from ablate.tracking.tracker import bring_up_to_date
+    from ablate.tracking.ui import bring_up_to_date
 
     bring_up_to_date(results, print)
 

@@ -17,9 +17,9 @@ class InProcess(Engine):
         self.workload = workload or reference.load()
 
     def run(self, trials: Sequence[Trial], hear: Hear) -> None:
-        """One trial after the other; see `Engine.run`."""
+        """Runs one trial after the other; see `Engine.run`."""
 
-        def heard(event: EngineEvent) -> bool:
+        def hear_within_trial(event: EngineEvent) -> bool:
             try:
                 return hear(event)
             except Exception as error:
@@ -28,7 +28,7 @@ class InProcess(Engine):
         for trial in trials:
             hear(Started(trial.id))
             try:
-                record = run_trial(self.workload, trial, heard, self.reference.environment)
+                record = run_trial(self.workload, trial, hear_within_trial, self.reference.environment)
             except _DriverFault as fault:
                 raise fault.__cause__ from None  # type: ignore[misc]
             hear(Ended(record))
