@@ -41,7 +41,7 @@ class Ended:
 
 
 @dataclass(frozen=True)
-class Lost:
+class WorkerLost:
     """The process of a running trial has ended without a record."""
 
     trial_id: str
@@ -50,7 +50,7 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Told:
+class EngineMessage:
     """What an engine has to say: what it waits for, machines that come and go."""
 
     text: str
@@ -62,7 +62,7 @@ class Idle:
 
 
 @dataclass(frozen=True)
-class Asked:
+class BatchPlanned:
     """The plan has asked for cells and the driver has looked them up: `to_train` trials remain to be trained."""
 
     to_train: int
@@ -71,7 +71,7 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Found:
+class CacheHit:
     """The record of a cell was in the store."""
 
     cell: Cell
@@ -79,19 +79,21 @@ class Found:
 
 
 @dataclass(frozen=True)
-class Finished:
+class TrialStored:
     """A cell has been trained, and its record is in the store."""
 
     cell: Cell
     record: Record
 
 
-EngineEvent = Started | Progress | Saved | Ended | Lost | Told | Idle
-Event = Started | Progress | Told | Asked | Found | Finished  # For the listeners of a run.
+EngineEvent = Started | Progress | Saved | Ended | WorkerLost | EngineMessage | Idle
+Event = (
+    Started | Progress | EngineMessage | BatchPlanned | CacheHit | TrialStored
+)  # For the listeners of a run.
 
 # Takes the events of an engine; the answer to the `Progress` of a prunable trial says whether it ends there.
-Hear = Callable[[EngineEvent], bool]
-Listen = Callable[[Event], None]
+OnEvent = Callable[[EngineEvent], bool]
+Listener = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
@@ -109,15 +111,15 @@ class Engine(Protocol):
         """What it runs at once, of a study that has as many trials; here, one in this process."""
         return Capacity(0)
 
-    def run(self, trials: Sequence[Trial], hear: Hear) -> None:
-        """Runs all `trials`, in order, as workers become free, and returns when each is `Ended` or `Lost`.
+    def run(self, trials: Sequence[Trial], on_event: OnEvent) -> None:
+        """Runs all `trials`, in order, as workers become free, and returns when each is `Ended` or `WorkerLost`.
 
-        Every event goes through `hear`, in the order of each trial's steps; a prunable trial waits at each report for
-        the answer. An exception of `hear` ends the call.
+        Every event goes through `on_event`, in the order of each trial's steps; a prunable trial waits at each report
+        for the answer. An exception of `on_event` ends the call.
         """
 
     def stop(self, trial_id: str, why: str) -> None:
-        """Ends a running trial by force, where that is possible: it is `Lost`, with `why` as its fate."""
+        """Ends a running trial by force, where that is possible: it is `WorkerLost`, with `why` as its fate."""
         return
 
     def close(self) -> None:
@@ -128,13 +130,13 @@ class Engine(Protocol):
 class Plan(Protocol):
     """Decides what to train next. The driver knows nothing else about what is run."""
 
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+    def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """The cells to look up or train now, given the records so far by trial id; empty when the plan is done.
 
         Every cell gets a record, from the store or by training. A cell that is asked for again is trained again.
         """
 
-    def hear(self, report: Progress) -> bool:
+    def should_prune(self, report: Progress) -> bool:
         """Whether a prunable trial ends at this report; here, none does."""
         return False
 
@@ -151,7 +153,7 @@ class FixedPlan(Plan):
     def __init__(self, cells: Sequence[Cell]) -> None:
         self._cells = list(cells)
 
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+    def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """All cells, the first time; then none."""
         cells, self._cells = self._cells, []
         return cells

@@ -5,18 +5,18 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from ablate.core.events import (
-    Asked,
+    BatchPlanned,
+    CacheHit,
     Ended,
     Engine,
     EngineEvent,
-    Finished,
-    Found,
-    Listen,
+    EngineMessage,
+    Listener,
     Plan,
     Progress,
     Saved,
     Started,
-    Told,
+    TrialStored,
 )
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
@@ -31,7 +31,7 @@ def drive(
     plan: Plan,
     engine: Engine,
     store: Store,
-    listen: Listen,
+    listen: Listener,
     *,
     wanted: Callable[[Cell], bool] = lambda cell: True,
     later: int = 0,
@@ -47,13 +47,13 @@ def drive(
     trial ends the run.
     """
     driver = _Driver(plan, store, listen, wanted=wanted, fresh=fresh, fail_fast=fail_fast)
-    while cells := plan.ask(driver.records):
+    while cells := plan.next_cells(driver.records):
         batch = driver.look_up(cells)
-        listen(Asked(len(batch.trials), plan.left + later, batch.without_weights))
+        listen(BatchPlanned(len(batch.trials), plan.left + later, batch.without_weights))
         if not batch.trials:
             continue
         try:
-            engine.run(list(batch.trials.values()), partial(driver.hear, batch))
+            engine.run(list(batch.trials.values()), partial(driver.on_event, batch))
         except _FirstFailure:
             break
     return driver.outdated | driver.records
@@ -76,7 +76,7 @@ class _Driver:
         self,
         plan: Plan,
         store: Store,
-        listen: Listen,
+        listen: Listener,
         *,
         wanted: Callable[[Cell], bool],
         fresh: bool,
@@ -114,7 +114,7 @@ class _Driver:
         if record is not None and (not wanted or (is_whole and not self.fresh)):
             self.records[trial_id] = record
             for cell in cells:
-                self.listen(Found(cell, record))
+                self.listen(CacheHit(cell, record))
             return
         if not wanted:
             return
@@ -127,16 +127,16 @@ class _Driver:
         if record is not None:
             self.outdated[trial_id] = record
 
-    def hear(self, batch: _Batch, event: EngineEvent) -> bool:
+    def on_event(self, batch: _Batch, event: EngineEvent) -> bool:
         """Takes an event of the engine; returns whether the trial that reports ends there."""
         if isinstance(event, Saved):
             self.store.save_state(event.trial_id, event.state)
         elif isinstance(event, Ended):
             self._store(event.record, batch.cells[event.record.id])
-        elif isinstance(event, Started | Progress | Told):
+        elif isinstance(event, Started | Progress | EngineMessage):
             self.listen(event)
         if isinstance(event, Progress) and batch.trials[event.trial_id].prunable:
-            return self.plan.hear(event)
+            return self.plan.should_prune(event)
         return False
 
     def _store(self, record: Record, cells: Sequence[Cell]) -> None:
@@ -147,6 +147,6 @@ class _Driver:
         record.weights = None  # in the store now, and large
         self.records[record.id] = record
         for cell in cells:
-            self.listen(Finished(cell, record))
+            self.listen(TrialStored(cell, record))
         if self.fail_fast and record.status == "failed":
             raise _FirstFailure

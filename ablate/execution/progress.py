@@ -13,7 +13,7 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from ablate.base import wording
 from ablate.base.text import printable
-from ablate.core.events import Asked, Capacity, Event, Finished, Found, Started, Told
+from ablate.core.events import BatchPlanned, CacheHit, Capacity, EngineMessage, Event, Started, TrialStored
 from ablate.core.metric import validated
 from ablate.core.record import Record, outcome
 from ablate.core.spelling import spelled
@@ -65,22 +65,22 @@ class Display:
 
     def __call__(self, event: Event) -> None:
         """Shows one event of the driver."""
-        if isinstance(event, Asked):
+        if isinstance(event, BatchPlanned):
             self._plan(event)
-        elif isinstance(event, Found):
+        elif isinstance(event, CacheHit):
             self._known[event.record.id] = event.record.seconds
         elif isinstance(event, Started):
             self._running.setdefault(event.trial_id, time.monotonic())
-        elif isinstance(event, Finished) and event.record.id not in self._trained:
+        elif isinstance(event, TrialStored) and event.record.id not in self._trained:
             self._trained.add(event.record.id)
             self._finish(event.cell, event.record)
-        elif isinstance(event, Told):
+        elif isinstance(event, EngineMessage):
             self._say(event.text)
             self.jobs = self.capacity().trials
         for task in self._bar.task_ids:
             self._bar.update(task, completed=self.done, total=self.total, state=self._state())
 
-    def _plan(self, event: Asked) -> None:
+    def _plan(self, event: BatchPlanned) -> None:
         """Takes the number of trials, and announces the run where that has not been done."""
         self.total = self.done + event.to_train + event.left
         if event.without_weights:

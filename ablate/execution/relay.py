@@ -17,7 +17,7 @@ from ablate.base.datafile import DataFile
 from ablate.base.errors import described
 from ablate.base.files import digest_of, digest_of_file, replacing
 from ablate.base.wording import joined
-from ablate.core.events import EngineEvent, Idle, Lost, Progress
+from ablate.core.events import EngineEvent, Idle, Progress, WorkerLost
 from ablate.core.trial import Trial
 from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.trial import WorkloadRef
@@ -95,7 +95,7 @@ class Relay:
             try:
                 self._train(trial, files)
             except Exception as error:
-                self.events.put(Lost(trial.id, f"could not be begun: {described(error)[0]}"))
+                self.events.put(WorkerLost(trial.id, f"could not be begun: {described(error)[0]}"))
             self.events.put(None)
 
     def _train(self, trial: Trial, files: Files) -> None:
@@ -106,9 +106,9 @@ class Relay:
             # The cluster has chosen the GPU.
             pool = LocalPool(place.moved(self.reference), 1, devices=0)
             self.pools[place.root] = pool
-        pool.run([place.moved(trial)], partial(self._hear, trial, place, pool))
+        pool.run([place.moved(trial)], partial(self._on_event, trial, place, pool))
 
-    def _hear(self, trial: Trial, place: _Place, pool: LocalPool, event: EngineEvent) -> bool:
+    def _on_event(self, trial: Trial, place: _Place, pool: LocalPool, event: EngineEvent) -> bool:
         """Takes an event of a trial; returns whether the trial ends there, for which a report waits."""
         if not isinstance(event, Idle):
             self.events.put(place.moved_back(event))

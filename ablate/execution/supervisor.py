@@ -11,13 +11,13 @@ from ablate.core.events import (
     Ended,
     Engine,
     EngineEvent,
-    Hear,
+    EngineMessage,
     Idle,
-    Lost,
+    OnEvent,
     Progress,
     Saved,
     Started,
-    Told,
+    WorkerLost,
 )
 from ablate.core.record import Record
 from ablate.core.trial import Trial
@@ -55,7 +55,7 @@ class Supervised(Engine):
         """Returns the capacity of the engine."""
         return self.engine.capacity()
 
-    def run(self, trials: Sequence[Trial], hear: Hear) -> None:
+    def run(self, trials: Sequence[Trial], on_event: OnEvent) -> None:
         """Runs all `trials` until each is `Ended`; see `Engine.run`."""
         self._running = {}
         watched = {trial.id: _Attempts(trial) for trial in trials}
@@ -63,21 +63,21 @@ class Supervised(Engine):
             for attempts in waiting:
                 attempts.is_waiting = False
             begun = [attempts.trial for attempts in waiting]
-            self.engine.run(begun, partial(self._hear, watched, hear))
+            self.engine.run(begun, partial(self._on_event, watched, on_event))
 
-    def _hear(self, watched: Mapping[str, _Attempts], hear: Hear, event: EngineEvent) -> bool:
+    def _on_event(self, watched: Mapping[str, _Attempts], on_event: OnEvent, event: EngineEvent) -> bool:
         """Takes an event of the engine and passes it on, unless the driver has no need of it."""
         if isinstance(event, Idle):
             self._stop_overdue(watched)
             return False
-        if isinstance(event, Told):
-            return hear(event)
+        if isinstance(event, EngineMessage):
+            return on_event(event)
 
         attempts = watched[event.record.id if isinstance(event, Ended) else event.trial_id]
-        if isinstance(event, Lost):
-            return self._begin_again_or_fail(attempts, event, hear)
+        if isinstance(event, WorkerLost):
+            return self._begin_again_or_fail(attempts, event, on_event)
         if isinstance(event, Progress) and attempts.trial.prunable:
-            return _answer(attempts, event, hear)
+            return _answer(attempts, event, on_event)
         if isinstance(event, Started):
             # Not before: a new process is still importing.
             self._running[event.trial_id] = time.monotonic()
@@ -88,7 +88,7 @@ class Supervised(Engine):
         elif isinstance(event, Ended):
             self._running.pop(event.record.id, None)
             event.record.attempts = attempts.lost + 1
-        return hear(event)
+        return on_event(event)
 
     def _stop_overdue(self, watched: Mapping[str, _Attempts]) -> None:
         """Stops the trials that have run for longer than their limits."""
@@ -98,7 +98,7 @@ class Supervised(Engine):
                 watched[trial_id].is_overdue = True
                 self.engine.stop(trial_id, f"time limit of {limit:g} s exceeded")
 
-    def _begin_again_or_fail(self, attempts: _Attempts, event: Lost, hear: Hear) -> bool:
+    def _begin_again_or_fail(self, attempts: _Attempts, event: WorkerLost, on_event: OnEvent) -> bool:
         """Has a lost trial begin again, or ends it as failed where it is overdue or was lost too often."""
         attempts.lost += 1
         self._running.pop(event.trial_id, None)
@@ -119,16 +119,16 @@ class Supervised(Engine):
             started_at=attempts.started_at or ended_at,
             finished_at=ended_at,
         )
-        return hear(Ended(record))
+        return on_event(Ended(record))
 
     def close(self) -> None:
         """Ends all work at once."""
         self.engine.close()
 
 
-def _answer(attempts: _Attempts, report: Progress, hear: Hear) -> bool:
+def _answer(attempts: _Attempts, report: Progress, on_event: OnEvent) -> bool:
     """Returns whether a prunable trial ends at a report; what was answered once is not asked again."""
     key = (report.step, *report.metrics)
     if key not in attempts.answers:
-        attempts.answers[key] = hear(report)
+        attempts.answers[key] = on_event(report)
     return attempts.answers[key]

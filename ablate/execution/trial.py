@@ -11,7 +11,7 @@ from ablate.base.files import digest_of_file
 from ablate.base.plugins import Plugin, load_plugin, raised_by_plugin, trace
 from ablate.base.process import stopwatch
 from ablate.base.registry import CATALOGUE
-from ablate.core.events import Hear, Progress, Saved
+from ablate.core.events import OnEvent, Progress, Saved
 from ablate.core.record import FILE, Record
 from ablate.core.trial import AGAIN, Trial
 from ablate.core.workload import Workload
@@ -66,12 +66,12 @@ class WorkloadRef:
 def run_trial(
     workload: Workload,
     trial: Trial,
-    hear: Hear,
+    on_event: OnEvent,
     environment: Callable[[], Mapping[str, Any]] = dict,
     output: Callable[[], str] = str,
     ids: TrialIds | None = None,
 ) -> Record:
-    """Trains, and tells `hear` of reports and states; an exception becomes a `failed` record with its traceback.
+    """Trains, and tells `on_event` of reports and states; an exception becomes a `failed` record with its traceback.
 
     A trial whose files of data, before and after, are not those that its id stands for has failed; with `ids` of this
     process, so has one whose id this process would not give it. `environment` describes where the trial ran, and
@@ -85,7 +85,7 @@ def run_trial(
         _check_files(trial)
         if ids is not None:
             _check_sources(trial, ids)
-        record = _train(workload, trial, hear)
+        record = _train(workload, trial, on_event)
         _check_files(trial)
     except (Exception, SystemExit) as error:
         reason = str(raised_by_plugin(error) or described(error)[0])
@@ -105,15 +105,15 @@ def run_trial(
     )
 
 
-def _train(workload: Workload, trial: Trial, hear: Hear) -> Record:
+def _train(workload: Workload, trial: Trial, on_event: OnEvent) -> Record:
     """Returns the record that the workload makes of a trial. Raises whatever the workload raises, and `TypeError`."""
 
     def emit(step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
         ends = False
         if metrics or state is None:
-            ends = hear(Progress(trial.id, step, dict(metrics))) and trial.prunable
+            ends = on_event(Progress(trial.id, step, dict(metrics))) and trial.prunable
         if state is not None:
-            hear(Saved(trial.id, step, state))
+            on_event(Saved(trial.id, step, state))
         return ends
 
     given = dataclasses.replace(

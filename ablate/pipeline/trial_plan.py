@@ -67,7 +67,7 @@ class TrialPlan(Plan):
         self._open = {_place(cell) for cell in self.cells if cell.seed in self._number}
         enlist(self.cells)
 
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+    def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """Returns what stages follow up after the last look, then the cells of the next; none where all is settled."""
         before = {id(cell) for cell in self.used} if self._taken else set()
 

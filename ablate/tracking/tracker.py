@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 
 from ablate.base.text import first_line
-from ablate.core.events import Event, Finished, Found
+from ablate.core.events import CacheHit, Event, TrialStored
 from ablate.execution.child import Keeper, fresh, parent
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
@@ -59,7 +59,7 @@ class Tracker(Keeper):
 
     def __call__(self, event: Event) -> None:
         """Has MLflow brought up to date if it is time, where a trial has a record."""
-        if not isinstance(event, Found | Finished):
+        if not isinstance(event, CacheHit | TrialStored):
             return
         self._is_behind = not self._is_off
         if time.monotonic() >= self._due:

@@ -15,7 +15,7 @@ from harness import TOY, TOY_STUDY, content, prepare, toy_changed
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import CATALOGUE
-from ablate.core.events import Ended, Idle, Lost, Progress, Started
+from ablate.core.events import Ended, Idle, Progress, Started, WorkerLost
 from ablate.core.trial import Trial
 from ablate.execution import forking
 from ablate.execution.child import Child, fresh
@@ -201,7 +201,9 @@ def test_a_stopped_trial_is_lost(pool_of, trials):
         pool.run(trials[:2], hear)
     finally:
         pool.close()
-    assert [(e.trial_id, e.fate) for e in heard if isinstance(e, Lost)] == [(trials[0].id, "a test wants it")]
+    assert [(e.trial_id, e.fate) for e in heard if isinstance(e, WorkerLost)] == [
+        (trials[0].id, "a test wants it")
+    ]
     assert [e.record.id for e in heard if isinstance(e, Ended)] == [trials[1].id]
 
 

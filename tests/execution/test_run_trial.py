@@ -6,7 +6,7 @@ import os
 import pytest
 from rich.console import Console
 
-from ablate.core.events import Asked, Capacity, Finished, Found
+from ablate.core.events import BatchPlanned, CacheHit, Capacity, TrialStored
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.core.workload import Workload
@@ -74,11 +74,11 @@ def lines(total, failing=None):
     """Of a run of `total` trials without a terminal."""
     console = Console(file=io.StringIO(), width=200)
     with Display(console, "toy", "accuracy", lambda: Capacity(2)) as display:
-        display(Asked(total))
+        display(BatchPlanned(total))
         for seed in range(total):
             trial = Trial(f"{seed:016x}", {}, seed)
             record = Record.of(trial, "failed" if seed == failing else "completed", metrics={"accuracy": 0.5})
-            display(Finished(Cell("baseline", "", seed, trial, f"baseline seed {seed}", {}), record))
+            display(TrialStored(Cell("baseline", "", seed, trial, f"baseline seed {seed}", {}), record))
     return console.file.getvalue().splitlines()
 
 
@@ -89,8 +89,8 @@ def test_the_first_line_says_what_a_training_computes_and_how_long_those_in_the_
         trial, "completed", started_at="2026-01-01T00:00:00Z", finished_at="2026-01-01T00:01:00Z"
     )
     with Display(console, "toy", "accuracy", lambda: Capacity(2), compute=9_876_000_000) as display:
-        display(Found(Cell("baseline", "", 0, trial, "baseline seed 0", {}), record))
-        display(Asked(4))
+        display(CacheHit(Cell("baseline", "", 0, trial, "baseline seed 0", {}), record))
+        display(BatchPlanned(4))
     assert console.file.getvalue() == (
         "toy: 4 trials to train on 2 workers, 1 already in the store, 9.88G FLOPs each, about 2 min left.\n"
     )

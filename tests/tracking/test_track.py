@@ -13,7 +13,7 @@ from filelock import FileLock
 from harness import TOY_STUDY, run_here
 from mlflow_helpers import NOLOAD, shown, tracked
 
-from ablate.core.events import Asked, Started
+from ablate.core.events import BatchPlanned, Started
 from ablate.records.folder import StudyFolder
 from ablate.tracking import tracker as track
 from ablate.tracking.database import DATABASE
@@ -82,7 +82,7 @@ def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finis
         tracker(tracked("baseline", 0))
         monkeypatch.setattr(track, "INTERVAL", 1000.0)
         tracker._due = time.monotonic()
-        for event in (Asked(1), Started("x")):
+        for event in (BatchPlanned(1), Started("x")):
             tracker(event)
         assert told == [None]
         first = tracker._child
@@ -139,7 +139,7 @@ def test_a_database_that_is_damaged_is_made_again_while_trials_train_and_the_end
 def test_no_process_without_trials_nor_where_tracking_is_off(folder, monkeypatch):
     monkeypatch.setattr(track, "fresh", None)
     with Tracker(folder, "http://elsewhere", pytest.fail) as tracker:
-        tracker(Asked(1))
+        tracker(BatchPlanned(1))
     monkeypatch.setenv("ABLATE_TRACKING", "off")
     monkeypatch.setattr(track, "INTERVAL", 0.0)
     assert finished(folder) == []

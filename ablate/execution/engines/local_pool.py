@@ -13,7 +13,7 @@ from functools import partial
 from multiprocessing.connection import wait
 from multiprocessing.reduction import send_handle
 
-from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Hear, Idle, Lost, Progress
+from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Idle, OnEvent, Progress, WorkerLost
 from ablate.core.trial import Trial
 from ablate.execution.child import Child, Keeper, fresh
 from ablate.execution.engines import ENGINES
@@ -57,9 +57,9 @@ class LocalPool(Engine):
         """Returns the number of processes."""
         return Capacity(self.jobs)
 
-    def run(self, trials: Sequence[Trial], hear: Hear) -> None:
+    def run(self, trials: Sequence[Trial], on_event: OnEvent) -> None:
         """Hands out trials in order, as workers come free; see `Engine.run`."""
-        self._hear = hear
+        self._on_event = on_event
         self._waiting = list(reversed(trials))
         while len(self._workers) < min(self.jobs, len(trials)):
             self._workers.append(self._start(len(self._workers), trials[0]))
@@ -68,7 +68,7 @@ class LocalPool(Engine):
         while busy := {worker.connection: worker for worker in self._workers if worker.trial}:
             for connection in wait(list(busy), timeout=0.2):
                 self._receive(busy[connection])  # type: ignore[index]
-            hear(Idle())
+            on_event(Idle())
 
     def _occupy(self, worker: _Worker) -> None:
         """Gives a worker the next trial, if there is one."""
@@ -95,7 +95,7 @@ class LocalPool(Engine):
         if isinstance(event, Ended):
             # It trains the next one while the driver stores this one's record.
             self._occupy(worker)
-        answer = self._hear(event)
+        answer = self._on_event(event)
         if isinstance(event, Progress) and trial.prunable:
             worker.send(answer)
 
@@ -106,7 +106,7 @@ class LocalPool(Engine):
         successor = self._start(index, trial)
         self._workers[index] = successor
         self._occupy(successor)
-        self._hear(Lost(trial.id, fate, output))
+        self._on_event(WorkerLost(trial.id, fate, output))
 
     def stop(self, trial_id: str, why: str) -> None:
         """Kills the worker that runs the trial."""

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING
 
 from ablate.base.errors import listed
 from ablate.base.wording import counted
-from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Hear, Idle, Lost, Progress, Told
+from ablate.core.events import (
+    Capacity,
+    Ended,
+    Engine,
+    EngineEvent,
+    EngineMessage,
+    Idle,
+    OnEvent,
+    Progress,
+    WorkerLost,
+)
 from ablate.core.trial import Trial
 from ablate.execution.engines import ENGINES
 from ablate.execution.engines.local_pool import Server
@@ -78,9 +88,9 @@ class RayCluster(Engine):
         kind = self.nodes.kind or "none has said yet what it is"
         return Capacity(max(1, min(self.max_trials, slots)), f" of {counted(len(nodes), 'node')} ({kind})")
 
-    def run(self, trials: Sequence[Trial], hear: Hear) -> None:
+    def run(self, trials: Sequence[Trial], on_event: OnEvent) -> None:
         """Hands out trials in order, as workers come free; see `Engine.run`."""
-        self._hear = hear
+        self._on_event = on_event
         self._waiting = list(reversed(trials))
         self.capacity()
         self._said = self._said or f"{counted(len(self.nodes.usable()), 'node')}."
@@ -99,10 +109,10 @@ class RayCluster(Engine):
             for reference in self.nodes.ready(list(awaited), 0.2):
                 self._receive(awaited[reference])
             time.sleep(0 if awaited else 0.2)
-            hear(Idle())
+            on_event(Idle())
 
     def stop(self, trial_id: str, why: str) -> None:
-        """Has the worker killed that runs the trial, which is `Lost` when it is."""
+        """Has the worker killed that runs the trial, which is `WorkerLost` when it is."""
         for worker in self._workers:
             if worker.trial is not None and worker.trial.id == trial_id:
                 self._tell(worker, trial_id, why)
@@ -162,7 +172,7 @@ class RayCluster(Engine):
         text += self._reason_to_wait(left_out)
         if text != self._said:
             self._said = text
-            self._hear(Told(text))
+            self._on_event(EngineMessage(text))
 
     def _reason_to_wait(self, left_out: Collection[str]) -> str:
         """Returns what the cluster is waited for, after a space; nothing where that need not be said.
@@ -222,7 +232,7 @@ class RayCluster(Engine):
             worker.node.fault = f"cannot hold a worker ({cause})"
         else:
             fate = f"the worker on node {worker.node.name} was lost ({cause})"
-            self._hear(Lost(worker.trial.id, fate))
+            self._on_event(WorkerLost(worker.trial.id, fate))
 
     def _take(self, worker: _Worker, trial: Trial, event: EngineEvent) -> None:
         """Takes an event of a trial, and answers a report that waits."""
@@ -230,9 +240,9 @@ class RayCluster(Engine):
             # Machine and versions are those of the node; the study is where the driver is.
             here = self.reference.environment()
             event.record.environment |= {key: here[key] for key in ("command", "commit", "dirty")}
-        if isinstance(event, Ended | Lost):
+        if isinstance(event, Ended | WorkerLost):
             self._occupy(worker)
-        answer = self._hear(event)
+        answer = self._on_event(event)
         if isinstance(event, Progress) and trial.prunable:
             self._tell(worker, trial.id, answer)
 

@@ -104,7 +104,7 @@ class Search:
         return len(later - self._wanted) + rest * len(self.spec.facts.seeds)
 
     @quiet()
-    def ask(self, records: Mapping[str, Record]) -> list[Cell]:
+    def next_cells(self, records: Mapping[str, Record]) -> list[Cell]:
         """The cells of the batch that need a record; where all have theirs, those of the next one."""
         while not (self.failed or self.complete):
             if not self._batch:
@@ -118,7 +118,7 @@ class Search:
         return []
 
     @quiet()
-    def hear(self, report: Progress) -> bool:
+    def should_prune(self, report: Progress) -> bool:
         """Whether a trial that waits ends at its report."""
         for setting in self._batch if self._reads == "steps" else []:
             if setting.cells and setting.cells[0].id == report.trial_id:
@@ -238,17 +238,17 @@ class SearchPlan:
         self.searches, self.enlist = searches, enlist
         self.cells: dict[str, Cell] = {}  # All that were asked for, by trial id.
 
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+    def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """The cells that the searches need now."""
-        cells = [cell for search in self.searches for cell in search.ask(records)]
+        cells = [cell for search in self.searches for cell in search.next_cells(records)]
         self.cells |= {cell.id: cell for cell in reversed(cells) if cell.id not in self.cells}
         self.enlist(cells)
         return cells
 
-    def hear(self, report: Progress) -> bool:
+    def should_prune(self, report: Progress) -> bool:
         """Whether a setting that waits ends here."""
         # Each of those that share the trial keeps what it hears, so that all are asked.
-        return True in [search.hear(report) for search in self.searches]
+        return True in [search.should_prune(report) for search in self.searches]
 
     @property
     def left(self) -> int:
