@@ -16,7 +16,6 @@ from multiprocessing.reduction import send_handle
 from ablate.core.events import Capacity, Ended, Engine, EngineEvent, Idle, OnEvent, Progress, WorkerLost
 from ablate.core.trial import Trial
 from ablate.execution.child import Child, Keeper, fresh
-from ablate.execution.engines import ENGINES
 from ablate.execution.trial import WorkloadRef
 
 
@@ -26,9 +25,10 @@ class _Worker(Child):
     trial: Trial | None = None
 
 
-@ENGINES.register("engine", "local")
 class LocalPool(Engine):
     """Processes on this machine; no more than there are trials."""
+
+    name = "local"
 
     def __init__(
         self,

@@ -28,7 +28,6 @@ from ablate.core.events import (
     WorkerLost,
 )
 from ablate.core.trial import Trial
-from ablate.execution.engines import ENGINES
 from ablate.execution.engines.local_pool import Server
 from ablate.execution.nodes import Node, Nodes, cause_of, refusal
 from ablate.execution.relay import Relay
@@ -60,9 +59,10 @@ class _Worker:
         return self.trial is not None or self.awaited is None
 
 
-@ENGINES.register("engine", "ray")
 class RayCluster(Engine):
     """Workers on the nodes of one kind; where there is no cluster, on one that is started on this machine."""
+
+    name = "ray"
 
     def __init__(self, reference: WorkloadRef, jobs: int | None = None, server: Server | None = None) -> None:
         """`jobs`: most trials at once. Raises `AblateError` where Ray is missing."""
