@@ -91,8 +91,9 @@ class Group(click.Group):
 
 def _explained(error: Exception) -> tuple[str, int]:
     """What a plugin, or the machine, does not let be done, and the exit code; raises any other error."""
-    loaded = sys.modules.get("ablate.base.plugins")
-    if fault := loaded and loaded.raised_by_plugin(error):
+    from ablate.base.plugins import raised_by_plugin
+
+    if fault := raised_by_plugin(error):
         return f"{fault}. Correct the plugin", 2
     # The user can repair what the machine refuses; anything else is a fault of this program.
     if not isinstance(error, OSError) or error.errno not in (*MISNAMED, *REFUSED):

@@ -79,7 +79,7 @@ class _Workers:
     def start(self, reference: WorkloadRef, pipe: int) -> int:
         """Starts a worker, whose output is that of this process, and returns its id."""
         if not _is_sound():
-            worker = fresh("ablate.execution.worker", pipe, 1, reference.threads)
+            worker = fresh(serve.__module__, pipe, 1, reference.threads)
             self.unforked.append(worker)
             return worker.pid
 

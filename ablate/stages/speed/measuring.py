@@ -69,7 +69,7 @@ def measured(
 
     Raises `CannotBeTimedError`, with the `advice` on a group, a config and the reason.
     """
-    child = Child(partial(fresh, "ablate.stages.speed.measuring", threads=where.threads))
+    child = Child(partial(fresh, __name__, threads=where.threads))
     try:
         child.send((where, request))
         for group in request.groups:
