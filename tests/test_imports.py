@@ -132,8 +132,7 @@ def test_a_module_is_imported_by_name_in_the_known_places_alone():
         path.relative_to(ROOT).as_posix()
         for path in ROOT.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
-        if "import_module" in ast.dump(node)
-        and isinstance(node, ast.Call | ast.Attribute)
+        if ("import_module" in ast.dump(node) and isinstance(node, ast.Call | ast.Attribute))
         or (isinstance(node, ast.Name) and node.id == "__import__")
     }
     assert found == LOOK_UPS.keys()

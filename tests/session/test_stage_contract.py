@@ -1,4 +1,4 @@
-"""The contract of stages: what it lacks is refused, what is not overridden does nothing, and the one list is in order."""
+"""The contract of stages: what it lacks is refused, and what is not overridden does nothing."""
 
 from collections.abc import Iterable
 

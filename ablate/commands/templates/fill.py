@@ -212,7 +212,7 @@ def write(texts: Mapping[Path, str]) -> list[Path]:
 def rendered(template: str, **values: Any) -> str:
     """A template of this package, with every value on one line."""
     environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("ablate.commands"),
+        loader=jinja2.FileSystemLoader(Path(__file__).parent),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         keep_trailing_newline=True,
