@@ -1,1 +1,1 @@
-"""One file a command: what it reads, which steps of the route it takes, what it prints."""
+"""One file a command: what it reads, which steps of the pipeline it takes, what it prints."""
