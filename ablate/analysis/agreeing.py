@@ -75,8 +75,8 @@ class IntersectionUnion:
 Estimated = Differences | Rate | IntersectionUnion
 
 
-def chosen(estimate: Estimated) -> Plain:
-    """That at the chosen settings."""
+def main_estimate(estimate: Estimated) -> Plain:
+    """Returns the estimate at the chosen settings."""
     return estimate.main if isinstance(estimate, IntersectionUnion) else estimate
 
 

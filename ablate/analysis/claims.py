@@ -12,10 +12,10 @@ from typing import cast
 
 import pandas as pd
 
-from ablate.analysis.agreeing import NEGATIVE, Estimated, Groups, chosen
-from ablate.analysis.compare import compared, with_seeds
+from ablate.analysis.agreeing import NEGATIVE, Estimated, Groups, main_estimate
+from ablate.analysis.compare import primary_comparison, with_seeds
 from ablate.analysis.contrast import unseen
-from ablate.analysis.family import Look, at_looks, level, looks, measures_of, planned
+from ablate.analysis.family import Look, alpha_at, at_looks, looks, measures_of, planned
 from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN
@@ -78,11 +78,20 @@ class Followed:
             if self.measured:
                 numbers = [math.expm1(number) for number in numbers]
             elif not self.decided:
-                reason = with_seeds(reason, on.estimate, on.judged.alpha, *_decisive(claim, on.estimate.mean))
-            elif whole.outcome == "supported" and like and getattr(chosen(on.estimate), "unit", "") in RUNS:
+                reason = _with_seeds(reason, on, claim)
+            elif (
+                whole.outcome == "supported"
+                and like
+                and getattr(main_estimate(on.estimate), "unit", "") in RUNS
+            ):
                 reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
             task, found = on.task, (whole.outcome, *numbers, on.estimate.n, str(reason or ""))
         return claim.text, claim.hash, claim.declared, *found, claim.exploratory, claim.metric, task
+
+
+def _with_seeds(reason: Reason | None, on: OnTask, claim: Claim) -> Reason | None:
+    margin, x = _decisive(claim, on.estimate.mean)
+    return with_seeds(reason, on.estimate, alpha=on.judged.alpha, margin=margin, x=x)
 
 
 def _decisive(claim: Claim, mean: float) -> tuple[float | None, float | None]:
@@ -105,7 +114,7 @@ def follow(runs: Runs, claim: Claim) -> Followed:
     once = [(Look(1, 1, len(facts.seeds)), runs)]
     places = [(measure.task, claim.variants) for measure in measures]
     for look, fewer in once if measured else at_looks(runs, places):
-        tasks = [_on_task(fewer, claim, measure, level(runs, look)) for measure in measures]
+        tasks = [_on_task(fewer, claim, measure, alpha_at(runs, look)) for measure in measures]
         found = Followed(claim, look, tasks, measured)
         if found.decided:
             break
@@ -130,7 +139,7 @@ def unsettled(evidence: Evidence) -> set[Place]:
     facts, last = runs.facts, looks(runs.facts)[-1]
     found: set[Place] = set()
     for pair in planned(facts):
-        one = compared(runs, pair)
+        one = primary_comparison(runs, pair)
         if one.open and one.look == last:
             found |= {(name, pair.task.name) for name in (*pair.a, *pair.b)}
     for claim in facts.claims:
@@ -145,7 +154,7 @@ def depends_on_tuning(evidence: Evidence) -> set[Place]:
     """Variants, on their tasks, on whose settings that decides which is decided at the chosen ones."""
     runs = Runs(evidence)
     every: list[tuple[str, Groups, tuple[bool, bool]]] = [
-        (p.task.name, (p.a, p.b), compared(runs, p).decision.rests) for p in planned(runs.facts)
+        (p.task.name, (p.a, p.b), primary_comparison(runs, p).decision.rests) for p in planned(runs.facts)
     ]
     for claim in runs.facts.claims:
         every += [(on.task, claim.sides, on.judged.rests) for on in follow(runs, claim).tasks]

@@ -150,7 +150,7 @@ def family_size(facts: StudyFacts) -> int:
     return len(planned(facts)) + others
 
 
-def level(runs: Runs, look: Look) -> float:
+def alpha_at(runs: Runs, look: Look) -> float:
     """α/M, or the share of it that the look has."""
     size = runs.memo("family", lambda evidence: max(family_size(evidence.facts), 1))
     return ALPHA * weights(look.count)[look.number - 1] / float(size)

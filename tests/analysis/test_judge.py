@@ -9,7 +9,7 @@ from made_evidence import ACCURACY, RATES, claim, crossed, study
 from ablate.analysis.agreeing import IntersectionUnion
 from ablate.analysis.claims import judge_claims, unsettled
 from ablate.analysis.compare import compare
-from ablate.analysis.family import Look, family_size, level, looks, pairs, row_of
+from ablate.analysis.family import Look, alpha_at, family_size, looks, pairs, row_of
 from ablate.analysis.judge import Judged, deciding, judge, on_all, row
 from ablate.analysis.paired import Differences
 from ablate.analysis.runs import Runs
@@ -225,7 +225,7 @@ def test_only_what_is_incomplete_is_not_waited_for():
 def test_a_fixed_number_of_seeds_is_one_look():
     runs = Runs(study({"baseline": RISE, "a": RISE}))
     assert looks(runs.facts) == [Look(1, 1, 8)]
-    assert level(runs, looks(runs.facts)[0]) == 0.05
+    assert alpha_at(runs, looks(runs.facts)[0]) == 0.05
 
 
 # Rates and derived metrics
