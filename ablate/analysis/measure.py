@@ -15,9 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ablate.analysis.agreeing import Estimated, Groups, Plain, over_settings
-from ablate.analysis.contrast import Contrast, overlap, smallest_difference
-from ablate.analysis.paired import Differences, Floats
+from ablate.analysis.contrast import Contrast
+from ablate.analysis.paired import Differences, Floats, smallest_difference
 from ablate.analysis.runs import NOT_RUN, Runs, Side
+from ablate.analysis.sides import overlap
 from ablate.core.derived import DERIVED, Kind
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric

@@ -217,6 +217,13 @@ def sd_of(values: Floats) -> float:
     return float(np.sort(values).std(ddof=1)) * bool(np.ptp(values)) if len(values) > 1 else NAN
 
 
+def smallest_difference(scores: Floats) -> float:
+    """Returns the smallest difference between two runs that is more than rounding; 0 where there is none."""
+    gaps = np.diff(np.unique(scores))
+    gaps = gaps[gaps > ROUNDING * np.abs(scores).max(initial=0.0)]
+    return float(gaps.min()) if len(gaps) else 0.0
+
+
 def mean_interval(values: Floats) -> tuple[float, Interval]:
     """The mean of n values and its 95 % t interval, which is NaN below two."""
     d = Differences(values, 0.0)
