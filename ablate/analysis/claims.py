@@ -15,7 +15,7 @@ import pandas as pd
 from ablate.analysis.agreeing import NEGATIVE, Estimated, Groups, main_estimate
 from ablate.analysis.compare import primary_comparison, with_seeds
 from ablate.analysis.contrast import unseen
-from ablate.analysis.family import Look, alpha_at, at_looks, looks, measures_of, planned
+from ablate.analysis.family import Look, alpha_at, at_looks, looks_taken, measures_of, planned_pairs
 from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences
@@ -225,9 +225,9 @@ def unsettled(evidence: Evidence) -> set[Place]:
     """
     runs = Runs(evidence)
     facts = runs.facts
-    last_look = looks(facts)[-1]
+    last_look = looks_taken(facts)[-1]
     places: set[Place] = set()
-    for pair in planned(facts):
+    for pair in planned_pairs(facts):
         comparison = primary_comparison(runs, pair)
         if comparison.open and comparison.look == last_look:
             places |= {(name, pair.task.name) for name in (*pair.a, *pair.b)}
@@ -248,7 +248,7 @@ def depends_on_tuning(evidence: Evidence) -> set[Place]:
     """Returns the (variant, task) pairs on whose choice of settings a verdict depends."""
     runs = Runs(evidence)
     places: set[Place] = set()
-    for pair in planned(runs.facts):
+    for pair in planned_pairs(runs.facts):
         decision = primary_comparison(runs, pair).decision
         places |= _must_agree(pair.task.name, (pair.a, pair.b), decision.must_agree)
     for claim in runs.facts.claims:

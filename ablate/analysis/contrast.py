@@ -105,7 +105,7 @@ class Contrast:
         only_a = int((solved_a & ~solved_b).sum())
         only_b = int((solved_b & ~solved_a).sum())
         alike = solved_a == solved_b
-        # A seed may have an outcome and no score: then seeds that are alike have no differences that belong to them.
+        # A run with an outcome and without a score leaves fewer differences than seeds, which then do not match.
         same = self.differences.on(alike) if len(alike) == self.n else Differences.between([], [])
         return Rate(
             only=(only_a, only_b),
