@@ -50,11 +50,11 @@ def evidence_of(path: Path) -> Evidence:
 
 def errors(evidence: Evidence) -> list[tuple[str, str, str, str, float, float]]:
     """Returns variant, baseline, task and metric of each mean difference, with its standard error and freedom."""
-    from ablate.analysis.compare import every
+    from ablate.analysis.compare import all_comparisons
     from ablate.analysis.runs import Runs
 
     rows = []
-    for one in every(Runs(evidence)):
+    for one in all_comparisons(Runs(evidence)):
         for error in one.contrast.differences.errors[-1:]:
             pair = one.pair
             rows.append((pair.name, pair.against, pair.task.name, one.metric, error.se, error.df))
