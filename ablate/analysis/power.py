@@ -55,8 +55,8 @@ def sd_interval(sd: float, df: float, alpha: float = 0.05) -> tuple[float, float
 def difference_power(effect: float, n: int, alpha: float = ALPHA) -> float:
     """Returns the probability that the paired t-test finds d_z = |`effect`| with its right sign.
 
-    Two-sided at `alpha`, of n ≥ 2 pairs. The chance of significance with the wrong sign, at most α/2 and next to nothing where power
-    is of interest, is not counted.
+    Two-sided at `alpha`, of n ≥ 2 pairs. The chance of significance with the wrong sign, at most α/2 and next to
+    nothing where power is of interest, is not counted.
     """
     return _noncentral_power(abs(effect) * math.sqrt(n), n - 1, alpha)
 

@@ -62,7 +62,7 @@ class Runs:
     def suspect(self, task: TaskFacts, name: str) -> bool:
         """Returns whether runs of a graded task fall into groups, as those of an all-or-nothing task do.
 
-        The runs of a variant do when the largest gap between neighbouring values of one variant is at least a quarter of the metric's
+        They do when the largest gap between neighbouring values of some variant is at least a quarter of the metric's
         range. False for a metric that the task does not have.
         """
         if task.outcome != "graded" or name not in task.metrics:

@@ -91,7 +91,7 @@ def report_data(folder: StudyFolder) -> ReportData:
     from ablate.analysis import speed
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.learning import stability
+    from ablate.analysis.stability import stability
     from ablate.records.evaluated import reported_evaluations
     from ablate.report.section import ReportData
 
