@@ -32,7 +32,7 @@ def judged(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """Returns comparisons, claims, stability and speed of evidence that was made up."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.speed import speeds
+    from ablate.analysis.speed_tables import speeds
     from ablate.analysis.stability import stability
 
     return {
