@@ -1,24 +1,27 @@
-"""Tables whose rows are dataclasses: the fields are the columns, in their order."""
+"""Frames whose rows are frozen dataclasses: the fields of the class are the columns, in their order."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import Field, fields
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
-
-from ablate.core.facts import frame_of
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class Row(Protocol):
-    """A row of a table: an instance of any dataclass."""
+class Dataclass(Protocol):
+    """An instance of a dataclass."""
 
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
+Row = TypeVar("Row", bound=Dataclass)
+
+
 def frame_of_rows(rows: Sequence[Row], kind: type[Row]) -> pd.DataFrame:
-    """Returns a frame of dataclasses of one `kind`, which has all its columns without rows too."""
+    """Returns a frame of rows of one class; without rows it still has the columns of the class."""
+    import pandas as pd
+
     columns = [field.name for field in fields(kind)]
-    return frame_of([vars(row) for row in rows], columns)
+    return pd.DataFrame([vars(row) for row in rows], columns=columns)
