@@ -2,9 +2,9 @@
 
 Power of the paired t-test by the noncentral t distribution; power of the paired equivalence test (TOST) by
 integrating over the distribution of the standard deviation (Phillips 1990, J. Pharmacokinet. Biopharm. 18,
-137–144). Effects are in units of σ_d, the standard deviation of the paired differences. Student's t itself is over the
-distribution functions of `scipy.special`: `scipy.stats` and statsmodels, with the same results, take half a second to
-load, which every run of a study would pay.
+137–144). Effects are in units of σ_d, the standard deviation of the paired differences. Student's t itself is
+computed from the distribution functions of `scipy.special`: `scipy.stats` and statsmodels, with the same results, take
+half a second to load, which every run of a study would pay.
 """
 
 import math
@@ -17,44 +17,52 @@ from scipy import special
 
 ALPHA = 0.05
 POWER = 0.8
-LEAST_PAIRS = 3  # Of two, the spread tells of no number of seeds: its square may be off by a thousand.
-MAX_SEEDS = 1000  # Beyond this many, the number of seeds needed is given as infinite.
+LEAST_PAIRS = 3
+"""The pairs below which their spread tells no number of seeds: the square of that of two may be off by a thousand."""
+MAX_SEEDS = 1000
+"""The largest number of seeds that is given; more are infinite."""
 
+# Of the Gauss–Legendre rule on [−1, 1], by which `equivalence_power` integrates.
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(128)
 
 
 def t_quantile(q: float, df: float) -> float:
-    """The value that t with `df` degrees of freedom exceeds with probability `q`."""
+    """Returns the value that t with `df` degrees of freedom exceeds with probability `q`."""
     return -float(special.stdtrit(df, q))
 
 
 def t_interval(mean: float, se: float, df: float, alpha: float) -> tuple[float, float]:
-    """The two-sided interval of a mean with standard error `se` at level 1 − `alpha`."""
+    """Returns the two-sided interval of a mean with standard error `se` at level 1 − `alpha`."""
     half = t_quantile(alpha / 2, df) * se
     return mean - half, mean + half
 
 
 def t_p_above(mean: float, se: float, df: float, bound: float) -> float:
-    """One-sided p of the t-test: small when the mean lies above `bound`."""
+    """Returns the one-sided p of the t-test: small when the mean lies above `bound`."""
     return float(special.stdtr(df, (bound - mean) / se))
 
 
 def sd_interval(sd: float, df: float, alpha: float = 0.05) -> tuple[float, float]:
-    """The two-sided interval of a standard deviation `sd` of normal values at level 1 − `alpha`, from that of χ²."""
-    low, high = (sd * math.sqrt(df / special.chdtri(df, q)) for q in (alpha / 2, 1 - alpha / 2))
+    """Returns the two-sided interval of a standard deviation at level 1 − `alpha`, from that of χ².
+
+    `sd` is the standard deviation of a sample of normal values, with `df` degrees of freedom.
+    """
+    low = sd * math.sqrt(df / special.chdtri(df, alpha / 2))
+    high = sd * math.sqrt(df / special.chdtri(df, 1 - alpha / 2))
     return low, high
 
 
 def difference_power(effect: float, n: int, alpha: float = ALPHA) -> float:
-    """Probability that the two-sided paired t-test at `alpha` finds d_z = |`effect`| with its right sign.
+    """Returns the probability that the paired t-test finds d_z = |`effect`| with its right sign.
 
-    n ≥ 2 pairs. The chance of significance with the wrong sign, at most α/2 and next to nothing where power
-    is of interest, is not counted.
+    Two-sided at `alpha`, of n ≥ 2 pairs. The chance of significance with the wrong sign, at most α/2 and next to
+    nothing where power is of interest, is not counted.
     """
     return _noncentral_power(abs(effect) * math.sqrt(n), n - 1, alpha)
 
 
 def _noncentral_power(noncentrality: float, df: float, alpha: float) -> float:
+    """Returns the probability that t with this noncentrality exceeds the two-sided critical value at `alpha`."""
     missed = float(special.nctdtr(df, noncentrality, t_quantile(alpha / 2, df)))
     # The library's distribution is NaN where the noncentrality leaves no mass below the critical value.
     return 1.0 if math.isnan(missed) else 1.0 - missed
@@ -62,24 +70,31 @@ def _noncentral_power(noncentrality: float, df: float, alpha: float) -> float:
 
 @lru_cache(maxsize=1024)
 def detectable(df: float, alpha: float = ALPHA, power: float = POWER) -> float:
-    """The true mean, in standard errors, that a two-sided t-test at `alpha` finds with probability `power`."""
-    low, high = 0.0, 1.0
+    """Returns the true mean that a t-test, two-sided at `alpha`, finds with probability `power`; in standard errors."""
+    low = 0.0
+    high = 1.0
     while _noncentral_power(high, df, alpha) < power:
         high *= 2
-    while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if _noncentral_power(middle, df, alpha) < power else (low, middle)
+    # Bisection, until no number lies between the bounds.
+    middle = (low + high) / 2
+    while low < middle < high:
+        if _noncentral_power(middle, df, alpha) < power:
+            low = middle
+        else:
+            high = middle
+        middle = (low + high) / 2
     return high
 
 
 def detectable_effect(n: int, alpha: float = ALPHA, power: float = POWER) -> float:
-    """The minimum detectable d_z: n ≥ 2 pairs find it with probability `power`, two-sided at `alpha`."""
+    """Returns the minimum d_z that n ≥ 2 pairs find with probability `power`, two-sided at `alpha`."""
     return detectable(n - 1, alpha, power) / math.sqrt(n)
 
 
 def equivalence_power(margin: float, n: int, effect: float = 0.0, alpha: float = ALPHA) -> float:
-    """Probability that paired TOST, each side at `alpha`, finds a true `effect` inside (−`margin`, `margin`).
+    """Returns the probability that paired TOST finds a true `effect` inside (−`margin`, `margin`).
 
-    Margin and effect in units of σ_d; n ≥ 2 pairs.
+    Each side is tested at `alpha`. Margin and effect in units of σ_d; n ≥ 2 pairs.
     """
     df = n - 1
     # TOST rejects where |mean| < margin − s·t/√n: given s, a range of a normal mean; none above `widest`.
@@ -93,12 +108,14 @@ def equivalence_power(margin: float, n: int, effect: float = 0.0, alpha: float =
     s = low + (high - low) * (_NODES + 1) / 2
     inside = special.ndtr((margin - effect) * root - t * s) - special.ndtr((-margin - effect) * root + t * s)
     # s·√df is chi with df degrees of freedom.
-    x, log_norm = s * math.sqrt(df), (df / 2 - 1) * math.log(2) + math.lgamma(df / 2)
+    x = s * math.sqrt(df)
+    log_norm = (df / 2 - 1) * math.log(2) + math.lgamma(df / 2)
     density = np.exp((df - 1) * np.log(x) - x**2 / 2 - log_norm) * math.sqrt(df)
     return float((_WEIGHTS * inside * density).sum() * (high - low) / 2)
 
 
 def smallest(enough: Callable[[int], bool]) -> float:
-    """The smallest n in 2 … `MAX_SEEDS` that is enough, power being monotone in n; infinite if none is."""
-    found = 2 + bisect_left(range(2, MAX_SEEDS + 1), True, key=enough)
-    return float(found) if found <= MAX_SEEDS else math.inf
+    """Returns the smallest n in 2 … `MAX_SEEDS` that is enough, power being monotone in n; infinite if none is."""
+    counts = range(2, MAX_SEEDS + 1)
+    place = bisect_left(counts, True, key=enough)
+    return float(counts[place]) if place < len(counts) else math.inf

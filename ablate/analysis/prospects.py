@@ -1,8 +1,8 @@
 """What planned seeds can tell, before they are trained: from the spread of pairs that are known.
 
-Of a mean, the smallest true difference that is found with 80 % power at the level of the family, with
+By the mean: the smallest true difference that is found with 80 % power at the level of the family, with
 V(n) = s_d²/n + σ²_example/N for n seeds and N shared test examples; and the power of equivalence at a true difference
-of 0. Of an all-or-nothing task, what needs no spread: the failure rate that is told from 0.
+of 0. By the rate, on an all-or-nothing task: the failure rate that is told from 0, which takes no spread.
 """
 
 import math
@@ -29,148 +29,229 @@ from ablate.core.reason import Reason
 
 @dataclass(frozen=True)
 class Prospect:
-    """One planned comparison with the baseline. Numbers are None where they are not known; `why` is the reason.
-
-    pairs: known ones, which give the spread, the standard deviation of their differences in the metric's units.
-    detectable: found with 80 % power; infinite where the metric can show no such difference. equivalent: the
-    probability that equivalence within the margin is shown at a true difference of 0; equivalent_seeds make it 80 %.
-    seeds: detect the difference that was asked for. Both are infinite above `MAX_SEEDS`.
-    """
+    """One planned comparison with the baseline, by the mean; numbers are None where they are not known."""
 
     variant: str
     pairs: int = 0
+    """The number of known pairs, which give the spread."""
     spread: float | None = None
+    """The standard deviation of their differences, in the metric's units."""
     detectable: float | None = None
+    """The difference that is found with 80 % power; infinite where the metric can show no such difference."""
     equivalent: float | None = None
+    """The probability that equivalence within the margin is shown at a true difference of 0."""
     equivalent_seeds: float | None = None
+    """The seeds that make this probability 80 %; infinite above `MAX_SEEDS`."""
     seeds: float | None = None
+    """The seeds that detect the difference that was asked for; infinite above `MAX_SEEDS`."""
     why: str = ""
+    """Why a number is not known, or infinite, as `core.reason` writes it; empty where nothing is to be said."""
 
 
 @dataclass(frozen=True)
 class Outlook:
-    """What the planned comparisons can tell on one task.
-
-    by_rate: whether the seeds that only one side solves decide. By the mean, `effect` is what is detected in units of
-    s_d, where no test examples are shared; None of a single seed. By the rate: the smallest failure_rate that is told
-    from 0 with 80 % power, None where no outcome decides; the seeds that `equivalent` takes, if no run fails alone; the
-    seeds that tell the failure rate which is worth the difference that was asked for.
-    """
+    """What the planned comparisons can tell on one task."""
 
     task: str
     metric: str
     margin: float | None
     by_rate: bool
+    """Whether the seeds that only one side solves decide."""
     effect: float | None = None
+    """By the mean, what is detected in units of s_d, where no test examples are shared; None of a single seed."""
     prospects: Sequence[Prospect] = ()
+    """By the mean, each comparison."""
     failure_rate: float | None = None
+    """By the rate, the smallest failure rate that is told from 0 with 80 % power; None where no outcome decides."""
     equivalent_seeds: int | None = None
+    """By the rate, the seeds that show equivalence within the margin, if no run fails alone."""
     seeds: float | None = None
+    """By the rate, the seeds that tell the failure rate which is worth the difference that was asked for."""
 
 
 @dataclass(frozen=True)
 class Power:
-    """What a study can detect on its primary metric.
-
-    comparisons: M, the size of the family. level: at which each is judged; with looks, the share of the last one.
-    source: where the spread comes from, in words; empty where none is known. asked: a difference that it is to detect.
-    """
+    """What a study can detect on its primary metric."""
 
     metric: str
     seeds: int
     comparisons: int
+    """The size of the family, M."""
     level: float
+    """The level at which each comparison is judged; with looks, the share of the last one."""
     looks: int
     source: str
+    """Where the spread comes from, in words; empty where none is known."""
     tasks: Sequence[Outlook]
     asked: float | None = None
+    """A difference that the study is to detect, in the metric's units."""
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What planned comparisons are judged by; `detect` is a difference that they should find."""
+    """What planned comparisons are judged by."""
 
     n: int
+    """The number of planned seeds."""
     alpha: float
+    """The level of each comparison."""
     margin: float | None = None
+    """The margin of equivalence, in the metric's units."""
     detect: float | None = None
+    """A difference that they should find, in the metric's units."""
 
 
 def outlook(
     task: TaskFacts, name: str, variants: Sequence[str], evidence: Evidence | None, terms: Terms
 ) -> Outlook:
-    """Of `variants` on one task, by its metric called `name`; `evidence` has known pairs, also under other seeds."""
-    span = task.metrics[name].span
-    if terms.detect is not None and span is not None and terms.detect > span:
+    """Returns what comparisons of `variants` with the baseline can tell on one task, by its metric `name`.
+
+    `evidence` has known pairs, also under other seeds.
+    """
+    metric = task.metrics[name]
+    if terms.detect is not None and metric.span is not None and terms.detect > metric.span:
+        # The metric can show no such difference.
         terms = replace(terms, detect=None)
-    n, alpha, margin, detect = terms.n, terms.alpha, terms.margin, terms.detect
     if task.outcome == "all_or_nothing" and solving_metric(task, name) is not None:
-        # This needs no spread: it takes no more than the failures that would be significant.
-        rate = detectable_failure_rate(n, alpha)
-        return Outlook(
-            *(task.name, name, margin, True),
-            failure_rate=None if math.isnan(rate) else rate,
-            equivalent_seeds=seeds_without_failure(margin, span, alpha)
-            if span and margin is not None
-            else None,
-            seeds=seeds_for_failure_rate(detect / span, alpha) if span and detect else None,
-        )
-    prospects = [Prospect(variant, why=str(Reason("pairs"))) for variant in variants]
-    tasks = evidence.facts.tasks if evidence else ()
-    found = next((known for known in tasks if known.name == task.name and name in known.metrics), None)
-    if evidence and found:
-        runs, measured = Runs(evidence), task.metrics[name]
-        bases = [runs.of(at, found) for at in (BASELINE, *runs.runner_ups(BASELINE, found))]
-        every = [
-            [Contrast.between([[runs.of(v, found)]], [[base]], name) for base in bases] for v in variants
-        ]
+        return _outlook_by_rate(task, name, terms)
+    return Outlook(
+        task.name,
+        name,
+        terms.margin,
+        by_rate=False,
+        effect=detectable_effect(terms.n, terms.alpha) if terms.n > 1 else None,
+        prospects=_prospects(task, name, variants, evidence, terms),
+    )
+
+
+def _outlook_by_rate(task: TaskFacts, name: str, terms: Terms) -> Outlook:
+    """Returns what comparisons can tell on an all-or-nothing task: it takes the failures that are significant."""
+    span = task.metrics[name].span
+    failure_rate = detectable_failure_rate(terms.n, terms.alpha)
+    equivalent_seeds = None
+    if span and terms.margin is not None:
+        equivalent_seeds = seeds_without_failure(terms.margin, span, terms.alpha)
+    seeds = None
+    if span and terms.detect:
+        seeds = seeds_for_failure_rate(terms.detect / span, terms.alpha)
+    return Outlook(
+        task.name,
+        name,
+        terms.margin,
+        by_rate=True,
+        failure_rate=None if math.isnan(failure_rate) else failure_rate,
+        equivalent_seeds=equivalent_seeds,
+        seeds=seeds,
+    )
+
+
+def _prospects(
+    task: TaskFacts, name: str, variants: Sequence[str], evidence: Evidence | None, terms: Terms
+) -> list[Prospect]:
+    """Returns the prospect of each variant, by the pairs that are known of it."""
+    known_task = _known_task(task, name, evidence)
+    if evidence is None or known_task is None:
+        return [Prospect(variant, why=str(Reason("pairs"))) for variant in variants]
+
+    runs = Runs(evidence)
+    settings = [BASELINE, *runs.runner_ups(BASELINE, known_task)]
+    baselines = [runs.of(setting, known_task) for setting in settings]
+    prospects = []
+    for variant in variants:
+        side = runs.of(variant, known_task)
+        contrasts = [Contrast.between([[side]], [[baseline]], name) for baseline in baselines]
         # By the setting of the baseline at which differences vary most.
-        most = [max(of, key=lambda c: c.differences.sd if c.n > 1 else -1.0) for of in every]
-        prospects = [
-            _prospect(v, replace(c, metric=measured), terms) for v, c in zip(variants, most, strict=True)
-        ]
-    return Outlook(task.name, name, margin, False, detectable_effect(n, alpha) if n > 1 else None, prospects)
+        contrast = max(contrasts, key=lambda c: c.differences.sd if c.n > 1 else -1.0)
+        prospects.append(_prospect(variant, replace(contrast, metric=task.metrics[name]), terms))
+    return prospects
 
 
-def _prospect(variant: str, c: Contrast, terms: Terms) -> Prospect:
-    """Of one variant, by its known pairs."""
-    d, n, alpha, span = c.differences, terms.n, terms.alpha, c.metric.span
-    same = c.n > 1 and not c.metric.resolution and np.ptp(d.values) <= ROUNDING * np.abs([c.a, c.b]).max()
-    if c.n < LEAST_PAIRS or d.all_zero or same:
-        few = Reason("few", {"n": c.n, "least": LEAST_PAIRS}) if c.n else Reason("pairs")
-        return Prospect(variant, c.n, why=str(few if c.n < LEAST_PAIRS else Reason("degenerate", {"n": c.n})))
+def _known_task(task: TaskFacts, name: str, evidence: Evidence | None) -> TaskFacts | None:
+    """Returns the task of the same name in the evidence, where it has the metric."""
+    if evidence is None:
+        return None
+    for known in evidence.facts.tasks:
+        if known.name == task.name and name in known.metrics:
+            return known
+    return None
 
-    def equivalence(seeds: int, margin: float) -> float:
-        return equivalence_power(margin / d.sd_at(seeds), seeds, 0.0, alpha / 2)
 
-    size = equal = takes = seeds = why = None
-    if n > 1:
-        size = math.inf if span is not None and d.mde(alpha, n) > span else d.mde(alpha, n)
-    if (margin := terms.margin) is not None and not c.grouped:
-        equal = equivalence(n, margin) if n > 1 else None
-        takes = smallest(lambda count: equivalence(count, margin) >= POWER)
+def _prospect(variant: str, contrast: Contrast, terms: Terms) -> Prospect:
+    """Returns the prospect of one variant, by its known pairs."""
+    obstacle = _no_spread(contrast)
+    if obstacle is not None:
+        return Prospect(variant, contrast.n, why=str(obstacle))
+
+    differences = contrast.differences
+    detectable = None
+    if terms.n > 1:
+        detectable = differences.mde(terms.alpha, terms.n)
+        span = contrast.metric.span
+        if span is not None and detectable > span:
+            detectable = math.inf
+    equivalent = None
+    equivalent_seeds = None
+    if terms.margin is not None and not contrast.grouped:
+        equivalent, equivalent_seeds = _equivalence(differences, terms.n, terms.margin, terms.alpha)
+    seeds = None
+    reason = None
     if terms.detect is not None:
-        seeds, why = _seeds_to_detect(d, terms.detect, alpha)
-    if why is None and c.diverged:
-        why = Reason("unstable", {"diverged": c.diverged})
-    elif why is None and c.grouped:
-        why = Reason("groups")
-    return Prospect(variant, c.n, d.sd, size, equal, takes, seeds, str(why or ""))
+        seeds, reason = _seeds_to_detect(differences, terms.detect, terms.alpha)
+    if reason is None and contrast.diverged:
+        reason = Reason("unstable", {"diverged": contrast.diverged})
+    elif reason is None and contrast.grouped:
+        reason = Reason("groups")
+    return Prospect(
+        variant,
+        pairs=contrast.n,
+        spread=differences.sd,
+        detectable=detectable,
+        equivalent=equivalent,
+        equivalent_seeds=equivalent_seeds,
+        seeds=seeds,
+        why=str(reason or ""),
+    )
+
+
+def _no_spread(contrast: Contrast) -> Reason | None:
+    """Returns why the known pairs tell no spread; None where they do."""
+    if contrast.n == 0:
+        return Reason("pairs")
+    if contrast.n < LEAST_PAIRS:
+        return Reason("few", {"n": contrast.n, "least": LEAST_PAIRS})
+    differences = contrast.differences
+    rounding = ROUNDING * np.abs([contrast.a, contrast.b]).max()
+    same = not contrast.metric.resolution and np.ptp(differences.values) <= rounding
+    if differences.all_zero or same:
+        return Reason("degenerate", {"n": contrast.n})
+    return None
+
+
+def _equivalence(d: Differences, n: int, margin: float, alpha: float) -> tuple[float | None, float]:
+    """Returns the power of n seeds to show equivalence within the margin, and the seeds that have 80 %.
+
+    The power of a single seed is None.
+    """
+
+    def power_of(num_seeds: int) -> float:
+        return equivalence_power(margin / d.sd_at(num_seeds), num_seeds, 0.0, alpha / 2)
+
+    power = power_of(n) if n > 1 else None
+    return power, smallest(lambda num_seeds: power_of(num_seeds) >= POWER)
 
 
 def _seeds_to_detect(d: Differences, difference: float, alpha: float) -> tuple[float, Reason | None]:
-    """The seeds that detect a difference; infinite, with the reason, where none do."""
+    """Returns the seeds that detect a difference; infinite, with the reason, where none do."""
 
-    def needed(given: Differences) -> float:
-        return smallest(lambda n: given.mde(alpha, n) <= difference)
+    def needed(differences: Differences) -> float:
+        return smallest(lambda n: differences.mde(alpha, n) <= difference)
 
-    if math.isfinite(seeds := needed(d)):
+    seeds = needed(d)
+    if math.isfinite(seeds):
         return seeds, None
     # The first limit without which some number of seeds would do is the reason.
-    for why, without in (
-        (Reason("examples"), replace(d, examples=None)),
-        (Reason("pool"), replace(d, overlap=0.0)),
-    ):
-        if math.isfinite(needed(without)):
-            return math.inf, why
+    if math.isfinite(needed(replace(d, examples=None))):
+        return math.inf, Reason("examples")
+    if math.isfinite(needed(replace(d, overlap=0.0))):
+        return math.inf, Reason("pool")
     return math.inf, Reason("open", {"seeds": MAX_SEEDS + 1})

@@ -6,139 +6,147 @@ from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ablate.analysis.arrivals import Arrivals, target_reports
 from ablate.analysis.paired import Flags, Floats
 from ablate.base.errors import AblateError
 from ablate.core.facts import RUNNER_UPS, Evidence, TaskFacts
-from ablate.core.metric import sign, validated
+from ablate.core.metric import sign
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
 
 if TYPE_CHECKING:
     import pandas as pd
 
-
-@dataclass(frozen=True)
-class Arrivals:
-    """When the runs of one variant on one task first hold the target; steps count updates done.
-
-    first: the step of the first report at which each run holds it, shape (num_seeds,), in the order of the plan;
-    infinite where it never does, or diverged; NaN where it has no outcome. trained: the steps of its training.
-    longest: the most of any variant on the task. every: the most steps between two reports on the task.
-    """
-
-    first: Floats
-    trained: float
-    longest: float
-    every: float
-
-
-def _reports(evidence: Evidence, task: TaskFacts) -> tuple[pd.Series, pd.Series, float]:
-    """By trial id, the first step that holds the target of the task, and the last; the most steps between two."""
-    target = evidence.facts.target
-    metric = next(name for name in target if name in task.metrics)
-    rows, better = evidence.curves, sign(task.metrics[metric])
-    # On validation data, which a workload may report by its plain name.
-    name = validated(metric) if (rows["metric"] == validated(metric)).any() else metric
-    on_task = evidence.trials.loc[evidence.trials["task"] == task.name, "id"]
-    rows = rows[(rows["metric"] == name) & rows["id"].isin(on_task)].astype({"step": float, "value": float})
-    held = rows[better * rows["value"] >= better * target[metric]].groupby("id")["step"].min()
-    between = rows.sort_values("step").groupby("id")["step"].diff().fillna(rows["step"])
-    return held, rows.groupby("id")["step"].max(), float(between.max())
-
-
-NOT_RUN = "not run"  # The status of a planned trial that the frame does not have.
+NOT_RUN = "not run"
+"""The status of a planned trial that the frame does not have."""
+Result = TypeVar("Result")
 
 
 class Runs:
     """The frame of trials, from which `Side` takes the rows of one variant and task."""
 
     def __init__(self, evidence: Evidence) -> None:
-        self.facts = evidence.facts
-        self.seeds = list(self.facts.seeds)
-        if len(runner_ups := evidence.frame(RUNNER_UPS, ())):
-            import pandas as pd  # Of which a plan has no need.
-
-            evidence = replace(evidence, trials=pd.concat([evidence.trials, runner_ups], ignore_index=True))
+        evidence = _with_runner_ups(evidence)
         trials = evidence.trials
-        twice = trials.duplicated(["variant", "task", "seed"])
-        if twice.any():
-            variant, task, seed = trials.loc[twice, ["variant", "task", "seed"]].iloc[0]
-            raise AblateError(
-                f"trials of {self.facts.study}: each variant, task and seed must have one row; "
-                f"{variant!r} on {task!r} with seed {seed} has several. Keep the one that counts"
-            )
-        # Row of the frame by variant, task and seed; numpy from here on, for a look-up costs pandas a millisecond.
+        _refuse_duplicates(evidence)
+        self.evidence = evidence
+        self.facts = evidence.facts
+        self.seeds = list(evidence.facts.seeds)
+        self.trials = trials
+        # The row of the frame by variant, task and seed: one look-up takes pandas a millisecond.
         cells = zip(trials["variant"], trials["task"], trials["seed"], strict=True)
         self.rows = {cell: row for row, cell in enumerate(cells)}
-        self.trials = trials
-        # Each with one entry more, for a trial that has not run: row −1.
-        status = trials["status"].astype(object).where(trials["status"].notna(), NOT_RUN).to_numpy()
-        reasons = trials["reason"].fillna("").astype(str) if "reason" in trials else [""] * len(trials)
-        lost = [lost_to_its_variant(*of) for of in zip(status, reasons, strict=True)]
-        self.status = np.append(np.where(lost, "diverged", status).astype(object), NOT_RUN)
+        # Both arrays end with an entry for a trial that has not run, whose row is −1.
+        self.status = np.append(_statuses(trials), NOT_RUN)
         self.ids = np.append(trials["id"].to_numpy(object), "")
         self._memo: dict[str, Any] = {}
-        self.evidence = evidence
 
     def first(self, count: int) -> Runs:
-        """Those of the first seeds alone."""
+        """Returns the runs of the first `count` seeds alone."""
         fewer = copy(self)
         fewer.seeds = self.seeds[:count]
         return fewer
 
-    def memo(self, name: str, made: Callable[[Evidence], Any]) -> Any:
-        """What is made of the evidence, once for all that share it."""
+    def memo(self, name: str, compute: Callable[[Evidence], Result]) -> Result:
+        """Returns what `compute` makes of the evidence, once for all who ask for this name."""
         if name not in self._memo:
-            self._memo[name] = made(self.evidence)
-        return self._memo[name]
+            self._memo[name] = compute(self.evidence)
+        result: Result = self._memo[name]
+        return result
 
     def suspect(self, task: TaskFacts, name: str) -> bool:
-        """Whether the runs of some variant of a graded task fall into groups, as those of an all-or-nothing task do.
+        """Returns whether runs of a graded task fall into groups, as those of an all-or-nothing task do.
 
-        They do when the largest gap between neighbouring values of one variant is at least a quarter of the metric's
+        They do when the largest gap between neighbouring values of some variant is at least a quarter of the metric's
         range. False for a metric that the task does not have.
         """
-        span = task.metrics[name].span if name in task.metrics else None
-        if task.outcome != "graded" or span is None:
+        if task.outcome != "graded" or name not in task.metrics:
+            return False
+        span = task.metrics[name].span
+        if span is None:
             return False
 
-        def grouped(_: Evidence) -> bool:
-            # NaN comes last, and its distance from anything is NaN.
-            gaps = [np.diff(np.sort(self.of(v.name, task).values(name))) for v in self.facts.variants]
-            return bool((np.array(gaps) >= span / 4).any())
+        def some_variant_is_grouped(_: Evidence) -> bool:
+            for variant in self.facts.variants:
+                # NaN is sorted to the end, and its distance from anything is NaN.
+                values = np.sort(self.of(variant.name, task).values(name))
+                if (np.diff(values) >= span / 4).any():
+                    return True
+            return False
 
-        return bool(self.memo(f"groups of {len(self.seeds)} by {name} on {task.name}", grouped))
+        return self.memo(f"groups of {len(self.seeds)} by {name} on {task.name}", some_variant_is_grouped)
 
     def of(self, variant: str, task: TaskFacts) -> Side:
-        """The runs of one variant on one task; a constant of the task stands for itself."""
-        if variant in task.constants and all(variant != each.name for each in self.facts.variants):
+        """Returns the runs of one variant on one task; of a constant of the task, its value on every seed."""
+        if variant in task.constants and variant not in [known.name for known in self.facts.variants]:
             return Constant(self, variant, task)
         return Side(self, variant, task)
 
     def runner_ups(self, variant: str, task: TaskFacts) -> list[str]:
-        """The names of a variant at the other settings for which verdicts must hold."""
-        return {v.name: v.rivals for v in self.facts.variants}.get(variant, {}).get(task.name, [])
+        """Returns the names of a variant at the other settings for which verdicts must hold."""
+        for known in self.facts.variants:
+            if known.name == variant:
+                return known.rivals.get(task.name, [])
+        return []
 
     def sides(self) -> list[Side]:
-        """The runs of each variant on each task, in the order of the study."""
-        return [
-            Side(self, variant.name, task) for variant in self.facts.variants for task in self.facts.tasks
-        ]
+        """Returns the runs of each variant on each task, in the order of the study."""
+        sides = []
+        for variant in self.facts.variants:
+            for task in self.facts.tasks:
+                sides.append(Side(self, variant.name, task))
+        return sides
 
     def column(self, name: str) -> Floats:
-        """A column as numbers, followed by NaN; NaN throughout where the frame does not have it."""
+        """Returns a column as numbers, with a NaN at its end; NaN throughout where the frame does not have it."""
 
         def numbers(evidence: Evidence) -> Floats:
             if name not in evidence.trials:
                 return np.full(len(evidence.trials) + 1, np.nan)
-            return np.append(evidence.trials[name].to_numpy(float, na_value=np.nan), np.nan)
+            values = evidence.trials[name].to_numpy(float, na_value=np.nan)
+            return np.append(values, np.nan)
 
-        return np.asarray(self.memo(f"column {name}", numbers))
+        return self.memo(f"column {name}", numbers)
+
+
+def _with_runner_ups(evidence: Evidence) -> Evidence:
+    """Returns the evidence with the trials at other settings among those of the study."""
+    runner_ups = evidence.frame(RUNNER_UPS, ())
+    if runner_ups.empty:
+        return evidence
+    import pandas as pd
+
+    trials = pd.concat([evidence.trials, runner_ups], ignore_index=True)
+    return replace(evidence, trials=trials)
+
+
+def _refuse_duplicates(evidence: Evidence) -> None:
+    """Raises `AblateError` where a variant has several rows on one task and seed."""
+    trials = evidence.trials
+    cell = ["variant", "task", "seed"]
+    duplicates = trials.loc[trials.duplicated(cell), cell]
+    if duplicates.empty:
+        return
+    variant, task, seed = duplicates.iloc[0]
+    raise AblateError(
+        f"trials of {evidence.facts.study}: each variant, task and seed must have one row; "
+        f"{variant!r} on {task!r} with seed {seed} has several. Keep the one that counts"
+    )
+
+
+def _statuses(trials: pd.DataFrame) -> NDArray[np.object_]:
+    """Returns the status of each trial; diverged too where memory or the time limit did not suffice."""
+    status = trials["status"].astype(object).where(trials["status"].notna(), NOT_RUN).to_numpy()
+    if "reason" not in trials:
+        return status
+    reasons = trials["reason"].fillna("").astype(str)
+    lost = [lost_to_its_variant(one, reason) for one, reason in zip(status, reasons, strict=True)]
+    return np.where(lost, "diverged", status).astype(object)
 
 
 @dataclass(frozen=True)
@@ -148,22 +156,23 @@ class Side:
     runs: Runs
     variant: str
     task: TaskFacts
-    obstacle: Reason | None = None  # Why its values say nothing.
+    obstacle: Reason | None = None
+    """Why the values say nothing; None where they do."""
 
     @cached_property
     def rows(self) -> NDArray[np.int64]:
         """The row of each run in the frame; −1 where it has not run, or was not asked for."""
-        found = (self.runs.rows.get((self.variant, self.task.name, seed), -1) for seed in self.runs.seeds)
-        return np.where(self.asked, np.fromiter(found, np.int64), -1)
+        rows = [self.runs.rows.get((self.variant, self.task.name, seed), -1) for seed in self.runs.seeds]
+        return np.where(self.asked, np.array(rows, np.int64), -1)
 
     @cached_property
     def asked(self) -> Flags:
-        """Whether the run was asked for: not where the variant was settled on fewer seeds."""
+        """Flags of the seeds that the variant was asked for: not all where it was settled on fewer."""
         return np.isin(self.runs.seeds, self.runs.facts.seeds_of(self.variant, self.task.name))
 
     @cached_property
     def status(self) -> NDArray[np.object_]:
-        """completed, diverged (or lost to memory or time limit), pruned, failed or `NOT_RUN`."""
+        """The status: completed, diverged (or lost to memory or time limit), pruned, failed or `NOT_RUN`."""
         return np.asarray(self.runs.status[self.rows])
 
     @cached_property
@@ -178,66 +187,71 @@ class Side:
 
     @cached_property
     def ended(self) -> Flags:
-        """Whether the run has an outcome: it completed or diverged."""
+        """Flags of the runs that have an outcome: they completed or diverged."""
         return np.isin(self.status.astype(str), ["completed", "diverged"])
 
     def values(self, metric: str) -> Floats:
-        """The metric in its own direction; NaN where the run did not complete or has no finite value."""
+        """Returns the metric in its own direction; NaN where a run did not complete or has no finite value."""
         values = self.runs.column(self.runs.facts.column_of(metric))[self.rows]
         return np.where(np.isfinite(values) & (self.status == "completed"), values, np.nan)
 
     def scored(self, metric: str) -> Floats:
-        """`values`, with the metric's floor for a run that diverged; NaN for one where it has none."""
+        """Returns `values`, with the metric's floor for a run that diverged, or NaN where it has no floor."""
         floor = self.task.metrics[metric].floor
-        return np.where(self.status == "diverged", np.nan if floor is None else floor, self.values(metric))
+        score_of_diverged = np.nan if floor is None else floor
+        return np.where(self.status == "diverged", score_of_diverged, self.values(metric))
 
     def by_example(self, metric: str) -> Floats | None:
-        """`scored` of each test example, shape (num_seeds, m), where all seeds share these; None where they do not.
+        """Returns `scored` of each test example, shape (num_seeds, m), where all seeds share these; else None.
 
         NaN in the rows of runs without an outcome. None too where an outcome was not kept.
         """
         if self.task.sampling.pool != "held_out":
             return None
-        kept = self.runs.memo(
-            "examples", lambda evidence: evidence.examples.set_index(["id", "metric"])["values"].to_dict()
-        )
+        stored = self.runs.memo("examples", _stored_examples)
         completed = self.status == "completed"
-        known = [kept.get((run, metric), ()) for run in self.ids[completed]]
-        sizes = set(map(len, known))
-        if len(sizes) != 1 or min(sizes) < 2:
+        by_run = [stored.get((trial, metric), []) for trial in self.ids[completed]]
+        lengths = {len(values) for values in by_run}
+        if len(lengths) != 1 or min(lengths) < 2:
             return None
-        found = np.repeat(self.scored(metric)[:, None], sizes.pop(), axis=1)
-        found[completed] = known
-        return found
+        scores = np.repeat(self.scored(metric)[:, None], lengths.pop(), axis=1)
+        scores[completed] = by_run
+        return scores
 
     @cached_property
     def solved(self) -> Flags:
-        """Whether the run reached the threshold of `solving_metric`, which the task must have.
+        """Flags of the runs that reached the threshold of `solving_metric`, which the task must have.
 
         Meaningful where `ended` holds; a diverged run did not.
         """
         name = solving_metric(self.task, self.runs.facts.metric)
-        metric = self.task.metrics[name or ""]
+        assert name is not None
+        metric = self.task.metrics[name]
         assert metric.solved is not None
-        return np.asarray(sign(metric) * self.values(name or "") >= sign(metric) * metric.solved)
+        return np.asarray(sign(metric) * self.values(name) >= sign(metric) * metric.solved)
 
     @cached_property
     def arrived(self) -> Arrivals:
-        """When each run first holds the target, which the task must have."""
+        """The steps at which the runs first hold the target, which the task must have."""
         task = self.task
-        held, last, every = self.runs.memo(
-            f"reports on {task.name}", lambda evidence: _reports(evidence, task)
-        )
-        known = (self.status == "completed") & np.isin(self.ids, last.index)
-        first = np.where(known, held.reindex(self.ids).fillna(np.inf), np.nan)
-        longest = float(last.max())
-        trained = float(last.reindex(self.ids[known]).max())
+        reports = self.runs.memo(f"reports on {task.name}", lambda evidence: target_reports(evidence, task))
+        reported = (self.status == "completed") & np.isin(self.ids, reports.last.index)
+        first = np.where(reported, reports.first_holding.reindex(self.ids).fillna(np.inf), np.nan)
+        longest = float(reports.last.max())
+        trained = float(reports.last.reindex(self.ids[reported]).max())
         return Arrivals(
-            np.where(self.status == "diverged", np.inf, first),
-            longest if np.isnan(trained) else trained,
-            longest,
-            every,
+            first=np.where(self.status == "diverged", np.inf, first),
+            trained=longest if np.isnan(trained) else trained,
+            longest=longest,
+            every=reports.every,
         )
+
+
+def _stored_examples(evidence: Evidence) -> dict[tuple[str, str], list[float]]:
+    """Returns (trial id, metric) → the metric of each test example."""
+    by_trial = evidence.examples.set_index(["id", "metric"])["values"]
+    values: dict[tuple[str, str], list[float]] = by_trial.to_dict()
+    return values
 
 
 @dataclass(frozen=True)
@@ -246,19 +260,22 @@ class Constant(Side):
 
     @cached_property
     def status(self) -> NDArray[np.object_]:
-        """Completed."""
+        """The status completed, of every seed."""
         return np.full(len(self.runs.seeds), "completed", object)
 
     def values(self, metric: str) -> Floats:
-        """The same on each seed; NaN for a metric that it does not have."""
-        return np.full(len(self.runs.seeds), self.task.constants[self.variant].get(metric, np.nan))
+        """Returns the same value for each seed; NaN for a metric that it does not have."""
+        value = self.task.constants[self.variant].get(metric, np.nan)
+        return np.full(len(self.runs.seeds), value)
 
     def by_example(self, metric: str) -> Floats | None:
-        """The same for each example, shape (num_seeds, 1)."""
+        """Returns the same value for each example, shape (num_seeds, 1)."""
         return self.values(metric)[:, None]
 
 
 def solving_metric(task: TaskFacts, primary: str) -> str | None:
-    """The metric whose threshold says that the task is solved: the primary if it has one, else the first."""
-    having = [name for name, metric in task.metrics.items() if metric.solved is not None]
-    return primary if primary in having else next(iter(having), None)
+    """Returns the metric whose threshold says that the task is solved: the primary if it has one, else the first."""
+    candidates = [name for name, metric in task.metrics.items() if metric.solved is not None]
+    if primary in candidates:
+        return primary
+    return candidates[0] if candidates else None

@@ -19,9 +19,10 @@ from ablate.analysis.agreeing import Groups, IntersectionUnion, Plain
 from ablate.analysis.measure import Estimator, Measure, few
 from ablate.analysis.paired import Flags, Floats, mean_interval
 from ablate.analysis.runs import Runs, Side
-from ablate.core.facts import Evidence, StudyFacts, frame_of
+from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.reason import Reason
 from ablate.core.record import lost_to_its_variant
+from ablate.core.rows import frame_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,19 +30,20 @@ if TYPE_CHECKING:
 COLUMNS = ("id", "name", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
 """Of the frame `stress` of the evidence, one row a trial of the grid: value is the float at the path; the losses are
 NaN where the run has none."""
-LEAST_RATES = 5  # Learning rates below which their grid is no sample.
+LEAST_RATES = 5
+"""The learning rates below which their grid is no sample."""
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Of one variant on one task."""
+    """The runs of one variant on one task at each learning rate; seeds and rates in the order of the study."""
 
-    # The held-out loss of each run, shape (num_seeds, num_rates): infinite where it diverged or was lost to its
-    # variant, NaN where it has no outcome.
     reached: Floats
-    # The loss before the first step, which is the same at every learning rate; shape (num_seeds, 1), NaN where
-    # unknown.
+    """The held-out loss of each run, shape (num_seeds, num_rates): infinite where it diverged or was lost to its
+    variant, NaN where it has no outcome."""
     initial: Floats
+    """The loss before the first step, which is the same at every learning rate, shape (num_seeds, 1); NaN where it is
+    not known."""
 
     @property
     def losses(self) -> Floats:
@@ -50,58 +52,83 @@ class Grid:
 
 
 def grids(evidence: Evidence) -> dict[tuple[str, str], Grid]:
-    """Variant and task → its runs, seeds in the order of the plan and learning rates in that of the study."""
-    facts, rates = evidence.facts, rates_of(evidence.facts)
-    frame = evidence.frame("stress", COLUMNS)
-    diverged = (frame["status"] == "diverged") | np.array(
-        [lost_to_its_variant(str(a), str(b)) for a, b in zip(frame["status"], frame["reason"], strict=True)],
-        bool,
-    )
-    loss = frame["test_loss"].astype(float).fillna(np.inf).where(frame["status"] == "completed")
-    frame = frame.assign(
-        reached=loss.mask(diverged, np.inf),
+    """Returns the grid of each variant and task."""
+    facts = evidence.facts
+    rates = rates_of(facts)
+    runs = _with_losses(evidence.frame("stress", COLUMNS))
+
+    def by_seed_and_rate(of_variant: pd.DataFrame, column: str) -> Floats:
+        by_seed = of_variant.pivot(index="seed", columns="value", values=column)
+        return by_seed.reindex(index=facts.seeds, columns=rates).to_numpy(float)
+
+    grid_of = {}
+    for variant, task in itertools.product(facts.variants, facts.tasks):
+        of_variant = runs[(runs["variant"] == variant.name) & (runs["task"] == task.name)]
+        # Some of the runs of a seed may lack their initial loss.
+        initial = np.fmax.reduce(by_seed_and_rate(of_variant, "initial"), axis=1, initial=np.nan)
+        reached = by_seed_and_rate(of_variant, "reached")
+        grid_of[variant.name, task.name] = Grid(reached, initial[:, None])
+    return grid_of
+
+
+def _with_losses(frame: pd.DataFrame) -> pd.DataFrame:
+    """Returns the frame `stress` with two columns more: `reached` and `initial`, as `Grid` has them."""
+    lost = [
+        lost_to_its_variant(str(status), str(reason))
+        for status, reason in zip(frame["status"], frame["reason"], strict=True)
+    ]
+    diverged = (frame["status"] == "diverged") | np.array(lost, bool)
+    of_completed = frame["test_loss"].astype(float).fillna(np.inf).where(frame["status"] == "completed")
+    return frame.assign(
+        reached=of_completed.mask(diverged, np.inf),
         initial=frame["initial_loss"].astype(float).replace(np.inf, np.nan),
     )
-    found = {}
-    for variant, task in itertools.product(facts.variants, facts.tasks):
-        mine = frame[(frame["variant"] == variant.name) & (frame["task"] == task.name)]
-        reached, initial = (
-            mine.pivot(index="seed", columns="value", values=name)
-            .reindex(index=facts.seeds, columns=rates)
-            .to_numpy(float)
-            for name in ("reached", "initial")
-        )
-        found[variant.name, task.name] = Grid(
-            reached, np.fmax.reduce(initial, axis=1, initial=np.nan)[:, None]
-        )
-    return found
+
+
+@dataclass(frozen=True)
+class RateRow:
+    """The held-out loss of a variant on one task at one learning rate, over the seeds whose run has an outcome."""
+
+    variant: str
+    task: str
+    value: float
+    """The learning rate."""
+    loss: float
+    """The mean over seeds, as `Grid.losses`."""
+    low: float
+    """The lower end of its 95 % interval; NaN below two seeds."""
+    high: float
+    """The upper end of its 95 % interval; NaN below two seeds."""
+    n: int
+    """The number of seeds."""
+    diverged: int
+    """The number of runs that diverged or were lost to the variant."""
 
 
 def rate_curves(evidence: Evidence) -> pd.DataFrame:
-    """One row a variant, task and learning rate at which a run has an outcome, in the order of the study.
-
-    Columns: variant, task, value (the learning rate), loss (the mean over seeds, as `Grid.losses`), low, high (its 95 %
-    interval; NaN below two seeds), n, diverged (the number of runs that did).
-    """
+    """Returns a table of `RateRow` by task and learning rate; variants in the order of the study."""
     rows = []
     for (variant, task), grid in grids(evidence).items():
-        for rate, losses, reached in zip(
-            rates_of(evidence.facts), grid.losses.T, grid.reached.T, strict=True
-        ):
+        for index, rate in enumerate(rates_of(evidence.facts)):
+            losses = grid.losses[:, index]
             known = losses[~np.isnan(losses)]
-            if len(known):
-                mean, ends = mean_interval(known)
-                rows.append((variant, task, rate, mean, *ends, len(known), int(np.isinf(reached).sum())))
-    columns = ["variant", "task", "value", "loss", "low", "high", "n", "diverged"]
-    return frame_of(rows, columns).sort_values(["task", "value"], kind="stable", ignore_index=True)
+            if not len(known):
+                continue
+            loss, (low, high) = mean_interval(known)
+            diverged = int(np.isinf(grid.reached[:, index]).sum())
+            rows.append(RateRow(variant, task, rate, loss, low, high, n=len(known), diverged=diverged))
+    table = frame_of_rows(rows, RateRow)
+    return table.sort_values(["task", "value"], kind="stable", ignore_index=True)
 
 
 def rates_of(facts: StudyFacts) -> Sequence[float]:
-    """The learning rates of the grid, rising; none where there is no grid."""
-    return next(iter(facts.features.get("stress", {}).values()), [])
+    """Returns the learning rates of the grid, rising; none where there is no grid."""
+    by_path: dict[str, list[float]] = facts.features.get("stress", {})
+    return next(iter(by_path.values()), [])
 
 
 def _grid(side: Side) -> Grid:
+    """Returns the grid of a variant on a task."""
     return side.runs.memo("stress", grids)[side.variant, side.task.name]
 
 
@@ -110,7 +137,8 @@ def sensitivity_by_seed(side: Side, left_out: int | None) -> Floats:
     losses = _grid(side).losses[: len(side.runs.seeds)]
     if left_out is not None:
         losses = np.delete(losses, left_out, axis=1)
-    return np.asarray((losses - losses.min(axis=1, keepdims=True)).mean(axis=1))
+    lowest = losses.min(axis=1, keepdims=True)
+    return np.asarray((losses - lowest).mean(axis=1))
 
 
 def untrained(side: Side) -> Reason | None:
@@ -119,8 +147,10 @@ def untrained(side: Side) -> Reason | None:
     # would be the least sensitive of all.
     grid = _grid(side)
     above: Flags = grid.reached >= np.nan_to_num(grid.initial, nan=np.inf)
-    found = np.atleast_1d(above[: len(side.runs.seeds)].all(axis=1))
-    return Reason("untrained", {"seeds": int(found.sum()), "of": len(found)}) if found.any() else None
+    untrained_seeds = np.asarray(above[: len(side.runs.seeds)].all(axis=1))
+    if not untrained_seeds.any():
+        return None
+    return Reason("untrained", {"seeds": int(untrained_seeds.sum()), "of": len(untrained_seeds)})
 
 
 def estimate(measure: Measure, runs: Runs, groups: Groups) -> IntersectionUnion:

@@ -28,10 +28,9 @@ class Results:
     # One row a variant, task and metric; `ablate.analysis.compare` says what the columns mean.
     comparisons: pd.DataFrame
     claims: pd.DataFrame  # One row a claim.
-    # One row a variant, task and measure of stability; `ablate.analysis.learning.stability` says what the columns
-    # mean.
+    # One row a variant, task and measure of stability; `ablate.analysis.stability` says what the columns mean.
     stability: pd.DataFrame
-    # One row a variant, task, size and measure of speed; `ablate.analysis.speed` says what the columns mean.
+    # One row a variant, task, size and measure of speed; `ablate.analysis.speed_tables` says what the columns mean.
     speed: pd.DataFrame
 
     @property

@@ -88,10 +88,10 @@ def write_report(
 
 def report_data(folder: StudyFolder) -> ReportData:
     """Collects what the report of a study is made from."""
-    from ablate.analysis import speed
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.learning import stability
+    from ablate.analysis.speed_tables import speed_tables
+    from ablate.analysis.stability import stability
     from ablate.records.evaluated import reported_evaluations
     from ablate.report.section import ReportData
 
@@ -106,7 +106,7 @@ def report_data(folder: StudyFolder) -> ReportData:
         comparisons,
         claims,
         reported_evaluations(folder, evidence),
-        tables={"stability": steady, **speed.tables(evidence)},
+        tables={"stability": steady, **speed_tables(evidence)},
         results=folder.results,
     )
 

@@ -31,7 +31,7 @@ class ReportData:
 
     - comparisons, claims: what `analysis.compare` and `analysis.claims` make of the evidence.
     - evaluated: what kept weights show.
-    - tables: name → what `analysis.learning.stability` and `analysis.speed` make of the evidence.
+    - tables: name → what `analysis.stability` and `analysis.speed_tables` make of the evidence.
     - results: the results folder, in which the records of trials are kept.
     """
 

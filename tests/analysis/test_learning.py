@@ -3,7 +3,8 @@ import pytest
 from made_evidence import ACCURACY, LOSS, study
 
 from ablate.analysis.compare import compare
-from ablate.analysis.learning import baseline_learned, convergence, noise
+from ablate.analysis.learning import baseline_learned, convergence
+from ablate.analysis.noise import noise
 from ablate.core.metric import Metric, Sampling
 
 

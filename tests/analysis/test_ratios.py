@@ -9,7 +9,8 @@ import pytest
 from made_speed import speed_frame, timed, with_speed
 from scipy import stats
 
-from ablate.analysis.speed import COLUMNS, group, speeds
+from ablate.analysis.speed import group
+from ablate.analysis.speed_tables import SpeedRow, speeds
 
 rng = np.random.default_rng(15)
 AA = np.array([0.001, -0.002, 0.0015, -0.0005, 0.001, -0.001, 0.0005, -0.0005])
@@ -77,7 +78,8 @@ def test_what_was_not_timed_has_no_row_and_nothing_timed_no_table():
     values = {name: [0.5, 0.6] for name in ("baseline", "a", "b")}
     assert set(speeds(timed(frame, values=values))["variant"]) == {"baseline", "b"}
     empty = speeds(dataclasses.replace(timed(frame, values=values), frames={}))
-    assert (len(empty), tuple(empty.columns)) == (0, COLUMNS)
+    columns = [field.name for field in dataclasses.fields(SpeedRow)]
+    assert (len(empty), list(empty.columns)) == (0, columns)
 
 
 def test_processes_and_load_are_kept_as_numbers():

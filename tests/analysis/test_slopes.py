@@ -1,13 +1,14 @@
 """Slopes over sizes."""
 
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
 from made_speed import speed_frame, timed
 from scipy import stats
 
-from ablate.analysis.speed import SLOPES, scaling
+from ablate.analysis.speed_tables import SlopeRow, scaling
 
 SIZES = (64, 128, 256, 512)
 rng = np.random.default_rng(512)
@@ -53,4 +54,4 @@ def test_a_size_that_a_variant_lacks_is_left_out_of_its_slope():
 def test_without_sizes_nothing_grows():
     evidence = timed(speed_frame({"baseline": AA, "a": AA}))
     found = scaling(evidence)
-    assert (len(found), list(found.columns)) == (0, list(SLOPES))
+    assert (len(found), list(found.columns)) == (0, [field.name for field in fields(SlopeRow)])

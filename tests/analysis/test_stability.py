@@ -1,4 +1,5 @@
 import math
+from dataclasses import fields
 
 import numpy as np
 import pytest
@@ -7,8 +8,8 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from ablate.analysis.estimates import rate_p
-from ablate.analysis.learning import STABILITY_COLUMNS, stability
 from ablate.analysis.sensitivity import rate_curves
+from ablate.analysis.stability import StabilityRow, stability
 
 N, RATES = 8, (3e-4, 1e-3, 3e-3, 1e-2, 3e-2)
 rng = np.random.default_rng(3)
@@ -34,7 +35,7 @@ def row(frame, variant, metric):
 
 def test_a_row_for_each_variant_and_measure_without_a_verdict():
     frame = made()
-    assert tuple(frame.columns) == STABILITY_COLUMNS
+    assert list(frame.columns) == [field.name for field in fields(StabilityRow)]
     metrics = ["divergence_rate", "seed_spread", "lr_sensitivity"]
     assert list(frame["metric"]) == metrics * 2
     assert "verdict" not in frame

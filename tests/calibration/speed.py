@@ -14,7 +14,8 @@ from harness import prepare
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.judge import ALPHA, Kind, judge
-from ablate.analysis.speed import log_ratios, speeds
+from ablate.analysis.speed import log_ratios
+from ablate.analysis.speed_tables import speeds
 from ablate.core.facts import BASELINE, Claim, Evidence
 from ablate.core.speed_facts import LEAST, SpeedFacts
 from ablate.pipeline.gather import gather

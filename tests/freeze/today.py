@@ -14,7 +14,7 @@ from ablate.records.folder import StudyFolder
 
 def judged_folder(path: Path) -> dict[str, pd.DataFrame]:
     """Returns the tables of a report, decided again from the evidence in its folder; nothing is drawn."""
-    from ablate.analysis.learning import noise
+    from ablate.analysis.noise import noise
     from ablate.pipeline.publish import report_data
 
     found = report_data(StudyFolder.at(path))
@@ -32,8 +32,8 @@ def judged(evidence: Evidence) -> dict[str, pd.DataFrame]:
     """Returns comparisons, claims, stability and speed of evidence that was made up."""
     from ablate.analysis.claims import judge_claims
     from ablate.analysis.compare import compare
-    from ablate.analysis.learning import stability
-    from ablate.analysis.speed import speeds
+    from ablate.analysis.speed_tables import speeds
+    from ablate.analysis.stability import stability
 
     return {
         "comparisons": compare(evidence),

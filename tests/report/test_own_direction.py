@@ -9,7 +9,7 @@ from made_evidence import claim, study
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.analysis.learning import stability
+from ablate.analysis.stability import stability
 from ablate.core.metric import Metric
 from ablate.report.section import ReportData, unfolded
 from ablate.report.sections import HEADLINE

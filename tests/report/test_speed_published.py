@@ -12,7 +12,7 @@ from made_speed import with_speed
 from rich.console import Console
 from timings import AT_OWN
 
-from ablate.analysis.speed import scaling, speeds
+from ablate.analysis.speed_tables import scaling, speeds
 from ablate.commands._json import report_object, written
 from ablate.commands._results import load
 from ablate.pipeline.publish import publish

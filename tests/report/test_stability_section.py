@@ -6,7 +6,7 @@ from made_evidence import study
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.analysis.learning import stability
+from ablate.analysis.stability import stability
 from ablate.core.metric import Metric
 from ablate.report.section import Picture, ReportData
 from ablate.report.sections.rates import Rates

@@ -7,7 +7,7 @@ from made_speed import speed_frame, timed
 
 from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.analysis.speed import scaling, speeds
+from ablate.analysis.speed_tables import scaling, speeds
 from ablate.report.section import ReportData
 
 LONG = "model.mixer.value=low_rank(rank=4),model.feedforward.activation=gelu"

@@ -5,7 +5,8 @@ The answer is in the past tense: what was found on these seeds, at these setting
 
 from collections.abc import Iterator, Sequence
 
-from ablate.analysis.learning import Learned, baseline_learned, convergence, noise
+from ablate.analysis.learning import Learned, baseline_learned, convergence
+from ablate.analysis.noise import noise
 from ablate.analysis.runs import Runs
 from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts

@@ -183,7 +183,7 @@ def lost(rows: Sequence[Row], names: Names) -> list[str]:
 
 
 def stability_table(rows: Sequence[Row], every: Sequence[Row], facts: StudyFacts) -> Table:
-    """Rows of `analysis.learning.stability`; its caption says how many of `every` would exclude 0 by chance."""
+    """Rows of `analysis.stability`; its caption says how many of `every` would exclude 0 by chance."""
 
     def change(row: Row) -> str:
         if row["kind"] == "rate":
