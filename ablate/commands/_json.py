@@ -40,7 +40,7 @@ def report_object(folder: StudyFolder, outcome: RunOutcome | None = None, code: 
             file.removesuffix(".csv"): [typed_row(row) for row in folder.beside(file)] if facts else []
             for file in BESIDE
         },
-        "paths": {name: str(path) for name, path in folder.readable().items()},
+        "paths": {name: str(path) for name, path in folder.report_files().items()},
         "trained": outcome.trained,
         "failed": list(outcome.failed),
         "missing": outcome.missing,
