@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from ablate.base.errors import AblateError, StoreError
@@ -35,8 +36,7 @@ class Rubbish:
     @property
     def files(self) -> list[Path]:
         """The files of all kinds."""
-        of_trials = [path for paths in self.trials.values() for path in paths]
-        return [*of_trials, *self.aside, *self.unfinished]
+        return [*chain.from_iterable(self.trials.values()), *self.aside, *self.unfinished]
 
 
 def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
@@ -48,7 +48,9 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
     with_list = {path.stem: StudyFolder(results, path.stem) for path in (root / "studies").glob("*.json")}
     studies = with_list | with_folder
 
-    needed = {trial_id for study in studies.values() for trial_id in study.ids()}
+    needed: set[str] = set()
+    for study in studies.values():
+        needed |= study.ids()
     removable = {trial_id: files for trial_id, files in trials.items() if trial_id not in needed}
     for name in sorted(with_folder.keys() - with_list.keys()):
         study = with_folder[name]
