@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, ended, printing, warn
+from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, finish, output_console, warn
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 WAY = click.Choice(["max", "min"])
@@ -72,7 +72,7 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     from ablate.runs import noise, report
     from ablate.runs.reading import checked, read
 
-    with printing(as_json) as console:
+    with output_console(as_json) as console:
         rows = read(runs, asked)
         if asked["keep_noise"]:
             saying(console)(noise.keep(checked(rows, report.metrics_of(asked))[0], asked))
@@ -83,4 +83,4 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
             saying(console)(line)
         print_results(folder, console)
         saying(console)(f"Card for a pull request: {folder.path / 'card.md'}")
-    return ended(folder.path, None, as_json, gate, strict)
+    return finish(folder.path, None, as_json, gate, strict)

@@ -53,9 +53,9 @@ def command(
     Finished runs are kept, and a command that was interrupted goes on. Exits with 0 where HEAD is not worse, 1 worse,
     2 a mistake in the call, 3 inconclusive, 4 not measured; see `ablate guide compare`.
     """
-    from ablate.commands._json import written
+    from ablate.commands._json import json_text
     from ablate.commits.compare import compare
 
     found, said = compare(call, results / "store" / "compare.jsonl", [base, head], looks, margin)
-    click.echo(written(found) if as_json else said)
+    click.echo(json_text(found) if as_json else said)
     return int(found["exit_code"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, STUDY, asked, printing
+from ablate.commands._console import AS_JSON, STUDY, options_of, output_console
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,7 +24,7 @@ WIDTH = 100
 
 @click.command("plan")
 @STUDY
-@asked("seeds", "sets", "confirm")
+@options_of("seeds", "sets", "confirm")
 @click.option(
     "--detect",
     type=click.FloatRange(0, 1e300, min_open=True),
@@ -32,7 +32,7 @@ WIDTH = 100
     help="Say how many seeds detect a difference of X in the metric.",
 )
 @click.option("--parts", is_flag=True, help="Show the parameters of each part, too.")
-@asked("jobs", "engine", "results")
+@options_of("jobs", "engine", "results")
 @AS_JSON
 def command(study: Path, detect: float | None, parts: bool, as_json: bool, **options: Any) -> None:
     """Show a study's variants and trials, and what it can detect.
@@ -48,15 +48,15 @@ def command(study: Path, detect: float | None, parts: bool, as_json: bool, **opt
     from ablate.session.options import Options
 
     settings = Options(**options)
-    with printing(as_json) as console:
+    with output_console(as_json) as console:
         prepared, stages = study_of(study, settings)
         found = planned(prepared, stages, settings, saying(console), detect)
         if not as_json:
             show_plan(found, console, by_part=parts)
     if as_json:
-        from ablate.commands._json import written
+        from ablate.commands._json import json_text
 
-        click.echo(written(found.as_data()))
+        click.echo(json_text(found.as_data()))
 
 
 def show_plan(plan: Planned, console: Console, *, by_part: bool = False) -> None:
