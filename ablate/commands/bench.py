@@ -36,7 +36,9 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
     from ablate.session.options import Options
 
     with output_console(as_json) as console:
-        folder = bench(study, Options(**options), processes, saying(console), saying(console, "warning"))
+        folder = bench(
+            study, Options(**options), processes, say=saying(console), warn=saying(console, "warning")
+        )
         print_verdicts(folder, console, measured=True)
         print_places(folder, console)
     return finish(folder.path, None, as_json)

@@ -29,6 +29,6 @@ def command(ledger: Path, base: str, head: str, **call: Any) -> int:
     from ablate.commands._json import json_text
     from ablate.commits.gate import gate
 
-    found = gate(call, ledger, [base, head])
-    click.echo(json_text(found))
-    return int(found["exit_code"])
+    verdict = gate(call, ledger, [base, head])
+    click.echo(json_text(verdict))
+    return int(verdict["exit_code"])

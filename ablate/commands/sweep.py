@@ -28,7 +28,8 @@ def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> i
     from ablate.pipeline.run import run_study
     from ablate.session.options import Options
 
-    options["sets"] = (*options["sets"], *([f"search.trials={trials}"] if trials else []))
+    if trials is not None:
+        options["sets"] = (*options["sets"], f"search.trials={trials}")
     with output_console(as_json) as console:
         outcome = run_study(study, Options(**options, sweep=True), console)
     return finish(outcome.folder, outcome, as_json)
