@@ -46,7 +46,8 @@ def command(
     it. You can run every file without changes.
     """
     from ablate.base.registry import CATALOGUE
-    from ablate.commands.templates.fill import create, create_part, create_workload
+    from ablate.commands.templates.own_code import create_part, create_workload
+    from ablate.commands.templates.study import create
 
     CATALOGUE.load_builtin()
     if data is not None and name is None and slot is None and workload is None:
