@@ -36,7 +36,7 @@ class Results:
 
     @property
     def trials(self) -> pd.DataFrame:
-        """One row a trial."""
+        """A row a trial."""
         return self.evidence.trials
 
     @property

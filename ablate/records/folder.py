@@ -93,12 +93,12 @@ class StudyFolder(EvidenceFolder):
 
     @property
     def has_report(self) -> bool:
-        """Whether there is evidence, of a completed run or of its speed alone."""
+        """True where there is evidence, of a completed run or of its speed alone."""
         return (self.path / TRIALS).is_file()
 
     @property
     def has_trials(self) -> bool:
-        """Whether some trial of the study was reported, as far as can be told; `ablate bench` reports without any."""
+        """True where a trial of the study was reported, or that is unknown; `ablate bench` reports without any."""
         try:
             return self.has_report and bool(self.statuses())
         except AblateError:

@@ -1,4 +1,4 @@
-"""Which task reads a user's file of data, and with which columns."""
+"""The task that reads a user's file of data, and its columns."""
 
 import os
 from collections.abc import Mapping, Sequence
