@@ -35,4 +35,5 @@ def command(study: Path, **options: Any) -> None:
     from ablate.session.options import Options
 
     console = Console()
-    print_results(evaluate(study, Options(**options), saying(console), saying(console, "warning")), console)
+    folder = evaluate(study, Options(**options), saying(console), saying(console, "warning"))
+    print_results(folder, console)

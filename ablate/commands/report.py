@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, STUDY, ended, printing
+from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, STUDY, finish, output_console
 
 
 @click.command("report")
@@ -28,8 +28,8 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
     from ablate.records.folder import report_folder
 
     import_seaborn()
-    with printing(as_json) as console:
+    with output_console(as_json) as console:
         folder = report_folder(study, results)
         publish(folder, saying(console, "warning"))
         print_results(folder, console)
-    return ended(folder.path, None, as_json, gate, strict)
+    return finish(folder.path, None, as_json, gate, strict)

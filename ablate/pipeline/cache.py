@@ -104,7 +104,7 @@ def is_current(folder: StudyFolder, document: Document, options: Options) -> boo
         if report["digest"] != _digest(document, options, folder, report["trials"], dict(report["files"])):
             return False
         # What is printed is made of them, and the file that has them too takes a library to read.
-        folder.known = report["facts"]
+        folder.cached_facts = report["facts"]
     except (AblateError, OSError, ValueError, KeyError, TypeError):
         return False
     return True

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ablate.base.errors import listed
 from ablate.base.text import printable
-from ablate.core.facts import BASELINE, EXAMPLES, RUNNER_UPS, Evidence, StudyFacts, frame_of
+from ablate.core.facts import BASELINE, EXAMPLE_COLUMNS, RUNNER_UPS, Evidence, StudyFacts, frame_of
 from ablate.core.record import FILE, Curve, Record
 from ablate.core.trial import Cell, Level
 from ablate.execution.opened_files import UNDECLARED
@@ -102,7 +102,7 @@ def gather(facts: StudyFacts, cells: Sequence[Cell], records: Mapping[str, Recor
         facts,
         trials[~others].reset_index(drop=True),
         _frame(curves).drop_duplicates(["id", "step", "metric"], ignore_index=True),
-        frame_of([(*key, values) for key, values in examples.items()], EXAMPLES),
+        frame_of([(*key, values) for key, values in examples.items()], EXAMPLE_COLUMNS),
         {RUNNER_UPS: trials[others].reset_index(drop=True)} if others.any() else {},
     )
 

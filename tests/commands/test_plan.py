@@ -10,7 +10,7 @@ from made_evidence import ACCURACY, study
 
 from ablate.analysis.prospects import Power, Prospect
 from ablate.base.wording import duration
-from ablate.commands.plan import said
+from ablate.commands.plan import plan_blocks
 from ablate.core.record import Record
 from ablate.core.short_names import short_name
 from ablate.execution.engines.local_pool import default_jobs
@@ -66,11 +66,11 @@ def plan(write: Callable[..., Path], tmp_path: Path) -> Plan:
 
 
 def lines(found: Planned) -> list[str]:
-    return [part for part in said(found, 80, False) if isinstance(part, str)]
+    return [part for part in plan_blocks(found, 80, False) if isinstance(part, str)]
 
 
 def tables(found: Planned) -> list[Table]:
-    return [part for part in said(found, 80, True) if isinstance(part, Table)]
+    return [part for part in plan_blocks(found, 80, True) if isinstance(part, Table)]
 
 
 def numbers(table: Table, *names: str) -> dict[str, list[float]]:
