@@ -104,7 +104,7 @@ def run(
     from rich.console import Console
 
     from ablate.pipeline.run import run_study
-    from ablate.study.prepare import as_file, as_sets
+    from ablate.study.files import as_file, as_sets
 
     seeds = getattr(seeds, "tolist", lambda: seeds)()  # of numpy, pandas or torch
     options = Options(

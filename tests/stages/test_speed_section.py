@@ -5,7 +5,7 @@ from harness import TOY, prepare
 
 from ablate.study.document import read_document
 from ablate.study.facts import facts_of
-from ablate.study.prepare import resolved_text
+from ablate.study.files import resolved_text
 
 STUDY = f"""\
 name: timed
