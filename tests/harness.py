@@ -242,7 +242,7 @@ def features(path: Path) -> dict[str, Any]:
     from ablate.session.options import Options
     from ablate.stages import STAGES
     from ablate.study.document import read_document
-    from ablate.study.study import facts_of
+    from ablate.study.facts import facts_of
 
     study, stages = prepare_study(read_document(path), STAGES, Options())
     evidence = with_stages(gather(facts_of(study), [], {}), study, stages, [], {})

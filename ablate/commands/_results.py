@@ -103,7 +103,7 @@ def run(
     from rich.console import Console
 
     from ablate.pipeline.run import run_study
-    from ablate.study.prepare import as_file, as_sets
+    from ablate.study.files import as_file, as_sets
 
     to_list = getattr(seeds, "tolist", None)  # Arrays of numpy, pandas and torch have it.
     if to_list is not None:

@@ -39,7 +39,8 @@ from ablate.session.stage import Preview, Stage
 from ablate.session.workers import Workers
 from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import read_document
-from ablate.study.study import Study, facts_of
+from ablate.study.facts import facts_of
+from ablate.study.study import Study
 
 Place = tuple[
     str, str

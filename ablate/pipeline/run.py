@@ -33,7 +33,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     from ablate.pipeline.publisher import Publisher
     from ablate.pipeline.trial_plan import plan_trials
     from ablate.session.session import IncompleteSelection, Session
-    from ablate.study.prepare import resolved_text
+    from ablate.study.files import resolved_text
 
     # Workers, MLflow and the process that draws start while the study is checked.
     with (

@@ -22,7 +22,8 @@ from ablate.pipeline.gather import comparable, gather
 from ablate.pipeline.requested import requested
 from ablate.session.options import Options
 from ablate.session.stage import Stage
-from ablate.study.study import Study, facts_of
+from ablate.study.facts import facts_of
+from ablate.study.study import Study
 
 if TYPE_CHECKING:
     from ablate.session.session import Session

@@ -201,8 +201,10 @@ class SpaceReader:
             report(replace(problem, path=at, rule=problem.rule + where, given=NOT_GIVEN))
         for index, value in enumerate([] if missing else parameter.ends()):
             patched = apply_patches(context, {parameter.path: space.value(parameter, value)})
-            config, faults = attempt(self.draft.resolve, patched)
-            for problem in faults or attempt(self.draft.workload.check, config)[1]:
+            config, problems = attempt(self.draft.resolve, patched)
+            if config is not None:
+                problems = attempt(self.draft.workload.check, config).problems
+            for problem in problems:
                 report(replace(problem, path=(*at, parameter.kind, index)))
 
 
