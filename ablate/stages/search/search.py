@@ -22,8 +22,9 @@ from ablate.core.record import Record, on_validation
 from ablate.core.trial import Cell
 from ablate.search.classes import refusing
 from ablate.search.samplers import NUM_SEEDS
+from ablate.stages.search.objectives import LOST, intermediate, seed_value, summarised
 from ablate.stages.search.space import Point
-from ablate.stages.search.spec import LOST, SearchSpec, intermediate, seed_value, summarised
+from ablate.stages.search.spec import SearchSpec
 
 if TYPE_CHECKING:
     import optuna
