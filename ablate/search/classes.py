@@ -50,7 +50,7 @@ class OptunaSlot(Slot):
     base: type
     # The base of some of them, by name.
     bases: Mapping[str, type] = field(default_factory=dict)
-    # Those that a study cannot use.
+    # The names of classes that a study cannot use.
     unusable: Collection[str]
 
     def names(self) -> list[str]:

@@ -90,8 +90,8 @@ class NamedPruner(Pruner):
     slot: ClassVar[str] = "pruner"
 
     def make(self) -> BasePruner:
-        made: BasePruner = self.config.make()
-        return made
+        pruner: BasePruner = self.config.make()
+        return pruner
 
     def check(self) -> None:
         """Makes the pruner."""

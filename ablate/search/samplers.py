@@ -132,8 +132,8 @@ class NamedSampler(Sampler):
     slot: ClassVar[str] = "sampler"
 
     def build(self, seed: int, trials: int) -> BaseSampler:
-        made: BaseSampler = self.config.make(seed=seed)
-        return made
+        sampler: BaseSampler = self.config.make(seed=seed)
+        return sampler
 
     def check(self, *, objectives: int, numbers: int | None, suggest: Suggest | None) -> None:
         """Makes the sampler, and asks it for its first setting."""
