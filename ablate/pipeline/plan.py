@@ -28,7 +28,8 @@ from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.external.workload import External
 from ablate.pipeline.cache import is_current, report_place
-from ablate.pipeline.gather import comparable, gather
+from ablate.pipeline.comparable import comparable
+from ablate.pipeline.gather import gather
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.prepare import companions, prepare
 from ablate.records.folder import StudyFolder
