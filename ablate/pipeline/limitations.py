@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from ablate.base.errors import listed
 from ablate.base.wording import exact
-from ablate.pipeline.cache import explained
+from ablate.pipeline.place import explained
 from ablate.session.session import Session
 from ablate.session.stage import Stage
 from ablate.study.study import Study

@@ -27,10 +27,11 @@ from ablate.core.facts import BASELINE, Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.external.workload import External
-from ablate.pipeline.cache import is_current, report_place
+from ablate.pipeline.cache import is_current
 from ablate.pipeline.comparable import comparable
 from ablate.pipeline.gather import gather
 from ablate.pipeline.limitations import limitations
+from ablate.pipeline.place import report_place
 from ablate.pipeline.prepare import companions, prepare
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
