@@ -168,7 +168,8 @@ def plan_here(study: Path, *, width: int = 300, detect: float | None = None, **o
 def report_here(folder: Path, results: Path | None = None) -> str:
     """Makes the report of a results folder again; what was printed."""
     from ablate.base.text import saying
-    from ablate.pipeline.publish import print_results, publish
+    from ablate.pipeline.next_steps import print_results
+    from ablate.pipeline.publish import publish
     from ablate.records.folder import report_folder
 
     console = _console()

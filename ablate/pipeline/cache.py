@@ -16,8 +16,8 @@ from ablate.base.files import digest_of_data, digest_of_file
 from ablate.base.plugins import files_of_plugins, named_by, users_modules
 from ablate.base.text import saying
 from ablate.core import names
+from ablate.pipeline.next_steps import print_results
 from ablate.pipeline.place import explained, overrides_in, seeds_of
-from ablate.pipeline.publish import print_results
 from ablate.records.environment import here, versions
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
