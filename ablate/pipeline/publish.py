@@ -36,13 +36,13 @@ class Page:
 
 
 def publish(
-    folder: StudyFolder, warn: Callable[[str], None], judged: Callable[[], None] = lambda: None
+    folder: StudyFolder, warn: Callable[[str], None], on_verdicts: Callable[[], None] = lambda: None
 ) -> None:
     """Writes verdicts and page of a study from its folder alone. Raises `AblateError`.
 
-    `judged` is called when the verdicts are written. What cannot be drawn after that is a warning.
+    `on_verdicts` is called once the verdicts are written. What cannot be drawn after that is a warning.
     """
-    write_report(folder, make_report(folder), warn, judged)
+    write_report(folder, make_report(folder), warn, on_verdicts)
 
 
 def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
@@ -68,13 +68,13 @@ def write_report(
     folder: StudyFolder,
     parts: Iterable[Verdicts | Page],
     warn: Callable[[str], None],
-    judged: Callable[[], None],
+    on_verdicts: Callable[[], None],
 ) -> None:
     """Writes the parts of a report as they are made; see `publish`."""
     for part in parts:
         if isinstance(part, Verdicts):
             folder.save_verdicts(part.tables, part.answer)
-            judged()
+            on_verdicts()
         else:
             folder.save_page(part.files)
             for fault in part.faults:
