@@ -36,8 +36,8 @@ def command(a: Path, b: Path, results: Path) -> None:
         saying(console)(line)
     for table in found.tables:
         print_table(table, console)
-    for remark in found.remarks:
-        console.print(Padding(Text(safe(remark)), (1, 0, 0, 0), expand=False))
+    for note in found.notes:
+        console.print(Padding(Text(safe(note)), (1, 0, 0, 0), expand=False))
     for heading, lines in found.lists.items():
         if lines:
             console.print(Text(f"\n{heading} (A → B)", style="bold"))
