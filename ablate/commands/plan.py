@@ -15,7 +15,7 @@ from ablate.commands._console import AS_JSON, STUDY, asked, printing
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ablate.pipeline.plan import Planned
+    from ablate.pipeline.plan import StudyPlan
     from ablate.report.words import Table
 
 # Of sentences, in characters, in a wide terminal.
@@ -44,22 +44,23 @@ def command(study: Path, detect: float | None, parts: bool, as_json: bool, **opt
     It says which difference from the baseline the seeds of the study can detect, by the spread of the trials in the
     store or of the last report. It trains nothing.
     """
-    from ablate.pipeline.plan import planned, study_of
+    from ablate.pipeline.plan import plan_study, study_of
     from ablate.session.options import Options
 
     settings = Options(**options)
     with printing(as_json) as console:
         prepared, stages = study_of(study, settings)
-        found = planned(prepared, stages, settings, saying(console), detect)
+        found = plan_study(prepared, stages, settings, saying(console), detect)
         if not as_json:
             show_plan(found, console, by_part=parts)
     if as_json:
         from ablate.commands._json import written
+        from ablate.pipeline.plan_data import plan_data
 
-        click.echo(written(found.as_data()))
+        click.echo(written(plan_data(found)))
 
 
-def show_plan(plan: Planned, console: Console, *, by_part: bool = False) -> None:
+def show_plan(plan: StudyPlan, console: Console, *, by_part: bool = False) -> None:
     """Prints sizes and trials of each variant and task, searches, what the seeds can detect, and what limits them."""
     from ablate.report.terminal import print_table
     from ablate.report.words import Table
@@ -71,7 +72,7 @@ def show_plan(plan: Planned, console: Console, *, by_part: bool = False) -> None
             saying(console)(part)
 
 
-def said(plan: Planned, width: int, by_part: bool) -> Iterator[str | Table]:
+def said(plan: StudyPlan, width: int, by_part: bool) -> Iterator[str | Table]:
     """What a plan says, in lines and tables; the items of its lists in lines of at most `width`."""
     from ablate.report.prospects import power_parts
     from ablate.report.words import Table, message
@@ -84,13 +85,13 @@ def said(plan: Planned, width: int, by_part: bool) -> Iterator[str | Table]:
         yield from (f"\n{part}" if isinstance(part, str) else part for part in preview.parts)
     most = bool(plan.selecting or study.config.seeds.looks)
     workers = min(max(1, plan.capacity.trials), total)
-    expected = message("plan.to_train", most, total, plan.expected, workers, plan.capacity.where)
+    expected = message("plan.to_train", most, total, plan.expected_seconds, workers, plan.capacity.where)
     yield "\n" + (expected if total else message("plan.cached"))
     of_baseline = study.describe(study.variants[0])[0]
     if total and of_baseline.examples and of_baseline.forwarded:
         yield message("plan.evaluation", of_baseline.examples, of_baseline.forwarded)
     power = [*power_parts(plan.power, study.config.labels)]
-    for title, items in ((message("plan.power"), power), (message("plan.cautions"), plan.cautions)):
+    for title, items in ((message("plan.power"), power), (message("plan.cautions"), plan.limitations)):
         yield from [f"\n{title}"] if items else ()
         for item in items:
             if isinstance(item, Table):
@@ -100,7 +101,7 @@ def said(plan: Planned, width: int, by_part: bool) -> Iterator[str | Table]:
                 yield "  - " + textwrap.indent(text, "    ").lstrip()
 
 
-def _variants(plan: Planned, parts: bool) -> Iterator[Table]:
+def _variants(plan: StudyPlan, parts: bool) -> Iterator[Table]:
     """Sizes and trials, and with `parts` parameters by part; a row for each variant and task."""
     from ablate.core.short_names import short_name
     from ablate.report.words import count, message
