@@ -155,20 +155,21 @@ def plan_here(study: Path, *, width: int = 300, detect: float | None = None, **o
     """What `ablate plan` prints of a study whose results are in `results` beside it."""
     from ablate.base.text import saying
     from ablate.commands.plan import show_plan
-    from ablate.pipeline.plan import planned, study_of
+    from ablate.pipeline.plan import plan_study, study_of
     from ablate.session.options import Options
 
     given = Options(**{"results": study.parent / "results"} | options)  # type: ignore[arg-type]
     console = _console(width)
     prepared, stages = study_of(study, given)
-    show_plan(planned(prepared, stages, given, saying(console), detect), console)
+    show_plan(plan_study(prepared, stages, given, saying(console), detect), console)
     return str(console.file.getvalue())
 
 
 def report_here(folder: Path, results: Path | None = None) -> str:
     """Makes the report of a results folder again; what was printed."""
     from ablate.base.text import saying
-    from ablate.pipeline.publish import print_results, publish
+    from ablate.pipeline.next_steps import print_results
+    from ablate.pipeline.publish import publish
     from ablate.records.folder import report_folder
 
     console = _console()

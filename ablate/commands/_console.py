@@ -87,7 +87,7 @@ def finish(
     folder = StudyFolder.at(path)
     code = 0
     if gate or strict:
-        from ablate.pipeline.claims import pass_gate
+        from ablate.pipeline.gate import pass_gate
 
         code, lines = pass_gate(folder.claims(), strict=strict)
         for line in lines:

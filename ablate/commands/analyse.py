@@ -67,7 +67,7 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: the runs or the call are wrong; 3: with --strict, no
     claim is refuted, and one is inconclusive.
     """
-    from ablate.pipeline.publish import print_results
+    from ablate.pipeline.next_steps import print_results
     from ablate.records.folder import StudyFolder
     from ablate.runs import noise, report
     from ablate.runs.reading import checked, read

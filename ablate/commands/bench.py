@@ -31,7 +31,7 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
     Exit codes: 0: done; 1: a variant cannot be timed; 2: the study or the command line is invalid; 130: interrupted.
     """
     from ablate.pipeline.bench import bench
-    from ablate.pipeline.publish import print_places
+    from ablate.pipeline.next_steps import print_places
     from ablate.report.terminal import print_verdicts
     from ablate.session.options import Options
 

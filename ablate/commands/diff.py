@@ -35,8 +35,8 @@ def command(a: Path, b: Path, results: Path) -> None:
         say(f"{name}: {side}")
     for table in difference.tables:
         print_table(table, console)
-    for remark in difference.remarks:
-        console.print(Padding(Text(safe(remark)), (1, 0, 0, 0), expand=False))
+    for note in difference.notes:
+        console.print(Padding(Text(safe(note)), (1, 0, 0, 0), expand=False))
     for heading, lines in difference.lists.items():
         if lines:
             console.print(Text(f"\n{heading} (A → B)", style="bold"))

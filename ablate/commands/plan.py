@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from ablate.core.metric import Description
-    from ablate.pipeline.plan import Planned
+    from ablate.pipeline.plan import StudyPlan
     from ablate.report.words import Table
 
 WIDTH = 100  # The most characters of a line of sentences.
@@ -45,22 +45,23 @@ def command(study: Path, detect: float | None, parts: bool, as_json: bool, **opt
     It says which difference from the baseline the seeds of the study can detect, by the spread of the trials in the
     store or of the last report. It trains nothing.
     """
-    from ablate.pipeline.plan import planned, study_of
+    from ablate.pipeline.plan import plan_study, study_of
     from ablate.session.options import Options
 
     settings = Options(**options)
     with output_console(as_json) as console:
         prepared, stages = study_of(study, settings)
-        plan = planned(prepared, stages, settings, saying(console), detect)
+        plan = plan_study(prepared, stages, settings, saying(console), detect)
         if not as_json:
             show_plan(plan, console, by_part=parts)
     if as_json:
         from ablate.commands._json import json_text
+        from ablate.pipeline.plan_data import plan_data
 
-        click.echo(json_text(plan.as_data()))
+        click.echo(json_text(plan_data(plan)))
 
 
-def show_plan(plan: Planned, console: Console, *, by_part: bool = False) -> None:
+def show_plan(plan: StudyPlan, console: Console, *, by_part: bool = False) -> None:
     """Prints sizes and trials of each variant and task, searches, what the seeds can detect, and what limits them."""
     from ablate.report.terminal import print_table
     from ablate.report.words import Table
@@ -73,7 +74,7 @@ def show_plan(plan: Planned, console: Console, *, by_part: bool = False) -> None
             say(block)
 
 
-def plan_blocks(plan: Planned, width: int, by_part: bool) -> Iterator[str | Table]:
+def plan_blocks(plan: StudyPlan, width: int, by_part: bool) -> Iterator[str | Table]:
     """Yields lines and tables of a plan; the items of its lists in lines of at most `width` characters."""
     from ablate.report.prospects import power_parts
     from ablate.report.words import message
@@ -88,10 +89,10 @@ def plan_blocks(plan: Planned, width: int, by_part: bool) -> Iterator[str | Tabl
     yield from _expected_work(plan)
     power = power_parts(plan.power, plan.study.config.labels)
     yield from _listed(message("plan.power"), [*power], width)
-    yield from _listed(message("plan.cautions"), plan.cautions, width)
+    yield from _listed(message("plan.limitations"), plan.limitations, width)
 
 
-def _expected_work(plan: Planned) -> Iterator[str]:
+def _expected_work(plan: StudyPlan) -> Iterator[str]:
     """Yields how many trainings there are, how long they take, and what evaluation costs."""
     from ablate.report.words import message
 
@@ -102,7 +103,7 @@ def _expected_work(plan: Planned) -> Iterator[str]:
         return
     may_be_fewer = bool(plan.selecting or study.config.seeds.looks)
     workers = min(max(1, plan.capacity.trials), total)
-    work = message("plan.to_train", may_be_fewer, total, plan.expected, workers, plan.capacity.where)
+    work = message("plan.to_train", may_be_fewer, total, plan.expected_seconds, workers, plan.capacity.where)
     yield "\n" + work
     baseline = study.describe(study.variants[0])[0]
     if baseline.examples and baseline.forwarded:
@@ -122,7 +123,7 @@ def _listed(title: str, items: Sequence[str | Table], width: int) -> Iterator[st
             yield ""
 
 
-def _variants(plan: Planned, by_part: bool) -> Iterator[Table]:
+def _variants(plan: StudyPlan, by_part: bool) -> Iterator[Table]:
     """Yields sizes and trials, and with `by_part` parameters by part; a row for each variant and task."""
     from ablate.core.short_names import short_name
     from ablate.report.words import count, message

@@ -23,7 +23,8 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: there is no such report; 3: with --strict, no claim is
     refuted, and one is inconclusive, incomplete or not judged. Exploratory claims count too.
     """
-    from ablate.pipeline.publish import print_results, publish
+    from ablate.pipeline.next_steps import print_results
+    from ablate.pipeline.publish import publish
     from ablate.pipeline.publisher import import_seaborn
     from ablate.records.folder import report_folder
 

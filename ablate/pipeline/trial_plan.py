@@ -18,7 +18,8 @@ from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.claims import mark_post_hoc
-from ablate.pipeline.gather import comparable, gather
+from ablate.pipeline.comparable import comparable
+from ablate.pipeline.gather import gather
 from ablate.pipeline.requested import requested
 from ablate.session.options import Options
 from ablate.session.stage import Stage

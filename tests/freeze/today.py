@@ -91,14 +91,14 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     from harness import checked
 
     from ablate.pipeline.prepare import companions
-    from ablate.pipeline.reported import as_reported, changed
+    from ablate.pipeline.reported import as_reported, changed_sections
 
     experiment, stages = checked(study)
     for stage in stages:
         experiment = stage.adjust(experiment)
     folder = StudyFolder.at(results)
     kinds = {"given": experiment.cells(), "stress": companions(experiment, stages, experiment.cells())}
-    stale = folder.has_trials and changed(experiment, folder)
+    stale = folder.has_trials and changed_sections(experiment, folder)
     chosen = experiment if stale else as_reported(experiment, folder)
     if chosen.selection.by:
         kinds |= {"judged": chosen.cells(), "stress": companions(chosen, stages, chosen.cells())}
