@@ -89,7 +89,7 @@ def plan_blocks(plan: StudyPlan, width: int, by_part: bool) -> Iterator[str | Ta
     yield from _expected_work(plan)
     power = power_parts(plan.power, plan.study.config.labels)
     yield from _listed(message("plan.power"), [*power], width)
-    yield from _listed(message("plan.limitations"), plan.limitations, width)
+    yield from _listed(message("plan.cautions"), plan.limitations, width)
 
 
 def _expected_work(plan: StudyPlan) -> Iterator[str]:
