@@ -13,8 +13,9 @@ import pandas as pd
 from ablate.analysis.agreeing import Estimated, main_estimate
 from ablate.analysis.contrast import Contrast, at_floor, unseen
 from ablate.analysis.estimates import Rate
-from ablate.analysis.family import Look, Pair, alpha_at, at_looks, p_sequential, pairs
+from ablate.analysis.family import Pair, alpha_at, pairs
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
+from ablate.analysis.looks import Look, at_looks, p_sequential
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
 from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS

@@ -16,7 +16,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from ablate.analysis.family import family_size, weights
+from ablate.analysis.family import family_size
+from ablate.analysis.looks import weights
 from ablate.analysis.power import ALPHA, LEAST_PAIRS
 from ablate.analysis.prospects import Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem

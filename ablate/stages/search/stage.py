@@ -289,7 +289,7 @@ class SearchStage(Stage):
         self, study: Study, judged: Sequence[Cell], evidence: Callable[[], Evidence]
     ) -> Iterator[Cell]:
         """Yields the cells at the rivals of their setting: the baseline's, and those on which a decision rests."""
-        from ablate.analysis.claims import depends_on_tuning  # Of which a plan has no need.
+        from ablate.analysis.further_runs import depends_on_tuning  # Of which a plan has no need.
 
         rivals_of = {variant.name: variant.runner_ups for variant in study.variants}
         if not judged or not any(rivals_of.values()):
