@@ -33,7 +33,7 @@ LIKENESS = ("matches", "does_not_lose")
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One claim, as the table has it; the fields are the columns.
+    """A row of the table: a claim. The fields are the columns.
 
     The numbers are those of the task that decides the claim.
     """
@@ -65,7 +65,7 @@ class ClaimRow:
 
 @dataclass(frozen=True)
 class ClaimOnTask:
-    """What the evidence on one task says of a claim at one look."""
+    """The judgement of a claim on one task at one look."""
 
     task: str
     estimate: Estimated
@@ -74,7 +74,7 @@ class ClaimOnTask:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """One claim at the look that decides it, else at the last of its runs."""
+    """A claim at the look that decides it, else at the last of its runs."""
 
     claim: Claim
     look: Look
@@ -92,12 +92,12 @@ class JudgedClaim:
 
     @property
     def decided(self) -> bool:
-        """Whether the claim is supported or refuted at this look."""
+        """True where the claim is supported or refuted at this look."""
         return bool(self.tasks) and self.judged.outcome != "inconclusive"
 
     @property
     def open(self) -> bool:
-        """Whether more seeds may decide the claim: not where a trial failed or is missing."""
+        """True where more seeds may decide the claim: no trial failed or is missing."""
         if self.decided or self.measured:
             return False
         reasons = [on_task.judged.why for on_task in self.tasks]

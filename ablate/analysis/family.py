@@ -27,7 +27,7 @@ class Pair:
     name: str
     """The variant or, of a main effect, `path=level`."""
     against: str
-    """What it is compared with, likewise."""
+    """The variant or level that it is compared with."""
     a: tuple[str, ...]
     """The variants of A."""
     b: tuple[str, ...]
@@ -58,8 +58,8 @@ def pairs(facts: StudyFacts) -> list[Pair]:
         exploratory = {variant.name for variant in facts.variants[1:] if by_design(variant)}
     for name, against in _variant_pairs(facts):
         for task in tasks:
-            pair = Pair(name, against, (name,), (against,), task, planned=name not in exploratory)
-            compared.append(pair)
+            is_planned = name not in exploratory
+            compared.append(Pair(name, against, a=(name,), b=(against,), task=task, planned=is_planned))
     return sorted(compared, key=lambda pair: not pair.planned)
 
 
@@ -86,13 +86,7 @@ def _main_effects(facts: StudyFacts, tasks: Sequence[TaskFacts]) -> list[Pair]:
     paths = [path for path in facts.factors if any(path in variant.changes for variant in crossed)]
     if len(paths) < 2:
         return []
-    cells: dict[str, dict[str, str]] = {}
-    for variant in crossed:
-        levels = {path: _level(facts, variant, path) for path in paths}
-        known = {path: level for path, level in levels.items() if level is not None}
-        if len(known) == len(paths):
-            cells[variant.name] = known
-
+    cells = _levels_by_cell(facts, crossed, paths)
     effects = []
     for path in paths:
         base, *others = facts.factors[path]
@@ -106,9 +100,23 @@ def _main_effects(facts: StudyFacts, tasks: Sequence[TaskFacts]) -> list[Pair]:
                 a = [name for name in a if rest[name] in shared]
                 b = [name for name in b if rest[name] in shared]
             if a and b:
-                for task in tasks:
-                    effects.append(Pair(f"{path}={label}", f"{path}={base}", tuple(a), tuple(b), task))
+                name = f"{path}={label}"
+                against = f"{path}={base}"
+                effects += [Pair(name, against, a=tuple(a), b=tuple(b), task=task) for task in tasks]
     return effects
+
+
+def _levels_by_cell(
+    facts: StudyFacts, crossed: Sequence[VariantFacts], paths: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """Returns cell → path → label of its level, without cells that lack a path."""
+    cells = {}
+    for variant in crossed:
+        levels = {path: _level(facts, variant, path) for path in paths}
+        known = {path: level for path, level in levels.items() if level is not None}
+        if len(known) == len(paths):
+            cells[variant.name] = known
+    return cells
 
 
 def _is_cell(variant: VariantFacts) -> bool:

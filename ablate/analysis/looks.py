@@ -19,7 +19,7 @@ from ablate.core.facts import StudyFacts, TaskFacts
 
 @dataclass(frozen=True)
 class Look:
-    """One look of a sequential design."""
+    """A look of a sequential design."""
 
     number: int
     """From 1 to `count`."""
