@@ -152,7 +152,8 @@ class Sides:
 class ComparedSeeds:
     """The part of each run in a comparison.
 
-    Arrays of shape (num_variants, num_seeds), in the order of `Sides.variants` and of the planned seeds. Where seeds are pairs, all rows are alike, but those of `diverged`.
+    Arrays of shape (num_variants, num_seeds), in the order of `Sides.variants` and of the planned seeds.
+    Where seeds are pairs, all rows are alike, but those of `diverged`.
     """
 
     asked: Flags
