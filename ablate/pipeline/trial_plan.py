@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ablate.analysis.claims import Place, unsettled
+from ablate.analysis.further_runs import Place, unsettled
 from ablate.core.derived import is_measured
 from ablate.core.events import Plan
 from ablate.core.facts import Claim, Evidence, StudyFacts

@@ -294,7 +294,7 @@ class SearchStage(Stage):
         self, study: Study, judged: Sequence[Cell], evidence: Callable[[], Evidence]
     ) -> Iterator[Cell]:
         """Yields judged cells at runner-ups of their setting: the baseline's, and of what depends on tuning."""
-        from ablate.analysis.claims import depends_on_tuning  # A plan does not need it.
+        from ablate.analysis.further_runs import depends_on_tuning  # A plan does not need it.
 
         runner_ups = {variant.name: variant.runner_ups for variant in study.variants}
         if not judged or not any(runner_ups.values()):
