@@ -202,12 +202,12 @@ class Search:
     def _needed_by_step(
         self, setting: Setting, missing: Sequence[Cell], records: Mapping[str, Record]
     ) -> list[Cell]:
-        """Returns the first seed of a setting, or the others unless the first is pruned."""
+        """Returns the first seed of a setting, which may be pruned, and then the others."""
         first = setting.cells[0]
         record = records.get(first.id)
         needed = list(missing)
-        # Another search, or this one with other settings before it, had it ended early. A second time it is trained
-        # whole: what it reported was not what its record has.
+        # Another search, or this one with other settings before it, may have pruned it elsewhere. Where this search
+        # pruned it, and its record has other values than it reported, it is trained whole.
         if record is None or (record.status == "pruned" and first.id not in self._requested):
             needed = [replace(first, trial=replace(first.trial, prunable=True))]
         values = intermediate(record, self._objective.name) if record else {}
@@ -219,7 +219,7 @@ class Search:
     ) -> int | None:
         """Shows the pruner the values of a setting; returns the step at which it ends, if any.
 
-        last: the step at which nothing is left that could be saved.
+        last: the step at which no training is left that could be saved.
         """
         setting.shown = {}
         for step, value in values.items():
