@@ -138,7 +138,7 @@ class SearchStage(Stage):
         return any(session.store.has(cell.id) for cell in tried)
 
     def select(self, study: Study, session: Session) -> Study:
-        """Searches until the budget is used, and returns the study with the best settings as its variants."""
+        """Searches until the budget is used; returns the study with the best settings as variants."""
         from ablate.analysis.search_table import tabulated
         from ablate.stages.search.search import SearchPlan
         from ablate.stages.search.versions import installed_versions, say_versions_changed
@@ -166,7 +166,10 @@ class SearchStage(Stage):
         return self._with_tuned(study, session, spec, self._table, cells, kept)
 
     def _spec(self, study: Study, key: str) -> SearchSpec:
-        """Returns a search as it was read; where each seed chooses for itself, it tunes on the seeds of the study."""
+        """Returns a search as it was read.
+
+        Where each seed chooses for itself, it tunes on the seeds of the study.
+        """
         spec = self._specs[key]
         assert spec is not None, "a study with mistakes is not run"
         if not spec.section.each_seed:
@@ -212,13 +215,19 @@ class SearchStage(Stage):
         return "search" if self._sweeps else "tune"
 
     def _num_searches(self, study: Study, key: str) -> int:
-        """Returns the number of searches of a section: a sweep is one, and tuning one for each variant and task."""
+        """Returns the number of searches of a section.
+
+        A sweep is one; tuning is one for each variant and task.
+        """
         if key == "search":
             return 1
         return sum(not variant.placebo for variant in study.variants) * len(study.tasks)
 
     def _max_judged(self, study: Study, spec: SearchSpec, kept: int) -> int:
-        """Returns the most trainings that judge what is chosen; `kept`: the variants that a tuning keeps."""
+        """Returns the most trainings that judge what is chosen.
+
+        kept: the number of variants that a tuning keeps.
+        """
         variants = kept
         if isinstance(spec.section, SearchSection):
             variants = 1 + spec.section.winners + study.config.placebo
@@ -233,7 +242,7 @@ class SearchStage(Stage):
         table: SearchTable,
         cells: Sequence[Cell],
     ) -> Study:
-        """Returns the study with the baseline, the best settings that differ from it, and the placebo."""
+        """Returns the study with the baseline, the best settings that differ, and the placebo."""
         from ablate.analysis.search_table import winner_names
         from ablate.report.words import message
         from ablate.study.study import Selection
@@ -274,7 +283,10 @@ class SearchStage(Stage):
         cells: Sequence[Cell],
         kept: Sequence[Variant],
     ) -> Study:
-        """Returns the study with every variant at its best settings; where none has a value, as it was given."""
+        """Returns the study with every variant at its best settings.
+
+        Where no setting has a value, the variant stays as it was given.
+        """
         from ablate.analysis.runner_ups import runner_ups
         from ablate.stages.search.tuned import tuned_variant
         from ablate.study.study import Selection
@@ -293,7 +305,10 @@ class SearchStage(Stage):
     def follow_up(
         self, study: Study, judged: Sequence[Cell], evidence: Callable[[], Evidence]
     ) -> Iterator[Cell]:
-        """Yields judged cells at runner-ups of their setting: the baseline's, and of what depends on tuning."""
+        """Yields judged cells at the runner-ups of their setting.
+
+        Those of the baseline, and of variants whose verdict depends on how they were tuned.
+        """
         from ablate.analysis.further_runs import depends_on_tuning  # A plan does not need it.
 
         runner_ups = {variant.name: variant.runner_ups for variant in study.variants}
@@ -314,7 +329,7 @@ class SearchStage(Stage):
 
 
 def _at_setting(study: Study, cell: Cell, name: str, config: Config) -> Cell:
-    """Returns a judged cell at another setting of its variant, which has a name of its own."""
+    """Returns a judged cell at another setting of its variant; `name`: the variant's there."""
     # Only the trials of the comparison are evaluated.
     trial = replace(study.trial(config, cell.seed, cell.trial.stream), checkpoint="none")
     variant = Variant(f"{name}{study.on(cell.task)}", [config])
@@ -329,7 +344,7 @@ def _at_setting(study: Study, cell: Cell, name: str, config: Config) -> Cell:
 
 
 def _with_sources(objectives: list[Objective], searches: Sequence[Search]) -> list[Objective]:
-    """Returns the objectives, with the source `own` where some metric was not measured on validation data."""
+    """Returns the objectives, with the source `own` where some metric lacks validation data."""
     rows: list[Row] = []
     for search in searches:
         rows += search.rows

@@ -72,7 +72,10 @@ def _named(variant: Variant, settings: Sequence[_Setting]) -> dict[str, Config]:
 
 
 def _joined_labels(chosen: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Returns path → its label in the chosen settings, those of several seeds joined by `or`."""
+    """Returns path → its label in the chosen settings.
+
+    Labels of several seeds are joined by `or`.
+    """
     joined: dict[str, str] = {}
     for path in chosen[0]:
         labels = dict.fromkeys(setting[path] for setting in chosen if path in setting)
