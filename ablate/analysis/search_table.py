@@ -143,13 +143,6 @@ class SearchFacts:
     versions: dict[str, str] = field(default_factory=dict)
     """The versions of the packages on which it depends what was tried."""
 
-    @property
-    def columns(self) -> list[str]:
-        """The names of all columns of the table; an objective may be one of those of `SettingRow`."""
-        paths = [parameter.path for parameter in self.parameters]
-        objectives = [objective.name for objective in self.objectives]
-        return list(dict.fromkeys([*COLUMNS, *paths, *objectives]))
-
 
 @dataclass(frozen=True)
 class SettingRow:
@@ -287,9 +280,11 @@ def tabulated(facts: SearchFacts, searches: Sequence[Sequence[TriedSetting]]) ->
     for search in searches:
         for tried in search:
             rows.append({**vars(tried.row), **tried.point, **tried.objectives})
-    frame = frame_of(rows, facts.columns)
-
+    paths = [parameter.path for parameter in facts.parameters]
     names = [objective.name for objective in facts.objectives]
+    # An objective such as `parameters` has its column already.
+    frame = frame_of(rows, list(dict.fromkeys([*COLUMNS, *paths, *names])))
+
     signs = [sign(objective) for objective in facts.objectives]
     for _, settings in with_values(frame, facts.objectives).groupby(["variant", "task"], sort=False):
         points = settings[names].to_numpy(float) * signs
@@ -297,15 +292,18 @@ def tabulated(facts: SearchFacts, searches: Sequence[Sequence[TriedSetting]]) ->
     return SearchTable(facts, frame)
 
 
-_adapter = cache(TypeAdapter)
-
-
 def table_of(evidence: Evidence) -> SearchTable | None:
     """Returns the settings that were tried, where a search chose the variants of the evidence; else None."""
     facts = evidence.facts.features.get(NAME)
     if facts is None or NAME not in evidence.frames:
         return None
-    return SearchTable(_adapter(SearchFacts).validate_python(facts), evidence.frames[NAME])
+    return SearchTable(_adapter().validate_python(facts), evidence.frames[NAME])
+
+
+@cache
+def _adapter() -> TypeAdapter[SearchFacts]:
+    """Returns what reads the facts of searches from plain data."""
+    return TypeAdapter(SearchFacts)
 
 
 def winner_names(count: int) -> list[str]:

@@ -10,7 +10,7 @@ from ablate.analysis.agreeing import IntersectionUnion
 from ablate.analysis.compare import compare
 from ablate.analysis.judge import ALPHA, row
 from ablate.analysis.paired import Differences
-from ablate.analysis.runner_ups import MOST, resolved
+from ablate.analysis.runner_ups import MAX_RUNNER_UPS, resolvable_difference
 from ablate.core.facts import BASELINE, RUNNER_UPS, Evidence, VariantFacts
 from ablate.core.reason import Reason
 
@@ -49,11 +49,11 @@ def rates(rng: np.random.Generator, place: Place) -> Iterator[Check]:
 
 def settings(validation: Mapping[int, Floats]) -> list[list[int]]:
     """Of each side, of whose scores (rates, tuning seeds) these are, the chosen rate and its rivals."""
-    near = resolved([*validation.values()])
+    near = resolvable_difference([*validation.values()])
     found = []
     for scores in validation.values():
         order = np.argsort(-(means := scores.mean(axis=1)), kind="stable")
-        found.append([int(r) for r in order if means[order[0]] - means[r] <= near][: 1 + MOST])
+        found.append([int(r) for r in order if means[order[0]] - means[r] <= near][: 1 + MAX_RUNNER_UPS])
     return found
 
 
