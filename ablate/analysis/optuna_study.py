@@ -9,6 +9,7 @@ from ablate.base.quiet import quiet
 
 if TYPE_CHECKING:
     from optuna import Study
+    from optuna.trial import FrozenTrial, TrialState
 
 
 @quiet()
@@ -23,37 +24,44 @@ def rebuilt(table: SearchTable, variant: str, task: str, storage: str | None = N
     from optuna.trial import TrialState
 
     facts = table.facts
-    names = [objective.name for objective in facts.objectives]
     directions = []
     for objective in facts.objectives:
         directions.append(
             StudyDirection.MINIMIZE if objective.direction == "min" else StudyDirection.MAXIMIZE
         )
     study = optuna.create_study(storage=storage, study_name=name or None, directions=directions)
-    study.set_metric_names(names)
+    study.set_metric_names([objective.name for objective in facts.objectives])
 
     settings = table.of(variant, task)
     complete = with_values(settings, facts.objectives).index
     for place, row in settings.iterrows():
-        point = table.point(place)
-        distributions = {}
-        for parameter in facts.parameters:
-            if parameter.path in point:
-                distributions[parameter.path] = parameter.distribution()
-        values = None
         if place in complete:
             state = TrialState.COMPLETE
-            values = [float(row[objective]) for objective in names]
         elif row["status"] in ("pruned", "invalid"):
             state = TrialState.PRUNED
         else:
             state = TrialState.FAIL
-        trial = optuna.create_trial(
-            state=state,
-            values=values,
-            params=point,
-            distributions=distributions,
-            user_attrs={key: str(row[key]) for key in ("status", "reason", "chosen")},
-        )
-        study.add_trial(trial)
+        study.add_trial(_trial(table, place, state))
     return study
+
+
+def _trial(table: SearchTable, place: int, state: TrialState) -> FrozenTrial:
+    """Returns the setting in one row as a trial; only a complete one has values."""
+    import optuna
+
+    row = table.trials.loc[place]
+    point = table.point(place)
+    distributions = {}
+    for parameter in table.facts.parameters:
+        if parameter.path in point:
+            distributions[parameter.path] = parameter.distribution()
+    values = None
+    if state.name == "COMPLETE":
+        values = [float(row[objective.name]) for objective in table.facts.objectives]
+    return optuna.create_trial(
+        state=state,
+        values=values,
+        params=point,
+        distributions=distributions,
+        user_attrs={key: str(row[key]) for key in ("status", "reason", "chosen")},
+    )
