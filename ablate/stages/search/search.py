@@ -11,9 +11,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from ablate.analysis.search_table import SettingRow, TriedSetting
 from ablate.base.errors import Invalid
 from ablate.base.quiet import quiet
 from ablate.base.streams import stream_seed
@@ -24,7 +23,7 @@ from ablate.core.trial import Cell
 from ablate.search.classes import refusing
 from ablate.search.samplers import NUM_SEEDS
 from ablate.stages.search.space import Point
-from ablate.stages.search.spec import LOST, SearchSpec, Summary, intermediate, seed_value, summarised
+from ablate.stages.search.spec import LOST, SearchSpec, intermediate, seed_value, summarised
 
 if TYPE_CHECKING:
     import optuna
@@ -64,8 +63,8 @@ class Search:
         import optuna
 
         self.spec, self.prepare, self.variant, self.task = spec, prepare, variant, task
-        # The settings that were tried, in the order in which they were asked for.
-        self.tried: list[TriedSetting] = []
+        # What each setting has come to, in the order in which they were asked for.
+        self.rows: list[dict[str, Any]] = []
         self._batch: list[Setting] = []
         self._wanted: set[str] = set()
         # Whether the sampler has no other setting.
@@ -88,12 +87,12 @@ class Search:
     @property
     def failed(self) -> bool:
         """Whether a trial has failed, on which nothing may rest: it asks for nothing more."""
-        return any(tried.row.status == "failed" for tried in self.tried)
+        return any(row["status"] == "failed" for row in self.rows)
 
     @property
     def complete(self) -> bool:
         """Whether every setting of the budget, or of the space, has been tried."""
-        return not self.failed and (self._stopped or len(self.tried) >= self.spec.facts.trials)
+        return not self.failed and (self._stopped or len(self.rows) >= self.spec.facts.trials)
 
     @property
     def left(self) -> int:
@@ -101,7 +100,7 @@ class Search:
         if self.failed or self.complete:
             return 0
         later = {c.id for setting in self._batch if setting.pruned_at is None for c in setting.cells}
-        rest = self.spec.facts.trials - len(self.tried) - len(self._batch)
+        rest = self.spec.facts.trials - len(self.rows) - len(self._batch)
         return len(later - self._wanted) + rest * len(self.spec.facts.seeds)
 
     @quiet()
@@ -109,8 +108,8 @@ class Search:
         """The cells of the batch that need a record; where all have theirs, those of the next one."""
         while not (self.failed or self.complete):
             if not self._batch:
-                end = min(len(self.tried) + self.spec.facts.batch, self.spec.facts.trials)
-                self._batch = [self._setting(number) for number in range(len(self.tried), end)]
+                end = min(len(self.rows) + self.spec.facts.batch, self.spec.facts.trials)
+                self._batch = [self._setting(number) for number in range(len(self.rows), end)]
             needed = [cell for setting in self._batch for cell in self._needed(setting, records)]
             self._wanted |= {cell.id for cell in needed}
             if needed:
@@ -188,8 +187,8 @@ class Search:
             # Of seeds behind the one at which it was pruned, another search may know.
             end = None if setting.pruned_at is None else 1 + setting.pruned_at * (self._reads == "seeds")
             found = [records[cell.id] for cell in setting.cells[:end] if cell.id in records]
-            state, values, tried = self._outcome(setting, found)
-            self.tried.append(tried)
+            state, values, row = self._outcome(setting, found)
+            self.rows.append(row)
             for step, value in setting.shown.items():
                 if not math.isnan(value):
                     setting.asked.report(value, step)
@@ -198,68 +197,37 @@ class Search:
 
     def _outcome(
         self, setting: Setting, records: Sequence[Record]
-    ) -> tuple[str, Sequence[float] | None, TriedSetting]:
-        """Returns the state and the values of a setting for Optuna, and the setting for the table."""
-        row = SettingRow(
-            variant=self.variant,
-            task=self.task,
-            number=setting.asked.number,
-            status="invalid",
-            reason=setting.invalid,
-            seeds=len(records),
-            train_seconds=sum(record.metrics.get("train_seconds") or 0.0 for record in records),
-            ids=[record.id for record in records],
-        )
-        description = setting.description
-        if description is None:
+    ) -> tuple[str, Sequence[float] | None, dict[str, Any]]:
+        """Returns the state and the values of a setting for Optuna, and its row of the table."""
+        row: dict[str, Any] = {
+            "variant": self.variant,
+            "task": self.task,
+            "number": setting.asked.number,
+            "ids": [record.id for record in records],
+            "seeds": len(records),
+            "train_seconds": sum(r.metrics.get("train_seconds") or 0.0 for r in records),
+            **setting.point,
+        }
+        if setting.description is None:
             # Pruned without a value: a sampler that reads this state learns to avoid such points.
-            return "PRUNED", None, TriedSetting(row, setting.point)
-
-        row = replace(row, parameters=description.parameters, flops=description.flops)
-        failed = [record for record in records if record.faulty]
-        if failed:
-            row = replace(row, status="failed", reason=failed[0].reason)
-            return "FAIL", None, TriedSetting(row, setting.point)
-
-        summary = summarised(records, self.spec.facts.objectives, description, self.spec.at)
+            return "PRUNED", None, row | {"status": "invalid", "reason": setting.invalid}
+        row |= {"parameters": setting.description.parameters, "flops": setting.description.flops}
+        if failed := [record for record in records if record.faulty]:
+            return "FAIL", None, row | {"status": "failed", "reason": failed[0].reason}
+        values, more = summarised(records, self.spec.facts.objectives, setting.description, self.spec.at)
         if setting.pruned_at is not None:
-            return "PRUNED", None, self._pruned(setting, setting.pruned_at, row, summary)
-        return "COMPLETE", summary.objectives, self._completed(setting, records, row, summary)
-
-    def _pruned(self, setting: Setting, pruned_at: int, row: SettingRow, summary: Summary) -> TriedSetting:
-        """Returns a setting that was pruned, with the value at which it was; `pruned_at`: a key of what was shown."""
-        by_seeds = self._reads == "seeds"
-        at = pruned_at + by_seeds
-        reason = f"pruned after {self._reads.removesuffix('s')} {at}"
-        row = replace(row, status="pruned", reason=reason, pruned_at=at)
-        objectives = {self._metric: setting.shown[pruned_at]}
-        if not by_seeds:
             # What a finished record has beyond its cut is not known either.
-            return TriedSetting(replace(row, values=[math.nan]), setting.point, objectives)
-        return TriedSetting(_with_summary(row, summary), setting.point, objectives, summary.own)
-
-    def _completed(
-        self, setting: Setting, records: Sequence[Record], row: SettingRow, summary: Summary
-    ) -> TriedSetting:
-        """Returns a setting that was trained to its end on every seed, though some may have diverged."""
-        status = "completed"
-        reason = ""
-        reasons = [record.reason for record in records if record.status in LOST]
-        if reasons:
-            status = "diverged"
-            reason = f"{len(reasons)} of {len(records)} seeds {reasons[0]}"
-        ties = []
+            row |= more if self._reads == "seeds" else {"values": [math.nan]}
+            at = setting.pruned_at + (self._reads == "seeds")
+            row |= {self._metric: setting.shown[setting.pruned_at], "pruned_at": at}
+            reason = f"pruned after {self._reads.removesuffix('s')} {at}"
+            return "PRUNED", None, row | {"status": "pruned", "reason": reason}
         if self.spec.tie:
-            ties = [on_validation(record, self.spec.tie, self.spec.at)[0] for record in records]
-        row = replace(_with_summary(row, summary), status=status, reason=reason, ties=ties)
-        names = [objective.name for objective in self.spec.facts.objectives]
-        objectives = dict(zip(names, summary.objectives, strict=True))
-        return TriedSetting(row, setting.point, objectives, summary.own)
-
-
-def _with_summary(row: SettingRow, summary: Summary) -> SettingRow:
-    """Returns the row with what is known over its seeds."""
-    return replace(row, values=summary.values, spread=summary.spread, diverged=summary.diverged)
+            row["ties"] = [on_validation(record, self.spec.tie, self.spec.at)[0] for record in records]
+        row |= more | dict(zip((o.name for o in self.spec.facts.objectives), values, strict=True))
+        reasons = [record.reason for record in records if record.status in LOST]
+        why = f"{len(reasons)} of {len(records)} seeds {reasons[0]}" if reasons else ""
+        return "COMPLETE", values, row | {"status": "diverged" if why else "completed", "reason": why}
 
 
 class SearchPlan:

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -243,38 +244,22 @@ def intermediate(record: Record, metric: str) -> dict[int, float]:
     return found
 
 
-@dataclass(frozen=True)
-class Summary:
-    """The value of each objective of a setting, over its seeds."""
-
-    objectives: list[float]
-    """The value of each objective, in their order."""
-    values: list[float]
-    """The first objective by seed; NaN where it is no metric."""
-    spread: float
-    """The standard deviation over seeds of the first metric; NaN below two finite values."""
-    diverged: int
-    """The number of seeds that diverged, or were lost to memory or the time limit."""
-    own: bool
-    """Whether some metric was not measured on validation data."""
-
-
 def summarised(
     records: Sequence[Record], objectives: Sequence[Objective], description: Description, at: str
-) -> Summary:
-    """Returns the value of each objective of a setting; that of a metric is its mean over seeds.
+) -> tuple[list[float], dict[str, Any]]:
+    """Returns the value of each objective, and more for the row of a setting; that of a metric is its mean over seeds.
 
     Where a seed that was lost has no value of guessing, or a completed one no value, the setting has the worst possible
-    value.
+    value. The row: `values` of the first objective by seed; `spread`, their standard deviation, or that of the first
+    metric; `diverged` seeds; `own`, whether some metric was not measured on validation data.
     """
     metrics = [objective for objective in objectives if objective.measured]
     columns = {o.name: [seed_value(record, o, at) for record in records] for o in metrics}
     finite = [value for value in next(iter(columns.values()), []) if math.isfinite(value)]
     lost = sum(record.status in LOST for record in records)
-    spread = float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan
     known: dict[str, float | None] = {
         "divergence_rate": lost / len(records),
-        "seed_spread": spread,
+        "seed_spread": float(np.std(finite, ddof=1)) if len(finite) > 1 else math.nan,
         **{name: getattr(description, name) for name in COSTS},
         **{name: float(np.mean(column)) for name, column in columns.items()},
     }
@@ -282,10 +267,9 @@ def summarised(
         worst(o) if value is None or math.isnan(value) else float(value)
         for o, value in zip(objectives, map(known.get, (o.name for o in objectives)), strict=True)
     ]
-    return Summary(
-        objectives=values,
-        values=columns.get(objectives[0].name, [math.nan] * len(records)),
-        spread=spread,
-        diverged=lost,
-        own=any(on_validation(r, o.name, at)[1] == "own" for o in metrics for r in records),
-    )
+    return values, {
+        "values": columns.get(objectives[0].name, [math.nan] * len(records)),
+        "spread": known["seed_spread"],
+        "diverged": lost,
+        "own": any(on_validation(r, o.name, at)[1] == "own" for o in metrics for r in records),
+    }

@@ -154,12 +154,12 @@ class SearchStage(Stage):
             raise session.incomplete("search", cells, records)
 
         objectives = spec.facts.objectives
-        if any(tried.own for search in searches for tried in search.tried):
+        if any(row.get("own") for search in searches for row in search.rows):
             objectives = [
                 replace(each, source="own") if each.source == "validation" else each for each in objectives
             ]
         facts = replace(spec.facts, objectives=objectives, versions=_versions())
-        self._table = tabulated(facts, [search.tried for search in searches])
+        self._table = tabulated(facts, [search.rows for search in searches])
         if self._sweeps:
             return self._with_winners(study, session, spec, self._table, cells)
         return self._with_tuned(study, session, spec, self._table, cells, kept)

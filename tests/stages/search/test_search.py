@@ -29,7 +29,7 @@ PRUNED = MIXED.replace(
 
 
 def table(search):
-    return tabulated(search.spec.facts, [search.tried])
+    return tabulated(search.spec.facts, [search.rows])
 
 
 def frame_of(search):
