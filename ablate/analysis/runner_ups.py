@@ -9,7 +9,7 @@ from ablate.analysis.paired import ROUNDING
 from ablate.analysis.search_table import SearchTable
 
 MAX_RUNNER_UPS = 3
-"""The most of one setting."""
+"""The most runner-ups of one variant on a task."""
 
 
 def runner_ups(table: SearchTable, task: str) -> dict[str, list[int]]:
@@ -28,7 +28,7 @@ def runner_ups(table: SearchTable, task: str) -> dict[str, list[int]]:
         searches.append([trials["values"][place] for place in ranked if not diverged[place]])
     resolvable = resolvable_difference(searches)
 
-    found: dict[str, list[int]] = {}
+    by_variant: dict[str, list[int]] = {}
     for variant, ranked in ranking.items():
         if not ranked:
             continue
@@ -36,15 +36,15 @@ def runner_ups(table: SearchTable, task: str) -> dict[str, list[int]]:
         close = [
             place for place in others if not diverged[place] and abs(means[best] - means[place]) <= resolvable
         ]
-        found[variant] = close[:MAX_RUNNER_UPS]
-    return found
+        by_variant[variant] = close[:MAX_RUNNER_UPS]
+    return by_variant
 
 
 def resolvable_difference(searches: Iterable[Sequence[Sequence[float]]]) -> float:
     """Returns 2·s·√(2/k), the difference of two means over k tuning seeds that chance explains.
 
-    searches: of each variant of a task, L settings × k seeds. s² is the sum of squared residuals, without the means of
-    setting and seed within each variant, over Σ (k − 1)(L − 1).
+    searches: the values of each variant of a task, L settings × k seeds. s² is the sum of squared residuals, without
+    the means of setting and seed within each variant, over Σ (k − 1)(L − 1).
     """
     squares = 0.0
     freedom = 0

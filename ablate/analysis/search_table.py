@@ -1,14 +1,15 @@
 """The table of searches, `search.parquet`: one row a setting that a sweep, or the tuning of each variant, has tried.
 
-A setting is trained on all tuning seeds. The columns are those of `COLUMNS`, then one for each searched path (numbers;
-labels of choices; missing where the path is not searched) and one for each objective. What they share is in the facts
-of the study.
+A setting is trained on all tuning seeds. The columns are those of `SettingRow`, then one for each searched path
+(numbers; labels of choices; missing where the path is not searched) and one for each objective. What they share is in
+the facts of the study.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,34 +22,20 @@ if TYPE_CHECKING:
     import pandas as pd
     from optuna.distributions import BaseDistribution
 
-# Of the file and of the facts.
 NAME = "search"
-# The variant that is the best setting of a sweep; the next is `winner-2`.
+"""The name of the file, and of the facts of searches among those of the study."""
 WINNER = "winner"
-# variant, task  the variant and task that the setting belongs to
-# number         its place in the budget of its search, from 0
-# status         completed; diverged, on a seed or more; pruned; failed; invalid, a setting that cannot be built
-# chosen         the name of the variant that it became in the comparison, or empty
-# front          whether it is on the Pareto front: no other is as good in every objective and better in one
-# seeds          the number of seeds that were trained
-# spread         standard deviation over them of the first objective that is a metric
-# pruned_at      the step, or the number of seeds trained, at which it was pruned
-# ids            of the records, in order of the seeds
-# values         of the first objective, in the same order, NaN where a seed has none
-# ties           the same of the loss that decides between settings alike in the objective
-COLUMNS = (
-    *("variant", "task", "number", "status", "reason", "chosen", "front", "seeds", "diverged", "spread"),
-    *("pruned_at", "parameters", "flops", "train_seconds", "ids", "values", "ties"),
-)
-# Statuses of settings that have a value.
+"""The variant that is the best setting of a sweep; the next is `winner-2`."""
 OUTCOMES = ("completed", "diverged")
-# Significant digits to which a float is used, so that the value reported is the value trained.
+"""The statuses of settings that have a value."""
 DIGITS = 4
-# Points of a grid.
-MAX_POINTS = 100_000
-# Significant digits that any float can have.
+"""The significant digits to which a float is used, so that the value reported is the value trained."""
 EXACT = 12
+"""The significant digits that any float can have."""
+MAX_POINTS = 100_000
+"""The most points of a grid."""
 TYPES: dict[str, type] = {"int": int, "float": float, "choice": str}
+"""Kind of a parameter → the type of its values."""
 
 
 @dataclass(frozen=True)
@@ -56,32 +43,35 @@ class Parameter:
     """One searched path, and its values: numbers, or the labels of choices."""
 
     path: str
-    # float, int or choice.
     kind: str
-    # Lowest and highest number.
+    """`float`, `int` or `choice`."""
     low: Any = None
+    """The lowest number; None of choices."""
     high: Any = None
+    """The highest number; None of choices."""
     log: bool = False
+    """Whether it is searched on a log scale."""
     step: float | None = None
-    # Labels.
+    """The distance of neighbouring numbers; None where any number may be tried."""
     choices: list[str] = field(default_factory=list)
-    # The condition under which it is searched; nothing: always.
+    """The labels of choices."""
     when: str = ""
+    """The condition under which it is searched; empty: always."""
 
     def rounded(self, value: Any) -> Any:
-        """A float to `DIGITS` significant digits, inside the range; anything else as it is."""
+        """Returns a float to `DIGITS` significant digits, inside the range; anything else as it is."""
         if self.kind != "float":
             return value
         if self.step is not None:
             return float(f"{value:.{EXACT}g}")
-        low, high = self.low, self.high
         # A narrow range far from zero shares its leading digits; these do not count.
-        shared = math.log10(max(abs(low), abs(high)) / (high - low))
+        shared = math.log10(max(abs(self.low), abs(self.high)) / (self.high - self.low))
         digits = min(EXACT, DIGITS + max(0, math.floor(shared)))
-        return min(max(float(f"{value:.{digits}g}"), low), high)
+        rounded = float(f"{value:.{digits}g}")
+        return min(max(rounded, self.low), self.high)
 
     def ends(self) -> list[Any]:
-        """Every choice, or the lowest and the highest value."""
+        """Returns every choice, or the lowest and the highest value."""
         if self.kind == "choice":
             return self.choices
         if self.step is None:
@@ -90,37 +80,43 @@ class Parameter:
         return [self.low, self.rounded(self.low + steps * self.step)]
 
     def values(self) -> list[Any]:
-        """All values, in order; a float needs a step. Of more than `MAX_POINTS`, the first of them and one more."""
+        """Returns all values, in order, at most one more than `MAX_POINTS`; a float needs a step."""
         if self.kind == "choice":
             return self.choices
-        (low, high), step = self.ends(), self.step or 1
-        return [self.rounded(low + i * step) for i in range(min(round((high - low) / step), MAX_POINTS) + 1)]
+        low, high = self.ends()
+        step = self.step or 1
+        steps = min(round((high - low) / step), MAX_POINTS)
+        return [self.rounded(low + i * step) for i in range(steps + 1)]
 
     def label(self, value: Any) -> str:
-        """A value in words, from which it can be read again."""
-        return f"{value:.{EXACT}g}" if self.kind == "float" else str(TYPES[self.kind](value))
+        """Returns a value in words, from which it can be read again."""
+        if self.kind == "float":
+            return f"{value:.{EXACT}g}"
+        return str(TYPES[self.kind](value))
 
     def distribution(self) -> BaseDistribution:
-        """Optuna's, of all values."""
+        """Returns Optuna's distribution of all values."""
         from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
 
         if self.kind == "choice":
             return CategoricalDistribution(self.choices)
-        numbers = IntDistribution if self.kind == "int" else FloatDistribution
-        return numbers(self.low, self.high, log=self.log)
+        if self.kind == "int":
+            return IntDistribution(self.low, self.high, log=self.log)
+        return FloatDistribution(self.low, self.high, log=self.log)
 
 
 @dataclass(frozen=True)
 class Objective:
-    """One number that is searched for; also the name of a column."""
+    """One number that is searched for."""
 
     name: str
-    # max or min.
+    """The name of the objective, and of its column."""
     direction: str
-    # validation, own (a metric of a workload that measures none on validation data), cost or stability.
+    """`max` or `min`."""
     source: str
-    # The value of a seed that diverged: that of guessing, where the metric declares it.
+    """`validation`, `own` (a metric of a workload that measures none on validation data), `cost` or `stability`."""
     floor: float | None = None
+    """The value of a seed that diverged: that of guessing, where the metric declares it."""
 
     @property
     def measured(self) -> bool:
@@ -134,16 +130,62 @@ class SearchFacts:
 
     parameters: list[Parameter]
     objectives: list[Objective]
-    # Name and parameters, as a label.
     sampler: str
+    """The name of the sampler with its parameters, as a label."""
     pruner: str
-    # Asked for, of each search.
+    """The name of the pruner with its parameters, as a label."""
     trials: int
-    # The tuning seeds.
+    """The number of settings that each search was asked to try."""
     seeds: list[int]
+    """The tuning seeds."""
     batch: int
-    # Of the packages on which it depends what was tried.
+    """The number of settings that are asked for before any of them is trained."""
     versions: dict[str, str] = field(default_factory=dict)
+    """The versions of the packages on which it depends what was tried."""
+
+
+@dataclass(frozen=True)
+class SettingRow:
+    """A setting that was tried: the columns that the table has in every study; NaN where a number is not known."""
+
+    variant: str
+    """The variant that the setting belongs to."""
+    task: str
+    """The task that it belongs to."""
+    number: int
+    """Its place in the budget of its search, from 0."""
+    status: str
+    """`completed`; `diverged`, on a seed or more; `pruned`; `failed`; `invalid`, a setting that cannot be built."""
+    reason: str = ""
+    """Why it has this status; empty where it completed."""
+    chosen: str = ""
+    """The name of the variant that it became in the comparison; empty where it became none."""
+    front: bool = False
+    """Whether it is on the Pareto front: no other is as good in every objective and better in one."""
+    seeds: int = 0
+    """The number of seeds that were trained."""
+    diverged: int = 0
+    """The number of seeds that diverged, or were lost to memory or the time limit."""
+    spread: float = math.nan
+    """The standard deviation over seeds of the first objective that is a metric, in its units."""
+    pruned_at: float = math.nan
+    """The step, or the number of seeds trained, at which it was pruned."""
+    parameters: float = math.nan
+    """The number of trainable parameters."""
+    flops: float | None = math.nan
+    """The floating-point operations of a forward pass on one example; None where the workload does not tell them."""
+    train_seconds: float = 0.0
+    """The seconds of its trainings."""
+    ids: list[str] = field(default_factory=list)
+    """The ids of its records, in the order of the seeds."""
+    values: list[float] = field(default_factory=list)
+    """The first objective by seed, in the same order; NaN where a seed has none."""
+    ties: list[float] = field(default_factory=list)
+    """The loss that decides between settings alike in the objective, by seed, in the same order."""
+
+
+COLUMNS = tuple(column.name for column in fields(SettingRow))
+"""The columns that the table has in every study."""
 
 
 @dataclass(frozen=True)
@@ -161,79 +203,99 @@ class SearchTable:
     @property
     def winners(self) -> pd.DataFrame:
         """The settings that became variants: winner, winner-2, …"""
-        found = self.trials[self.trials["chosen"].fillna("") != ""]
+        chosen = self.trials[self.trials["chosen"].fillna("") != ""]
         # Padded, `winner` is before `winner-2`, and that before `winner-10`.
-        return found.sort_values("chosen", key=lambda names: names.str.zfill(80), kind="stable")
+        return chosen.sort_values("chosen", key=lambda names: names.str.zfill(80), kind="stable")
 
     def of(self, variant: str, task: str) -> pd.DataFrame:
-        """The settings of one search, in the order in which they were asked for."""
+        """Returns the settings of one search, in the order in which they were asked for."""
         return self.trials[(self.trials["variant"] == variant) & (self.trials["task"] == task)]
 
     def point(self, place: int) -> dict[str, Any]:
-        """The searched path → number, or label, of the setting in one row."""
+        """Returns searched path → number, or label, of the setting in one row."""
         import pandas as pd
 
         row = self.trials.loc[place]
-        return {p.path: TYPES[p.kind](row[p.path]) for p in self.facts.parameters if not pd.isna(row[p.path])}
+        point = {}
+        for parameter in self.facts.parameters:
+            value = row[parameter.path]
+            if not pd.isna(value):
+                point[parameter.path] = TYPES[parameter.kind](value)
+        return point
 
     def best(self, variant: str, task: str, count: int = 1, seed: int | None = None) -> list[int]:
-        """The places of the best `count` settings of one search, by the first objective; the lower loss breaks a tie.
+        """Returns the places of the best `count` settings of one search, by the first objective.
 
-        `seed`: the place of the one tuning seed by which they are chosen.
+        The lower loss breaks a tie. `seed`: the place of the one tuning seed by which they are chosen; None: all.
 
         With several objectives they are all on the front, so that each is better than the one before in another
         objective. They may be fewer. A setting that diverged on every seed has the value of guessing, and is not among
         them.
         """
-        objectives, mine = self.facts.objectives, with_values(self.of(variant, task), self.facts.objectives)
-        mine = mine[mine["diverged"] < mine["seeds"]]
-        seeds = slice(seed, None if seed is None else seed + 1)
-        if seed is not None:
-            mine = mine.assign(**{objectives[0].name: mine["values"].str[seed]})
-        mine = mine.assign(ties=mine["ties"].map(lambda by_seed: sum(by_seed[seeds])))
-        ascending = [*(objective.direction == "min" for objective in objectives), True]
-        order = mine.sort_values([*(o.name for o in objectives), "ties"], ascending=ascending, kind="stable")
+        objectives = self.facts.objectives
+        settings = with_values(self.of(variant, task), objectives)
+        settings = settings[settings["diverged"] < settings["seeds"]]
+        if seed is None:
+            losses = [sum(by_seed) for by_seed in settings["ties"]]
+        else:
+            settings = settings.assign(**{objectives[0].name: settings["values"].str[seed]})
+            losses = [sum(by_seed[seed : seed + 1]) for by_seed in settings["ties"]]
+        settings = settings.assign(ties=losses)
+
+        names = [objective.name for objective in objectives]
+        ascending = [objective.direction == "min" for objective in objectives]
+        ranked = settings.sort_values([*names, "ties"], ascending=[*ascending, True], kind="stable")
         if len(objectives) > 1:
-            order = order[order["front"].astype(bool)]
-        return [int(place) for place in order[~order[self.paths].astype(str).duplicated()].index[:count]]
+            ranked = ranked[ranked["front"].astype(bool)]
+        distinct = ranked[~ranked[self.paths].astype(str).duplicated()]
+        return [int(place) for place in distinct.index[:count]]
 
 
-def with_values(settings: pd.DataFrame, objectives: list[Objective]) -> pd.DataFrame:
-    """The settings that have a finite value of each objective, whether or not a seed diverged."""
+def with_values(settings: pd.DataFrame, objectives: Sequence[Objective]) -> pd.DataFrame:
+    """Returns the settings that have a finite value of each objective, whether or not a seed diverged."""
     import numpy as np
     import pandas as pd
 
-    values = settings[[o.name for o in objectives]].apply(pd.to_numeric, errors="coerce")
-    return settings[settings["status"].isin(OUTCOMES) & np.isfinite(values.to_numpy(float)).all(axis=1)]
+    names = [objective.name for objective in objectives]
+    values = settings[names].apply(pd.to_numeric, errors="coerce").to_numpy(float)
+    return settings[settings["status"].isin(OUTCOMES) & np.isfinite(values).all(axis=1)]
 
 
-def tabulated(facts: SearchFacts, searches: list[list[dict[str, Any]]]) -> SearchTable:
-    """One table of the rows of several searches; `chosen` is empty."""
-    rows = [
-        {"chosen": "", "diverged": 0, "values": [], "ties": [], "front": False, **row}
-        for of in searches
-        for row in of
-    ]
-    names = [*COLUMNS, *(p.path for p in facts.parameters), *(o.name for o in facts.objectives)]
-    frame = frame_of(rows, [*dict.fromkeys(names)])
+def tabulated(facts: SearchFacts, searches: Sequence[Sequence[Mapping[str, Any]]]) -> SearchTable:
+    """Returns one table of the settings of several searches; no setting is chosen yet.
+
+    A setting is a mapping with the values of its columns; it may lack what is not known.
+    """
+    rows = []
+    for search in searches:
+        for setting in search:
+            rows.append({"chosen": "", "diverged": 0, "values": [], "ties": [], "front": False, **setting})
+    paths = [parameter.path for parameter in facts.parameters]
+    names = [objective.name for objective in facts.objectives]
+    # An objective such as `parameters` has its column already.
+    frame = frame_of(rows, list(dict.fromkeys([*COLUMNS, *paths, *names])))
+
     signs = [sign(objective) for objective in facts.objectives]
-    for _, mine in with_values(frame, facts.objectives).groupby(["variant", "task"], sort=False):
-        points = mine[[o.name for o in facts.objectives]].to_numpy(float) * signs
-        frame.loc[mine.index, "front"] = undominated(points)
+    for _, settings in with_values(frame, facts.objectives).groupby(["variant", "task"], sort=False):
+        points = settings[names].to_numpy(float) * signs
+        frame.loc[settings.index, "front"] = undominated(points)
     return SearchTable(facts, frame)
 
 
-_adapter = cache(TypeAdapter)
-
-
 def table_of(evidence: Evidence) -> SearchTable | None:
-    """The settings that were tried, where a search chose the variants of the evidence."""
-    known = evidence.facts.features.get(NAME)
-    if known is None or NAME not in evidence.frames:
+    """Returns the settings that were tried, where a search chose the variants of the evidence; else None."""
+    facts = evidence.facts.features.get(NAME)
+    if facts is None or NAME not in evidence.frames:
         return None
-    return SearchTable(_adapter(SearchFacts).validate_python(known), evidence.frames[NAME])
+    return SearchTable(_adapter().validate_python(facts), evidence.frames[NAME])
+
+
+@cache
+def _adapter() -> TypeAdapter[SearchFacts]:
+    """Returns what reads the facts of searches from plain data."""
+    return TypeAdapter(SearchFacts)
 
 
 def winner_names(count: int) -> list[str]:
-    """`winner`, `winner-2`, …"""
+    """Returns `winner`, `winner-2`, …"""
     return [WINNER, *(f"{WINNER}-{index}" for index in range(2, count + 1))]
