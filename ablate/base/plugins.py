@@ -52,7 +52,7 @@ class Fault:
     line: int | None = None
 
     def __str__(self) -> str:
-        """`ValueError: no (own.py:3)`: with no folder outside of the current one."""
+        """Returns `ValueError: no (own.py:3)`, without the folder where that is not the current one or below it."""
         here = self.file.is_relative_to(Path.cwd())
         file = self.file.relative_to(Path.cwd()) if here else self.file.name
         return f"{self.error} ({file}:{self.line})" if self.line else f"{self.error} ({file})"
