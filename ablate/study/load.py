@@ -17,9 +17,9 @@ from ablate.base.registry import CATALOGUE, Slot
 from ablate.core import names
 from ablate.core.workload import Workload
 from ablate.study.document import Document, PathKey, base_of
-from ablate.study.patch import did_you_mean, elsewhere, meanings, part_hint
 from ablate.study.schema import StudyConfig, study_model
 from ablate.study.stage_config import StageConfig
+from ablate.study.suggestions import did_you_mean, elsewhere, meanings, part_hint
 
 # Keys that the resolved studies of older reports have, and that mean nothing where they are empty.
 GONE = (("metric", "also"), ("metric", "aggregate"))
