@@ -19,7 +19,7 @@ from ablate.core.record import on_validation
 from ablate.core.trial import Cell
 from ablate.session.stage import Stage
 from ablate.stages.probe import ProbeStage
-from ablate.study.designs import Path
+from ablate.study.design_kinds import Path
 from ablate.study.patch import key_of
 from ablate.study.sections import TUNING_SEEDS_FROM, in_words
 

@@ -19,9 +19,9 @@ from ablate.core.workload import Workload
 from ablate.study.designs import Config, Design, Resolve, Variant
 from ablate.study.document import Document, PathKey
 from ablate.study.expand import CHANGES_NOTHING, report_at
-from ablate.study.load import translated
 from ablate.study.patch import has_path, value_at
 from ablate.study.schema import StudyConfig
+from ablate.study.schema_errors import translated
 from ablate.study.stage_config import StageOutline
 
 MAX_TRIALS = 1_000_000

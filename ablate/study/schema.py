@@ -19,7 +19,7 @@ from ablate.core import names
 from ablate.core.facts import BASELINE
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
-from ablate.study import designs as designs  # A study has a design whatever its workload
+from ablate.study import design_kinds, fractional  # noqa: F401  # A study has a design whatever its workload
 from ablate.study.sections import ResourcesSection, Seeds, SeedsSection, refusal
 from ablate.study.stage_config import StageConfig
 
