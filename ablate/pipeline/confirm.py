@@ -54,11 +54,11 @@ def restrict_to_confirmed(
         restricted_stage = stage.in_confirmation(facts.searched, claimed)
         if restricted_stage is not None:
             confirming.append(restricted_stage)
+    basis = reported
+    selection = Selection("report")
     if any(stage.selects for stage in confirming):
-        basis, selection = study, Selection()
-    else:
-        basis, selection = reported, Selection("report")
-
+        basis = study
+        selection = Selection()
     restricted = _restricted(basis, selection, report=report, claims=claims, options=options)
     return _without_keys_of_others(restricted, stages, confirming), tuple(confirming)
 
