@@ -1,4 +1,4 @@
-"""`ablate bench`: times the variants of a study, adds what it found to the report of the study, and trains nothing."""
+"""`ablate bench`: times the variants of a study for its report, and trains nothing."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -81,7 +81,7 @@ def _warn_of_stale(trials: pd.DataFrame, study: Study, warn: Say) -> None:
 def _untrained(
     study: Study, stages: Sequence[Stage], folder: StudyFolder, *, store: Store, section: SpeedSection
 ) -> Evidence:
-    """Returns the evidence of a study that was never run, with its claims about speed; dates all of its claims."""
+    """Dates the claims of a study that was never run, and returns its evidence with those about speed."""
     post_hoc_metrics = CALL_OF if was_timed(study, store, section) else ()
     claims = date_claims(folder, study.claims, post_hoc_metrics)
     folder.begin(resolved_text(study, folder.path), [])

@@ -43,7 +43,7 @@ Changes = Mapping[str, Any]
 def evaluate(
     path: Path, options: Options, say: Callable[[str], None], warn: Callable[[str], None]
 ) -> StudyFolder:
-    """Evaluates the kept weights of a study, writes the results and its report, and returns its folder.
+    """Evaluates the kept weights of a study, writes its report, and returns its folder.
 
     path: a study file; or the name of a study or its results folder, which is taken as it was run.
 
@@ -148,7 +148,10 @@ def _kept(cells: Sequence[Cell], store: Store, study: Study) -> list[tuple[Cell,
 def _evaluated(
     kept: Sequence[tuple[Cell, Record]], slices: Sequence[Changes], store: Store, study: Study
 ) -> Evaluated:
-    """Evaluates kept weights on each slice; keeps maps of attention of the first seed, on the study's own task."""
+    """Evaluates kept weights on each slice.
+
+    Maps of attention are kept of the first seed, on the study's own task.
+    """
     checkpoint = study.config.checkpoint
     first_seed = min(cell.seed for cell, _ in kept)
     rows: list[dict[str, object]] = []

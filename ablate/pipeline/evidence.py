@@ -1,4 +1,4 @@
-"""What a report is made from, and the measurements beside it."""
+"""The evidence of a run, and the measurements that stages make after it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -19,7 +19,7 @@ def finish(
     records: Mapping[str, Record],
     measured: Mapping[str, Measurement],
 ) -> RunOutcome:
-    """Says where the report is, brings MLflow up to date, and notes what the report was made from.
+    """Ends a run: prints where its report is, completes MLflow, and notes the sources of the report.
 
     planned: the study before its variants were chosen.
     """

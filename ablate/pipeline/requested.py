@@ -9,7 +9,10 @@ from ablate.study.sections import in_words
 
 
 def requested(cells: Sequence[Cell], only: Sequence[str] = (), seed: int | None = None) -> list[Cell]:
-    """Returns all cells, or those of `only` these variants with the baseline, and of one seed. Raises `StudyError`."""
+    """Returns the cells of some variants with the baseline, and of one seed; or all cells.
+
+    Raises `StudyError` for a variant or a seed that no cell has.
+    """
     rule = "is not a variant of the study"
     names = list(dict.fromkeys(cell.variant for cell in cells))
     problems = [

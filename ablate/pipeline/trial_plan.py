@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 def plan_trials(
     study: Study, stages: Sequence[Stage], claims: Sequence[Claim], session: Session
 ) -> TrialPlan:
-    """Plans the trials of a study whose variants are chosen, and notes them before they are trained."""
+    """Plans the trials of a study whose variants are chosen, and lists them before they are trained."""
     study = study.settling()  # with the claims that its variants can decide
     claims = mark_post_hoc(claims, study.cells(), session.store)
     return TrialPlan(study, stages, claims, session.enlist)
@@ -73,7 +73,7 @@ class TrialPlan(Plan):
         enlist(self.cells)
 
     def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        """Returns what stages follow up after the last look, then the cells of the next look; none when settled."""
+        """Returns the cells that stages follow up, then those of the next look; none when settled."""
 
         @functools.cache
         def evidence() -> Evidence:  # made only where something is decided by it

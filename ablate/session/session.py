@@ -1,4 +1,4 @@
-"""One run of a study: its workers, display, MLflow and lock."""
+"""A run of a study: its workers, display, MLflow and lock."""
 
 from __future__ import annotations
 
@@ -42,7 +42,10 @@ class IncompleteSelection(Exception):
 
 
 class Session:
-    """What a run holds: open, its workers and MLflow start; locked, it is the only one that trains its study."""
+    """The processes and locks of a run.
+
+    Open, its workers and MLflow start; locked, it is the only one that trains its study.
+    """
 
     def __init__(self, document: Document, folder: StudyFolder, options: Options, console: Console) -> None:
         self.folder = folder
@@ -111,9 +114,10 @@ class Session:
         wanted: Callable[[Cell], bool] = lambda cell: True,
         fresh: bool = False,
     ) -> Mapping[str, Record]:
-        """Trains what a plan asks for and the store lacks, or all with `fresh`; returns the records by trial id.
+        """Trains what a plan asks for and the store lacks; returns the records by trial id.
 
-        later: the most trainings that follow this plan.
+        wanted: tells which cells are trained. fresh: trains those that the store has, too. later: the most trainings
+        that follow this plan.
         """
         return drive(
             plan,
