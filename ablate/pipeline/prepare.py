@@ -65,7 +65,7 @@ def check(
     """
     configs = [stage_type.Config for stage_type in stage_types]
     config, workload = load(document, configs)
-    loaded = {*sys.modules}
+    loaded_before = {*sys.modules}
     made = [stage_type.from_study(config, options) for stage_type in stage_types]
     stages = tuple(stage for stage in made if stage is not None)
     drafted = draft_study(document, config, workload, outline_of(stages))
@@ -74,7 +74,8 @@ def check(
             stage.check(drafted.draft)
     refuse_two_selections(stages, document)
     document.raise_problems()
-    settle(config.plugins, loaded)
+    # The modules that checks have loaded belong to the plugins.
+    settle(config.plugins, loaded_before)
     return replace(drafted.study, stage_configs=configs), stages
 
 
