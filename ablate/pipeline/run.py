@@ -1,4 +1,4 @@
-"""A run from its study file to its report, on one screen: what `ablate run`, `ablate sweep` and Python share."""
+"""A run from its study file to its report, for `ablate run`, `ablate sweep` and Python."""
 
 from __future__ import annotations
 

@@ -49,7 +49,10 @@ def reference(study: Study) -> WorkloadRef:
 
 
 class Workers(Supervised):
-    """The supervised engine of a run: it starts processes when it is given trials, and ends them when it is left."""
+    """The supervised engine of a run.
+
+    It starts processes when it is given trials, and ends them when it is left.
+    """
 
     def __init__(self, study: Study, options: Options, server: Server | None = None) -> None:
         """With `--jobs 0` it trains in this process, whatever the engine. Raises `AblateError`."""
