@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from ablate.core.facts import BASELINE
-from ablate.core.trial import RUNNER_UP, Cell
+from ablate.core.trial import Cell
 from ablate.session.stage import Preview, Stage, StageEvidence
 from ablate.stages.probe import ProbeStage
 from ablate.stages.search.section import SearchConfig, SearchSection
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ablate.stages.search.space import Point
     from ablate.stages.search.spec import SearchSpec
     from ablate.study.checks import Draft
-    from ablate.study.designs import Config
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
 
@@ -310,6 +309,7 @@ class SearchStage(Stage):
         Those of the baseline, and of variants whose verdict depends on how they were tuned.
         """
         from ablate.analysis.further_runs import depends_on_tuning  # A plan does not need it.
+        from ablate.stages.search.tuned import at_setting
 
         runner_ups = {variant.name: variant.runner_ups for variant in study.variants}
         if not judged or not any(runner_ups.values()):
@@ -319,28 +319,13 @@ class SearchStage(Stage):
             if cell.variant != BASELINE and (cell.variant, cell.task) not in dependent:
                 continue
             for name, config in runner_ups[cell.variant].get(cell.task, {}).items():
-                yield _at_setting(study, cell, name, config)
+                yield at_setting(study, cell, name, config)
 
     def collect(self, study: Study, beside: Sequence[Cell], records: Records) -> StageEvidence:
         """Collects the settings that were tried, and what their searches share."""
         if self._table is None:
             return StageEvidence()
         return StageEvidence(asdict(self._table.facts), {self.name: self._table.trials})
-
-
-def _at_setting(study: Study, cell: Cell, name: str, config: Config) -> Cell:
-    """Returns a judged cell at another setting of its variant; `name`: the variant's there."""
-    # Only the trials of the comparison are evaluated.
-    trial = replace(study.trial(config, cell.seed, cell.trial.stream), checkpoint="none")
-    variant = Variant(f"{name}{study.on(cell.task)}", [config])
-    return replace(
-        cell,
-        trial=trial,
-        name=f"{name}{cell.name.removeprefix(cell.variant)}",
-        role=RUNNER_UP,
-        size=partial(study.size, variant, 0),
-        setting=name,
-    )
 
 
 def _with_sources(objectives: list[Objective], searches: Sequence[Search]) -> list[Objective]:
