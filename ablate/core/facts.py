@@ -7,9 +7,9 @@ import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.trial import Level
@@ -21,9 +21,15 @@ if TYPE_CHECKING:
 INTERACTION = "interaction"
 
 
+# Kept facts with another key are of another version: a key that was renamed would load as nothing.
+_NO_OTHER_KEYS = ConfigDict(extra="forbid")
+
+
 @dataclass(frozen=True)
 class Claim:
     """A claim; each side is a set of variants, whose mean per seed is compared."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
 
     text: str
     kind: str  # beats, matches, does_not_lose or interaction.
@@ -64,6 +70,8 @@ ALL_PAIRS = "all_pairs"  # In place of one variant that all others are compared 
 class TaskFacts:
     """The facts of a task of the study."""
 
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
     name: str
     # The metrics that trials are compared by; also the names of columns of the trials frame.
     metrics: dict[str, Metric]
@@ -78,6 +86,8 @@ class TaskFacts:
 @dataclass(frozen=True)
 class VariantFacts:
     """The facts of a variant; the baseline is the first."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
 
     name: str
     # Path that some variant changes → what this one has there, on the first task; without paths that it lacks.
@@ -103,6 +113,8 @@ class VariantFacts:
 @dataclass(frozen=True)
 class StudyFacts:
     """The facts of a study that tables and figures need beside the frames."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
 
     study: str
     question: str
