@@ -150,12 +150,17 @@ def _for_readers(row: Row, name: str, facts: StudyFacts) -> Row:
 
 def match_rows(a: Sequence[Row], b: Sequence[Row], key: Sequence[str]) -> Matched:
     """Matches rows of two reports by the columns of `key`, in the order of the first."""
-    rows_a = {tuple(row[column] for column in key): row for row in a}
-    rows_b = {tuple(row[column] for column in key): row for row in b}
+    rows_a = _by_key(a, key)
+    rows_b = _by_key(b, key)
     pairs = [Pair(row, rows_b[place]) for place, row in rows_a.items() if place in rows_b]
     only_a = [row for place, row in rows_a.items() if place not in rows_b]
     only_b = [row for place, row in rows_b.items() if place not in rows_a]
     return Matched(pairs, only_a, only_b)
+
+
+def _by_key(rows: Sequence[Row], key: Sequence[str]) -> dict[tuple[str, ...], Row]:
+    """Returns rows by what they have in the columns of `key`."""
+    return {tuple(row[column] for column in key): row for row in rows}
 
 
 def cells(row: Row) -> dict[str, str]:
