@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from ablate.base.plugins import settle
+from ablate.base.plugins import add_loaded_modules
 from ablate.core.trial import Cell
 from ablate.pipeline.cache import report_place
 from ablate.pipeline.confirm import restrict_to_confirmed
@@ -69,7 +69,7 @@ def check(
             stage.check(drafted.draft)
     refuse_two_selections(stages, document)
     document.raise_problems()
-    settle(config.plugins, loaded)
+    add_loaded_modules(config.plugins, loaded)
     return replace(drafted.study, stage_configs=configs), stages
 
 
