@@ -121,7 +121,7 @@ def _run(name: str, path: Path, files: Mapping[str, str]) -> None:
             sys.path.remove(folder)
 
 
-def settle(names: Iterable[str], before: Collection[str]) -> None:
+def add_loaded_modules(names: Iterable[str], before: Collection[str]) -> None:
     """Adds what the checks of a study have loaded, as by `importlib`, to the plugins of these names.
 
     before: the modules that were loaded before the checks.

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from ablate.base.plugins import settle
+from ablate.base.plugins import add_loaded_modules
 from ablate.core.trial import Cell
 from ablate.pipeline.confirm import restrict_to_confirmed
 from ablate.pipeline.place import refuse_another, report_place
@@ -75,7 +75,7 @@ def check(
     refuse_two_selections(stages, document)
     document.raise_problems()
     # The modules that checks have loaded belong to the plugins.
-    settle(config.plugins, loaded_before)
+    add_loaded_modules(config.plugins, loaded_before)
     return replace(drafted.study, stage_configs=configs), stages
 
 
