@@ -32,8 +32,9 @@ from ablate.session.workers import reference
 from ablate.stages.speed.blocks import BUDGET
 from ablate.stages.speed.measuring import Group, Request, measure_group, measured
 from ablate.stages.speed.section import SpeedSection
-from ablate.study.ids import TrialIds, source_digest
+from ablate.study.ids import TrialIds
 from ablate.study.patch import apply_patches, value_at
+from ablate.study.sources import source_digest
 from ablate.study.study import Study
 
 START = 4.0  # Seconds in which a process imports and builds, about.
