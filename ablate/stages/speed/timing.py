@@ -33,8 +33,9 @@ from ablate.stages.speed.blocks import BUDGET
 from ablate.stages.speed.measuring import Found, Group, Request, measure_group, measured
 from ablate.stages.speed.section import SpeedSection
 from ablate.study.designs import Config
-from ablate.study.ids import TrialIds, source_digest
+from ablate.study.ids import TrialIds
 from ablate.study.patch import apply_patches, value_at
+from ablate.study.sources import source_digest
 from ablate.study.study import Study
 
 START_SECONDS = 4.0
