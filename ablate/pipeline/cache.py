@@ -24,8 +24,9 @@ from ablate.records.environment import here, versions
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.session.options import Options
-from ablate.study.document import Document, PathKey, base_of
+from ablate.study.document import Document, base_of
 from ablate.study.patch import short_label
+from ablate.study.plain_yaml import PathKey
 from ablate.study.sections import Seeds
 
 if TYPE_CHECKING:

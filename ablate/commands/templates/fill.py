@@ -22,8 +22,8 @@ from ablate.commands.templates import PARTS
 from ablate.commands.templates.data import reading
 from ablate.models.reference import places
 from ablate.stages import CONFIGS
-from ablate.study.document import parse_value
 from ablate.study.json_schema import summary
+from ablate.study.plain_yaml import parse_value
 from ablate.study.schema import MetricSection, StudyConfig, StudyName, study_model
 
 SCHEMA = "ablate.schema.json"  # The file beside the study that holds the output of `ablate schema`.

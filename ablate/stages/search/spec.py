@@ -22,8 +22,8 @@ from ablate.stages.search.section import LEAST_SEEDS, SearchConfig, SearchSectio
 from ablate.stages.search.space import Space, SpaceReader
 from ablate.study.checks import Draft
 from ablate.study.designs import Config
-from ablate.study.document import PathKey
 from ablate.study.patch import key_of
+from ablate.study.plain_yaml import PathKey
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 COSTS = ("parameters", "flops", "compute")
