@@ -15,8 +15,9 @@ from ablate.base.text import masked
 from ablate.base.wording import joined
 from ablate.core import names
 from ablate.records.folder import StudyFolder
-from ablate.study.document import Document, PathKey, read_document
+from ablate.study.document import Document, read_document
 from ablate.study.patch import short_label
+from ablate.study.plain_yaml import PathKey
 from ablate.study.sections import Seeds
 
 if TYPE_CHECKING:

@@ -32,7 +32,7 @@ class Publisher(Keeper):
         """Starts nothing; with `in_process` reports are made in this process, for a debugger."""
         self.in_process = in_process
 
-    def prepare(self) -> None:
+    def start(self) -> None:
         """Starts the process, unless it runs or is not needed."""
         if not self.in_process and SLOWEST_IMPORT not in sys.modules:
             self.started(partial(fresh, __name__))
@@ -41,7 +41,7 @@ class Publisher(Keeper):
         self, folder: StudyFolder, warn: Callable[[str], None], on_verdicts: Callable[[], None]
     ) -> None:
         """Writes verdicts and page of a study as `pipeline.publish.publish` does. Raises `AblateError`."""
-        self.prepare()
+        self.start()
         if self._child is None:
             publish(folder, warn, on_verdicts)
             return

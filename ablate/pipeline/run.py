@@ -40,7 +40,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
         Session(document, folder, options, console) as session,
         closing(Publisher(in_process=options.jobs == 0)) as publisher,
     ):
-        publisher.prepare()
+        publisher.start()
         study, stages = prepare(document, STAGES, options)  # raises StudyError with all mistakes
         refuse_another(study, options.results)
         study = study.reporting(folder.name, overrides)

@@ -68,8 +68,8 @@ class Session:
         self.tracker = self._open.enter_context(closing(tracker))
         # Beside this process, which checks the study; in vain where nothing is left to train.
         if self._starts_early:
-            self.server.prepare(1, "early")
-        self.tracker.prepare()
+            self.server.start(1, "early")
+        self.tracker.start()
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -160,7 +160,7 @@ class Session:
 
     def announce_report(self) -> None:
         """Says that training is over, and has MLflow shown as far as it is."""
-        self.tracker.prepare()
+        self.tracker.start()
         if self.display.done:
             self.say("Comparing, and writing the report …")
             # Beside this process; what is left for the end is the report.

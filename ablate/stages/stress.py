@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ablate.session.stage import Records
     from ablate.study.checks import Draft
     from ablate.study.designs import Config
-    from ablate.study.document import PathKey
+    from ablate.study.plain_yaml import PathKey
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
 

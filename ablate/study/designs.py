@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeVar
 
 from ablate.base.registry import PartConfig
-from ablate.study.document import PathKey
 from ablate.study.patch import has_path, key_of, level_labels, short_label, value_at
+from ablate.study.plain_yaml import PathKey
 
 T = TypeVar("T")
 # The path of a factor, or of two that interact.

@@ -14,7 +14,8 @@ from ablate.base.plugins import FAILS, MAX_BYTES, plugin_fault
 from ablate.base.registry import CATALOGUE
 from ablate.core import names
 from ablate.core.workload import Workload
-from ablate.study.document import Document, PathKey, base_of
+from ablate.study.document import Document, base_of
+from ablate.study.plain_yaml import PathKey
 from ablate.study.schema import StudyConfig, study_model
 from ablate.study.schema_errors import NAME_ALLOWED, translated
 from ablate.study.stage_config import StageConfig

@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails, PydanticCustomError
 
 from ablate.base.errors import NOT_GIVEN, Problem, listed, nearest
 from ablate.base.registry import Slot
-from ablate.study.document import PathKey
+from ablate.study.plain_yaml import PathKey
 from ablate.study.suggestions import did_you_mean, elsewhere, meanings, part_hint
 
 NAME_ALLOWED = "letters, digits, '.', '_' and '-', no folder"

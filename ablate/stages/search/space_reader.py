@@ -11,8 +11,8 @@ from ablate.stages.search.section import Values
 from ablate.stages.search.space import Conditions, Space
 from ablate.study.checks import Draft, attempt
 from ablate.study.designs import Config
-from ablate.study.document import PathKey
 from ablate.study.patch import apply_patches, key_of, level_labels, value_at
+from ablate.study.plain_yaml import PathKey
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,8 @@ from ablate.stages.search.space import Space
 from ablate.stages.search.space_reader import SpaceReader
 from ablate.study.checks import Draft
 from ablate.study.designs import Config
-from ablate.study.document import PathKey
 from ablate.study.patch import key_of, overlap
+from ablate.study.plain_yaml import PathKey
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 DEFAULT_TRIALS = 20
