@@ -31,7 +31,7 @@ def _modules() -> dict[str, str]:
 
 
 class Commands(Mapping[str, click.Command]):
-    """The `command` of each module of commands, imported when it is asked for."""
+    """A mapping from the name of a command to the command, whose module is imported on access."""
 
     def __getitem__(self, name: str) -> click.Command:
         return importlib.import_module(_modules()[name]).command
@@ -53,10 +53,10 @@ class Failure:
 
 
 class Group(click.Group):
-    """Ends with the exit code of its command; a user's mistake is a message, not a traceback."""
+    """The group of all commands, which shows a user's mistake as a message and sets the exit code."""
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
-        """Parses the command line and runs the command, whatever the terminal can show."""
+        """Runs the command line; characters that the terminal cannot encode are replaced."""
         rarely_collect()
         hush_at_exit()
         forgive()
@@ -93,7 +93,7 @@ class Group(click.Group):
 
 
 def _failure(error: Exception | KeyboardInterrupt) -> Failure:
-    """Returns what an error means to the user; raises one that is a fault of this program."""
+    """Returns the message and exit code of a foreseen error; raises any other again."""
     if isinstance(error, AblateError):
         problems = [str(problem) for problem in getattr(error, "problems", [])]
         return Failure(str(error), error.exit_code, problems)
@@ -127,7 +127,7 @@ def _outside_failure(error: Exception) -> Failure:
 
 
 def _print_object(failure: Failure) -> None:
-    """Prints, with `--json`, the object of a command that could not do what it was asked."""
+    """Prints the message, problems and exit code of a failed command as one JSON object."""
     data = {
         "error": safe(failure.message),
         "problems": [safe(problem) for problem in failure.problems],

@@ -5,9 +5,13 @@
 is the p-value of the union of their hypotheses: all must be rejected (intersection-union test; Berger 1982,
 Technometrics 24, 295–300). The number itself is that of the main estimate.
 
-Which setting a few tuning seeds choose is luck. So a value above x must be shown at every setting that tuning cannot
-tell from the chosen one of each side that enters negatively, and one below x of each that enters positively, in all
-combinations; the other sides stay as they were chosen.
+Which setting a few tuning seeds choose is luck, so that a verdict must hold at the runner-ups that could overturn it.
+The estimate is (A − B) − (A′ − B′); a plain comparison has no A′ and B′.
+
+    to lie above x   the runner-ups of B and A′, which are subtracted, must agree: `low`
+    to lie below x   the runner-ups of A and B′, which are added, must agree: `high`
+
+in all combinations; the other sides keep the setting that was chosen.
 """
 
 import math
@@ -27,10 +31,10 @@ Groups = Sequence[Sequence[str]]
 Other = tuple[Reason, Plain]
 """An estimate that must agree with the main one, and the reason that is given where it does not."""
 
-POSITIVE = (0, 3)
-"""Indices of the groups that enter the estimate positively."""
-NEGATIVE = (1, 2)
-"""Indices of the groups that enter it negatively."""
+ADDED = (0, 3)
+"""A and B′, by their places in `Claim.sides`: A, B, A′, B′."""
+SUBTRACTED = (1, 2)
+"""B and A′."""
 MAX_COMBINATIONS = 4096
 """Combinations of settings that are estimated."""
 
@@ -63,11 +67,11 @@ class IntersectionUnion:
         return self.main.blocks
 
     def above(self, x: float) -> float:
-        """Returns the largest one-sided p of the main estimate and those of `low`."""
+        """Returns the p of the main estimate, and each of `low`, lying above `x`: the largest."""
         return max([self.main.above(x), *(other.above(x) for _, other in self.low)])
 
     def below(self, x: float) -> float:
-        """Returns the largest one-sided p of the main estimate and those of `high`."""
+        """Returns the p of the main estimate, and each of `high`, lying below `x`: the largest."""
         return max([self.main.below(x), *(other.below(x) for _, other in self.high)])
 
     def interval(self, alpha: float) -> Interval | None:
@@ -107,8 +111,8 @@ def over_settings(
 ) -> Estimated:
     """Returns the estimate of `groups`, with the estimates at their runner-ups where there are any."""
     main = estimate_of(groups)
-    low, lacking_low = _at_runner_ups(runs, task, groups, varied=NEGATIVE, estimate_of=estimate_of)
-    high, lacking_high = _at_runner_ups(runs, task, groups, varied=POSITIVE, estimate_of=estimate_of)
+    low, lacking_low = _at_runner_ups(runs, task, groups, varied=SUBTRACTED, estimate_of=estimate_of)
+    high, lacking_high = _at_runner_ups(runs, task, groups, varied=ADDED, estimate_of=estimate_of)
     if low or high or lacking_low or lacking_high:
         return IntersectionUnion(main, low, high, (lacking_low, lacking_high))
     return main

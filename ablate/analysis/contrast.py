@@ -68,7 +68,9 @@ class Contrast:
         """Returns the contrast of two sides on the metric `name`; `Sides` says what the arguments are."""
         sides = Sides(plus, minus, name, kind, less)
         task = sides.task
-        lost = sides.seeds.lost[0] if sides.paired else sides.seeds.lost
+        without_outcome = sides.seeds.without_outcome
+        if sides.paired:  # A pair counts once, whichever of its runs is missing.
+            without_outcome = without_outcome[0]
         counted = kind == "rate"
         of_task = task in sides.facts.tasks
         obstacles = [side.obstacle for side in sides.variants if side.obstacle is not None]
@@ -79,7 +81,7 @@ class Contrast:
             b=scores_b,
             differences=sides.differences,
             diverged=int(sides.seeds.diverged.sum()),
-            missing=int(lost.sum()),
+            missing=int(without_outcome.sum()),
             solved=sides.solved,
             by_rate=counted or task.outcome == "all_or_nothing",
             on_this_metric=counted or solving_metric(task, sides.facts.metric) == name,

@@ -51,10 +51,7 @@ class Rate:
         return self.differences.mean
 
     def above(self, x: float) -> float:
-        """Returns the one-sided p against a value of at most `x`.
-
-        Below 0 half of `x` bounds the seeds that B alone solves, and half the mean difference on the others.
-        """
+        """Returns the one-sided p against a value of at most `x`."""
         only_a, only_b = self.only
         return self._p_beyond(x, ahead=only_a, behind=only_b, mean_p=self._mean_above)
 
@@ -66,7 +63,16 @@ class Rate:
     def _p_beyond(
         self, x: float, *, ahead: int, behind: int, mean_p: Callable[[Differences, float], float]
     ) -> float:
-        """Returns the p of one side being better than the other by more than `x`.
+        """Returns the p of one side being better than the other by more than `x`, in the metric's units.
+
+        A seed that one side alone solves is worth at most J = `span`.
+
+            x = 0   the seeds that one side alone solves decide
+            x > 0   this side must lead in such seeds by more than x/J of all, and the mean must exceed x: the larger p
+            x < 0   this side leads; or the other alone solves at most |x|/2J of the seeds, and the mean over those that
+                    both or neither solved exceeds x/2 (of these two the larger p): the smaller p
+
+        Without J nothing above 0 can be shown, and below 0 a lead alone counts.
 
         ahead, behind: the seeds that this side, and the other, solved alone. mean_p: the p of the mean of some
         differences lying beyond a value.
@@ -79,9 +85,9 @@ class Rate:
         if x > 0:
             p_rate = rate_p_beyond(ahead, behind, self.n, min(1.0, x / self.span))
             return max(p_rate, mean_p(self.differences, x))
-        share = min(1.0, -x / (2 * self.span))
-        p_behind = float(special.bdtr(behind, self.n, share))
-        return min(p_ahead, max(p_behind, mean_p(self.same, x / 2)))
+        allowed_share = min(1.0, -x / (2 * self.span))
+        p_few_behind = float(special.bdtr(behind, self.n, allowed_share))
+        return min(p_ahead, max(p_few_behind, mean_p(self.same, x / 2)))
 
     def _mean_above(self, differences: Differences, bound: float) -> float:
         if self.counted:

@@ -22,7 +22,7 @@ CROSSED = ("factorial", "fractional")
 
 @dataclass(frozen=True)
 class Pair:
-    """A against B on one task: variants whose mean per seed is compared."""
+    """A comparison on one task of two groups of variants, by the mean of each per seed."""
 
     name: str
     """The variant or, of a main effect, `path=level`."""

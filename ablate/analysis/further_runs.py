@@ -1,6 +1,6 @@
 """Where further runs may decide what is open: more seeds, or other settings of what was tuned."""
 
-from ablate.analysis.agreeing import NEGATIVE, Groups
+from ablate.analysis.agreeing import SUBTRACTED, Groups
 from ablate.analysis.claims import judged_claim
 from ablate.analysis.compare import primary_comparison
 from ablate.analysis.family import planned_pairs
@@ -56,7 +56,7 @@ def _must_agree(task: str, groups: Groups, sides: tuple[bool, bool]) -> set[Plac
     above, below = sides
     places: set[Place] = set()
     for index, group in enumerate(groups):
-        needed = above if index in NEGATIVE else below
+        needed = above if index in SUBTRACTED else below
         if needed:
             places |= {(name, task) for name in group}
     return places

@@ -26,6 +26,8 @@ Outcome = Literal["supported", "refuted", "inconclusive"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
 ALPHA = 0.05
 """The chance of any false verdict in a family."""
+NEVER = 0.5
+"""A one-sided p with which nothing is decided: doubled it is 1."""
 DECIDED = ("better", "worse", "equivalent")
 
 
@@ -109,10 +111,10 @@ def _p_values(estimate: Estimate, kind: Kind, x: float, slack: float) -> tuple[f
         supported = above(x + slack)
         refuted = below(x - slack)
     elif kind == "matches":
-        supported = max(above(-x), below(x)) if x > slack else 0.5
+        supported = max(above(-x), below(x)) if x > slack else NEVER
         refuted = min(above(x + slack), below(-x - slack))
     else:
-        supported = above(-x) if x >= slack else 0.5
+        supported = above(-x) if x >= slack else NEVER
         refuted = below(-x - slack)
     return _two_sided(supported), _two_sided(refuted)
 

@@ -95,7 +95,7 @@ class Sides:
     def scores(self) -> tuple[Floats, Floats]:
         """The scores of A and B in the metric's own direction, each of shape (num_variants, n)."""
         scores_a, scores_b = self.planned_scores
-        return scores_a[:, self.seeds.usable[0]], scores_b[:, self.seeds.usable[-1]]
+        return scores_a[:, self.seeds.usable_a], scores_b[:, self.seeds.usable_b]
 
     @cached_property
     def differences(self) -> Differences:
@@ -103,8 +103,8 @@ class Sides:
         planned_a, planned_b = self.planned_scores
         better = sign(self.metric)
         # Over all planned seeds, so that rounding does not depend on which of them are compared.
-        means_a = np.tensordot(better * _weights(self.plus), planned_a, 1)[self.seeds.usable[0]]
-        means_b = np.tensordot(better * _weights(self.minus), planned_b, 1)[self.seeds.usable[-1]]
+        means_a = np.tensordot(better * _weights(self.plus), planned_a, 1)[self.seeds.usable_a]
+        means_b = np.tensordot(better * _weights(self.minus), planned_b, 1)[self.seeds.usable_b]
         scores_a, scores_b = self.scores
         all_scores = np.concatenate([scores_a.ravel(), scores_b.ravel()])
         step = self.metric.resolution or smallest_difference(all_scores)
@@ -130,7 +130,7 @@ class Sides:
             rows.append(values)
         weights = sign(self.metric) * np.concatenate([_weights(self.plus), -_weights(self.minus)])
         examples = np.tensordot(weights, np.broadcast_arrays(*rows), 1)
-        return np.asarray(examples[self.seeds.usable[0]])
+        return np.asarray(examples[self.seeds.usable_a])
 
     @cached_property
     def solved(self) -> tuple[Flags, Flags] | None:
@@ -143,7 +143,7 @@ class Sides:
             return better * scores_a[0] > better * 0.5, better * scores_b[0] > better * 0.5
         if solving_metric(self.task, self.facts.metric) is None or not self.paired:
             return None
-        ended = self.seeds.asked[0] & ~self.seeds.lost[0]
+        ended = self.seeds.asked[0] & ~self.seeds.without_outcome[0]
         first, second = self.variants
         return first.solved[ended], second.solved[ended]
 
@@ -153,15 +153,15 @@ class ComparedSeeds:
     """The part of each run in a comparison.
 
     Arrays of shape (num_variants, num_seeds), in the order of `Sides.variants` and of the planned seeds.
-    Where seeds are pairs, all rows are alike, but those of `diverged`.
+    Where seeds are pairs, all rows are alike, but those of `diverged`; else there are two rows, of A and of B.
     """
 
     asked: Flags
     """Whether the run was asked for."""
     usable: Flags
-    """Whether the run has a score."""
-    lost: Flags
-    """Whether the run was asked for and has no outcome."""
+    """Whether the run has a score; of a pair, whether all of its runs have."""
+    without_outcome: Flags
+    """Whether the run was asked for and has no outcome; of a pair, whether any of its runs was."""
     diverged: Flags
     """Whether the run was asked for and diverged."""
 
@@ -171,12 +171,22 @@ class ComparedSeeds:
         asked = np.array([side.asked for side in variants])
         diverged = np.array([side.status == "diverged" for side in variants])
         usable = ~np.isnan(scores)
-        lost = ~usable & ~diverged
+        without_outcome = ~usable & ~diverged
         if paired:
             asked[:] = asked.all(axis=0)
             usable[:] = usable.all(axis=0)
-            lost[:] = lost.any(axis=0)
-        return cls(asked, usable, lost & asked, diverged & asked)
+            without_outcome[:] = without_outcome.any(axis=0)
+        return cls(asked, usable, without_outcome & asked, diverged & asked)
+
+    @property
+    def usable_a(self) -> Flags:
+        """The seeds on which A is scored, shape (num_seeds,)."""
+        return self.usable[0]
+
+    @property
+    def usable_b(self) -> Flags:
+        """The seeds on which B is scored, shape (num_seeds,)."""
+        return self.usable[-1]
 
 
 def _weights(parts: Parts) -> Floats:

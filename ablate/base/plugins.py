@@ -219,15 +219,16 @@ def files_of_plugins(modules: Collection[str] = ()) -> dict[str, str]:
 def named_by(path: Path, also: Sequence[str] = ()) -> dict[str, str]:
     """Returns module → file of a plugin, and of a user's modules that it names, and that these name in turn.
 
-    They may be imported later or never. What lies beside the plugin comes first, as when it is loaded. With `also`,
-    modules that are known, those alone are followed that lie beside it.
+    They may be imported later or never. What lies beside the plugin comes first, as when it is loaded.
+
+    also: modules that are looked up as well, as those of an earlier load; then only modules beside the plugin are read
+    for their own imports, and without it every module of the user's, up to `FOLLOWED`.
     """
     importlib.invalidate_caches()
     beside = f"{path.parent}{os.sep}"
     files = {f"{PREFIX}{path.stem}": str(path)}
-    places = {
-        "": [str(path.parent), *_PATH]
-    }  # Module → the folders in which the modules below it are looked for.
+    # Module → the folders in which the modules below it are looked for; "": those of the outermost.
+    places = {"": [str(path.parent), *_PATH]}
     pending = [*also, *_named(_content(str(path)), "")]
     for name in pending:  # It grows while it is gone through.
         package = ""

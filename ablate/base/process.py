@@ -33,7 +33,7 @@ def stopwatch() -> Callable[[], str]:
 
 
 def memory_allowed() -> int:
-    """Returns the bytes of the machine, or the least that a limit of the process or of its container leaves of them."""
+    """Returns the usable memory in bytes: that of the machine, or the lowest limit of process or container."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     limits += [limit for limit in soft if limit != resource.RLIM_INFINITY]

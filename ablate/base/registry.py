@@ -123,7 +123,7 @@ class Catalogue:
         return [name for name in self.names(slot) if getattr(self._parts[slot][name], ability, silent)]
 
     def get(self, slot: str, name: object) -> type:
-        """Returns the part. Raises `UnknownPart` with the nearest name."""
+        """Returns the class that is registered as `name` in a slot. Raises `UnknownPart`."""
         parts = self._parts.get(slot, {})
         if not isinstance(name, str) or name not in parts:
             raise UnknownPart(slot, name, parts)

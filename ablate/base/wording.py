@@ -76,7 +76,7 @@ def significant(value: float) -> str:
 
 
 def compact(value: float, digits: int = 4) -> str:
-    """Returns a cost in few characters: 26.4k, 1.2M."""
+    """Returns a number in few characters, with a unit: 26.4k, 1.2M."""
     for unit, suffix in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if abs(value) >= unit:
             return f"{value / unit:.{digits}g}{suffix}"

@@ -40,7 +40,7 @@ class Results:
 
     @property
     def curves(self) -> pd.DataFrame:
-        """id, step, metric, value."""
+        """The learning curves: one row a trial, step and metric, with columns id, step, metric and value."""
         return self.evidence.curves
 
     @property

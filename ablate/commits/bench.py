@@ -101,7 +101,10 @@ class Bench(NamedTuple):
         return value if self.call["direction"] == "max" else -value
 
     def values(self, trees: Sequence[Tree], seeds: Sequence[int]) -> list[list[float]]:
-        """The numbers of each tree by seed; run in turn, each first as often as the others. Refuses equal ones."""
+        """Measures each tree under each seed, and returns the numbers by tree.
+
+        Which tree runs first alternates. Refuses a tree whose numbers are the same under all seeds.
+        """
         found = {
             (tree, seed): self.run(tree, seed) for seed in seeds for tree in trees[:: 1 if seed % 2 else -1]
         }
@@ -144,7 +147,7 @@ def opened(call: Mapping[str, Any], path: Path, names: Sequence[str]) -> Iterato
 
 
 def _tree(name: str, root: Path, links: Sequence[str], undo: ExitStack) -> Tree:
-    """That of a commit, with what git ignores at `links`."""
+    """Checks a commit out into a work tree at `root`, and links what git ignores at `links` into it."""
     commit, digest = git("log", "-1", "--format=%H %T", "--end-of-options", name, "--").split()
     tree = Tree(f"{name} ({commit[:10]})", digest, root, git("rev-parse", "--show-prefix"))
     git("worktree", "add", "--detach", root, commit)

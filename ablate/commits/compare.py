@@ -18,7 +18,9 @@ from ablate.report.words import level, significant
 def compare(
     call: Mapping[str, Any], path: Path, names: Sequence[str], looks: Sequence[int], margin: float
 ) -> tuple[dict[str, Any], str]:
-    """What is said of the second commit against the first, as data and as text. Raises `NotMeasured`.
+    """Runs two commits until a look settles the verdict, which it returns as data and text.
+
+    Raises `NotMeasured`.
 
     `path` keeps the runs; `looks` are the numbers of seeds at which it is looked at, until it is settled. Beside the
     words of a row (`analysis.judge`), a verdict is `not worse` where no more is shown than that it does not lose by the

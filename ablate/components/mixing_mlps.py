@@ -177,7 +177,7 @@ class TokenLinear(nn.Module):
         self.bias = nn.Parameter(torch.empty(sizes.max_len))
 
     def initialise(self, draw: Draw) -> None:
-        """As a linear map; no bias at first."""
+        """Initialises the weights as those of a linear layer, and the bias as zero."""
         as_linear(self.weight, self.bias, self.weight.shape[1], draw)
 
     def forward(self, x_btn: Tensor) -> Tensor:

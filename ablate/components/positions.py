@@ -23,7 +23,7 @@ class Position(Part):
     "Whether it acts on queries, keys or logits, so that only a mixer which has them can use it."
 
     def embed(self, x_btd: Tensor, start: int = 0) -> Tensor:
-        """The embedded input (B, T, D) of the positions `start` … `start` + T − 1, with these positions added."""
+        """Returns the embedded input (B, T, D) with the positions `start` … `start` + T − 1 added."""
         return x_btd
 
     def rotate(self, q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:

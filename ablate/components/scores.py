@@ -255,7 +255,7 @@ class _AdditiveLogits(torch.autograd.Function):
 
 
 def _few(a: Tensor, b: Tensor) -> list[slice]:
-    """Slices of the queries, each small enough for `HIDDEN_NUMBERS`."""
+    """Returns slices of the queries whose hidden layers each have at most `HIDDEN_NUMBERS` values."""
     few = max(1, HIDDEN_NUMBERS // max(1, b.numel()))
     return [slice(start, start + few) for start in range(0, a.shape[3], few)]
 

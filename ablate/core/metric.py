@@ -33,7 +33,7 @@ class Metric:
 
     @property
     def span(self) -> float | None:
-        """The distance of ceiling and floor; None where the metric lacks one."""
+        """The distance between floor and ceiling; None where the metric lacks either."""
         return None if self.ceiling is None or self.floor is None else abs(self.ceiling - self.floor)
 
 
@@ -71,7 +71,7 @@ def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Sampling:
-    """The origin of the examples of the test split, which decides what a seed repeats."""
+    """Where test examples come from: drawn anew for each seed, held out, or split again."""
 
     # fresh: a generator draws them anew for every seed. held_out: they are the same for every seed, and no seed
     # trains on them. resplit: every seed draws them, and its training examples, from one finite pool.

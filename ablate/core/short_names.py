@@ -106,7 +106,7 @@ def _short(variant: VariantFacts, labels: Mapping[str, str]) -> str:
 
 
 def level_name(path: str, level: str) -> str:
-    """Returns the label of a level at a path as a reader would say it.
+    """Returns the name of a level for readers: `batch norm`, `1 head`, `learning rate 0.003`.
 
     `batch norm`, `GELU`, `no positions`, `1 head`, `low-rank values (rank 8)`, `embedding dropout 0.1`,
     `learning rate 0.003`.

@@ -72,7 +72,7 @@ class Workload(ABC):
         """Raises `Invalid`, with paths from the root of the config, when `config` cannot be built."""
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        """Returns parameters, FLOPs and metrics of a config; here, `metrics` alone."""
+        """Returns the metrics of a config; a workload that overrides it adds parameters and FLOPs."""
         if not self.metrics:
             raise TypeError(f"{type(self).__name__} must define `metrics` or override `describe`")
         return Description(self.metrics)

@@ -10,7 +10,7 @@ from ablate.core.metric import Direction, Outcome
 
 
 class Resources(StrictModel):
-    """What a trial may use."""
+    """Limits of one trial of a user's own code: threads, GPU, memory and time."""
 
     threads: Annotated[PositiveInt, Field(description="Threads that OMP_NUM_THREADS and its like allow.")] = 1
     gpu: Annotated[OnOff, Field(description="Whether it needs a GPU; each trial then sees one.")] = False
@@ -40,7 +40,7 @@ class Options(StrictModel):
 
 
 class FunctionOptions(Options):
-    """Options of `workload: {function: …}`."""
+    """Settings of a workload that is a Python function of the user's: `workload: {function: …}`."""
 
     function: Annotated[
         str, Field(description="`train.py:train`, or `package.module:train`, relative to the study.")

@@ -85,7 +85,7 @@ class Reading:
 
     @property
     def last(self) -> dict[str, float]:
-        """The last value of each metric, which counts."""
+        """The last value that was reported of each metric, which is that of the run."""
         return {name: curve[-1][1] for name, curve in self.values.items()}
 
     @property

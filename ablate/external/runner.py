@@ -51,7 +51,7 @@ def tell(metrics: Mapping[str, Any]) -> None:
 
 
 def main(target: str, config: str, seed: str) -> None:
-    """Calls `train.py:train` or `package.module:train`, or runs `train.py`."""
+    """Calls `train.py:train` or `package.module:train`, or runs `train.py`; prints what it returns."""
     place, _, name = target.rpartition(":")
     values: dict[str, Any] = json.loads(config)
     if not place:

@@ -138,7 +138,10 @@ class Attention(Mixer):
         return together([*found, *(norm.beside(n, n) for norm, n in norms if isinstance(norm, RMSNorm))])
 
     def queries(self, x_btd: Tensor) -> Tensor:
-        """Queries, before their positions, of (B, T, D); of width 0 where none are read."""
+        """Returns the queries of each head for inputs (B, T, D), before their positions.
+
+        They have width 0 where the attention reads none.
+        """
         return _split(x_btd[..., :0] if self.query is None else self.query(x_btd), self.num_heads)
 
     def read(self, x_bsd: Tensor) -> State:

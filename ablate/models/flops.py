@@ -49,7 +49,7 @@ class Flops:
 
 
 class _Counter(TorchDispatchMode):
-    """Sums the products of every operation that torch has a formula for."""
+    """Torch dispatch mode that sums the FLOPs of every operation that torch has a formula for."""
 
     total = 0
 

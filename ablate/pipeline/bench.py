@@ -85,7 +85,7 @@ def _untrained(
     """Dates the claims of a study that was never run, and returns its evidence with those about speed."""
     post_hoc_metrics = CALL_OF if was_timed(study, store, section) else ()
     claims = date_claims(folder, study.claims, post_hoc_metrics)
-    folder.begin(resolved_text(study, folder.path), [])
+    folder.begin(resolved_text(study, folder.path))
     names = {variant.name for variant in study.variants}
     about_speed = [claim for claim in claims if is_measured(claim) and names.issuperset(claim.variants)]
     facts = facts_of(study, about_speed, reference(study).environment())

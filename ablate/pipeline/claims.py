@@ -90,7 +90,7 @@ def _first_rows(folders: Sequence[StudyFolder]) -> dict[str, Mapping[str, str]]:
 
 
 def _write(folder: StudyFolder, dated: Sequence[Claim], written: Mapping[str, Mapping[str, str]]) -> None:
-    """Writes dated claims, with the verdicts of those that the folder has already."""
+    """Writes claims with their dates, and keeps the rows of those that the folder has already."""
     rows: list[dict[str, object]] = []
     for claim in dated:
         row: dict[str, object] = {"reason": WAITING}

@@ -64,7 +64,7 @@ def restrict_to_confirmed(
 
 
 def _decided_claims(study: Study, report: StudyFolder) -> list[Claim]:
-    """Returns the claims that a report decided; what is measured does not depend on seeds."""
+    """Returns the claims that a report decided, but for those on what is measured without training."""
     decided = {row["hash"] for row in report.claims() if row["verdict"] in ("supported", "refuted")}
     return [claim for claim in study.claims if claim.hash in decided and not is_measured(claim)]
 

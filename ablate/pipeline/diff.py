@@ -101,7 +101,7 @@ def _notes_on_verdicts(comparisons: Matched, claims: Matched, changed_paths: Seq
 
 
 def _only_in_one(noun: str, matched: Matched, places: Sequence[str]) -> list[str]:
-    """Names the rows that one report alone has."""
+    """Returns notes that name the compared rows that only one of two reports has."""
     notes: list[str] = []
     for letter, rows in (("A", matched.only_a), ("B", matched.only_b)):
         if rows:

@@ -48,7 +48,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
         with session.lock(study, selects=bool(selecting)):
             print_limitations(study, selecting, session)
             claims = preregister(study, stages, session)  # what comes after results is post hoc
-            folder.begin(resolved_text(study, folder.path), [])
+            folder.begin(resolved_text(study, folder.path))
             planned = study
             with session.training():
                 try:

@@ -131,9 +131,10 @@ class TrialPlan(Plan):
         return [cell for cell in self.cells if self._is_asked(cell)]
 
     def _is_asked(self, cell: Cell) -> bool:
-        """Returns whether looks have come to the seed of a cell; other seeds, as of a search, come first."""
-        index = self._seed_index.get(cell.seed, -1)
-        return index < self._seeds_asked.get(_place(cell), 0)
+        """Returns whether looks have come to the seed of a cell; cells on other seeds, as of a search, come first."""
+        if cell.seed not in self._seed_index:
+            return True
+        return self._seed_index[cell.seed] < self._seeds_asked.get(_place(cell), 0)
 
     def wanted(self, options: Options) -> Callable[[Cell], bool]:
         """Returns a function that tells whether `--only` and `--seed` ask for a cell. Raises `StudyError`."""
@@ -143,7 +144,7 @@ class TrialPlan(Plan):
         return lambda cell: (cell.variant, cell.task, cell.seed) in wanted_runs
 
     def facts(self) -> StudyFacts:
-        """Returns the study as it was trained, with the claims that these variants can settle."""
+        """Returns the facts of the study, for judging: seeds asked so far, claims its variants can decide."""
         decidable = {claim.hash for claim in self.study.claims}
         facts = facts_of(self.study, [claim for claim in self.claims if claim.hash in decidable])
         if not self.study.config.seeds.looks:

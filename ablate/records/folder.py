@@ -16,7 +16,7 @@ evaluation.csv, attention.npz            evaluations of kept weights
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -115,13 +115,13 @@ class StudyFolder(EvidenceFolder):
         paths = {name: self.path / name for name in _REPORTED}
         return {name: path for name, path in paths.items() if path.is_file()}
 
-    def begin(self, resolved: str, cells: Iterable[Cell]) -> None:
-        """Writes the resolved study, and adds the planned trials to the list of trials, before the first is trained."""
+    def begin(self, resolved: str) -> None:
+        """Writes the resolved study, and makes the list of its trials, before the first is trained."""
         remove_leftovers(self.path)
         remove_leftovers(self.results / "store")
         if not self.study_file.is_file() or self.study_file.read_bytes() != resolved.encode():
             write_text(self.study_file, resolved)
-        self.trial_list.add(cells)
+        self.trial_list.add([])
 
     def cells(self) -> list[Cell]:
         """Returns every trial that the study refers to; of a published folder without a store, those of its tables.

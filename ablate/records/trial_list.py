@@ -93,7 +93,7 @@ class TrialList:
 
 
 def _entry(cell: Cell) -> dict[str, Any]:
-    """Returns a cell as the file holds it: without the config of its trial."""
+    """Returns the entry of a cell in the list of trials, which lacks the config of its trial."""
     return {
         "id": cell.id,
         "variant": cell.variant,

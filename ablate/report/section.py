@@ -157,16 +157,6 @@ class Section:
         return []
 
 
-@dataclass(frozen=True)
-class Shown:
-    """A section of one report, with its content."""
-
-    section: Section
-    blocks: list[Block]
-    accent: str
-    open: bool
-
-
 def unfolded(blocks: Iterable[Block]) -> Iterator[Block]:
     """The blocks, those of folded blocks in place of these."""
     for block in blocks:

@@ -68,7 +68,10 @@ def read(runs: str, asked: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _experiment(name: str, uri: str) -> pd.DataFrame:
-    """The runs of an MLflow experiment, with `params.X`, `tags.X` and last `metrics.X`; none that has runs below it."""
+    """Returns the runs of an MLflow experiment as a table, without those that have runs below them.
+
+    Columns: `params.X`, `tags.X`, and the last value of each metric as `metrics.X`.
+    """
     check_uri(uri)
     import_client()
     import mlflow
@@ -82,7 +85,7 @@ def _experiment(name: str, uri: str) -> pd.DataFrame:
 
 
 def _samples(folder: Path, metric: str) -> pd.DataFrame:
-    """The documents on which lm-eval measured a metric; a model is the folder that a file lies in.
+    """Reads the samples of lm-eval: a row a document and model, which is the folder of a file.
 
     A field of a document is `doc.FIELD`. Where answers were filtered in several ways, each is a task of its own.
     """
@@ -102,7 +105,7 @@ def _samples(folder: Path, metric: str) -> pd.DataFrame:
 
 
 def checked(rows: pd.DataFrame, metrics: Mapping[str, Metric]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The runs, a row each, and their examples, both as in `Evidence`; `rows` are as `read` gives them."""
+    """Checks a table of runs, as `read` gives it, and returns its trials and examples as in `Evidence`."""
     said = rows.astype(str).where(rows.notna(), "").apply(lambda column: column.str.strip())
     numbers = said[["seed", *metrics]].apply(pd.to_numeric, errors="coerce")
     blank = said[[*metrics]].apply(lambda column: column.str.lower().isin(["", "nan", "-nan"]))

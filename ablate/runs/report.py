@@ -92,7 +92,7 @@ def _alike(trials: pd.DataFrame, examples: pd.DataFrame, metrics: Mapping[str, M
 def evidence_of(
     rows: pd.DataFrame, metrics: Mapping[str, Metric], asked: Mapping[str, Any], name: str
 ) -> Evidence:
-    """Evidence with the facts of the report `name`; `rows` are as `read` gives them, `asked` the options."""
+    """Builds the evidence of a report from a table of runs, as `read` gives it, and the options `asked`."""
     (trials, examples), baseline, metric = checked(rows, metrics), asked["baseline"], next(iter(metrics))
     found, counts = [*dict.fromkeys(trials["variant"])], trials.groupby(KEY[:2], sort=False).size()
     given = "known_noise" if asked["known_noise"] else "runs" if counts.max() > 1 else "documents"

@@ -98,7 +98,7 @@ class OptunaSlot(Slot):
 
 
 class Arguments(PartConfig):
-    """The arguments of one class of Optuna's.
+    """Base of configs that hold the arguments of one class of Optuna, such as `GPSampler`.
 
     One at its default is neither written nor passed on, so that a version with further arguments changes no study.
     """

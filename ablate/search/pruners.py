@@ -101,7 +101,7 @@ class NamedPruner(Pruner):
 
 
 class Idle(NamedPruner):
-    """The base of a pruner that never prunes."""
+    """Base of the part that is made from Optuna's `NopPruner`, which ends no training."""
 
     reads = "nothing"
     compares = False

@@ -30,7 +30,7 @@ LEAST_NUMBERS = {"CmaEsSampler": 2}
 
 
 class Sampler:
-    """Base of all samplers."""
+    """Base of samplers: each checks its use, and builds a sampler of Optuna."""
 
     name: ClassVar[str]
     # Whether it visits every point of the space once; then what `build` returns is asked nothing.

@@ -23,7 +23,7 @@ class SeedsType(click.ParamType):
     def convert(
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> int | tuple[int, ...]:
-        """Returns the number, or the seeds; refuses what is neither."""
+        """Parses `5` as a number of seeds, and `0,3,7` as a list of seeds."""
         if isinstance(value, (int, tuple)):
             return value
         numbers = value.removesuffix(",").split(",")  # `7,` is the one seed 7

@@ -36,7 +36,7 @@ MAX_FAILED = 12
 
 
 class IncompleteSelection(Exception):
-    """A run ends before its variants are chosen, so that there is nothing to judge."""
+    """The end of a run whose selection of variants lacks trials; it carries the outcome."""
 
     def __init__(self, outcome: RunOutcome) -> None:
         self.outcome = outcome

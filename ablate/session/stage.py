@@ -83,7 +83,7 @@ class Stage(ABC):
     @classmethod
     @abstractmethod
     def from_study(cls, study: StudyConfig, options: Options) -> Self | None:
-        """Makes the stage of a study; None where neither the study nor the options ask for it."""
+        """Makes the stage of a study; None where it has nothing to do, as neither study nor options ask for it."""
 
     # Before anything is written.
 
@@ -94,7 +94,7 @@ class Stage(ABC):
 
     @property
     def selects(self) -> bool:
-        """True where the stage trains before the variants are judged, and may choose them by that."""
+        """True where the stage trains before the variants are judged: to choose them, or to refuse the study."""
         return False
 
     def varied_paths(self) -> Mapping[str, Sequence[str]]:
@@ -126,7 +126,7 @@ class Stage(ABC):
         return 0
 
     def max_trials(self, study: Study, judged: int) -> int:
-        """Returns the most trainings of a run in which the stage selects.
+        """Returns an upper bound on the trainings of a run, those by which the stage selects included.
 
         judged: the trainings of the variants as they are given.
         """
@@ -136,7 +136,7 @@ class Stage(ABC):
         """Describes for `ablate plan` what the stage will do; writes nothing."""
         return Preview()
 
-    # During a run, in this order.
+    # During a run. `companions` is asked before and after `select`, and `follow_up` and `collect` at every look.
 
     def has_results(self, study: Study, session: Session) -> bool:
         """Returns whether results are known from which a new claim could have been read."""

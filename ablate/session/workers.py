@@ -22,7 +22,7 @@ ENGINES: tuple[type[LocalPool] | type[RayCluster], ...] = (LocalPool, RayCluster
 
 
 def engine_named(name: str) -> type[LocalPool] | type[RayCluster]:
-    """Returns the engine of a name. Raises `AblateError` for a name that no engine has."""
+    """Returns the class of the engine of a name. Raises `AblateError` for a name that no engine has."""
     for engine in ENGINES:
         if engine.name == name:
             return engine

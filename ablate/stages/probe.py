@@ -51,7 +51,7 @@ class ProbeConfig(StageConfig):
 
 
 class ProbeStage(Stage):
-    """Refuses a study before its trainings, and chooses nothing."""
+    """Trains short runs first, refuses a study by them, and leaves its variants as they are."""
 
     name = "probe"
     Config = ProbeConfig

@@ -221,18 +221,21 @@ class _Finder:
         levels = dict(side.levels)
         if factor_level:
             levels[factor_level.path] = factor_level.label
-        if not self._is_placebo(side):
+        if not self._is_by_name_alone(side):
             variants = self.design.at(levels, cell=side.is_cell)
         elif factor_level:
-            variants = []  # A placebo has no counterpart.
+            variants = []  # It has no counterpart at another level.
         else:
             variants = [side.name]
         if not variants:
             raise self._no_variant(side, factor_level, levels)
         return variants
 
-    def _is_placebo(self, side: _Side) -> bool:
-        """Returns whether a side is a variant that its levels do not lead to."""
+    def _is_by_name_alone(self, side: _Side) -> bool:
+        """Returns whether a side is a variant that its levels do not lead to: a placebo, or one yet to be found.
+
+        Both have the levels of the baseline, which lead to the baseline.
+        """
         return "=" not in side.name and self.design.at(side.levels, cell=side.is_cell) != [side.name]
 
     def _no_variant(

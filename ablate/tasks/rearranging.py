@@ -12,7 +12,7 @@ from ablate.tasks.transduction import FIRST_SYMBOL, Answers, Transduction, signa
 
 
 class Rearranging(Transduction, Generated):
-    """A source of random length and symbols, both uniform and independent, and its symbols in another order.
+    """Base of tasks that put the symbols of a source, of random length, into another order.
 
     Training repeats short sources, but never draws one that is for evaluation.
     """

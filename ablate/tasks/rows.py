@@ -97,7 +97,10 @@ class Rows(Pool):
 
 
 class Labelled(Rows, Classification):
-    """Rows that each have a label; guessing is the most frequent one, and its loss that of all their shares."""
+    """Task on rows that each have a label, measured against guessing the most frequent label.
+
+    The loss of guessing is that of the shares of all labels.
+    """
 
     guess = "majority"
 

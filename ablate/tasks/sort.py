@@ -35,7 +35,7 @@ class Sort(Rearranging):
     }
 
     def rearranged(self, symbols: Integers, lengths: Integers) -> Integers:
-        """Ascending."""
+        """Sorts the symbols of each source in ascending order."""
         real = np.arange(symbols.shape[1]) < lengths
         return np.sort(np.where(real, symbols, self.config.vocab_size), axis=1)
 

@@ -189,7 +189,10 @@ class Task(ABC):
         return self.config.model_copy(update=dict(self.slices()[name])).build()
 
     def for_topology(self, topology: Topology) -> Task:
-        """The task as it is laid out for a model: a decoder may read in one sequence what others read in two."""
+        """Returns the task laid out for a topology; here, itself.
+
+        A decoder may read in one sequence what others read in two.
+        """
         return self
 
     def digests(self, seed: int) -> Mapping[str, str]:

@@ -172,7 +172,7 @@ class _Runs:
         return not self.spare and self.parent is not None and _digest(self.parent) == digest
 
     def begin(self, status: Status, cells: Container[str]) -> None:
-        """Sees to it that there is one parent; with a report, that nothing is left but the runs of its `cells`."""
+        """Makes sure that there is one parent run, with a status; removes runs that no cell has any more."""
         if self.parent is None:
             self.parent = self._start(self.study, {}, _now())
         obsolete = [*self.spare]
@@ -259,7 +259,7 @@ def _digest(run: Run) -> str:
 
 
 def _now(run: Run | None = None) -> int:
-    """Returns milliseconds since 1970, but later than all of a `run`, even if the clock was set back.
+    """Returns the time in Unix milliseconds, later than the start and end of `run` if the clock was set back.
 
     MLflow takes the metric with the latest time as the last one, and would show a run that ends before it starts.
     """

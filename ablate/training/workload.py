@@ -222,7 +222,7 @@ class _Skeleton:
 
 
 def _read(config: Mapping[str, Any]) -> tuple[TrialConfig, Task]:
-    """The sections of a trial, and its task."""
+    """Returns the sections of a trial's config, and its task."""
     trial = _within_limits(config)
     return trial, trial.built_task()
 

@@ -64,7 +64,8 @@ def report(results, *events, study="study", cells=(), verdicts=("worse", "inconc
     for event in events:
         store.save(event.record)
     every = [*(event.cell for event in events), *cells]
-    folder.begin(STUDY.format(name=study, seeds=seeds), every)
+    folder.begin(STUDY.format(name=study, seeds=seeds))
+    folder.trial_list.add(every)
     names = dict.fromkeys(event.cell.variant for event in events)
     facts = replace(
         made({name: [0.5] for name in names or ["baseline"]}).facts,

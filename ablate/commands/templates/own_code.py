@@ -37,7 +37,7 @@ def create_workload(target: Path) -> list[Path]:
 
 
 def _with_study(file: Path, template: str, kind: str, values: Mapping[str, str | None]) -> dict[Path, str]:
-    """Returns the texts of a file of one's own, and of a study beside it that uses it."""
+    """Returns the texts of a user's code file and of an example study beside it, by path."""
     code = rendered(template, **values)
     study = rendered(f"own_{kind}.yaml.j2", **values)
     return {file: code, file.with_suffix(".yaml"): study}

@@ -7,7 +7,10 @@ import sys
 
 @atexit.register
 def write_files() -> None:
-    """Of this process, unless it is killed; at its end, a script itself has lost the name of its file."""
+    """Writes the source files of all modules that this process has imported to a list in $ABLATE_DIR.
+
+    At its end, a script itself has lost the name of its file.
+    """
     with open(f"{os.environ['ABLATE_DIR']}/files-{os.getpid()}.txt", "w") as file:
         file.writelines(
             f"{getattr(module, '__file__', None) or os.path.abspath(sys.argv[0])}\n"

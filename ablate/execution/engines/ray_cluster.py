@@ -112,7 +112,7 @@ class RayCluster(Engine):
             on_event(Idle())
 
     def stop(self, trial_id: str, why: str) -> None:
-        """Has the worker killed that runs the trial, which is `WorkerLost` when it is."""
+        """Kills the worker that runs a trial, which then ends as `WorkerLost`."""
         for worker in self._workers:
             if worker.trial is not None and worker.trial.id == trial_id:
                 self._tell(worker, trial_id, why)

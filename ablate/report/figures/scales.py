@@ -28,7 +28,7 @@ DENSITIES = ((1, 2, 3, 5, 7), (1, 2, 5), (1, 3), (1,))  # Ticks within each powe
 
 
 def padded(low: float, high: float, metric: Metric | None = None) -> Limits:
-    """Returns the limits of an axis around a range; hardly beyond what the metric can be, where that is known."""
+    """Returns axis limits with a margin around a range, at most half of it beyond the metric's own range."""
     room = (high - low) * ROOM if low < high else abs(low) * 0.1 or 1.0
     start = low - room
     end = high + room

@@ -209,7 +209,7 @@ class Seeds(Section, title="Every seed", inside="the difference from the baselin
 
 
 def _largest_pairs(pairs: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Returns the pairs of the variants that have room, and what a caption says of the others."""
+    """Returns the pairs of the variants that differ most, and what a caption says of the others."""
     kept = largest(pairs, pairs["difference"])
     left = message("figures.largest", MAX_ROWS, pairs["variant"].nunique()) if len(kept) < len(pairs) else ""
     return kept, left

@@ -257,7 +257,9 @@ def valued(searched: SearchTable, target: Objective) -> pd.DataFrame:
 
 
 def importance(searched: SearchTable, target: Objective) -> pd.DataFrame:
-    """Returns a row a path, the most important first: name and importance, a share of all.
+    """Returns how much each searched path influences an objective, the most important first.
+
+    Columns: name, importance, a share of all.
 
     Optuna's PED-ANOVA: how much the best tenth of the settings differs from all in the path (Watanabe et al. 2023).
     """

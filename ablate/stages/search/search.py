@@ -149,7 +149,7 @@ class Search:
             setting.shown = {step: value for step, value in setting.shown.items() if step < report.step}
             name = self._objective.name
             value = report.metrics.get(validated(name), report.metrics.get(name, math.nan))
-            return self._prunes(setting, report.step, float(value))
+            return self._show(setting, report.step, float(value))
         return False
 
     def _ask(self) -> None:
@@ -196,7 +196,7 @@ class Search:
             if cell in missing:
                 break
             values[place] = seed_value(records[cell.id], self._objective, self.spec.at)
-        setting.pruned_at = self._pruned_at(setting, values, last=len(setting.cells) - 1)
+        setting.pruned_at = self._show_all(setting, values, last=len(setting.cells) - 1)
         return list(missing[:1]) if setting.pruned_at is None else []
 
     def _needed_by_step(
@@ -205,29 +205,30 @@ class Search:
         """Returns the first seed of a setting, which may be pruned, and then the others."""
         first = setting.cells[0]
         record = records.get(first.id)
-        needed = list(missing)
-        # Another search, or this one with other settings before it, may have pruned it elsewhere. Where this search
-        # pruned it, and its record has other values than it reported, it is trained whole.
-        if record is None or (record.status == "pruned" and first.id not in self._requested):
-            needed = [replace(first, trial=replace(first.trial, prunable=True))]
         values = intermediate(record, self._objective.name) if record else {}
-        setting.pruned_at = self._pruned_at(setting, values)
-        return needed if setting.pruned_at is None else []
+        setting.pruned_at = self._show_all(setting, values)
+        if setting.pruned_at is not None:
+            return []
+        # Another search, or this one after other settings, may have ended it at a step of its own.
+        was_cut = record is not None and record.status == "pruned" and first.id not in self._requested
+        if record is None or was_cut:
+            return [replace(first, trial=replace(first.trial, prunable=True))]
+        # Where this search pruned it, and its record has other values than it reported, `missing` has the first seed
+        # too, which is then trained whole.
+        return list(missing)
 
-    def _pruned_at(
-        self, setting: Setting, values: Mapping[int, float], last: int | None = None
-    ) -> int | None:
+    def _show_all(self, setting: Setting, values: Mapping[int, float], last: int | None = None) -> int | None:
         """Shows the pruner the values of a setting; returns the step at which it ends, if any.
 
         last: the step at which no training is left that could be saved.
         """
         setting.shown = {}
         for step, value in values.items():
-            if self._prunes(setting, step, value) and step != last:
+            if self._show(setting, step, value) and step != last:
                 return step
         return None
 
-    def _prunes(self, setting: Setting, step: int, value: float) -> bool:
+    def _show(self, setting: Setting, step: int, value: float) -> bool:
         """Shows the pruner one more value of a setting; returns whether it ends the setting.
 
         Of other settings the pruner sees those that were told, of earlier batches.
@@ -283,7 +284,7 @@ class Search:
 
         values, columns = summarised(records, self.spec.facts.objectives, description, self.spec.at)
         if setting.pruned_at is not None:
-            return TrialState.PRUNED, None, row | self._pruned(setting, setting.pruned_at, columns)
+            return TrialState.PRUNED, None, row | self._pruned_columns(setting, setting.pruned_at, columns)
 
         if self.spec.tie:
             row["ties"] = [on_validation(record, self.spec.tie, self.spec.at)[0] for record in records]
@@ -296,7 +297,7 @@ class Search:
             return TrialState.COMPLETE, values, row | {"status": "diverged", "reason": reason}
         return TrialState.COMPLETE, values, row | {"status": "completed", "reason": ""}
 
-    def _pruned(self, setting: Setting, step: int, columns: Row) -> Row:
+    def _pruned_columns(self, setting: Setting, step: int, columns: Row) -> Row:
         """Returns the columns of a pruned setting.
 
         step: that at which it was pruned, or the place of the seed.

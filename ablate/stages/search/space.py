@@ -100,7 +100,7 @@ class Space:
         return crossed[: MAX_POINTS + 1]
 
     def satisfying(self, parameter: Parameter) -> Point:
-        """Returns a point at which a parameter is searched.
+        """Returns a point that meets every `when` on which a parameter depends.
 
         It has the first allowed value of each parameter that this one depends on.
         """

@@ -142,7 +142,7 @@ def _read_space(draft: Draft, key: str, section: SearchSection | TuneSection) ->
 
 
 def _num_trials(draft: Draft, key: str, section: SearchSection | TuneSection, space: Space | None) -> int:
-    """Returns how many settings are tried.
+    """Returns how many settings a search tries: of a grid, all; refuses fewer `trials` than its points.
 
     Of a grid every point; 0 where the grid is refused.
     """

@@ -236,7 +236,7 @@ def _places(study: Study, section: SpeedSection) -> list[_Place]:
 
 
 def _group(keys: Mapping[str, str], configs: Mapping[str, Config], conditions: Mapping[str, Any]) -> Group:
-    """Returns the distinct configs as one group, with a key that also stands for the conditions.
+    """Returns the distinct configs to be timed together, under a key of configs and conditions.
 
     keys: variant → the key of its config. configs: variant → its config.
     """
