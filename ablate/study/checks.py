@@ -58,7 +58,7 @@ T = TypeVar("T")
 
 
 class Attempt(NamedTuple, Generic[T]):
-    """What a method returned, or, where it raised, its problems."""
+    """The outcome of a call: its result, or the problems that it raised."""
 
     result: T | None
     problems: list[Problem]
@@ -125,7 +125,7 @@ def check_study(draft: Draft) -> None:
 def describe_baseline(
     workload: Workload, baseline: Sequence[Config], document: Document
 ) -> tuple[list[Description], list[Problem]]:
-    """Returns the descriptions of the baseline, one a task, and why it cannot be built, which it reports."""
+    """Returns the descriptions of the baseline, one a task, and its problems, which it reports."""
     descriptions: list[Description] = []
     all_problems: list[Problem] = []
     for index, config in enumerate(baseline):
@@ -253,7 +253,7 @@ def _model_changes(design: Design) -> list[_Change]:
 
 
 def refuse_own(path: str, rule: str, hint: str, draft: Draft) -> None:
-    """Refuses each factor on a path that all variants must have in common, and each variant that changes it."""
+    """Refuses factors and variants that change a path which all variants must share."""
     document = draft.document
     if path in draft.config.factors:
         document.refuse(("factors", path), rule, hint=hint)

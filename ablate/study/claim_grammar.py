@@ -87,7 +87,7 @@ def read_statement(text: str) -> Statement:
 
 
 def _hint(text: str) -> str:
-    """Returns what may make a claim of a text: what it lacks, other words, or a verb that is spelt right."""
+    """Returns how a text may become a claim: by what it lacks, other words, or a right spelling."""
     omission = _omission(text)
     if omission:
         return f"Add: {omission}"
@@ -103,7 +103,7 @@ def _hint(text: str) -> str:
 
 
 def _omission(text: str) -> str:
-    """Returns the words that make a claim of a text when they are put somewhere in it; or nothing."""
+    """Returns the words that somewhere in a text would make it a claim; or nothing."""
     words = text.split()
     for omission in _OMISSIONS:
         if omission.startswith("on") and "on" in words:

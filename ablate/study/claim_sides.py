@@ -38,7 +38,7 @@ class _Side:
 
 @dataclass(frozen=True)
 class _FactorLevel:
-    """What follows `at`: one level of a factor, by label."""
+    """One level of a factor, by label, as it follows `at`."""
 
     path: str
     label: str
@@ -117,9 +117,9 @@ class _Finder:
         return _Side(name, levels, is_cell=len(levels) > 1)
 
     def _is_mean(self, variant: Variant) -> bool:
-        """Returns whether the name of a variant is also that of a level, and means all variants that have it.
+        """Returns whether the name of a variant means all variants at the level that it names.
 
-        Where the design crosses its factors, one level alone is the mean over the other factors.
+        So it does where the design crosses its factors: one level alone is the mean over the other factors.
         """
         if not self.design.kind.crosses or variant.at[:1] == ("variants",):
             return False
@@ -160,7 +160,7 @@ class _Finder:
         raise self._invalid(f"{path} has no level {given!r}", listed(labels), did_you_mean(given, labels))
 
     def _check_constants(self, a: str, b: str) -> None:
-        """Raises `Invalid` where A is a constant, or B one without a value of a metric of the claim."""
+        """Raises `Invalid` where A is a constant, or B one without the metrics of the claim."""
         metrics = self.statement.metrics
         if self._is_constant(a):
             rule = f"begins with {a}, which is a constant of the task: only the second side may be one"
@@ -204,7 +204,10 @@ class _Finder:
         raise self._invalid(f"compares {joined(sorted(both))} with itself", hint=hint)
 
     def _variants(self, sides: Sequence[_Side], factor_levels: Sequence[_FactorLevel]) -> list[list[str]]:
-        """Returns the variants of A and of B; of an interaction of levels, at the first level, then at the second."""
+        """Returns the variants of A and of B.
+
+        Of an interaction of levels, these are those at its first level, then those at its second.
+        """
         variants: list[list[str]] = []
         places: Sequence[_FactorLevel | None] = factor_levels or [None]
         with Gather() as at:

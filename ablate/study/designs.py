@@ -1,4 +1,4 @@
-"""What designs are, the variants that they make, and the labels of what stands at a level."""
+"""The contract of designs, the variants that they make, and the labels of levels."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -111,9 +111,10 @@ class Design:
         return all(self.labels[path][variant.name] == label for path, label in levels.items())
 
     def at(self, levels: Mapping[str, str], *, cell: bool) -> list[str]:
-        """Returns the names of the variants at some levels, by label: a `cell` is the one that changes nothing else.
+        """Returns the names of the variants at some levels, by label.
 
-        Otherwise, where the design crosses its factors, all of them: their mean is that over the other factors.
+        A `cell` is the one variant that changes nothing else. Otherwise, where the design crosses its factors, all of
+        them: their mean is that over the other factors.
         """
         having = self.having(levels)
         if self.kind.crosses and not cell:
@@ -125,9 +126,10 @@ class Design:
 
 
 def labels_of(variants: list[Variant], path: str, levels: Iterable[Level]) -> list[str]:
-    """Returns the label of each variant's level at `path`, nothing where it has no such path; the baseline is first.
+    """Returns the label of each variant's level at `path`; an empty one where it has no such path.
 
-    A level of a factor is what its patch makes of the baseline alone: another factor further down changes no label.
+    The baseline is the first of `variants`. A level of a factor is what its patch makes of the baseline alone: another
+    factor further down changes no label.
     """
     baseline = value_at(variants[0].configs[0], path)
     # JSON of the value of a patch → what it makes of the baseline alone.
@@ -162,7 +164,7 @@ def _changed_value(variant: Variant, path: str, alone: Mapping[str, Any]) -> Any
 
 
 def _unchanged_value(variant: Variant, path: str, baseline: Any) -> Any:
-    """Returns the baseline's value at `path`, or the variant's where it changes a part that the path lies in."""
+    """Returns the value at `path` of a variant that may change only a part around it."""
     if any(path.startswith(f"{outer}.") for outer in variant.patches):
         return value_at(variant.configs[0], path)
     return baseline

@@ -80,7 +80,7 @@ class Document:
             self.note(replace(masked_problem, line=self.line(problem.path), source=self.source))
 
     def _option_for(self, path: PathKey) -> str | None:
-        """Returns the first option that set the node at `path`, one that it lies in, or one inside it."""
+        """Returns the first option that set the node at `path`, or one around or inside it."""
         if not path:
             return None
         for node, option in self.origins.items():
@@ -176,7 +176,10 @@ def base_of(path: Path, folder: object) -> Path:
 
 
 def read_document(path: Path) -> Document:
-    """Reads a study file; raises `StudyError` when it is no mapping of plain data, or larger than any study."""
+    """Reads a study file.
+
+    Raises `StudyError` when it is no mapping of plain data, or larger than any study.
+    """
     source = str(path)
     try:
         plain = read_plain(_text(path))

@@ -1,4 +1,4 @@
-"""From a study that agrees with the schema to a study that is ready to run, with all mistakes of meaning."""
+"""The draft of a study that agrees with the schema: expanded, checked, with all mistakes of meaning."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

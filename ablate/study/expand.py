@@ -1,4 +1,4 @@
-"""From a study file to its design: the levels of its factors, the variants of both, and what is wrong with them."""
+"""The expansion of a study: the levels of its factors, its variants, and what is wrong with them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -77,7 +77,10 @@ def refuse_twins(variants: Iterable[Variant], rule: str, hint: str, document: Do
 
 
 def _factor_levels(path: str, values: list[Any], base: _Baseline) -> list[Level] | None:
-    """Returns the levels of a factor that change something; None where its path does not exist, which is reported."""
+    """Returns the levels of a factor that change something; reports what is wrong with them.
+
+    None where its path does not exist.
+    """
     at: PathKey = ("factors", path)
     document = base.document
     try:

@@ -106,7 +106,7 @@ def _shared_rate(study: Study) -> str:
 
 
 def _target(study: Study) -> dict[str, float]:
-    """Returns the primary metric with the value that counts as learned, where the study asks when it is reached."""
+    """Returns primary metric → the value that counts as learned, where the study asks for it."""
     is_claimed = any(claim.metric == "steps_to_target" for claim in study.claims)
     if study.config.metric.target is None and not is_claimed:
         return {}

@@ -88,7 +88,7 @@ class Fractional(Kind):
             yield tuple(levels_of_factor[0] if on else None for levels_of_factor, on in factors)
 
     def aliases(self, levels: Mapping[str, int]) -> list[list[Effect]]:
-        """Returns sets of main effects and interactions of two with one contrast over the cells, up to its sign."""
+        """Returns sets of main effects and interactions of two that share a contrast, up to its sign."""
         factors = list(levels)
         places = range(len(factors))
         chosen = cells(len(factors), self.config.resolution)
@@ -101,9 +101,10 @@ class Fractional(Kind):
 
 
 def cells(num_factors: int, resolution: int) -> list[tuple[bool, ...]]:
-    """Returns which factors have their other level in each of 2^(k−p) cells, the baseline's first, where none has.
+    """Returns, for each of 2^(k−p) cells, which factors have their other level there.
 
-    The first k − p factors take every combination; each of the others is the sum, modulo 2, of some of these.
+    The baseline's cell, where none has, comes first. The first k − p factors take every combination; each of the others
+    is the sum, modulo 2, of some of these.
     """
     generators = FRACTIONS[resolution][num_factors].split()
     basic = "ABCDEFG"[: num_factors - len(generators)]

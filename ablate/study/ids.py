@@ -28,7 +28,7 @@ from ablate.study.sources import source_digest
 
 @dataclass(frozen=True)
 class Identity:
-    """What the id of a config's trials stands for beside seed and stream."""
+    """Everything that the ids of a config's trials stand for, beside seed and stream."""
 
     # The config; versions, device type and dtype, as the workload gives them; the digest of the source that trains the
     # config; and name and digest of the files that its parts declare and it does not name.

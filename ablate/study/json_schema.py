@@ -67,7 +67,7 @@ def _registered_parts() -> list[Any]:
 
 
 def _with_links(definitions: Node) -> tuple[Node, dict[str, Node]]:
-    """Returns a copy of definitions with a reference in the place of each mark of a slot, and key → mark."""
+    """Returns definitions with references in place of the marks of slots, and key → mark."""
     marks: dict[str, Node] = {}
 
     def linked(node: Node) -> Node:
@@ -90,7 +90,7 @@ def _described(part: Any, schema: Node) -> Node:
 
 
 def _complete(study: Node, workload: Workload) -> None:
-    """Adds what the models do not say: the name of the workload, one task or several, and how claims are made."""
+    """Adds what models cannot say: the workload's name, one task or several, the grammar of claims."""
     properties = study["properties"]
     name = getattr(workload, "name", None)
     if name is not None and "workload" not in workload.schema():
@@ -115,7 +115,10 @@ def _forms(mark: Node, definitions: Mapping[str, Node]) -> Iterator[Node]:
 
 
 def fields(model: type[BaseModel]) -> dict[str, Node]:
-    """Returns the schema of each field of a section or of a part's config; a mark is where a part goes."""
+    """Returns the schema of each field of a section or of a part's config.
+
+    A mark stands where a part goes.
+    """
     return model.model_json_schema(schema_generator=_Generator).get("properties", {})
 
 

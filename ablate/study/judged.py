@@ -1,4 +1,4 @@
-"""What a study is judged by: its metric, and the claims that it can make."""
+"""The metric that a study is judged by, and the claims that it can make."""
 
 import math
 import re
@@ -65,9 +65,9 @@ def _check_best_checkpoint(judged: str, tasks: Sequence[Description], document: 
 
 def _check_target(value: float, metric: Metric) -> None:
     """Raises `Invalid` for a value that guessing has or nothing can reach."""
-    above_floor, up_to_ceiling = ("more than", "at most")
-    if metric.direction == "min":
-        above_floor, up_to_ceiling = ("less than", "at least")
+    is_min = metric.direction == "min"
+    above_floor = "less than" if is_min else "more than"
+    up_to_ceiling = "at least" if is_min else "at most"
     bounds: list[str] = []
     if metric.floor is not None:
         bounds.append(f"{above_floor} {metric.floor:g}")
@@ -81,9 +81,9 @@ def _check_target(value: float, metric: Metric) -> None:
 
 
 def target_of(config: StudyConfig, metrics: Mapping[str, Metric]) -> dict[str, float]:
-    """Returns the primary metric with the value at which a run has learned, of a study or else of its task.
+    """Returns primary metric → the value at which a run has learned.
 
-    Nothing where neither says it.
+    The study says it, or else its task; nothing where neither does.
     """
     name = config.metric.name or next(iter(metrics), "")
     if config.metric.target is not None:
@@ -116,7 +116,7 @@ def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Descri
 
 
 def _lacking_metrics(draft: Draft, tasks: Sequence[Description]) -> dict[str, str]:
-    """Returns derived metric that the study can give on no task → what it would have to give for it."""
+    """Returns derived metric that the study lacks on all tasks → what it would have to give."""
     contexts: list[StudyContext] = []
     for task in tasks:
         if task.metrics:
@@ -135,7 +135,10 @@ def _lacking_metrics(draft: Draft, tasks: Sequence[Description]) -> dict[str, st
 
 
 def _metrics_of_variants(draft: Draft) -> dict[str, Metric]:
-    """Returns the numbers of stability and the metrics on slices of all variants, as the first that has one."""
+    """Returns the numbers of stability and the metrics on slices that any variant has.
+
+    Of several variants with one name, the first decides what it is.
+    """
     metrics: dict[str, Metric] = {}
     for variant in draft.design.variants:
         for config in variant.configs:
@@ -183,7 +186,7 @@ def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
 
 
 def _check_readable(draft: Draft, claim: Claim) -> None:
-    """Raises `Invalid` for a claim on a slice whose sequences are longer than one of its variants can read."""
+    """Raises `Invalid` for a claim on a slice that is too long for one of its variants."""
     slices = {name for name in (claim.metric, claim.metric_less) if plain(name) != name}
     if not slices:
         return

@@ -73,7 +73,7 @@ def _load_plugins(document: Document, folder: Path) -> None:
 
 
 def _load_plugin(document: Document, folder: Path, name: str, index: int, stems: dict[str, str]) -> None:
-    """Loads one plugin, or reports why not; `stems`, of the plugins before it, learns its own."""
+    """Loads one plugin, or reports why not; adds its stem to `stems`, those before it."""
     at: PathKey = ("plugins", index)
     file = folder / name
     rule = unreadable(file, MAX_BYTES)
@@ -109,7 +109,7 @@ def _workload(document: Document) -> Workload:
 
 
 def _workload_name(given: object) -> object:
-    """Returns the name of a workload: options name it by the one of them that has its name."""
+    """Returns the name of a workload: that of a mapping of options is the key that names one."""
     if isinstance(given, dict):
         for key in given:
             if key in CATALOGUE.names("workload"):

@@ -22,7 +22,7 @@ def key_of(value: Any) -> str:
 
 
 def is_empty(value: Any) -> bool:
-    """Returns whether a value, laid over another as a patch, changes nothing: a mapping without a value in it."""
+    """Returns whether a patch changes nothing: it is a mapping without a value in it."""
     return isinstance(value, Mapping) and all(map(is_empty, value.values()))
 
 
@@ -80,7 +80,9 @@ def value_at(config: Mapping[str, Any], path: str) -> Any:
 
 
 def document_keys(path: str, keyed_by_path: Iterable[str] = ()) -> tuple[str, ...]:
-    """Returns the keys that a dotted path means in a study file, where a path of a factor or variant is one key.
+    """Returns the keys of a study file that a dotted path means.
+
+    The path of a factor or of a change in a variant is one key.
 
     `keyed_by_path`: further places whose entries are paths, each of which is one key.
     """
@@ -113,7 +115,7 @@ def set_in_document(data: dict[str, Any], keys: Sequence[str], value: Any) -> No
 
 
 def _written_out(key: str, value: object) -> dict[str, Any]:
-    """Returns the mapping that a value at `key` is short for; an empty one where it is short for none."""
+    """Returns the mapping that a value at `key` is short for, empty where there is none."""
     if _is_part_name(value):
         return {"name": value}
     if key == "seeds" and isinstance(value, int):
@@ -122,7 +124,10 @@ def _written_out(key: str, value: object) -> dict[str, Any]:
 
 
 def _is_part_name(value: object) -> bool:
-    """Returns whether a value is short for a part; `on` and `off` are switches, of a section with its defaults."""
+    """Returns whether a value is short for a part.
+
+    `on` and `off` are switches, of a section with its defaults.
+    """
     return isinstance(value, str) and value not in ("on", "off")
 
 
@@ -140,7 +145,7 @@ def level_labels(values: Iterable[Any]) -> dict[str, str]:
 
 
 def short_label(value: Any) -> str:
-    """Returns a value as a word: of a part its name; on, off and null as a study file writes them."""
+    """Returns a value as a word: of a part its name, else as a study file writes it."""
     if isinstance(value, DataFile):
         return value.written
     if isinstance(value, Mapping):
@@ -171,7 +176,10 @@ def _distinguishing_parameters(value: Any, values: Iterable[Any]) -> str:
 
 
 def _parameters(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the parameters of a part by dotted path; a nested part counts by its name and by its own parameters."""
+    """Returns the parameters of a part by dotted path.
+
+    A nested part counts by its name and by its own parameters.
+    """
     parameters: dict[str, Any] = {}
     for path in paths_of(part):
         value = value_at(part, path)

@@ -113,7 +113,7 @@ def _keys(model: type[BaseModel], data: object, path: PathKey = ()) -> Iterator[
 
 
 def _items(place: PathKey, value: object, field: FieldInfo) -> dict[PathKey, object]:
-    """Returns the values of a field by their places: the items of a list or of a mapping by name, or itself alone."""
+    """Returns the values of a field by their places: items of a list, of a mapping by name, or the value itself."""
     items: Mapping[Any, object] = {}
     if isinstance(value, list):
         items = dict(enumerate(value))

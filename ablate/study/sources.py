@@ -101,11 +101,10 @@ def _parsed(name: str, file: Path | None, state: object) -> _Module:
 
 @dataclass(frozen=True)
 class _Definition:
-    """What a name of a module stands for."""
+    """A name of a module: the text that it stands for, and the definitions that the text uses."""
 
     # Empty for a name that is imported.
     text: str
-    # The definitions that the text uses.
     uses: set[Symbol]
 
 
@@ -152,14 +151,14 @@ class _Module:
             self._imports[name].append(symbol)
 
     def _is_collected(self, statement: ast.stmt) -> bool:
-        """Returns whether a decorator of the module itself may have put a definition where no name leads to it."""
+        """Returns whether a decorator of the module may have filed a definition where no name leads."""
         if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             return False
         others = set(self._definitions) - {statement.name}
         return any(not others.isdisjoint(_names(decorator)) for decorator in statement.decorator_list)
 
     def _statements(self, name: str) -> list[ast.stmt]:
-        """Returns the statements that define a name; all of the module for an empty name, or one that it lacks."""
+        """Returns the statements that define a name; of an empty or unknown name, all of the module."""
         if name and name in self._definitions:
             return self._definitions[name] + self._effects
         statements: list[ast.stmt] = []
@@ -198,7 +197,7 @@ class _Statement:
         self.text = self._text(statement)
 
     def _text(self, node: object) -> str:
-        """Returns the text of a node, of a list of nodes, or of a value in a node; notes the names in it."""
+        """Returns the text of a node, a list of nodes or a value; notes the names in it."""
         if isinstance(node, list):
             texts = [self._text(item) for item in node]
             return f"[{','.join(text for text in texts if text)}]"

@@ -10,7 +10,7 @@ from ablate.base.registry import StrictModel
 
 
 class StageConfig(StrictModel):
-    """What one stage reads of a study file: its fields are keys of that file, with their defaults."""
+    """The keys of a study file that one stage reads: they are its fields, with their defaults."""
 
     keyed_by_path: ClassVar[tuple[str, ...]] = ()
     """Keys, and dotted places below them, whose entries are paths of a study: `--set` takes such a path as one key."""
@@ -29,7 +29,7 @@ def config_of(study: BaseModel, kind: type[ConfigT]) -> ConfigT:
 
 @dataclass(frozen=True)
 class StageOutline:
-    """What the stages of a study will add to it, known before any of them is checked."""
+    """The additions of a study's stages, known before any of them is checked."""
 
     metrics: frozenset[str] = frozenset()
     """Metrics that claims may name because of them."""

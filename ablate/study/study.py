@@ -28,7 +28,7 @@ from ablate.study.stage_config import StageConfig
 
 @dataclass(frozen=True)
 class Selection:
-    """How the variants of a study were chosen, where trainings have chosen them."""
+    """The choice of a study's variants by trainings, where there was one."""
 
     # `path`, `sweep` or `tuning`; `report`: those of another report; empty where the design alone has.
     by: str = ""
@@ -123,10 +123,10 @@ class Study:
         )
 
     def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
-        """Returns path → what a variant has there as it is trained, for the paths that some variant changes.
+        """Returns path → what a variant has there as it is trained.
 
-        Numbers, words, switches and null stand for themselves, anything else is a label. Paths that the variant lacks
-        are left out.
+        Paths are those that some variant changes. Numbers, words, switches and null stand for themselves, anything else
+        is a label. Paths that the variant lacks are left out.
         """
         config = variant.configs[task_index]
         levels: dict[str, Level] = {}
@@ -145,7 +145,7 @@ class Study:
         return self._trials(config, stream)(seed)
 
     def _trials(self, config: Config, stream: str) -> Callable[[int], Trial]:
-        """Returns the function from a seed to the trial of a config, which is identified once for all seeds."""
+        """Returns seed → trial of a config, which is identified once for all seeds."""
         identity = self.ids.identity(config)
 
         def trial(seed: int) -> Trial:
@@ -184,7 +184,7 @@ class Study:
         )
 
     def reporting(self, name: str, overrides: Sequence[str]) -> Study:
-        """Returns the study under the name of its report, with what its run changes of the study as written."""
+        """Returns the study under the name of its report, with what its run changes."""
         config = self.config.model_copy(update={"name": name})
         return dataclasses.replace(self, config=config, overrides=overrides)
 

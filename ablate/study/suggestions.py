@@ -1,4 +1,4 @@
-"""What a user may have meant by a name or a path that is not known.
+"""Suggestions for a name or a path that is not known: what a user may have meant.
 
 Other words for names are kept here, and not beside the parts, whose sources are part of every trial's id.
 """
@@ -90,9 +90,10 @@ def _other_words(name: str) -> list[str]:
 
 
 def part_hint(slot: str, name: object, names: Sequence[str], command: str = "") -> str:
-    """Returns what may be meant by a `name` that is none of the `names` of `slot`, of this slot or of another.
+    """Returns what may be meant by a `name` that is none of the `names` of `slot`.
 
-    `command`: of which slot and name are the arguments; without it they are a key and a value of a study.
+    It is a part of this slot, or else of another. `command`: of which slot and name are the arguments; without it they
+    are a key and a value of a study.
     """
     # Of several slots that have the part, that with most parts comes first.
     slots = sorted(CATALOGUE.slots(), key=lambda other: -len(CATALOGUE.names(other)))
