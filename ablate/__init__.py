@@ -3,30 +3,32 @@
 The rooms of the house, from the door to the cellar; imports point down this list and never up:
 
     cli         the command line: finds the commands
-    commands    one file a command: what it reads, which steps of the route it takes, what it prints
-    features    one folder a capability that a study or a user may ask for, complete
-    route       from a file to a report, on one route
-    report      sections of a report, one file each; page, markdown and terminal
-    analysis    from evidence to comparisons and verdicts
+    commands    every command, a file each; pages of the guide, templates of `ablate new`
+    runs        runs that exist, whoever made them: from their files to evidence
+    commits     a command at commits of a repository: two of them compared, a stream of tries
+    pipeline    from a study file to its report: run_study, on one screen, and what it calls
+    stages      what a study may ask for beside training and judging its variants; STAGES, the one list
+    session     the contract of stages, and what a run holds: workers, MLflow, display, lock; its options
+    report      page, terminal, paper and atlas; sections and figures, a file each; words
     tracking    MLflow, synchronised from finished records
+    analysis    from evidence to estimates and verdicts, by one judge
     execution   driver, engines, supervision, worker, progress
-    search      Optuna: samplers, pruners, queue, plan
     records     the store, a study's folder, its list of trials
+    search      samplers and pruners of Optuna
+    study       what to run: from a study file to a study
     external    a user's own training code: a function, a command, a script
     training    the built-in workload: one trial → one record
     models      parts → model
-    study       what to run: from a study file to an study
     tasks       one task a file
     components  swappable parts, one family a file
-    core        the nouns, and the contracts: Plan, Engine, Workload, Estimate, Feature
+    core        the nouns, and the contracts: Plan, Engine, Workload, Estimate
     base        without a subject: errors, registry, plugins, streams, files, words for numbers
 
 A plugin takes `register`, `PartConfig`, `DataFile` and `Invalid` from here, and the base class of a slot from the
 slot's module.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from ablate.base.datafile import DataFile
@@ -37,24 +39,31 @@ if TYPE_CHECKING:
 
 __all__ = ["DataFile", "Invalid", "Options", "PartConfig", "Results", "load", "register", "run"]
 
-_WHERE = {
-    "DataFile": "base.datafile",
-    "Invalid": "base.errors",
-    "Options": "session.options",
-    "PartConfig": "base.registry",
-    "Results": "commands._results",
-    "load": "commands._results",
-    "register": "base.registry",
-    "run": "commands._results",
-}
-
 
 def __dir__() -> list[str]:
     return __all__
 
 
-def __getattr__(name: str) -> Any:
-    """Each name from its module when it is first used: the command line needs none of them."""
-    if name not in _WHERE:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_WHERE[name]}"), name)
+def __getattr__(name: str) -> object:
+    """Imports each name when it is first used: the command line needs none of them."""
+    if name == "DataFile":
+        from ablate.base.datafile import DataFile
+
+        return DataFile
+    if name == "Invalid":
+        from ablate.base.errors import Invalid
+
+        return Invalid
+    if name == "Options":
+        from ablate.session.options import Options
+
+        return Options
+    if name in ("PartConfig", "register"):
+        from ablate.base.registry import PartConfig, register
+
+        return PartConfig if name == "PartConfig" else register
+    if name in ("Results", "load", "run"):
+        from ablate.commands._results import Results, load, run
+
+        return {"Results": Results, "load": load, "run": run}[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +25,12 @@ REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, *FULL)
 
 @functools.cache
 def _modules() -> dict[str, str]:
-    """Name → module, found by file name alone."""
+    """Returns the name of each command and of its module, found by file name alone."""
     root = Path(__file__).parent
     return {path.stem: f"ablate.commands.{path.stem}" for path in sorted(root.glob("commands/[!_]*.py"))}
 
 
-class Found(Mapping[str, click.Command]):
+class Commands(Mapping[str, click.Command]):
     """The `command` of each module of commands, imported when it is asked for."""
 
     def __getitem__(self, name: str) -> click.Command:
@@ -40,6 +41,15 @@ class Found(Mapping[str, click.Command]):
 
     def __len__(self) -> int:
         return len(_modules())
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The message and exit code of a command that could not do what it was asked."""
+
+    message: str
+    exit_code: int
+    problems: Sequence[str] = ()  # The mistakes in the study, each by itself.
 
 
 class Group(click.Group):
@@ -54,7 +64,7 @@ class Group(click.Group):
         try:
             return super().main(*args, **kwargs)
         except OSError as error:  # of what is printed without a command
-            sys.exit(safe(_explained(error)[0]))
+            sys.exit(safe(_outside_failure(error).message))
         except SystemExit as end:
             # Where nobody reads it any more, click puts another in its place, and both click and rich end with 1.
             if sys.stdout is not output or isinstance(end.__context__, BrokenPipeError):
@@ -63,37 +73,45 @@ class Group(click.Group):
 
     def invoke(self, ctx: click.Context) -> None:
         """Runs the command and exits."""
-        as_json, fault, problems = "--json" in ctx.args, "", list[str]()
+        as_json = "--json" in ctx.args
+        failure = None
         try:
             code = super().invoke(ctx) or 0
             print(end="", flush=True)  # nothing where standard output is closed
-        except AblateError as error:
-            fault, problems, code = str(error), [*map(str, getattr(error, "problems", []))], error.exit_code
-        except KeyboardInterrupt as error:
-            kept = (
-                f"{error} are kept; run the same command to continue"
-                if str(error)
-                else "what was finished is kept"
-            )
-            fault, code = f"Interrupted; {kept}.", 130
         except click.ClickException as error:
             if as_json:
-                _print_object(error.format_message(), [], error.exit_code)
+                _print_object(Failure(error.format_message(), error.exit_code))
             raise
-        except Exception as error:
-            fault, code = _explained(error)
-        if fault:
-            click.echo(safe(fault), err=True)
-        if as_json and fault:
-            _print_object(fault, problems, code)
+        except (Exception, KeyboardInterrupt) as error:
+            failure = _failure(error)
+            code = failure.exit_code
+        if failure and failure.message:
+            click.echo(safe(failure.message), err=True)
+            if as_json:
+                _print_object(failure)
         ctx.exit(code)
 
 
-def _explained(error: Exception) -> tuple[str, int]:
-    """What a plugin, or the machine, does not let be done, and the exit code; raises any other error."""
-    loaded = sys.modules.get("ablate.base.plugins")
-    if fault := loaded and loaded.raised_by_plugin(error):
-        return f"{fault}. Correct the plugin", 2
+def _failure(error: Exception | KeyboardInterrupt) -> Failure:
+    """Returns what an error means to the user; raises one that is a fault of this program."""
+    if isinstance(error, AblateError):
+        problems = [str(problem) for problem in getattr(error, "problems", [])]
+        return Failure(str(error), error.exit_code, problems)
+    if isinstance(error, KeyboardInterrupt):
+        kept = "what was finished is kept"
+        if str(error):  # It names what was kept.
+            kept = f"{error} are kept; run the same command to continue"
+        return Failure(f"Interrupted; {kept}.", 130)
+    return _outside_failure(error)
+
+
+def _outside_failure(error: Exception) -> Failure:
+    """Returns what a plugin, or the machine, does not let be done; raises any other error."""
+    from ablate.base.plugins import raised_by_plugin
+
+    fault = raised_by_plugin(error)
+    if fault:
+        return Failure(f"{fault}. Correct the plugin", 2)
     # The user can repair what the machine refuses; anything else is a fault of this program.
     if not isinstance(error, OSError) or error.errno not in (*MISNAMED, *REFUSED):
         raise error
@@ -104,19 +122,24 @@ def _explained(error: Exception) -> tuple[str, int]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     where = error.filename or "standard output"
     code = 2 if error.errno in MISNAMED else 1
-    return f"{where}: cannot be used: {error.strerror}; use another name, folder or disk", code
+    message = f"{where}: cannot be used: {error.strerror}; use another name, folder or disk"
+    return Failure(message, code)
 
 
-def _print_object(message: str, problems: Sequence[str], code: int) -> None:
-    """With `--json`, the object of a command that could not do what it was asked."""
-    found = {"error": safe(message), "problems": [*map(safe, problems)], "exit_code": code}
+def _print_object(failure: Failure) -> None:
+    """Prints, with `--json`, the object of a command that could not do what it was asked."""
+    data = {
+        "error": safe(failure.message),
+        "problems": [safe(problem) for problem in failure.problems],
+        "exit_code": failure.exit_code,
+    }
     with suppress(OSError):
-        click.echo(json.dumps(found, ensure_ascii=False))
+        click.echo(json.dumps(data, ensure_ascii=False))
 
 
 @click.group(
     cls=Group,
-    commands=Found(),
+    commands=Commands(),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(package_name="ablate", message="%(prog)s %(version)s")

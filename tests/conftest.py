@@ -31,7 +31,7 @@ def tracking(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True, scope="module")
 def _figures_are_drawn_once(request: pytest.FixtureRequest) -> Iterator[None]:
     """Where whole studies are run."""
-    if request.path.parent.name in ("commands", "evaluate", "route"):
+    if request.path.parent.name in ("commands", "pipeline"):
         from drawn import drawn_once
 
         with drawn_once(whatever_the_data=request.path.stem != "test_bad_evidence"):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import ctypes
 import functools
 import io
+import os
 import shutil
 import subprocess
 import sys
@@ -153,20 +155,21 @@ def plan_here(study: Path, *, width: int = 300, detect: float | None = None, **o
     """What `ablate plan` prints of a study whose results are in `results` beside it."""
     from ablate.base.text import saying
     from ablate.commands.plan import show_plan
-    from ablate.pipeline.plan import planned, study_of
+    from ablate.pipeline.plan import plan_study, study_of
     from ablate.session.options import Options
 
     given = Options(**{"results": study.parent / "results"} | options)  # type: ignore[arg-type]
     console = _console(width)
     prepared, stages = study_of(study, given)
-    show_plan(planned(prepared, stages, given, saying(console), detect), console)
+    show_plan(plan_study(prepared, stages, given, saying(console), detect), console)
     return str(console.file.getvalue())
 
 
 def report_here(folder: Path, results: Path | None = None) -> str:
     """Makes the report of a results folder again; what was printed."""
     from ablate.base.text import saying
-    from ablate.pipeline.publish import print_results, publish
+    from ablate.pipeline.next_steps import print_results
+    from ablate.pipeline.publish import publish
     from ablate.records.folder import report_folder
 
     console = _console()
@@ -240,8 +243,20 @@ def features(path: Path) -> dict[str, Any]:
     from ablate.session.options import Options
     from ablate.stages import STAGES
     from ablate.study.document import read_document
-    from ablate.study.study import facts_of
+    from ablate.study.facts import facts_of
 
     study, stages = prepare_study(read_document(path), STAGES, Options())
     evidence = with_stages(gather(facts_of(study), [], {}), study, stages, [], {})
     return dict(evidence.facts.features)
+
+
+CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, PR_CAPBSET_DROP = 1, 2, 24
+
+
+def give_up_the_rights_of_root() -> None:
+    """Between fork and exec: root, too, then has the rights that a file gives to its owner, and no more."""
+    if os.geteuid() == 0:
+        library = ctypes.CDLL(None, use_errno=True)
+        for right in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
+            if library.prctl(PR_CAPBSET_DROP, right, 0, 0, 0) != 0:
+                os._exit(99)

@@ -83,7 +83,7 @@ def drive(search, experiment, records, *, stop=10**9, order=lambda cells: None):
     """Trains what a search asks for and has no record of, at most `stop` trials; how many it was."""
     plan = SearchPlan([search], lambda cells: None)
     done, known = 0, dict[str, Record]()
-    while cells := [*plan.ask(known)]:
+    while cells := [*plan.next_cells(known)]:
         order(cells)
         for cell in cells:
             if cell.id in records and cell.id not in known:
@@ -93,7 +93,7 @@ def drive(search, experiment, records, *, stop=10**9, order=lambda cells: None):
                 return done
 
             def decide(step: int, metrics: Any, trial: Trial = cell.trial) -> bool:
-                return trial.prunable and plan.hear(Progress(trial.id, step, metrics))
+                return trial.prunable and plan.should_prune(Progress(trial.id, step, metrics))
 
             known[cell.id] = records[cell.id] = train(experiment, cell.trial, decide)
             done += 1

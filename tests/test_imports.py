@@ -1,6 +1,7 @@
 """The map of the house: imports point down this list and never up, there are no circles, nothing lies loose."""
 
 import ast
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -109,3 +110,45 @@ def test_what_is_heavy_is_loaded_only_where_it_is_used():
         code += f"assert not found, ({modules!r}, found)\n"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+LOOK_UPS = {
+    "base/registry.py": "parts of a slot",
+    "cli.py": "a command by the name of its file",
+    "commits/hook/sitecustomize.py": "the one that this file hides",
+    "external/runner.py": "the training function of a user",
+    "tasks/characters.py": "a text that comes with Python",
+}
+"""The files that import a module by its name; Optuna's classes are attributes of its packages."""
+NAMES = {
+    "ablate.execution.forking": "started as a process before the driver has what it imports",
+    "ablate.study": "a tag of MLflow",
+    "xlink:href": "an attribute of SVG",
+}
+
+
+def test_a_module_is_imported_by_name_in_the_known_places_alone():
+    found = {
+        path.relative_to(ROOT).as_posix()
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if ("import_module" in ast.dump(node) and isinstance(node, ast.Call | ast.Attribute))
+        or (isinstance(node, ast.Name) and node.id == "__import__")
+    }
+    assert found == LOOK_UPS.keys()
+
+
+def test_no_name_of_code_stands_in_a_string():
+    """As the dotted name of a module of the package, or as `module:function`."""
+    modules = {*graph()} - {"ablate"}
+    found = {
+        node.value
+        for path in ROOT.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        if node.value in modules or METHOD.fullmatch(node.value)
+    }
+    assert found == NAMES.keys()
+
+
+METHOD = re.compile(r"[a-z_.]+:[a-z_]+|[a-z_.]+:[A-Z_]{2,}")

@@ -1,8 +1,13 @@
 """One estimate where several must agree: at other settings of its sides, or on other grids.
 
+    p(x) = max over the estimates of p_i(x)
+
+is the p-value of the union of their hypotheses: all must be rejected (intersection-union test; Berger 1982,
+Technometrics 24, 295–300). The number itself is that of the main estimate.
+
 Which setting a few tuning seeds choose is luck. So a value above x must be shown at every setting that tuning cannot
 tell from the chosen one of each side that enters negatively, and one below x of each that enters positively, in all
-combinations; the other sides stay as they were chosen. The number itself is that of the chosen settings.
+combinations; the other sides stay as they were chosen.
 """
 
 import math
@@ -18,91 +23,127 @@ from ablate.core.reason import Block, Interval, Reason
 
 Plain = Differences | Rate
 Groups = Sequence[Sequence[str]]
-Other = tuple[Reason, Plain]  # With what is to be said where it does not agree.
-# Places among groups, as `Claim.sides` has them, that enter the estimate positively, and negatively.
-POSITIVE, NEGATIVE = (0, 3), (1, 2)
-MOST = 4096  # Combinations of settings that are looked at.
+"""The variants of each side, as `Claim.sides` has them."""
+Other = tuple[Reason, Plain]
+"""An estimate that must agree with the main one, and the reason that is given where it does not."""
+
+POSITIVE = (0, 3)
+"""Indices of the groups that enter the estimate positively."""
+NEGATIVE = (1, 2)
+"""Indices of the groups that enter it negatively."""
+MAX_COMBINATIONS = 4096
+"""Combinations of settings that are estimated."""
 
 
 @dataclass(frozen=True)
 class IntersectionUnion:
-    """An estimate (see `core.reason.Estimate`), and others of the same: small p must be small in all of them."""
+    """An estimate (see `core.reason.Estimate`) whose p is small only where that of several others is small too."""
 
     main: Plain
-    low: Sequence[Other]  # Those that bear on whether it lies above a value; `high` on whether below.
+    low: Sequence[Other]
+    """Others that must agree where the estimate is to lie above a value."""
     high: Sequence[Other]
-    lacking: tuple[Reason | None, Reason | None] = (None, None)  # Why some of either are not known.
+    """Others that must agree where it is to lie below a value."""
+    lacking: tuple[Reason | None, Reason | None] = (None, None)
+    """Why some that belong in `low`, and in `high`, are not known; None where all are."""
 
     @property
     def n(self) -> int:
-        """Pairs."""
+        """Number of pairs of the main estimate."""
         return self.main.n
 
     @property
     def mean(self) -> float:
-        """That of the main estimate."""
+        """Mean difference of the main estimate."""
         return self.main.mean
 
     @property
     def blocks(self) -> Sequence[Block]:
-        """Those of the main estimate."""
+        """Blocks of the main estimate."""
         return self.main.blocks
 
     def above(self, x: float) -> float:
-        """The largest p."""
-        return max([self.main.above(x), *(one.above(x) for _, one in self.low)])
+        """Returns the largest one-sided p of the main estimate and those of `low`."""
+        return max([self.main.above(x), *(other.above(x) for _, other in self.low)])
 
     def below(self, x: float) -> float:
-        """The largest p."""
-        return max([self.main.below(x), *(one.below(x) for _, one in self.high)])
+        """Returns the largest one-sided p of the main estimate and those of `high`."""
+        return max([self.main.below(x), *(other.below(x) for _, other in self.high)])
 
     def interval(self, alpha: float) -> Interval | None:
-        """From the smallest lower bound of `low` to the largest upper bound of `high`, so that it says what `above` and
-        `below` do; None of rates.
+        """Returns the smallest lower bound of `low` and the largest upper bound of `high`; None for rates.
+
+        So the interval says what `above` and `below` say.
         """
-        if (own := self.main.interval(alpha)) is None:
+        interval = self.main.interval(alpha)
+        if interval is None:
             return None
-        lower, upper = (
-            [ends for _, one in others if (ends := one.interval(alpha))] for others in (self.low, self.high)
-        )
-        return min([own[0], *(low for low, _ in lower)]), max([own[1], *(high for _, high in upper)])
+        lower, upper = interval
+        for _, other in self.low:
+            bounds = other.interval(alpha)
+            if bounds is not None:
+                lower = min(lower, bounds[0])
+        for _, other in self.high:
+            bounds = other.interval(alpha)
+            if bounds is not None:
+                upper = max(upper, bounds[1])
+        return lower, upper
 
     def mde(self, alpha: float, n: int | None = None) -> float:
-        """At least this, by the one that varies most."""
-        return max([self.main.mde(alpha, n), *(one.mde(alpha, n) for _, one in self.low)])
+        """Returns the largest minimum detectable difference of the main estimate and those of `low`."""
+        return max([self.main.mde(alpha, n), *(other.mde(alpha, n) for _, other in self.low)])
 
 
 Estimated = Differences | Rate | IntersectionUnion
 
 
-def chosen(estimate: Estimated) -> Plain:
-    """That at the chosen settings."""
+def main_estimate(estimate: Estimated) -> Plain:
+    """Returns the estimate at the chosen settings."""
     return estimate.main if isinstance(estimate, IntersectionUnion) else estimate
 
 
-def over_settings(runs: Runs, task: TaskFacts, groups: Groups, of: Callable[[Groups], Plain]) -> Estimated:
-    """The estimate of `groups` (as `Claim.sides`) with those at their rivals."""
-    main = of(groups)
-    (low, few), (high, fewer) = (_others(runs, task, groups, vary, of) for vary in (NEGATIVE, POSITIVE))
-    return IntersectionUnion(main, low, high, (few, fewer)) if low or high or few or fewer else main
+def over_settings(
+    runs: Runs, task: TaskFacts, groups: Groups, estimate_of: Callable[[Groups], Plain]
+) -> Estimated:
+    """Returns the estimate of `groups`, with the estimates at their runner-ups where there are any."""
+    main = estimate_of(groups)
+    low, lacking_low = _at_runner_ups(runs, task, groups, varied=NEGATIVE, estimate_of=estimate_of)
+    high, lacking_high = _at_runner_ups(runs, task, groups, varied=POSITIVE, estimate_of=estimate_of)
+    if low or high or lacking_low or lacking_high:
+        return IntersectionUnion(main, low, high, (lacking_low, lacking_high))
+    return main
 
 
-def _others(
-    runs: Runs, task: TaskFacts, groups: Groups, vary: Sequence[int], of: Callable[[Groups], Plain]
+def _at_runner_ups(
+    runs: Runs,
+    task: TaskFacts,
+    groups: Groups,
+    *,
+    varied: Sequence[int],
+    estimate_of: Callable[[Groups], Plain],
 ) -> tuple[list[Other], Reason | None]:
-    """Those of all combinations of settings of the sides that `vary`, and why some are not known."""
-    settings = [
-        [name, *(runs.runner_ups(name, task) if place in vary else ())]
-        for place, group in enumerate(groups)
-        for name in group
-    ]
-    found, lacking = list[Other](), Reason("several") if math.prod(map(len, settings)) > MOST else None
-    for combination in islice(product(*settings), 1, MOST):
+    """Returns the estimates at all other combinations of settings, and why some are not known.
+
+    varied: the indices of the groups whose settings are varied; the others stay at the chosen ones.
+    """
+    settings = []
+    for index, group in enumerate(groups):
+        for name in group:
+            runner_ups = runs.runner_ups(name, task) if index in varied else []
+            settings.append([name, *runner_ups])
+    lacking = None
+    if math.prod(len(names) for names in settings) > MAX_COMBINATIONS:
+        lacking = Reason("several")
+
+    others: list[Other] = []
+    # The first combination is that of the chosen settings.
+    for combination in islice(product(*settings), 1, MAX_COMBINATIONS):
         names = iter(combination)
-        one = of([list(islice(names, len(group))) for group in groups])
-        lost = (b.reason for b in one.blocks if b.wholly and b.reason.code in ("incomplete", "unstable"))
-        if why := next(lost, None):
-            lacking = why
+        estimate = estimate_of([list(islice(names, len(group))) for group in groups])
+        lost = [block.reason for block in estimate.blocks if block.wholly]
+        lost = [reason for reason in lost if reason.code in ("incomplete", "unstable")]
+        if lost:
+            lacking = lost[0]
         else:
-            found.append((Reason("rivals"), one))
-    return found, lacking
+            others.append((Reason("rivals"), estimate))
+    return others, lacking

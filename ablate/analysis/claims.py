@@ -6,33 +6,64 @@ about time or memory is judged with the noise floor of the measurement as slack,
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import cast
 
 import pandas as pd
 
-from ablate.analysis.agreeing import NEGATIVE, Estimated, Groups, chosen
-from ablate.analysis.compare import compared, with_seeds
+from ablate.analysis.agreeing import NEGATIVE, Estimated, Groups, main_estimate
+from ablate.analysis.compare import primary_comparison, with_seeds
 from ablate.analysis.contrast import unseen
-from ablate.analysis.family import Look, at_looks, level, looks, measures_of, planned
+from ablate.analysis.family import Look, alpha_at, at_looks, looks_taken, measures_of, planned_pairs
 from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
 from ablate.analysis.measure import Measure
-from ablate.analysis.paired import NAN
+from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs
 from ablate.core.facts import INTERACTION, Claim, Evidence
 from ablate.core.reason import Reason
+from ablate.core.rows import frame_of_rows
 
-RUNS = ("seeds", "runs")  # What an estimate repeats, of which some may fail that have not been seen to.
+RUNS = ("seeds", "runs")
+"""Units of estimates (`Differences.unit`) that repeat trainings, of which some may fail that have not been seen to."""
 LIKENESS = ("matches", "does_not_lose")
-COLUMNS = (
-    *("claim", "hash", "declared", "verdict", "diff", "ci_low", "ci_high", "n", "reason", "exploratory"),
-    *("metric", "task"),
-)
+"""Kinds of claims that say how alike two sides are."""
 
 
 @dataclass(frozen=True)
-class OnTask:
+class ClaimRow:
+    """One claim, as the table has it; the fields are the columns.
+
+    The numbers are those of the task that decides the claim.
+    """
+
+    claim: str
+    """The claim in the words of the study."""
+    hash: str
+    """Identifier of the claim, made of its words."""
+    declared: str
+    """ISO 8601 date and time of the first run that knew the claim; empty where none is known."""
+    verdict: str
+    """`supported`, `refuted` or `inconclusive`."""
+    diff: float
+    """Mean difference, oriented, in the metric's units; of time and memory the ratio − 1. NaN without a task."""
+    ci_low: float
+    """Lower bound of the interval of `diff` at the level of the claim; NaN where there is none."""
+    ci_high: float
+    """Upper bound of the same interval."""
+    n: int
+    """Pairs, or processes of a measurement."""
+    reason: str
+    """Why the verdict is what it is, as text of `core.reason`; empty where there is nothing to say."""
+    exploratory: bool
+    """Whether the claim was declared after trials of the study existed."""
+    metric: str
+    task: str
+    """The task that decides the claim; empty where no task can tell it."""
+
+
+@dataclass(frozen=True)
+class ClaimOnTask:
     """What the evidence on one task says of a claim at one look."""
 
     task: str
@@ -41,118 +72,197 @@ class OnTask:
 
 
 @dataclass(frozen=True)
-class Followed:
+class JudgedClaim:
     """One claim at the look that decides it, else at the last of its runs."""
 
     claim: Claim
     look: Look
-    tasks: Sequence[OnTask]
-    # Whether its estimates are logs of ratios, shown as shares: its processes are looked at once, whatever seeds do.
+    tasks: Sequence[ClaimOnTask]
     measured: bool
+    """Whether the estimates are logs of ratios, shown as shares.
+
+    The processes of a measurement are looked at once, whatever seeds do.
+    """
 
     @property
     def judged(self) -> Judged:
-        """On all tasks together."""
-        return on_all([on.judged for on in self.tasks])
+        """The judgement on all tasks together."""
+        return on_all([on_task.judged for on_task in self.tasks])
 
     @property
     def decided(self) -> bool:
-        """At this look."""
+        """Whether the claim is supported or refuted at this look."""
         return bool(self.tasks) and self.judged.outcome != "inconclusive"
 
     @property
     def open(self) -> bool:
-        """Whether more seeds may decide it."""
-        waits = any(on.judged.why is not None and on.judged.why.code == "incomplete" for on in self.tasks)
-        return not (self.decided or waits or self.measured)
+        """Whether more seeds may decide the claim: not where a trial failed or is missing."""
+        if self.decided or self.measured:
+            return False
+        reasons = [on_task.judged.why for on_task in self.tasks]
+        return not any(why is not None and why.code == "incomplete" for why in reasons)
 
-    def row(self) -> tuple[object, ...]:
-        """As `COLUMNS`; the numbers are those of the task that decides, the interval at the level of the claim."""
-        claim, task = self.claim, ""
-        found: tuple[object, ...] = ("inconclusive", NAN, NAN, NAN, 0, "unknown")
-        if self.tasks:
-            on, whole = self.tasks[deciding([one.judged for one in self.tasks])], self.judged
-            like = claim.kind in LIKENESS
-            reason = None if self.decided else on.judged.reason or whole.why
-            numbers = [on.estimate.mean, *(on.estimate.interval(on.judged.alpha) or (NAN, NAN))]
-            if self.measured:
-                numbers = [math.expm1(number) for number in numbers]
-            elif not self.decided:
-                reason = with_seeds(reason, on.estimate, on.judged.alpha, *_decisive(claim, on.estimate.mean))
-            elif whole.outcome == "supported" and like and getattr(chosen(on.estimate), "unit", "") in RUNS:
-                reason = Reason("unseen", {"failures": unseen(on.estimate.n)})
-            task, found = on.task, (whole.outcome, *numbers, on.estimate.n, str(reason or ""))
-        return claim.text, claim.hash, claim.declared, *found, claim.exploratory, claim.metric, task
+    def row(self) -> ClaimRow:
+        """Returns the row of the table, with the numbers of the task that decides the claim."""
+        claim = self.claim
+        row = ClaimRow(
+            claim=claim.text,
+            hash=claim.hash,
+            declared=claim.declared,
+            verdict="inconclusive",
+            diff=NAN,
+            ci_low=NAN,
+            ci_high=NAN,
+            n=0,
+            reason="unknown",
+            exploratory=claim.exploratory,
+            metric=claim.metric,
+            task="",
+        )
+        if not self.tasks:
+            return row
+        on_task = self.tasks[deciding([task.judged for task in self.tasks])]
+        estimate = on_task.estimate
+        diff = estimate.mean
+        ci_low, ci_high = estimate.interval(on_task.judged.alpha) or (NAN, NAN)
+        if self.measured:
+            diff = math.expm1(diff)
+            ci_low = math.expm1(ci_low)
+            ci_high = math.expm1(ci_high)
+        return replace(
+            row,
+            verdict=self.judged.outcome,
+            diff=diff,
+            ci_low=ci_low,
+            ci_high=ci_high,
+            n=estimate.n,
+            reason=str(self._reason(on_task) or ""),
+            task=on_task.task,
+        )
+
+    def _reason(self, on_task: ClaimOnTask) -> Reason | None:
+        """Returns why the claim is open, with the seeds that would settle it; None where it is decided.
+
+        Of a supported likeness, the share of runs that may fail without having been seen.
+        """
+        estimate = on_task.estimate
+        if self.decided:
+            supported = self.judged.outcome == "supported"
+            if supported and self.claim.kind in LIKENESS and not self.measured and _repeats_runs(estimate):
+                return Reason("unseen", {"failures": unseen(estimate.n)})
+            return None
+        why = on_task.judged.reason or self.judged.why
+        if self.measured:
+            return why
+        margin, x = _to_be_shown(self.claim, estimate.mean)
+        return with_seeds(why, estimate, alpha=on_task.judged.alpha, margin=margin, x=x)
 
 
-def _decisive(claim: Claim, mean: float) -> tuple[float | None, float | None]:
-    """The margin that a difference like this would have to be shown within, and the value to differ from."""
+def _repeats_runs(estimate: Estimated) -> bool:
+    differences = main_estimate(estimate)
+    return isinstance(differences, Differences) and differences.unit in RUNS
+
+
+def _to_be_shown(claim: Claim, mean: float) -> tuple[float | None, float | None]:
+    """Returns the margin that a difference of this mean must be shown to lie within, and the value to differ from.
+
+    Either is None where it decides nothing.
+    """
     if claim.kind == "matches":
-        return claim.by, None if abs(mean) < claim.by else math.copysign(claim.by, mean)
-    return None, -claim.by if claim.kind == "does_not_lose" else claim.by
+        inside = abs(mean) < claim.by
+        return claim.by, None if inside else math.copysign(claim.by, mean)
+    if claim.kind == "does_not_lose":
+        return None, -claim.by
+    return None, claim.by
 
 
 def judge_claims(evidence: Evidence) -> pd.DataFrame:
-    """One row a claim, in the order of the study, with `COLUMNS`."""
+    """Returns the table of claims, in the order of the study, with the columns of `ClaimRow`."""
     runs = Runs(evidence)
-    return pd.DataFrame([follow(runs, claim).row() for claim in runs.facts.claims], columns=list(COLUMNS))
+    return frame_of_rows([judged_claim(runs, claim).row() for claim in runs.facts.claims], ClaimRow)
 
 
-def follow(runs: Runs, claim: Claim) -> Followed:
-    """A claim at the look that decides it, else at the last of its runs."""
-    facts, measures = runs.facts, measures_of(claim, runs.facts)
+def judged_claim(runs: Runs, claim: Claim) -> JudgedClaim:
+    """Returns a claim at the look that decides it, else at the last look of its runs."""
+    measures = measures_of(claim, runs.facts)
     measured = any(measure.kind == "ratio" for measure in measures)
-    once = [(Look(1, 1, len(facts.seeds)), runs)]
-    places = [(measure.task, claim.variants) for measure in measures]
-    for look, fewer in once if measured else at_looks(runs, places):
-        tasks = [_on_task(fewer, claim, measure, level(runs, look)) for measure in measures]
-        found = Followed(claim, look, tasks, measured)
-        if found.decided:
+    runs_by_look: Iterable[tuple[Look, Runs]]
+    if measured:
+        runs_by_look = [(Look(number=1, count=1, seeds=len(runs.facts.seeds)), runs)]
+    else:
+        runs_by_look = at_looks(runs, [(measure.task, claim.variants) for measure in measures])
+    for look, runs_at_look in runs_by_look:
+        alpha = alpha_at(runs, look)
+        tasks = [_on_task(runs_at_look, claim, measure, alpha) for measure in measures]
+        judged = JudgedClaim(claim, look, tasks, measured)
+        if judged.decided:
             break
-    return found
+    return judged
 
 
-def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> OnTask:
-    estimate, x, slack = measure.estimate(runs, claim.sides), claim.by, 0.0
+def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> ClaimOnTask:
+    """Returns what the runs say of a claim on the task of the measure."""
+    x = claim.by
+    slack = 0.0
     if measure.kind == "ratio" and measure.estimator is not None:
         # X is a share: A beats B by 0.1 where B takes more than 1.1 times what A takes.
-        x, slack = math.log1p(claim.by), measure.estimator.slack(measure, runs)
-    kind = cast(Kind, "beats" if claim.kind == INTERACTION else claim.kind)
-    return OnTask(measure.task.name, estimate, judge(estimate, kind, x, alpha, slack))
+        x = math.log1p(claim.by)
+        slack = measure.estimator.slack(measure, runs)
+    estimate = measure.estimate(runs, claim.sides)
+    kind = "beats" if claim.kind == INTERACTION else claim.kind
+    judged = judge(estimate, cast(Kind, kind), x=x, alpha=alpha, slack=slack)
+    return ClaimOnTask(measure.task.name, estimate, judged)
 
 
-Place = tuple[str, str]  # A variant and a task.
+Place = tuple[str, str]
+"""A variant and a task."""
 
 
 def unsettled(evidence: Evidence) -> set[Place]:
-    """Where more seeds may settle a planned comparison or a claim; with the baseline and placebos there."""
+    """Returns where more seeds may settle a planned comparison or a claim.
+
+    The baseline and the placebos are needed there too.
+    """
     runs = Runs(evidence)
-    facts, last = runs.facts, looks(runs.facts)[-1]
-    found: set[Place] = set()
-    for pair in planned(facts):
-        one = compared(runs, pair)
-        if one.open and one.look == last:
-            found |= {(name, pair.task.name) for name in (*pair.a, *pair.b)}
+    facts = runs.facts
+    last_look = looks_taken(facts)[-1]
+    places: set[Place] = set()
+    for pair in planned_pairs(facts):
+        comparison = primary_comparison(runs, pair)
+        if comparison.open and comparison.look == last_look:
+            places |= {(name, pair.task.name) for name in (*pair.a, *pair.b)}
     for claim in facts.claims:
-        followed = follow(runs, claim)
-        if followed.open and followed.look == last:
-            found |= {(name, on.task) for name in claim.variants for on in followed.tasks}
-    always = [v.name for index, v in enumerate(facts.variants) if not index or v.placebo]
-    return found | {(name, task) for _, task in found for name in always}
+        judged = judged_claim(runs, claim)
+        if judged.open and judged.look == last_look:
+            for on_task in judged.tasks:
+                places |= {(name, on_task.task) for name in claim.variants}
+
+    baseline, *others = facts.variants
+    always = [baseline.name, *(variant.name for variant in others if variant.placebo)]
+    for task in {task for _, task in places}:
+        places |= {(name, task) for name in always}
+    return places
 
 
 def depends_on_tuning(evidence: Evidence) -> set[Place]:
-    """Variants, on their tasks, on whose settings that decides which is decided at the chosen ones."""
+    """Returns the (variant, task) pairs on whose choice of settings a verdict depends."""
     runs = Runs(evidence)
-    every: list[tuple[str, Groups, tuple[bool, bool]]] = [
-        (p.task.name, (p.a, p.b), compared(runs, p).decision.rests) for p in planned(runs.facts)
-    ]
+    places: set[Place] = set()
+    for pair in planned_pairs(runs.facts):
+        decision = primary_comparison(runs, pair).decision
+        places |= _must_agree(pair.task.name, (pair.a, pair.b), decision.must_agree)
     for claim in runs.facts.claims:
-        every += [(on.task, claim.sides, on.judged.rests) for on in follow(runs, claim).tasks]
-    return {
-        (name, task)
-        for task, groups, (above, below) in every
-        for place, group in enumerate(groups)
-        for name in group
-        if (above if place in NEGATIVE else below)
-    }
+        for on_task in judged_claim(runs, claim).tasks:
+            places |= _must_agree(on_task.task, claim.sides, on_task.judged.must_agree)
+    return places
+
+
+def _must_agree(task: str, groups: Groups, sides: tuple[bool, bool]) -> set[Place]:
+    """Returns the variants on a task whose other settings must agree with a decision; `sides` as `Judged` has them."""
+    above, below = sides
+    places: set[Place] = set()
+    for index, group in enumerate(groups):
+        needed = above if index in NEGATIVE else below
+        if needed:
+            places |= {(name, task) for name in group}
+    return places

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -9,10 +10,10 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.agreeing import Estimated, chosen
+from ablate.analysis.agreeing import Estimated, main_estimate
 from ablate.analysis.contrast import Contrast, at_floor, unseen
 from ablate.analysis.estimates import Rate
-from ablate.analysis.family import Look, Pair, at_looks, level, p_sequential, pairs
+from ablate.analysis.family import Look, Pair, alpha_at, at_looks, p_sequential, pairs
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
@@ -21,158 +22,277 @@ from ablate.analysis.runs import Runs
 from ablate.core.facts import Evidence
 from ablate.core.metric import plain, sign
 from ablate.core.reason import Reason
-
-COLUMNS = (
-    *("variant", "baseline", "task", "metric", "n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high"),
-    *("level", "p", "mde", "verdict", "reason", "exploratory", "settings"),
-    *("solved_variant", "solved_baseline", "only_variant", "only_baseline", "look"),
-)  # fmt: skip
-
-
-def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
-    """One row a pair and metric, those that were planned first, with `COLUMNS`; without `planned` none of them was.
-
-    - `n` pairs, seeds on which both runs have an outcome: a diverged run counts with the metric's floor.
-    - `mean_*`: over the pairs, in the metric's units and direction. `diff` and the interval, at `level`, are oriented,
-      so that more is better: 1 − 0.05/M of a planned comparison (`analysis.family`), 0.95 of others.
-    - `p` is two-sided, of no difference; over looks p_seq. `mde`: what is detected with 80 % power at that level; in
-      seeds that one side alone solves where these decide, infinite where the metric can show no such difference.
-    - `verdict` and `reason` (`core.reason`): of planned comparisons alone; others are `exploratory`.
-    - `settings`: of the variant, where they were tuned for it, and the others at which it was judged too.
-    - `solved_*`: runs that solved an all-or-nothing task, `only_*` seeds that one side alone solved; NaN elsewhere.
-    - `look`: where seeds were added until it was settled, the one whose seeds the numbers are of.
-    """
-    return pd.DataFrame([one.row for one in every(Runs(evidence), planned=planned)], columns=list(COLUMNS))
-
-
-def every(runs: Runs, *, planned: bool = True) -> Iterator[Compared]:
-    """Every pair on every metric of its task; not on slices that neither can read."""
-    for pair in pairs(runs.facts):
-        first = compared(runs, pair, judged=pair.planned and planned)
-        for name in pair.task.metrics:
-            one = Compared(pair, name, first.runs, first.look, ALPHA, judged=False)
-            if name == runs.facts.metric:
-                yield first
-            elif one.contrast.n or plain(name) == name:
-                yield one
+from ablate.core.rows import frame_of_rows
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A pair on one metric, at one look; `before` are the p of earlier looks."""
+class ComparisonRow:
+    """One pair on one metric, as the table has it; the fields are the columns."""
+
+    variant: str
+    """The variant; of a crossed design `path=level`, which stands for all variants at that level."""
+    baseline: str
+    """What the variant is compared with."""
+    task: str
+    metric: str
+    n: int
+    """Pairs: seeds on which both runs have an outcome. A diverged run counts with the metric's floor."""
+    mean_variant: float
+    """Mean over the pairs, in the metric's units and direction; NaN without pairs."""
+    mean_baseline: float
+    """The same of the baseline."""
+    diff: float
+    """Mean difference in the metric's units, oriented: above 0 the variant is better."""
+    ci_low: float
+    """Lower bound of the interval of `diff` at `level`; NaN where there is none."""
+    ci_high: float
+    """Upper bound of the same interval."""
+    level: float
+    """Confidence level: 1 − 0.05/M of a planned comparison (`analysis.family`), 0.95 of others."""
+    p: float
+    """Two-sided p of no difference, over several looks p_seq; NaN below two pairs."""
+    mde: float
+    """Minimum difference that the planned seeds detect with 80 % power at `level`.
+
+    In the metric's units; in seeds that one side alone solves, where these decide. Infinite where the metric can show
+    no such difference.
+    """
+    verdict: str
+    """`better`, `worse`, `equivalent` or `inconclusive`; empty where the comparison was not planned."""
+    reason: str
+    """Why the verdict is what it is, as text of `core.reason`; empty where there is nothing to say."""
+    exploratory: bool
+    """Whether the comparison was not planned, and so has no verdict."""
+    settings: str
+    """Settings that were tuned for the variant, `path=value`, and the runner-ups at which it was judged too."""
+    solved_variant: float
+    """Runs of the variant that solved an all-or-nothing task; NaN where no such counts decide."""
+    solved_baseline: float
+    """The same of the baseline."""
+    only_variant: float
+    """Seeds that the variant alone solved; NaN where no such counts decide."""
+    only_baseline: float
+    """Seeds that the baseline alone solved."""
+    look: int
+    """The look whose seeds the numbers are of, from 1: the one that settled the comparison, else the last."""
+
+
+def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
+    """Returns the table of comparisons, planned ones first, with the columns of `ComparisonRow`.
+
+    Without `planned`, all of them count as exploratory.
+    """
+    comparisons = all_comparisons(Runs(evidence), planned=planned)
+    return frame_of_rows([comparison.row() for comparison in comparisons], ComparisonRow)
+
+
+def all_comparisons(runs: Runs, *, planned: bool = True) -> Iterator[Comparison]:
+    """Yields every pair on every metric of its task, but for slices on which neither side has values."""
+    for pair in pairs(runs.facts):
+        primary = primary_comparison(runs, pair, judged=pair.planned and planned)
+        for metric in pair.task.metrics:
+            if metric == runs.facts.metric:
+                yield primary
+                continue
+            described = Comparison(
+                pair=pair,
+                metric=metric,
+                runs=primary.runs,
+                look=primary.look,
+                alpha=ALPHA,
+                judged=False,
+            )
+            is_slice = plain(metric) != metric
+            if described.contrast.n or not is_slice:
+                yield described
+
+
+def primary_comparison(runs: Runs, pair: Pair, *, judged: bool = True) -> Comparison:
+    """Returns a pair on the primary metric at the look that settled it, else at the last look of its runs."""
+    earlier_p: list[float] = []
+    for look, runs_at_look in at_looks(runs, [(pair.task, (*pair.a, *pair.b))]):
+        comparison = Comparison(
+            pair=pair,
+            metric=runs.facts.metric,
+            runs=runs_at_look,
+            look=look,
+            alpha=alpha_at(runs, look) if judged else ALPHA,
+            judged=judged,
+            earlier_p=tuple(earlier_p),
+        )
+        if judged and comparison.decision.verdict in DECIDED:
+            break
+        earlier_p.append(comparison.decision.p)
+    return comparison
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """A pair on one metric at one look."""
 
     pair: Pair
     metric: str
     runs: Runs
+    """The runs of the seeds of the look."""
     look: Look
     alpha: float
+    """The α of the verdict, and of the interval."""
     judged: bool
-    before: tuple[float, ...] = ()
+    """Whether the comparison gets a verdict: it was planned, and the metric is the primary one."""
+    earlier_p: tuple[float, ...] = ()
+    """Two-sided p at each earlier look."""
+
+    @property
+    def measure(self) -> Measure:
+        """The metric on the task of the pair."""
+        return Measure(self.metric, "mean", self.pair.task)
 
     @cached_property
     def contrast(self) -> Contrast:
-        """Its pairs of runs."""
-        return Measure(self.metric, "mean", self.pair.task).contrast(self.runs, (self.pair.a, self.pair.b))
-
-    @property
-    def margin(self) -> float | None:
-        """That of the study, which is one of the primary metric."""
-        return self.runs.facts.margin if self.metric == self.runs.facts.metric else None
+        """The pairs of runs, variant against baseline."""
+        return self.measure.contrast(self.runs, (self.pair.a, self.pair.b))
 
     @cached_property
     def estimate(self) -> Estimated:
-        """Of what is described, the plain mean."""
+        """The difference: as it is judged, or the plain mean where nothing is judged."""
         if not self.judged:
             return self.contrast.differences
-        return Measure(self.metric, "mean", self.pair.task).estimate(self.runs, (self.pair.a, self.pair.b))
+        return self.measure.estimate(self.runs, (self.pair.a, self.pair.b))
+
+    @property
+    def margin(self) -> float | None:
+        """The margin that the study declares, in units of the primary metric; None for other metrics."""
+        facts = self.runs.facts
+        return facts.margin if self.metric == facts.metric else None
 
     @cached_property
     def decision(self) -> Row:
-        """At this look."""
+        """The verdict at this look."""
         return row(self.estimate, self.margin, self.alpha)
 
     @property
     def open(self) -> bool:
         """Whether more seeds may settle it: not where a trial failed or is missing, which no seed makes good."""
+        if self.decision.verdict in DECIDED:
+            return False
         why = self.decision.reason
-        return self.decision.verdict not in DECIDED and (why is None or why.code != "incomplete")
+        return why is None or why.code != "incomplete"
+
+    @property
+    def p(self) -> float:
+        """Two-sided p of no difference; p_seq over the looks so far where the comparison is judged."""
+        p_by_look = [*self.earlier_p, self.decision.p]
+        if not self.judged or np.isnan(p_by_look).all():
+            return self.decision.p
+        return p_sequential(p_by_look, self.look.count)
 
     @property
     def mde(self) -> float:
-        """Of all seeds that were planned; infinite where the metric can show no such difference."""
-        facts, span = self.runs.facts, self.contrast.metric.span
-        planned = facts.looks or [len(facts.seeds)]
-        last = level(self.runs, Look(len(planned), len(planned), planned[-1])) if self.judged else self.alpha
-        found = self.estimate.mde(last, planned[-1] if facts.looks and self.judged else None)
-        return (
-            np.inf
-            if isinstance(chosen(self.estimate), Differences) and span is not None and found > span
-            else found
-        )
+        """The minimum detectable difference with all planned seeds; infinite beyond the range of the metric."""
+        facts = self.runs.facts
+        alpha = self.alpha
+        num_seeds = None  # As many as the estimate has.
+        if self.judged:
+            planned = facts.looks or [len(facts.seeds)]
+            last_look = Look(number=len(planned), count=len(planned), seeds=planned[-1])
+            alpha = alpha_at(self.runs, last_look)
+            num_seeds = last_look.seeds if facts.looks else None
+        difference = self.estimate.mde(alpha, num_seeds)
+        span = self.contrast.metric.span
+        if isinstance(main_estimate(self.estimate), Differences) and span is not None and difference > span:
+            return math.inf
+        return difference
 
     @property
     def reason(self) -> Reason | None:
-        """Why the verdict is what it is, with what would settle it; of likeness, what it does not exclude."""
-        why, c = self.decision.reason, self.contrast
-        if self.decision.verdict == "equivalent" and not c.by_rate and self.runs.facts.given != "documents":
-            untested = {} if c.metric.span is not None else {"untested": 1.0}
-            return Reason("unseen", {"failures": unseen(min(c.a.shape[1], c.b.shape[1])), **untested})
-        # How many seeds it takes is not told by those of what did not learn.
-        if at_floor(c.metric, sign(c.metric) * c.b):
-            return why
-        return with_seeds(why, self.estimate, self.alpha, self.margin)
+        """The reason of the verdict, with the seeds that would settle an open one.
+
+        Of an equivalence, the share of runs that may fail without having been seen.
+        """
+        contrast = self.contrast
+        documents = self.runs.facts.given == "documents"
+        if self.decision.verdict == "equivalent" and not contrast.by_rate and not documents:
+            num_runs = min(contrast.a.shape[1], contrast.b.shape[1])
+            numbers = {"failures": unseen(num_runs)}
+            if contrast.metric.span is None:
+                numbers["untested"] = 1.0
+            return Reason("unseen", numbers)
+        # A baseline that did not learn does not tell how many seeds are needed.
+        if at_floor(contrast.metric, sign(contrast.metric) * contrast.b):
+            return self.decision.reason
+        return with_seeds(self.decision.reason, self.estimate, alpha=self.alpha, margin=self.margin)
 
     @property
-    def row(self) -> tuple[object, ...]:
-        """As `COLUMNS`."""
-        c, task, facts = self.contrast, self.pair.task, self.runs.facts
-        low, high = self.estimate.interval(self.alpha) or (NAN, NAN)
-        p = self.decision.p
-        counts: tuple[float, ...] = (NAN,) * 4
-        if isinstance(rate := chosen(self.estimate), Rate) and c.solved is not None:
-            counts = (*(int(side.sum()) for side in c.solved), *rate.only)
-        if self.judged and not np.isnan([*self.before, p]).all():
-            p = p_sequential([*self.before, p], self.look.count)
-        tuned = next((v.tuned.get(task.name, {}) for v in facts.variants if v.name == self.pair.name), {})
-        near = [name for of in self.pair.a for name in self.runs.runner_ups(of, task) if self.judged]
-        trained = [name for name in near if self.runs.of(name, task).ended.any()]
-        return (
-            *(self.pair.name, self.pair.against, task.name, self.metric, c.n),
-            *(mean_of(c.a.mean(axis=0)), mean_of(c.b.mean(axis=0)), c.differences.mean, low, high),
-            *(1 - self.alpha, p, self.mde),
-            self.decision.verdict if self.judged else "",
-            str(self.reason or "") if self.judged else "",
-            not self.judged,
-            "; ".join(
-                [*(f"{path}={label}" for path, label in tuned.items()), *(f"also {n}" for n in trained)]
-            ),
-            *(*counts, self.look.number),
+    def settings(self) -> str:
+        """The settings tuned for the variant, and the runner-ups at which it was judged too."""
+        task = self.pair.task
+        settings = []
+        for variant in self.runs.facts.variants:
+            if variant.name == self.pair.name:
+                tuned = variant.tuned.get(task.name, {})
+                settings += [f"{path}={label}" for path, label in tuned.items()]
+        if self.judged:
+            for name in self.pair.a:
+                for runner_up in self.runs.runner_ups(name, task):
+                    if self.runs.of(runner_up, task).ended.any():
+                        settings.append(f"also {runner_up}")
+        return "; ".join(settings)
+
+    def row(self) -> ComparisonRow:
+        """Returns the row of the table."""
+        contrast = self.contrast
+        ci_low, ci_high = self.estimate.interval(self.alpha) or (NAN, NAN)
+        solved_variant: float = NAN
+        solved_baseline: float = NAN
+        only_variant: float = NAN
+        only_baseline: float = NAN
+        estimate = main_estimate(self.estimate)
+        if isinstance(estimate, Rate) and contrast.solved is not None:
+            solved_variant, solved_baseline = (int(solved.sum()) for solved in contrast.solved)
+            only_variant, only_baseline = estimate.only
+        return ComparisonRow(
+            variant=self.pair.name,
+            baseline=self.pair.against,
+            task=self.pair.task.name,
+            metric=self.metric,
+            n=contrast.n,
+            mean_variant=mean_of(contrast.a.mean(axis=0)),
+            mean_baseline=mean_of(contrast.b.mean(axis=0)),
+            diff=contrast.differences.mean,
+            ci_low=ci_low,
+            ci_high=ci_high,
+            level=1 - self.alpha,
+            p=self.p,
+            mde=self.mde,
+            verdict=self.decision.verdict if self.judged else "",
+            reason=str(self.reason or "") if self.judged else "",
+            exploratory=not self.judged,
+            settings=self.settings,
+            solved_variant=solved_variant,
+            solved_baseline=solved_baseline,
+            only_variant=only_variant,
+            only_baseline=only_baseline,
+            look=self.look.number,
         )
 
 
 def with_seeds(
-    why: Reason | None, estimate: Estimated, alpha: float, margin: float | None, x: float | None = 0.0
+    why: Reason | None, estimate: Estimated, *, alpha: float, margin: float | None, x: float | None = 0.0
 ) -> Reason | None:
-    """Why something is open, with the seeds that would settle whether it differs from `x` or is within `margin`.
+    """Returns the reason of an open verdict with the number of seeds that would settle it.
 
-    It is not told by two seeds, nor of rates.
+    They settle whether the difference is other than `x`, or lies within `margin`. Any other reason is returned as it
+    is, and so is that of a rate or of fewer than three pairs, which tell of no number of seeds.
     """
-    d = chosen(estimate)
-    if why is None or why.code != "open" or not isinstance(d, Differences) or d.n < LEAST_PAIRS:
+    differences = main_estimate(estimate)
+    if why is None or why.code != "open":
         return why
-    seeds, on_all = (seeds_needed(of, alpha, margin, x) for of in (d, replace(d, examples=None)))
-    if np.isinf(seeds) and np.isfinite(on_all):
+    if not isinstance(differences, Differences) or differences.n < LEAST_PAIRS:
+        return why
+    seeds = seeds_needed(differences, alpha, margin, x)
+    if math.isfinite(seeds):
+        return Reason("open", {differences.unit: seeds})
+    without_examples = replace(differences, examples=None)
+    if math.isfinite(seeds_needed(without_examples, alpha, margin, x)):
         return Reason("examples")
-    return Reason("open", {d.unit: seeds if np.isfinite(seeds) else MAX_SEEDS + 1})
-
-
-def compared(runs: Runs, pair: Pair, *, judged: bool = True) -> Compared:
-    """A pair on the primary metric at the look that settled it, else at the last of its runs."""
-    facts, p = runs.facts, list[float]()
-    for look, fewer in at_looks(runs, [(pair.task, (*pair.a, *pair.b))]):
-        alpha = level(runs, look) if judged else ALPHA
-        one = Compared(pair, facts.metric, fewer, look, alpha, judged, tuple(p))
-        if judged and one.decision.verdict in DECIDED:
-            break
-        p.append(one.decision.p)
-    return one
+    return Reason("open", {differences.unit: MAX_SEEDS + 1})

@@ -1,4 +1,4 @@
-"""The one judge: from an estimate to what is said of it. Verdict words are assigned here and nowhere else.
+"""The one judge: from an estimate to its verdict. Verdict words are assigned here and nowhere else.
 
 With h = α/2:
 
@@ -14,131 +14,188 @@ twice the one-sided: they decide at α.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from ablate.analysis.agreeing import IntersectionUnion
+from ablate.analysis.agreeing import IntersectionUnion, Other
 from ablate.core.reason import Estimate, Reason
 
 Kind = Literal["beats", "matches", "does_not_lose"]
 Outcome = Literal["supported", "refuted", "inconclusive"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
-ALPHA = 0.05  # The chance of any false verdict in a family.
+ALPHA = 0.05
+"""The chance of any false verdict in a family."""
 DECIDED = ("better", "worse", "equivalent")
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What is said at one look, at the level `alpha`."""
+    """The judgement of one claim on one estimate, at one look."""
 
-    supported: float  # The p at which it is supported; so is the next.
+    supported: float
+    """The p at which the claim is supported; it decides at `alpha`."""
     refuted: float
+    """The p at which it is refuted."""
     alpha: float
-    why: Reason | None = None  # Why it is open, or was never to be decided.
-    # Whether what the main estimate would decide rests on lying above a value, and below: on other settings.
-    rests: tuple[bool, bool] = (False, False)
+    why: Reason | None = None
+    """Why the claim is open, or was never to be decided."""
+    must_agree: tuple[bool, bool] = (False, False)
+    """Whether the estimates at other settings must agree with a decision of the main one.
+
+    The first: those of `IntersectionUnion.low`, as the decision takes a mean above a value; the second: those of
+    `IntersectionUnion.high`, as it takes one below a value.
+    """
 
     @property
     def outcome(self) -> Outcome:
-        """Of two p, at most one is small."""
+        """The outcome at `alpha`; of the two p at most one is small."""
         if min(self.supported, self.refuted) > self.alpha:
             return "inconclusive"
         return "supported" if self.supported <= self.refuted else "refuted"
 
     @property
     def reason(self) -> Reason | None:
-        """Why nothing is decided; None where something is."""
+        """The reason why nothing is decided; None where something is."""
         return self.why if self.outcome == "inconclusive" else None
 
 
 def judge(estimate: Estimate, kind: Kind, x: float = 0.0, alpha: float = ALPHA, slack: float = 0.0) -> Judged:
-    """Whether what is claimed of the estimate is supported or refuted; `slack` as of speed."""
+    """Returns whether a claim about the estimate is supported or refuted, else why it is open.
+
+    x: what the claim names, in the units of the estimate. slack: what a difference must exceed, as of speed.
+    """
+    judged = _judge_p_values(estimate, kind, x=x, alpha=alpha, slack=slack)
+    if not isinstance(estimate, IntersectionUnion):
+        return judged
+    main = _judge_p_values(estimate.main, kind, x=x, alpha=alpha, slack=slack)
+    must_agree = _must_agree(main.outcome, kind, estimate.mean)
+    judged = replace(judged, must_agree=must_agree)
+
+    above, below = must_agree
+    others: list[Other] = []
+    if above:
+        others += estimate.low
+    if below:
+        others += estimate.high
+    lacking = [why for needed, why in zip(must_agree, estimate.lacking, strict=True) if needed and why]
+    if judged.outcome == "inconclusive" and others:
+        # The estimate that is furthest from deciding the claim says why it is open.
+        reason, _ = max(others, key=lambda other: min(_p_values(other[1], kind, x, slack)))
+        return replace(judged, why=reason)
+    if judged.outcome != "inconclusive" and lacking:
+        return replace(judged, supported=1.0, refuted=1.0, why=lacking[0])
+    return judged
+
+
+def _judge_p_values(estimate: Estimate, kind: Kind, *, x: float, alpha: float, slack: float) -> Judged:
+    """Returns the judgement by the p of the estimate itself and what blocks it; other settings are not asked."""
     supported, refuted = _p_values(estimate, kind, x, slack)
     blocks = estimate.blocks
-    why = blocks[0].reason if blocks else Reason("open")
     if any(block.wholly for block in blocks):
-        supported = refuted = 1.0
-    elif blocks:
-        supported = supported if kind == "beats" else 1.0
-    elif kind != "beats" and (x < slack or (kind == "matches" and x <= slack)):
-        why = Reason("slack", {"slack": slack})
-    if not isinstance(estimate, IntersectionUnion):
-        return Judged(supported, refuted, alpha, why)
-    alone = judge(estimate.main, kind, x, alpha, slack).outcome
-    decided, alike = alone != "inconclusive", kind == "matches" and alone == "supported"
-    up = estimate.mean > 0 if kind == "matches" else alone == "supported"
-    rests = decided and (up or alike), decided and (not up or alike)
-    sides = [n for n, needed in enumerate(rests) if needed]
-    if min(supported, refuted) > alpha:
-        # That which is furthest from deciding it.
-        others = [other for n in sides for other in (estimate.low, estimate.high)[n]]
-        why = max(others, key=lambda other: min(_p_values(other[1], kind, x, slack)), default=(why,))[0]
-    elif lacking := [reason for n in sides if (reason := estimate.lacking[n])]:
-        supported, refuted, why = 1.0, 1.0, lacking[0]
-    return Judged(supported, refuted, alpha, why, rests)
+        return Judged(1.0, 1.0, alpha, blocks[0].reason)
+    if blocks:
+        return Judged(supported if kind == "beats" else 1.0, refuted, alpha, blocks[0].reason)
+    within_slack = (kind == "matches" and x <= slack) or (kind == "does_not_lose" and x < slack)
+    why = Reason("slack", {"slack": slack}) if within_slack else Reason("open")
+    return Judged(supported, refuted, alpha, why)
 
 
 def _p_values(estimate: Estimate, kind: Kind, x: float, slack: float) -> tuple[float, float]:
-    above, below = estimate.above, estimate.below
+    """Returns the p at which a claim is supported, and at which it is refuted, as in the table above; 1 for NaN."""
+    above = estimate.above
+    below = estimate.below
     if kind == "beats":
-        found = above(x + slack), below(x - slack)
+        supported = above(x + slack)
+        refuted = below(x - slack)
     elif kind == "matches":
-        found = max(above(-x), below(x)) if x > slack else 0.5, min(above(x + slack), below(-x - slack))
+        supported = max(above(-x), below(x)) if x > slack else 0.5
+        refuted = min(above(x + slack), below(-x - slack))
     else:
-        found = above(-x) if x >= slack else 0.5, below(-x - slack)
-    supported, refuted = (1.0 if math.isnan(p) else min(1.0, 2 * p) for p in found)
-    return supported, refuted
+        supported = above(-x) if x >= slack else 0.5
+        refuted = below(-x - slack)
+    return _two_sided(supported), _two_sided(refuted)
+
+
+def _two_sided(p: float) -> float:
+    return 1.0 if math.isnan(p) else min(1.0, 2 * p)
+
+
+def _must_agree(outcome: Outcome, kind: Kind, mean: float) -> tuple[bool, bool]:
+    """Returns whether a decision takes a mean above a value, and whether it takes one below a value."""
+    if outcome == "inconclusive":
+        return False, False
+    if kind != "matches":
+        return outcome == "supported", outcome == "refuted"
+    if outcome == "supported":
+        return True, True
+    return mean > 0, not mean > 0
 
 
 def on_all(tasks: Sequence[Judged]) -> Judged:
-    """Of a claim over several tasks: supported by the largest p, refuted by as many times the smallest as there are."""
+    """Returns the judgement of a claim over several tasks.
+
+    It is supported by the largest p, and refuted by as many times the smallest as there are tasks.
+    """
     if len(tasks) == 1:
         return tasks[0]
-    supported = max(one.supported for one in tasks)
-    refuted = min(1.0, len(tasks) * min(one.refuted for one in tasks))
-    return replace(
-        tasks[0], supported=supported, refuted=refuted, why=next(one.why for one in tasks if one.why)
-    )
+    supported = max(task.supported for task in tasks)
+    refuted = min(1.0, len(tasks) * min(task.refuted for task in tasks))
+    why = next(task.why for task in tasks if task.why)
+    return replace(tasks[0], supported=supported, refuted=refuted, why=why)
 
 
 def deciding(tasks: Sequence[Judged]) -> int:
-    """Which of several tasks stands against a claim most; its numbers are shown."""
-    if on_all(tasks).outcome == "supported":
-        return max(range(len(tasks)), key=lambda i: tasks[i].supported)
-    if on_all(tasks).outcome == "refuted":
-        return min(range(len(tasks)), key=lambda i: tasks[i].refuted)
-    return max(range(len(tasks)), key=lambda i: (tasks[i].outcome == "inconclusive", tasks[i].supported))
+    """Returns the index of the task that stands against a claim most; its numbers are shown."""
+    indices = range(len(tasks))
+    outcome = on_all(tasks).outcome
+    if outcome == "refuted":
+        return min(indices, key=lambda i: tasks[i].refuted)
+    if outcome == "supported":
+        return max(indices, key=lambda i: tasks[i].supported)
+    return max(indices, key=lambda i: (tasks[i].outcome == "inconclusive", tasks[i].supported))
 
 
 @dataclass(frozen=True)
 class Row:
-    """What is said of a planned comparison at one look."""
+    """The verdict of a planned comparison at one look."""
 
     verdict: Verdict
-    p: float  # Of no difference, two-sided.
+    p: float
+    """Two-sided p of no difference; NaN below two pairs."""
     reason: Reason | None
-    rests: tuple[bool, bool] = (False, False)  # As of `Judged`.
+    """Why the verdict is `inconclusive`; None for others."""
+    must_agree: tuple[bool, bool] = (False, False)
+    """As `Judged.must_agree`, for either of the two claims that make a verdict."""
+
+
+VERDICTS: Mapping[Outcome, Verdict] = {
+    "supported": "better",
+    "refuted": "worse",
+    "inconclusive": "inconclusive",
+}
+"""Outcome of "beats 0" → verdict of a comparison that is not equivalent."""
 
 
 def row(estimate: Estimate, margin: float | None, alpha: float = ALPHA) -> Row:
-    """The verdict of a planned comparison."""
+    """Returns the verdict of a planned comparison; `margin` is in the units of the estimate."""
+    p = p_of(estimate)
     beats = judge(estimate, "beats", alpha=alpha)
-    p, rests, why = p_of(estimate), beats.rests, beats.reason
-    if margin is not None:
-        likeness = judge(estimate, "matches", margin, alpha)
-        if likeness.outcome == "supported":
-            return Row("equivalent", p, None)
-        why = likeness.reason if any(likeness.rests) and not any(rests) else why
-        rests = (rests[0] or likeness.rests[0], rests[1] or likeness.rests[1])
-    words: dict[Outcome, Verdict] = {
-        "supported": "better",
-        "refuted": "worse",
-        "inconclusive": "inconclusive",
-    }
-    return Row(words[beats.outcome], p, why, rests)
+    if margin is None:
+        return Row(VERDICTS[beats.outcome], p, beats.reason, beats.must_agree)
+    matches = judge(estimate, "matches", margin, alpha)
+    if matches.outcome == "supported":
+        return Row("equivalent", p, None)
+    why = beats.reason
+    if any(matches.must_agree) and not any(beats.must_agree):
+        why = matches.reason
+    above = beats.must_agree[0] or matches.must_agree[0]
+    below = beats.must_agree[1] or matches.must_agree[1]
+    return Row(VERDICTS[beats.outcome], p, why, (above, below))
 
 
 def p_of(estimate: Estimate) -> float:
-    """Two-sided p of no difference, whatever blocks it; NaN without two pairs."""
-    return min(1.0, 2 * min(estimate.above(0.0), estimate.below(0.0))) if estimate.n > 1 else math.nan
+    """Returns the two-sided p of no difference, whatever blocks the estimate; NaN below two pairs."""
+    if estimate.n < 2:
+        return math.nan
+    return min(1.0, 2 * min(estimate.above(0.0), estimate.below(0.0)))

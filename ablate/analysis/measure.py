@@ -15,32 +15,39 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ablate.analysis.agreeing import Estimated, Groups, Plain, over_settings
-from ablate.analysis.contrast import Contrast, overlap, smallest_difference
-from ablate.analysis.paired import Differences, Floats
+from ablate.analysis.contrast import Contrast
+from ablate.analysis.paired import Differences, Floats, smallest_difference
 from ablate.analysis.runs import NOT_RUN, Runs, Side
+from ablate.analysis.sides import overlap
 from ablate.core.derived import DERIVED, Kind
 from ablate.core.facts import TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.reason import Block, Reason
 
-LEAST_SPREAD = 6  # Seeds below which spreads are not compared.
+LEAST_SPREAD = 6
+"""Seeds below which spreads are not compared."""
+SPREAD_BLOCKS = ("incomplete", "unstable", "ceiling")
+"""Codes of the blocks of the primary metric that block its spread too."""
 
 
 @dataclass(frozen=True)
 class Estimator:
     """How a derived metric is estimated from the runs of a study."""
 
-    # Of the runs of one variant: the value on each seed, NaN where there is none; infinite where it counts with the
-    # metric's floor. Of kind `spread` and `ratio` there is none by seed.
     by_seed: Callable[[Side], Floats] = lambda _: np.empty(0)
-    # Of the runs of one variant: why their values say nothing; None where they do.
+    """Runs of one variant → the value on each seed, shape (num_seeds,).
+
+    NaN where there is none; infinite where it counts with the metric's floor. Kinds `spread` and `ratio` have no value
+    by seed.
+    """
     obstacle: Callable[[Side], Reason | None] = lambda _: None
-    # The metric with what the runs of one variant tell of it.
+    """Runs of one variant → why their values say nothing; None where they do."""
     refined: Callable[[Metric, Side], Metric] = lambda metric, _: metric
-    # Its own estimate of a difference, where the kind does not say it.
+    """The metric → the metric with what the runs of one variant tell of it."""
     estimate: Callable[[Measure, Runs, Groups], Estimated] | None = None
-    # What a difference must exceed.
+    """Its own estimate of a difference, where the kind does not say it."""
     slack: Callable[[Measure, Runs], float] = lambda measure, runs: 0.0
+    """What a difference must exceed, in the units of the estimate."""
 
 
 @dataclass(frozen=True)
@@ -48,24 +55,31 @@ class Measure:
     """One metric on one task, by which variants are compared."""
 
     name: str
+    """The metric."""
     kind: Kind
     task: TaskFacts
-    # Of a derived metric.
     estimator: Estimator | None = None
-    less: str = ""  # As `Claim.metric_less`.
+    """How a derived metric is estimated; None for a metric of the task or of stability."""
+    less: str = ""
+    """The metric where A beats B by less, as `Claim.metric_less`."""
 
     def side(self, runs: Runs, variant: str) -> Side:
-        """The runs of a variant, as the metric sees them."""
-        seen = runs.of(variant, self.task)
+        """Returns the runs of a variant, with the metric as one of their task's."""
+        side = runs.of(variant, self.task)
         if self.name in self.task.metrics:
-            return seen
+            return side
         if self.estimator is None:
-            return Side(runs, variant, self._alone(self.task.stability[self.name]))
-        metric = self.estimator.refined(DERIVED[self.name].metric, seen)
-        obstacle, by_seed = self.estimator.obstacle(seen), self.estimator.by_seed(seen)
-        return _DerivedSide(runs, variant, self._alone(metric), obstacle, by_seed)
+            return Side(runs, variant, self._task_with(self.task.stability[self.name]))
+        metric = self.estimator.refined(DERIVED[self.name].metric, side)
+        return _DerivedSide(
+            runs,
+            variant,
+            self._task_with(metric),
+            obstacle=self.estimator.obstacle(side),
+            by_seed=self.estimator.by_seed(side),
+        )
 
-    def _alone(self, metric: Metric) -> TaskFacts:
+    def _task_with(self, metric: Metric) -> TaskFacts:
         """Returns the task with this metric alone.
 
         Whether a run solves the task decides nothing about how steadily it trains.
@@ -73,63 +87,78 @@ class Measure:
         return replace(self.task, metrics={self.name: metric}, outcome="graded")
 
     def estimate(self, runs: Runs, groups: Groups) -> Estimated:
-        """Of A and B, or of the four groups of an interaction, as `Claim.sides` has them; the mean over variants."""
+        """Returns the estimate of A against B, or of an interaction; `groups` as `Claim.sides` has them."""
         if self.estimator is not None and self.estimator.estimate is not None:
             return self.estimator.estimate(self, runs, groups)
-        return over_settings(runs, self.task, groups, partial(self._at, runs))
+        return over_settings(runs, self.task, groups, partial(self._estimate_at, runs))
 
-    def _at(self, runs: Runs, groups: Groups) -> Plain:
-        """With each name at its own setting."""
-        margin = runs.facts.margin if self.name == runs.facts.metric else None
+    def _estimate_at(self, runs: Runs, groups: Groups) -> Plain:
+        """Returns the estimate at one setting of each variant; a name stands for a setting."""
         if self.kind == "spread":
             return self._spread(runs, groups)
-        return self.contrast(runs, groups).estimate(margin)
+        is_primary = self.name == runs.facts.metric
+        return self.contrast(runs, groups).estimate(runs.facts.margin if is_primary else None)
 
     def contrast(self, runs: Runs, groups: Groups) -> Contrast:
-        """The pairs; with what the metric says against them."""
+        """Returns the contrast of A and B, or of an interaction; `groups` as `Claim.sides` has them."""
         a, b, *less = [[self.side(runs, name) for name in names] for names in groups]
-        plus, minus = ([a, less[1]], [b, less[0]]) if less else ([a], [b])
+        plus = [a]
+        minus = [b]
+        if less:
+            a_less, b_less = less
+            plus.append(b_less)
+            minus.append(a_less)
         return Contrast.between(plus, minus, self.name, kind=self.kind, less=self.less)
 
     def _spread(self, runs: Runs, groups: Groups) -> Differences:
-        """The mean over seeds of how much nearer A is to its median than B to its own (Brown and Forsythe 1974)."""
-        sides = [[runs.of(name, self.task) for name in names] for names in groups[:2]]
-        c = Contrast.between(sides[:1], sides[1:], runs.facts.metric, kind="spread")
-        a, b = (np.abs(rows - np.median(rows, axis=1, keepdims=True)) if c.n else rows for rows in (c.a, c.b))
-        step = c.metric.resolution or smallest_difference(np.concatenate([c.a, c.b]))
-        d = Differences.between(b.mean(axis=0), a.mean(axis=0), step, overlap=overlap(self.task))
-        if len(groups) > 2 or max(map(len, groups)) > 1:
-            return replace(d, blocks=[Block(Reason("several"))])
-        # Its own runs are no measure of what a diverged one would have spread.
-        blocks = [replace(block, wholly=True) for block in c.blocks() if block.reason.code in _OF_SPREADS]
-        if d.all_zero and c.n:
-            blocks.append(Block(Reason("degenerate", {"n": c.n})))
-        return replace(d, blocks=few(blocks, "n", c.n, LEAST_SPREAD))
+        """Returns how much nearer A is to its median than B to its own, on each seed (Brown and Forsythe 1974)."""
+        a, b = [[runs.of(name, self.task) for name in names] for names in groups[:2]]
+        contrast = Contrast.between([a], [b], runs.facts.metric, kind="spread")
+        step = contrast.metric.resolution or smallest_difference(np.concatenate([contrast.a, contrast.b]))
+        deviations_a = _deviations(contrast.a)
+        deviations_b = _deviations(contrast.b)
+        differences = Differences.between(
+            deviations_b.mean(axis=0), deviations_a.mean(axis=0), step, overlap=overlap(self.task)
+        )
+        if len(groups) > 2 or max(len(group) for group in groups) > 1:
+            return replace(differences, blocks=[Block(Reason("several"))])
+        blocks = [block for block in contrast.blocks() if block.reason.code in SPREAD_BLOCKS]
+        # What a diverged run would have spread, the others do not tell.
+        blocks = [replace(block, wholly=True) for block in blocks]
+        if differences.all_zero and contrast.n:
+            blocks.append(Block(Reason("degenerate", {"n": contrast.n})))
+        return replace(differences, blocks=few(blocks, "n", contrast.n, LEAST_SPREAD))
 
 
-_OF_SPREADS = ("incomplete", "unstable", "ceiling")
+def _deviations(scores: Floats) -> Floats:
+    """Returns |score − median of its variant|, shape (num_variants, n) as `scores`."""
+    if scores.shape[1] == 0:
+        return scores
+    return np.abs(scores - np.median(scores, axis=1, keepdims=True))
 
 
 def few(blocks: Sequence[Block], what: str, count: int, least: int) -> list[Block]:
-    """The blocks, with one more in its place where there are fewer than the least."""
+    """Returns the blocks, with one more where `count` is below `least`: after `incomplete`, before all others."""
     if count >= least:
         return list(blocks)
-    first = [block for block in blocks if block.reason.code == "incomplete"]
-    return [*first, Block(Reason("few", {what: count, "least": least})), *blocks[len(first) :]]
+    incomplete = [block for block in blocks if block.reason.code == "incomplete"]
+    too_few = Block(Reason("few", {what: count, "least": least}))
+    return [*incomplete, too_few, *blocks[len(incomplete) :]]
 
 
 @dataclass(frozen=True)
 class _DerivedSide(Side):
     """The runs of a variant, with a derived metric in place of their own."""
 
-    by_seed: Floats = field(default_factory=lambda: np.empty(0))  # As `Estimator.by_seed`.
+    by_seed: Floats = field(default_factory=lambda: np.empty(0))
+    """The metric by seed, as `Estimator.by_seed`."""
 
     @cached_property
     def status(self) -> NDArray[np.object_]:
         """Completed where the metric has a value, diverged where it counts with the floor, else not run."""
-        values = np.where(np.isnan(self.by_seed), NOT_RUN, "completed").astype(object)
-        return np.where(np.isinf(self.by_seed), "diverged", values)
+        status = np.where(np.isnan(self.by_seed), NOT_RUN, "completed").astype(object)
+        return np.where(np.isinf(self.by_seed), "diverged", status)
 
     def values(self, metric: str) -> Floats:
-        """The metric by seed; NaN where it has no value of its own."""
+        """Returns the metric by seed; NaN where it has no value of its own."""
         return np.where(np.isinf(self.by_seed), np.nan, self.by_seed)

@@ -17,22 +17,28 @@ from ablate.core.reason import Reason
 
 
 def _solved(side: Side) -> Floats:
+    """Returns 1 where a run solved the task, else 0; NaN without an outcome."""
     return np.where(side.ended, side.solved, np.nan)
 
 
 def _diverged(side: Side) -> Floats:
+    """Returns 1 where a run diverged, else 0; NaN without an outcome."""
     return np.where(side.ended, side.status == "diverged", np.nan)
 
 
 def _arrived(side: Side) -> Floats:
+    """Returns the step at which a run first holds the target."""
     return side.arrived.first
 
 
 def _late(side: Side) -> Reason | None:
-    # What others would count with is more than it had time for.
+    """Returns the reason where runs never arrive that were trained for less than others.
+
+    Others count with more steps than these runs had time for.
+    """
     arrived = side.arrived
     never = int(np.isinf(arrived.first).sum())
-    if not never or arrived.trained == arrived.longest:
+    if never == 0 or arrived.trained == arrived.longest:
         return None
     return Reason("late", {"runs": never, "steps": arrived.trained, "longest": arrived.longest})
 
@@ -43,14 +49,14 @@ def _within_training(metric: Metric, side: Side) -> Metric:
 
 
 ESTIMATORS: Mapping[str, Estimator] = {
-    "solved_rate": Estimator(_solved),
-    "divergence_rate": Estimator(_diverged),
+    "solved_rate": Estimator(by_seed=_solved),
+    "divergence_rate": Estimator(by_seed=_diverged),
     "seed_spread": Estimator(),
-    "steps_to_target": Estimator(_arrived, _late, _within_training),
+    "steps_to_target": Estimator(by_seed=_arrived, obstacle=_late, refined=_within_training),
     **{name: Estimator(estimate=speed.estimate, slack=speed.slack) for name in CALL_OF},
     LR_SENSITIVITY: Estimator(
-        partial(sensitivity.sensitivity_by_seed, left_out=None),
-        sensitivity.untrained,
+        by_seed=partial(sensitivity.sensitivity_by_seed, left_out=None),
+        obstacle=sensitivity.untrained,
         estimate=sensitivity.estimate,
     ),
 }
@@ -64,9 +70,9 @@ def measure_of(name: str, task: TaskFacts, facts: StudyFacts) -> Measure | None:
     derived = DERIVED.get(name)
     if derived is None or (derived.kind == "spread" and facts.metric not in task.metrics):
         return None
-    # What was to be measured and was not, its estimate says itself.
+    # The estimate of a ratio says itself that it was not measured.
     if derived.kind != "ratio":
-        of_stages = {LR_SENSITIVITY} if sensitivity.rates_of(facts) else ()
+        of_stages = {LR_SENSITIVITY} if sensitivity.rates_of(facts) else set()
         if derived.lacks(StudyContext(task.metrics, of_stages, target=facts.target)):
             return None
     return Measure(name, derived.kind, task, ESTIMATORS[name])

@@ -39,12 +39,15 @@ NAN = math.nan
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 
-ROUNDING = 1e-12  # Differences below this share of the values are taken for rounding.
+ROUNDING = 1e-12
+"""Differences below this share of the values are taken for rounding."""
+SMALLEST_SD = 1e-100
+"""Keeps squares above zero where all values are 0 and the metric has no resolution."""
 
 
 @dataclass(frozen=True)
 class StandardError:
-    """Of a mean, with its degrees of freedom."""
+    """The standard error of a mean, with its degrees of freedom."""
 
     se: float
     df: float
@@ -52,7 +55,7 @@ class StandardError:
 
 @dataclass(frozen=True)
 class MeanSquares:
-    """Of n × m differences: between seeds, between examples, and of the rest.
+    """Mean squares of n × m differences: between seeds, between examples, and of the rest.
 
     d_ij is the difference on seed i and example j, n × m without gaps: two crossed random factors with one value a cell
     (Cornfield and Tukey 1956, Ann. Math. Statist. 27, 907–949). With the mean squares between seeds MS_S, between
@@ -68,24 +71,36 @@ class MeanSquares:
     """
 
     n: int
+    """Seeds."""
     m: int
+    """Examples."""
     seeds: float
+    """MS_S."""
     examples: float
+    """MS_E."""
     rest: float
+    """MS_R."""
 
     @classmethod
     def of(cls, differences: NDArray[np.floating], floor: float) -> MeanSquares:
-        """Of an array (n, m), n and m ≥ 2; the standard deviation between seeds is never taken below `floor`."""
+        """Returns the mean squares of an array (n, m), n and m ≥ 2.
+
+        floor: the standard deviation between seeds is never taken below it.
+        """
         d = np.asarray(differences, np.float64)
         n, m = d.shape
-        grand, rows, columns = d.mean(), d.mean(axis=1), d.mean(axis=0)
-        rest = d - rows[:, None] - columns[None, :] + grand
+        grand_mean = d.mean()
+        seed_means = d.mean(axis=1)
+        example_means = d.mean(axis=0)
+        rest = d - seed_means[:, None] - example_means[None, :] + grand_mean
+        between_seeds = m * float(((seed_means - grand_mean) ** 2).sum()) / (n - 1)
+        between_examples = n * float(((example_means - grand_mean) ** 2).sum()) / (m - 1)
         return cls(
-            n,
-            m,
-            max(m * float(((rows - grand) ** 2).sum()) / (n - 1), m * floor**2),
-            n * float(((columns - grand) ** 2).sum()) / (m - 1),
-            float((rest**2).sum()) / ((n - 1) * (m - 1)),
+            n=n,
+            m=m,
+            seeds=max(between_seeds, m * floor**2),
+            examples=between_examples,
+            rest=float((rest**2).sum()) / ((n - 1) * (m - 1)),
         )
 
     @property
@@ -94,35 +109,42 @@ class MeanSquares:
         return max(0.0, self.examples - self.rest) / self.n
 
     def at(self, n: int) -> MeanSquares:
-        """Those that n seeds would have on average, by the components of these."""
-        return self if n == self.n else replace(self, n=n, examples=self.rest + n * self.by_example)
+        """Returns the mean squares that n seeds would have on average, by the components of these."""
+        if n == self.n:
+            return self
+        return replace(self, n=n, examples=self.rest + n * self.by_example)
 
     @property
     def error(self) -> StandardError:
-        """Of the mean over all cells."""
-        n, m = self.n, self.m
+        """The standard error of the mean over all cells."""
+        n = self.n
+        m = self.m
         total = self.seeds + max(0.0, self.examples - self.rest)
         # As shares of the total, whose square may be too small for a float.
         parts = (self.seeds / total) ** 2 / (n - 1)
         if self.examples > self.rest:
             parts += (self.examples / total) ** 2 / (m - 1) + (self.rest / total) ** 2 / ((n - 1) * (m - 1))
-        return StandardError((total / (n * m)) ** 0.5, max(1 / parts, n - 1))
+        return StandardError(se=(total / (n * m)) ** 0.5, df=max(1 / parts, n - 1))
 
 
 @dataclass(frozen=True)
 class Differences:
     """n paired differences: the estimate of their mean (see `core.reason.Estimate`). NaN where n is below two.
 
-    Of seeds, of seeds and examples, or of processes.
+    Pairs are seeds, seeds and examples, or processes.
     """
 
-    values: Floats  # Shape (n,).
-    floor: float  # The standard deviation is never taken below it; positive.
-    # Shape (n, m): the difference on each example, where all seeds share their m ≥ 2 test examples.
+    values: Floats
+    """Differences, shape (n,)."""
+    floor: float
+    """The standard deviation is never taken below it; positive."""
     examples: NDArray[np.floating] | None = None
-    overlap: float = 0.0  # n_test/n_train, where every seed draws both from one pool.
+    """Differences on each example, shape (n, m), where all seeds share their m ≥ 2 test examples; else None."""
+    overlap: float = 0.0
+    """n_test/n_train, where every seed draws both from one pool."""
     blocks: Sequence[Block] = ()
-    unit: str = "seeds"  # What more of would narrow it.
+    unit: str = "seeds"
+    """What more of would narrow the interval."""
 
     @classmethod
     def between(
@@ -133,16 +155,16 @@ class Differences:
         examples: NDArray[np.floating] | None = None,
         overlap: float = 0.0,
     ) -> Differences:
-        """Of a − b, both of shape (n,), finite and oriented; `resolution` is the metric's."""
-        a, b = np.asarray(a, float), np.asarray(b, float)
+        """Returns the differences a − b, both of shape (n,), finite and oriented; `resolution` is the metric's."""
+        a = np.asarray(a, float)
+        b = np.asarray(b, float)
         rounding = ROUNDING * float(np.abs([a, b]).max(initial=0.0))
         values = a - b
         values[np.abs(values) <= rounding] = 0.0
-        # The last bound keeps squares above zero where all values are 0 and the metric has no resolution.
-        return cls(values, max(resolution, rounding, 1e-100), examples, overlap)
+        return cls(values, max(resolution, rounding, SMALLEST_SD), examples, overlap)
 
     def on(self, seeds: Flags) -> Differences:
-        """Those of some seeds; `seeds` (n,)."""
+        """Returns the differences on some seeds; `seeds` of shape (n,)."""
         examples = None if self.examples is None else self.examples[seeds]
         return replace(self, values=self.values[seeds], examples=examples)
 
@@ -158,75 +180,93 @@ class Differences:
 
     @cached_property
     def mean(self) -> float:
-        """d̄, or NaN without pairs."""
+        """The mean d̄; NaN without pairs."""
         return mean_of(self.values)
 
     @cached_property
     def sd(self) -> float:
-        """s_d, not below the floor."""
+        """The standard deviation s_d, not below the floor."""
         return max(sd_of(self.values), self.floor) if self.n > 1 else NAN
 
     @cached_property
     def squares(self) -> MeanSquares | None:
-        """Of seeds and examples; None where examples are no sample of their own."""
+        """Mean squares of seeds and examples; None where examples are no sample of their own."""
         if self.examples is None or self.n < 2:
             return None
         return MeanSquares.of(self.examples, self.floor)
 
     @cached_property
     def errors(self) -> list[StandardError]:
-        """Over seeds and, where examples are a sample, over seeds and examples."""
+        """Standard errors over seeds and, where examples are a sample, over seeds and examples."""
         return self.errors_at(self.n) if self.n > 1 else [StandardError(NAN, NAN)]
 
     def errors_at(self, n: int) -> list[StandardError]:
-        """Those that n ≥ 2 seeds would have; two pairs at least are known."""
-        over_seeds = StandardError(math.sqrt(1 / n + self.overlap) * self.sd, n - 1)
-        return [over_seeds] + ([self.squares.at(n).error] if self.squares is not None else [])
+        """Returns the standard errors that n ≥ 2 seeds would have; takes two pairs at least."""
+        errors = [StandardError(se=math.sqrt(1 / n + self.overlap) * self.sd, df=n - 1)]
+        if self.squares is not None:
+            errors.append(self.squares.at(n).error)
+        return errors
 
     def sd_at(self, n: int) -> float:
-        """√n times the standard error that n seeds would have."""
+        """Returns √n times the standard error that n seeds would have."""
         return math.sqrt(n) * max(error.se for error in self.errors_at(n))
 
     def interval(self, alpha: float = ALPHA) -> Interval:
-        """The two-sided t interval of the mean at level 1 − `alpha`."""
+        """Returns the two-sided t interval of the mean at level 1 − `alpha`, the widest of the errors."""
         bounds = [t_interval(self.mean, error.se, error.df, alpha) for error in self.errors]
         return min(low for low, _ in bounds), max(high for _, high in bounds)
 
     def above(self, x: float) -> float:
-        """One-sided p: small when the mean lies above `x`."""
+        """Returns the one-sided p: small when the mean lies above `x`."""
         return max(t_p_above(self.mean, error.se, error.df, x) for error in self.errors)
 
     def below(self, x: float) -> float:
-        """One-sided p: small when the mean lies below `x`."""
+        """Returns the one-sided p: small when the mean lies below `x`."""
         return max(t_p_above(-self.mean, error.se, error.df, -x) for error in self.errors)
 
     def mde(self, alpha: float = ALPHA, n: int | None = None) -> float:
-        """The difference that is found with 80 % power, two-sided at `alpha`, by these seeds, or by `n` others."""
+        """Returns the difference that these seeds, or `n` others, find with 80 % power, two-sided at `alpha`."""
         if self.n < 2:
             return NAN
         return max(detectable(error.df, alpha) * error.se for error in self.errors_at(n or self.n))
 
 
 def mean_of(values: Floats) -> float:
-    """NaN of none. Sorted first, so that no result depends on the order of the seeds."""
-    return float(np.sort(values).mean()) if len(values) else NAN
+    """Returns the mean; NaN without values. Sorted first, so that no result depends on the order of the seeds."""
+    if not len(values):
+        return NAN
+    return float(np.sort(values).mean())
 
 
 def sd_of(values: Floats) -> float:
-    """Of a sample, NaN below two. Equal values, which may differ from their mean by rounding, have none."""
-    return float(np.sort(values).std(ddof=1)) * bool(np.ptp(values)) if len(values) > 1 else NAN
+    """Returns the standard deviation of a sample; NaN below two values.
+
+    It is 0 for equal values, which may differ from their mean by rounding.
+    """
+    if len(values) < 2:
+        return NAN
+    if np.ptp(values) == 0:
+        return 0.0
+    return float(np.sort(values).std(ddof=1))
+
+
+def smallest_difference(scores: Floats) -> float:
+    """Returns the smallest difference between two runs that is more than rounding; 0 where there is none."""
+    gaps = np.diff(np.unique(scores))
+    gaps = gaps[gaps > ROUNDING * np.abs(scores).max(initial=0.0)]
+    return float(gaps.min()) if len(gaps) else 0.0
 
 
 def mean_interval(values: Floats) -> tuple[float, Interval]:
-    """The mean of n values and its 95 % t interval, which is NaN below two."""
-    d = Differences(values, 0.0)
-    return d.mean, d.interval()
+    """Returns the mean of n values and its 95 % t interval, which is NaN below two."""
+    differences = Differences(values, floor=0.0)
+    return differences.mean, differences.interval()
 
 
 def seeds_needed(
     d: Differences, alpha: float = ALPHA, margin: float | None = None, x: float | None = 0.0
 ) -> float:
-    """The seeds that would settle a comparison at the level `alpha`, if the truth were what was observed.
+    """Returns the seeds that would settle a comparison at the level `alpha`, if the truth were what was observed.
 
     The smallest n that has 80 % power for the observed distance from `x` (two-sided) or, with a margin, for equivalence
     at the observed difference. Infinite above `power.MAX_SEEDS`.
@@ -238,7 +278,8 @@ def seeds_needed(
         sd = d.sd_at(n)
         if x is not None and difference_power((d.mean - x) / sd, n, alpha) >= POWER:
             return True
-        equal = margin is not None and abs(d.mean) < margin
-        return equal and equivalence_power((margin or 0.0) / sd, n, d.mean / sd, alpha / 2) >= POWER
+        if margin is None or abs(d.mean) >= margin:
+            return False
+        return equivalence_power(margin / sd, n, effect=d.mean / sd, alpha=alpha / 2) >= POWER
 
     return smallest(enough)

@@ -3,11 +3,13 @@
 They are `Differences` with another standard error, so that the one judge takes them as they are.
 """
 
+from __future__ import annotations
+
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ablate.analysis.paired import Differences, Floats, StandardError, sd_of
+from ablate.analysis.paired import Differences, Floats, StandardError, mean_of, sd_of
 
 
 @dataclass(frozen=True)
@@ -21,21 +23,35 @@ class Unpaired(Differences):
 
     unit: str = "runs"
     others: Floats = field(default_factory=lambda: np.empty(0))
+    """The runs of the other side, shape (n_b,)."""
     known: bool = False
+    """Whether the noise of `others` is taken for that of both sides."""
+
+    @classmethod
+    def of_runs(cls, runs: Floats, others: Floats, resolution: float, *, known: bool) -> Unpaired:
+        """Returns the differences of oriented `runs` from the mean of `others`; `resolution` is the metric's."""
+        differences = Differences.between(runs, np.full_like(runs, mean_of(others)), resolution)
+        return cls(differences.values, differences.floor, others=others, known=known)
 
     @property
     def n(self) -> int:
-        """Runs of the smaller side; with a known noise, those that it was measured on."""
-        return (
-            len(self.others) if self.known and len(self.values) else min(map(len, (self.values, self.others)))
-        )
+        """Number of runs of the smaller side; with a known noise, of those that it was measured on."""
+        if self.known and len(self.values):
+            return len(self.others)
+        return min(len(self.values), len(self.others))
 
     def errors_at(self, n: int) -> list[StandardError]:
-        """Those of these runs or, for another `n`, of as many on each side."""
-        a, b = (len(self.values), len(self.others)) if n == self.n else (n, n)
-        sd = max(sd_of(self.others), self.floor)
-        of_a, of_b = (sd if self.known else max(sd_of(self.values), self.floor)) ** 2 / a, sd**2 / b
-        # As shares of the whole, whose square may be too small for a float.
-        share = of_a / (of_a + of_b)
-        df = b - 1 if self.known else 1 / (share**2 / (a - 1) + (1 - share) ** 2 / (b - 1))
-        return [StandardError((of_a + of_b) ** 0.5, df)]
+        """Returns the standard error of these runs or, for another `n`, of as many on each side."""
+        num_runs = len(self.values) if n == self.n else n
+        num_others = len(self.others) if n == self.n else n
+        sd_others = max(sd_of(self.others), self.floor)
+        sd = sd_others if self.known else max(sd_of(self.values), self.floor)
+        variance = sd**2 / num_runs
+        variance_others = sd_others**2 / num_others
+        total = variance + variance_others
+        if self.known:
+            return [StandardError(total**0.5, num_others - 1)]
+        # As a share of the whole, whose square may be too small for a float.
+        share = variance / total
+        df = 1 / (share**2 / (num_runs - 1) + (1 - share) ** 2 / (num_others - 1))
+        return [StandardError(total**0.5, df)]

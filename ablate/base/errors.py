@@ -53,13 +53,13 @@ class Invalid(AblateError):
 
     @classmethod
     def many(cls, problems: Iterable[Problem]) -> Invalid:
-        """One error that carries all `problems`."""
+        """Returns one error that carries all `problems`."""
         error = cls("", "")
         error.problems = unique(problems)
         return error
 
     def under(self, *path: str | int) -> Invalid:
-        """The same problems with `path` in front of theirs."""
+        """Returns the same problems with `path` in front of theirs."""
         return Invalid.many(replace(p, path=(*path, *p.path)) for p in self.problems)
 
     def __str__(self) -> str:
@@ -67,15 +67,16 @@ class Invalid(AblateError):
 
 
 class StudyError(AblateError):
-    """Everything that is wrong with a study, at once."""
+    """All the mistakes in a study, at once."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
-        self.problems = sorted(unique(problems), key=lambda p: (p.source, p.line or 0))
+        self.problems = sorted(unique(problems), key=lambda problem: (problem.source, problem.line or 0))
         super().__init__(self.problems)
 
     def __str__(self) -> str:
-        head = f"{counted(len(self.problems), 'problem')} in the study"
-        return "\n".join([f"{head}; nothing was written or trained:", *(f"  {p}" for p in self.problems)])
+        count = counted(len(self.problems), "problem")
+        lines = [f"  {problem}" for problem in self.problems]
+        return "\n".join([f"{count} in the study; nothing was written or trained:", *lines])
 
 
 class StoreError(AblateError):
@@ -120,12 +121,12 @@ class Gather:
 
 
 def unique(problems: Iterable[Problem]) -> list[Problem]:
-    """`problems` without repetitions (the same mistake is often found once per layer)."""
+    """Returns `problems` without repetitions (the same mistake is often found once per layer)."""
     return list({str(problem): problem for problem in problems}.values())
 
 
 def dotted_path(path: Iterable[str | int]) -> str:
-    """`("seeds", 0, "x")` as `seeds[0].x`; a name that itself holds dots stays readable."""
+    """Writes `("seeds", 0, "x")` as `seeds[0].x`; a name that itself holds dots stays readable."""
     text = ""
     for step in path:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -133,27 +134,27 @@ def dotted_path(path: Iterable[str | int]) -> str:
 
 
 def nearest(name: object, names: Iterable[str]) -> str:
-    """`Did you mean 'x'?` for the valid name nearest to `name`, or nothing."""
+    """Returns `Did you mean 'x'?` for the valid name nearest to `name`, or nothing."""
     close = difflib.get_close_matches(str(name), list(names), n=1, cutoff=0.51)
     return f"Did you mean {close[0]!r}?" if close else ""
 
 
 def listed(names: Iterable[object], limit: int = 12) -> str:
-    """`a, b, c` of at most `limit` names."""
+    """Returns `a, b, c` of at most `limit` names, and how many more there are."""
     texts = [str(name) for name in names]
     more = len(texts) - limit
     return ", ".join(texts[:limit]) + (f" and {more} more" if more > 0 else "")
 
 
 def shown(value: Any, limit: int = 80) -> str:
-    """A value as an error message shows it, as YAML would have it, its middle left out beyond `limit` characters."""
+    """Returns a value as an error message shows it: as YAML, its middle left out beyond `limit` characters."""
     text = _flow(value) if isinstance(value, (dict, list)) else repr(value)
     half = limit // 2
     return text if len(text) <= limit else f"{text[:half]}…{text[half + 1 - limit :]}"
 
 
 def _flow(value: Any) -> str:
-    """A value in YAML's flow style: `{float: [0.1, 1], log: true}`."""
+    """Returns a value in YAML's flow style: `{float: [0.1, 1], log: true}`."""
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key}: {_flow(item)}' for key, item in value.items())}}}"
     if isinstance(value, list):
@@ -162,7 +163,7 @@ def _flow(value: Any) -> str:
 
 
 def described(error: BaseException, *files: str) -> tuple[str, str | None, int | None]:
-    """What an error says in a line, and where, the last line of `files` that led to it; None where none did."""
+    """Returns the message of an error in a line, and the file and last line of `files` that led to it, None without."""
     said, frames = str(error), traceback.extract_tb(error.__traceback__)
     places = [(frame.filename, frame.lineno) for frame in frames if frame.filename in files]
     if isinstance(error, SyntaxError) and error.filename in files:

@@ -11,7 +11,6 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from ablate.base.errors import AblateError, StoreError
 from ablate.base.wording import size
 
 # A temporary file, and what SQLite keeps beside one.
-_OURS = re.compile(r"\..*\.ablate-[\w-]{8,}\.part(-journal|-wal|-shm)?", re.DOTALL)
+_TEMPORARY = re.compile(r"\..*\.ablate-[\w-]{8,}\.part(-journal|-wal|-shm)?", re.DOTALL)
 _MAX_NAME = 120  # Bytes of a file's own name in that of its temporary file, which must not exceed 255.
 # Seconds after which a temporary file that has not changed is one that a killed process has left.
 _ABANDONED = 3600.0
@@ -28,7 +27,7 @@ MISNAMED = (errno.ENAMETOOLONG, errno.ELOOP)  # What the system says of a name t
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path`, which takes its place when the block ends without an error.
+    """Yields a temporary path beside `path`, which takes its place when the block ends without an error.
 
     The content reaches the disk before the name does, so that neither a kill nor a power cut leaves half a
     file under `path`. Raises `StoreError` when the disk is full or the folder cannot be written.
@@ -62,45 +61,55 @@ def write_files(folder: Path, files: Mapping[str, str | bytes | None]) -> None:
         if content is None:
             (folder / name).unlink(missing_ok=True)
             continue
+        data = content.encode() if isinstance(content, str) else content
         with replacing(folder / name) as temporary:
-            temporary.write_bytes(content.encode() if isinstance(content, str) else content)
+            temporary.write_bytes(data)
 
 
-def set_aside(stem: Path, files: Iterable[Path]) -> str:
-    """Renames those of the files that exist to names that nothing looks for, and returns that of the first.
+def set_aside(stem: Path, files: Iterable[Path], mark: str = "corrupt") -> str:
+    """Renames those of the files that exist to names that nothing looks for, and returns the new name of the first.
 
-    `x.corrupt-1` is that of `x` and of `x.json`, and `x.corrupt-1.npz` that of `x.npz`, where `x` is the `stem`.
+    With the mark `corrupt`, `x` and `x.json` become `x.corrupt-1`, and `x.npz` becomes `x.corrupt-1.npz`, where `x` is
+    the `stem`; the number is the first that is free.
     """
-    free = (n for n in count(1) if not any(stem.parent.glob(f"{stem.name}.corrupt-{n}*")))
-    start = f"{stem.name}.corrupt-{next(free)}"
-    aside = {file: start + file.name.removeprefix(stem.name).removesuffix(".json") for file in files}
-    for file in filter(os.path.lexists, aside):
-        file.replace(file.with_name(aside[file]))
-    return next(iter(aside.values()))
+    number = 1
+    while any(stem.parent.glob(f"{stem.name}.{mark}-{number}*")):
+        number += 1
+    new_names = {}
+    for file in files:
+        ending = file.name.removeprefix(stem.name).removesuffix(".json")
+        new_names[file] = f"{stem.name}.{mark}-{number}{ending}"
+    for file, name in new_names.items():
+        if os.path.lexists(file):
+            file.replace(file.with_name(name))
+    return next(iter(new_names.values()))
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """The temporary files below `folder` that have not changed for an hour; none where the folder is a link."""
-    return [] if folder.is_symlink() else sorted(filter(_is_left, folder.rglob(".*.ablate-*")))
+    """Returns the temporary files below `folder` that have not changed for an hour; none where it is a link."""
+    if folder.is_symlink():
+        return []
+    return sorted(filter(_is_left, folder.rglob(".*.ablate-*")))
 
 
 def _is_left(path: Path) -> bool:
+    """Returns whether a killed process has left a file."""
     try:
         state = path.lstat()
     except FileNotFoundError:
         return False
-    ours = _OURS.fullmatch(path.name) is not None and stat.S_ISREG(state.st_mode)
-    return ours and time.time() - state.st_mtime > _ABANDONED
+    is_temporary = _TEMPORARY.fullmatch(path.name) is not None and stat.S_ISREG(state.st_mode)
+    return is_temporary and time.time() - state.st_mtime > _ABANDONED
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Removes `leftovers`."""
+    """Removes the `leftovers` below a folder."""
     for path in leftovers(folder):
         path.unlink(missing_ok=True)
 
 
 def unreadable(path: Path, limit: int) -> str | None:
-    """Why `path` is not read as a file of at most `limit` bytes, to follow its name; None where it can be.
+    """Returns why `path` is not read as a file of at most `limit` bytes, to follow its name; None where it can be.
 
     A pipe or a device may never end.
     """
@@ -122,18 +131,25 @@ def unreadable(path: Path, limit: int) -> str | None:
 
 
 def digest_of(*contents: bytes) -> str:
-    """Of the contents, one after the other: 32 hexadecimal digits. It tells of accidents, and is no signature."""
+    """Returns the digest of contents, one after the other: 32 hexadecimal digits.
+
+    It tells of accidents, and is no signature.
+    """
     return hashlib.blake2b(b"".join(contents), digest_size=16).hexdigest()
 
 
 def digest_of_data(data: Any) -> str:
-    """Of plain data, the same before it is written as JSON and after it is read: floats are written exactly."""
+    """Returns the digest of plain data, the same before it is written as JSON and after it is read.
+
+    Floats are written exactly.
+    """
     # Through JSON once, which makes text of keys that are numbers, and then sorts them as such.
-    return digest_of(json.dumps(json.loads(json.dumps(data)), sort_keys=True).encode())
+    plain = json.loads(json.dumps(data))
+    return digest_of(json.dumps(plain, sort_keys=True).encode())
 
 
 def digest_of_file(path: str) -> str:
-    """Of the content. Raises `AblateError` when it cannot be read."""
+    """Returns the digest of a file's content. Raises `AblateError` when it cannot be read."""
     try:
         state = os.stat(path)
         return _digest(path, (state.st_mtime_ns, state.st_size, state.st_ino))
@@ -145,5 +161,6 @@ def digest_of_file(path: str) -> str:
 
 @functools.lru_cache(maxsize=1000)
 def _digest(path: str, state: object) -> str:
+    """Returns the digest of a file, read again only when its `state` is another."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=16)).hexdigest()

@@ -13,16 +13,17 @@ _TRAINING = ".training"
 
 
 def exclusive(root: Path, study: str, say: Say) -> AbstractContextManager[None]:
-    """Holds the study's lock in the store `root`; waits, and says so, while another driver has it."""
+    """Holds the study's lock in the store `root`. Waits, and says so, while another driver has it."""
     return _held(root, f"{study}.lock", say, f"{study} is already running")
 
 
 @contextmanager
 def training(root: Path, study: str, say: Say) -> Iterator[None]:
     """Keeps speed from being measured in the store while a study trains; waits, and says so, while it is measured."""
-    with ExitStack() as held:
+    with ExitStack() as locks:
+        # A measurement that begins meanwhile finds the lock of this training.
         with _held(root, f"{MEASURING}.lock", say, "speed is being measured, which training would disturb"):
-            held.enter_context(_held(root, f"{study}{_TRAINING}", say, f"{study} is training"))
+            locks.enter_context(_held(root, f"{study}{_TRAINING}", say, f"{study} is training"))
         yield
 
 
@@ -37,7 +38,8 @@ def measuring(root: Path, say: Say) -> Iterator[None]:
 
 
 @contextmanager
-def _held(root: Path, name: str, say: Say, why: str) -> Iterator[None]:
+def _held(root: Path, name: str, say: Say, reason: str) -> Iterator[None]:
+    """Holds a lock of the store; waits, and says for which `reason`, while another process has it."""
     from filelock import FileLock, Timeout
 
     path = root / "locks" / name
@@ -47,12 +49,12 @@ def _held(root: Path, name: str, say: Say, why: str) -> Iterator[None]:
         try:
             lock.acquire(timeout=0)
         except Timeout:
-            say(f"{why}; waiting for it to finish …")
+            say(f"{reason}; waiting for it to finish …")
             lock.acquire()
     except OSError as error:
-        # Names the lock file when it exists: another user may have created it in a shared folder.
-        where = path if os.path.exists(path) else root
-        raise StoreError(f"{where}: cannot be written: {error.strerror}; choose another --results") from error
+        # Another user may have created the lock file in a shared folder; then the message names it.
+        place = path if os.path.exists(path) else root
+        raise StoreError(f"{place}: cannot be written: {error.strerror}; choose another --results") from error
     try:
         yield
     finally:

@@ -19,12 +19,12 @@ THREADS = [f"{library}_NUM_THREADS" for library in ("OMP", "MKL", "OPENBLAS", "N
 
 
 def now() -> str:
-    """ISO 8601 in UTC, to the millisecond."""
+    """Returns the time as ISO 8601 in UTC, to the millisecond."""
     return stopwatch()()
 
 
 def stopwatch() -> Callable[[], str]:
-    """A clock like `now` that never goes back: the time of day at the start, advanced by the monotonic clock.
+    """Returns a clock like `now` that never goes back: the time of day at the start, advanced by the monotonic clock.
 
     Durations are right even when the time of day is changed meanwhile.
     """
@@ -33,7 +33,7 @@ def stopwatch() -> Callable[[], str]:
 
 
 def memory_allowed() -> int:
-    """Bytes: what the machine has, or the least that a limit of the process or of its container leaves of it."""
+    """Returns the bytes of the machine, or the least that a limit of the process or of its container leaves of them."""
     limits = [os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")]
     soft = [resource.getrlimit(kind)[0] for kind in (resource.RLIMIT_AS, resource.RLIMIT_DATA)]
     limits += [limit for limit in soft if limit != resource.RLIM_INFINITY]
@@ -46,7 +46,7 @@ def memory_allowed() -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Inside, SIGTERM ends a run as Ctrl-C does."""
+    """Lets SIGTERM end a run as Ctrl-C does, while the block runs."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -59,23 +59,24 @@ def interruptible() -> Iterator[None]:
 
 
 def rarely_collect() -> None:
-    """From now on, garbage is rarely looked for: what is imported stays, and is looked through each time.
+    """Lets Python look for garbage rarely: each time, it looks through all that is imported, which stays.
 
-    At the end it is not looked for, which takes half a second where torch is.
+    At the end it does not look at all, which would take half a second where torch is loaded.
     """
     gc.set_threshold(100_000, 20, 100)
     atexit.register(gc.freeze)
 
 
 def forgive() -> None:
-    """From now on, standard output and standard error take any text: `?` for what they cannot show."""
+    """Lets standard output and standard error take any text: `?` for what they cannot show."""
     for stream in (sys.stdout, sys.stderr):
-        if reconfigure := getattr(stream, "reconfigure", None):
+        reconfigure = getattr(stream, "reconfigure", None)  # Other streams may stand in their place.
+        if reconfigure is not None:
             reconfigure(errors="replace")
 
 
 def hush_at_exit() -> None:
-    """What libraries print to standard error after Python has run its exit handlers is lost.
+    """Discards what libraries print to standard error after Python has run its exit handlers.
 
     triton from 3.8 on, which torch loads where it is installed, reports its own leaks there. Call this first: handlers
     run in reverse order, and those of the program still print.
@@ -84,6 +85,7 @@ def hush_at_exit() -> None:
 
 
 def _hush() -> None:
+    """Sends standard error, from here on, to nowhere."""
     if sys.stderr is not None:
         sys.stderr.flush()
     os.dup2(os.open(os.devnull, os.O_WRONLY), 2)

@@ -29,12 +29,18 @@ _UNSEEN = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""The text with the colours of a terminal removed, and characters that control or deceive escaped: `\u202e`.
+    r"""Returns the text without the colours of a terminal, with characters that control or deceive escaped: `\u202e`.
 
     What people write stays: letters of any script with their marks, emoji with joiners, left-to-right marks.
     """
-    text = _LINE_END.sub("\n", _STYLE.sub("", text))
-    return _UNSEEN.sub(lambda found: found["flag"] or found[0].encode("unicode_escape").decode("ascii"), text)
+    text = _STYLE.sub("", text)
+    text = _LINE_END.sub("\n", text)
+    return _UNSEEN.sub(_escaped, text)
+
+
+def _escaped(match: re.Match[str]) -> str:
+    """Returns a character that cannot be shown as its escape, and the flag of a region as it is."""
+    return match["flag"] or match[0].encode("unicode_escape").decode("ascii")
 
 
 # The first `@` ends the password, or the last one before the path does.
@@ -49,13 +55,14 @@ _IN_QUERY = re.compile(
 
 
 def masked(text: str) -> str:
-    """The text with the password of every URL, and the value of each secret in its query, replaced by `…`."""
+    """Returns the text with the password of every URL, and the value of each secret in its query, replaced by `…`."""
     text = _IN_AUTHORITY.sub(r"\1:…@", text)
-    return _IN_QUERY.sub(r"\1=…", _ALONE.sub("…@", text))
+    text = _ALONE.sub("…@", text)
+    return _IN_QUERY.sub(r"\1=…", text)
 
 
 def masked_inside(value: Any) -> Any:
-    """Plain data with every text in it masked."""
+    """Returns plain data with every text in it masked."""
     if isinstance(value, dict):
         return {key: masked_inside(item) for key, item in value.items()}
     if isinstance(value, list):
@@ -64,40 +71,44 @@ def masked_inside(value: Any) -> Any:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message without passwords, cut to 300 characters."""
-    line = masked(next(iter(str(error).strip().splitlines()), type(error).__name__))
+    """Returns the first line of an error's message without passwords, cut to 300 characters; else its type."""
+    lines = str(error).strip().splitlines()
+    line = masked(lines[0] if lines else type(error).__name__)
     return line if len(line) <= 300 else f"{line[:299]}…"
 
 
 def safe(message: str) -> str:
-    """A message without passwords, and without characters that control a terminal."""
+    """Returns a message without passwords, and without characters that control a terminal."""
     return printable(masked(message))
 
 
 def saying(console: Console, kind: str = "") -> Callable[[str], None]:
-    """A function that prints lines as they are or, with a `kind`, as warnings."""
+    """Returns a function that prints lines as they are or, with a `kind`, as warnings."""
 
     def say(message: str) -> None:
-        text, style = (f"{kind}: {message}", "yellow") if kind else (message, None)
+        text = f"{kind}: {message}" if kind else message
+        style = "yellow" if kind else None
         console.print(safe(text), style=style, markup=False, highlight=False, soft_wrap=True)
 
     return say
 
 
 def typed(*arguments: str | Path) -> str:
-    """`ablate ARGUMENTS`, quoted for a shell."""
+    """Returns `ablate ARGUMENTS`, quoted for a shell."""
     return shlex.join(["ablate", *map(str, arguments)])
 
 
 def at_results(results: Path) -> list[str]:
-    """The option that names a results folder to a command; nothing for the one that it takes anyway."""
+    """Returns the option that names a results folder to a command; nothing for the default folder."""
     return [] if results == DEFAULT_RESULTS else ["--results", str(results)]
 
 
 def word(value: Any) -> str:
-    """A value as a study file gives it; `none` for None."""
+    """Returns a value as a study file gives it; `none` for None."""
+    if value is None:
+        return "none"
     if isinstance(value, bool):
         return "on" if value else "off"
     if isinstance(value, str) and re.fullmatch(r"[A-Za-z_][\w.-]*", value):
         return value
-    return "none" if value is None else json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False)

@@ -1,1 +1,1 @@
-"""One file a command: what it reads, which steps of the route it takes, what it prints."""
+"""The commands, a file each: what a command reads, which steps of the pipeline it takes, what it prints."""

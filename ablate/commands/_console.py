@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -17,22 +17,26 @@ from ablate.session.options import Options, RunOutcome
 if TYPE_CHECKING:
     from rich.console import Console
 
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
 STUDY = click.argument("study", type=click.Path(path_type=Path))
 
 
-def asked(*names: str) -> Callable[[Any], Any]:
-    """The click options of these fields of `Options`; without names, of all that have one."""
+def options_of(*names: str) -> Callable[[Decorated], Decorated]:
+    """Returns a decorator that adds the click options of these fields of `Options`; without names, all of them."""
 
-    def decorated(command: Any) -> Any:
+    def decorate(command: Decorated) -> Decorated:
+        # click shows the option that is added last first.
         for field in reversed(fields(Options)):
-            if field.metadata["flag"] and (field.name in names or not names):
-                command = click.option(field.metadata["flag"], field.name, **field.metadata["click"])(command)
+            flag = field.metadata["flag"]
+            if flag and (field.name in names or not names):
+                command = click.option(flag, field.name, **field.metadata["click"])(command)
         return command
 
-    return decorated
+    return decorate
 
 
-RESULTS = asked("results")
+RESULTS = options_of("results")
 GATE = click.option("--gate", is_flag=True, help="Exit with 1 if a claim is refuted.")
 STRICT = click.option(
     "--strict", is_flag=True, help="As --gate; and exit with 3 if a claim is inconclusive, or not judged."
@@ -43,8 +47,6 @@ AS_JSON = click.option(
     is_flag=True,
     help="Print one JSON object to standard output, and all else to standard error; see `ablate guide json`.",
 )
-
-
 PLUGINS = click.option(
     "--plugin",
     "plugins",
@@ -60,8 +62,8 @@ def warn(message: str) -> None:
 
 
 @contextmanager
-def printing(as_json: bool) -> Iterator[Console]:
-    """The console of a command: standard output, or standard error where that is for JSON alone.
+def output_console(as_json: bool) -> Iterator[Console]:
+    """Yields the console of a command: standard output, or standard error where that is for JSON alone.
 
     Then whatever is printed inside, by plugins and by trainings in this process too, goes to standard error.
     """
@@ -71,18 +73,21 @@ def printing(as_json: bool) -> Iterator[Console]:
         yield Console(stderr=as_json)
 
 
-def ended(
+def finish(
     path: Path, outcome: RunOutcome | None, as_json: bool, gate: bool = False, strict: bool = False
 ) -> int:
-    """The exit code of a report, or of the run that made it; prints the object that `--json` asks for.
+    """Prints the object that `--json` asks for, and returns the exit code of a report, or of the run that made it.
 
-    The claims that a gate does not let pass are named on standard error.
+    path: the folder of the report.
+    outcome: that of the run, None where the command has trained nothing.
+    gate, strict: as the options say; the claims that they do not let pass are named on standard error.
     """
     from ablate.records.folder import StudyFolder
 
-    folder, code = StudyFolder.at(path), 0
+    folder = StudyFolder.at(path)
+    code = 0
     if gate or strict:
-        from ablate.pipeline.claims import pass_gate
+        from ablate.pipeline.gate import pass_gate
 
         code, lines = pass_gate(folder.claims(), strict=strict)
         for line in lines:
@@ -90,7 +95,7 @@ def ended(
     if outcome and outcome.failed:
         code = 1
     if as_json:
-        from ablate.commands._json import report_object, written
+        from ablate.commands._json import json_text, report_object
 
-        click.echo(written(report_object(folder, outcome, code)))
+        click.echo(json_text(report_object(folder, outcome, code)))
     return code

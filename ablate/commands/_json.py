@@ -4,7 +4,7 @@ They are made from the files of a report alone, without pandas and torch, so tha
 answers at once.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_json
@@ -20,27 +20,25 @@ TEXT = {
 }
 
 
-def written(found: Mapping[str, Any]) -> str:
-    """One JSON object as text; what JSON cannot say, NaN and infinity, is null."""
-    return to_json(found, inf_nan_mode="null", fallback=str).decode()
+def json_text(data: Mapping[str, Any]) -> str:
+    """Returns one JSON object as text; what JSON cannot say, NaN and infinity, is null."""
+    return to_json(data, inf_nan_mode="null", fallback=str).decode()
 
 
 def report_object(folder: StudyFolder, outcome: RunOutcome | None = None, code: int = 0) -> dict[str, Any]:
-    """What a report says; `outcome` and exit `code` are those of the run that made it."""
+    """Returns the content of a report; `outcome` and exit `code` are those of the run that made it."""
     facts = folder.facts() if folder.has_report else None
-    outcome = outcome or (_lost(folder, facts) if facts else RunOutcome(folder.path))
+    if outcome is None:
+        outcome = _outcome_of(folder, facts) if facts else RunOutcome(folder.path)
     return {
         "study": folder.name,
         "folder": str(folder.path),
         "question": facts.question if facts else None,
         "answer": folder.answer() if facts else [],
-        "verdicts": [typed_row(row) for row in folder.comparisons()] if facts else [],
-        "claims": [typed_row(row) for row in folder.claims()],
-        **{
-            file.removesuffix(".csv"): [typed_row(row) for row in folder.beside(file)] if facts else []
-            for file in BESIDE
-        },
-        "paths": {name: str(path) for name, path in folder.readable().items()},
+        "verdicts": _typed_rows(folder.comparisons()) if facts else [],
+        "claims": _typed_rows(folder.claims()),
+        **{name.removesuffix(".csv"): _typed_rows(folder.beside(name)) if facts else [] for name in BESIDE},
+        "paths": {name: str(path) for name, path in folder.report_files().items()},
         "trained": outcome.trained,
         "failed": list(outcome.failed),
         "missing": outcome.missing,
@@ -48,30 +46,34 @@ def report_object(folder: StudyFolder, outcome: RunOutcome | None = None, code: 
     }
 
 
-def typed_row(row: Mapping[str, str]) -> dict[str, Any]:
-    """A row of a CSV file with numbers, true and false as such, and null for what is empty."""
-    return {name: _value(name, value) for name, value in row.items()}
+def _typed_rows(rows: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:
+    """Returns rows of a CSV file with numbers, true and false as such, and null for what is empty."""
+    return [{name: _typed_value(name, text) for name, text in row.items()} for row in rows]
 
 
-def _value(name: str, value: str | None) -> Any:
-    if not value:
+def _typed_value(column: str, text: str | None) -> str | float | bool | None:
+    """Returns the text of a cell as the value that it stands for."""
+    if not text:
         return None
-    if name in TEXT:
-        return value
+    if column in TEXT:
+        return text
     try:
-        number = float(value)
+        number = float(text)
     except ValueError:
-        return {"True": True, "False": False}.get(value, value)
-    return int(number) if number.is_integer() and "." not in value and "e" not in value.lower() else number
+        return {"True": True, "False": False}.get(text, text)
+    is_whole = number.is_integer() and "." not in text and "e" not in text.lower()
+    return int(number) if is_whole else number
 
 
-def _lost(folder: StudyFolder, facts: StudyFacts) -> RunOutcome:
-    """That of a report: its failed trials with their reasons, and the number of planned ones without a result."""
-    rows = [
-        (cell, row)
-        for cell, row in folder.rows()
-        if cell.judged and cell.seed in facts.seeds_of(cell.variant, cell.task)
-    ]
-    failed = [f"{cell.name}: {row['reason']}" for cell, row in rows if row["status"] == "failed"]
-    ended = sum(row["status"] != "pruned" for _, row in rows)
-    return RunOutcome(folder.path, failed, 0, max(0, facts.planned - ended))
+def _outcome_of(folder: StudyFolder, facts: StudyFacts) -> RunOutcome:
+    """Returns the outcome of a report: its failed trials, with reasons, and how many planned ones have no result."""
+    failed = []
+    num_ended = 0
+    for cell, row in folder.rows():
+        if not cell.judged or cell.seed not in facts.seeds_of(cell.variant, cell.task):
+            continue
+        if row["status"] == "failed":
+            failed.append(f"{cell.name}: {row['reason']}")
+        if row["status"] != "pruned":
+            num_ended += 1
+    return RunOutcome(folder.path, failed, missing=max(0, facts.planned - num_ended))

@@ -35,7 +35,7 @@ class Results:
 
     @property
     def trials(self) -> pd.DataFrame:
-        """One row a trial."""
+        """A row a trial."""
         return self.evidence.trials
 
     @property
@@ -49,14 +49,14 @@ class Results:
         return self.evidence.frame("search", ())
 
     def figures(self) -> dict[str, Figure]:
-        """The figures of the report by name: `forest`, `seeds`, `cost`, the learning curves, those of a sweep."""
+        """Returns the figures of the report: `forest`, `seeds`, `cost`, the learning curves, those of a sweep."""
         from ablate.pipeline.publish import report_data
         from ablate.report.page import figures
 
         return figures(report_data(StudyFolder.at(self.folder)))
 
     def figure_data(self) -> dict[str, pd.DataFrame]:
-        """The frames that the figures are drawn from, by the same names: a row an observation."""
+        """Returns the frames that the figures are drawn from, by the same names: a row an observation."""
         from ablate.pipeline.publish import report_data
         from ablate.report.sections import pictures, shown
 
@@ -103,9 +103,11 @@ def run(
     from rich.console import Console
 
     from ablate.pipeline.run import run_study
-    from ablate.study.prepare import as_file, as_sets
+    from ablate.study.files import as_file, as_sets
 
-    seeds = getattr(seeds, "tolist", lambda: seeds)()  # of numpy, pandas or torch
+    to_list = getattr(seeds, "tolist", None)  # Arrays of numpy, pandas and torch have it.
+    if to_list is not None:
+        seeds = to_list()
     options = Options(
         results=Path(results),
         jobs=jobs,
@@ -125,6 +127,15 @@ def run(
 
 
 def load(folder: str | Path) -> Results:
-    """The results of a study from its folder alone; raises `AblateError` when they are not there."""
-    found = StudyFolder.at(Path(folder))
-    return Results(found.path, found.evidence(), *found.frames())
+    """Returns the results of a study from its folder alone; raises `AblateError` when they are not there."""
+    study = StudyFolder.at(Path(folder))
+    evidence = study.evidence()
+    tables = study.frames()
+    return Results(
+        folder=study.path,
+        evidence=evidence,
+        comparisons=tables.comparisons,
+        claims=tables.claims,
+        stability=tables.stability,
+        speed=tables.speed,
+    )

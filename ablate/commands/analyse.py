@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, ended, printing, warn
+from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, finish, output_console, warn
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 WAY = click.Choice(["max", "min"])
@@ -56,7 +56,7 @@ WAY = click.Choice(["max", "min"])
 @GATE
 @STRICT
 @AS_JSON
-def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, **asked: Any) -> int:
+def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, **options: Any) -> int:
     """Judge runs that exist, of any training code: verdicts, claims and report.
 
     RUNS is a CSV or parquet file with a row a run and columns variant, seed and metrics, and task where there are
@@ -67,20 +67,25 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: the runs or the call are wrong; 3: with --strict, no
     claim is refuted, and one is inconclusive.
     """
-    from ablate.pipeline.publish import print_results
+    from ablate.pipeline.next_steps import print_results
     from ablate.records.folder import StudyFolder
     from ablate.runs import noise, report
     from ablate.runs.reading import checked, read
 
-    with printing(as_json) as console:
-        rows = read(runs, asked)
-        if asked["keep_noise"]:
-            saying(console)(noise.keep(checked(rows, report.metrics_of(asked))[0], asked))
+    with output_console(as_json) as console:
+        say = saying(console)
+        rows = read(runs, options)
+        if options["keep_noise"]:
+            trials, *_ = checked(rows, report.metrics_of(options))
+            say(noise.keep(trials, options))
             return 0
-        folder = StudyFolder(results, asked["name"] or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem))
-        report.judge(folder, noise.beside(rows, asked) if asked["known_noise"] else rows, asked, warn)
-        for line in folder.facts().cautions:
-            saying(console)(line)
+        if options["known_noise"]:
+            rows = noise.beside(rows, options)
+        name = options["name"] or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem)
+        folder = StudyFolder(results, name)
+        report.judge(folder, rows, options, warn)
+        for caution in folder.facts().cautions:
+            say(caution)
         print_results(folder, console)
-        saying(console)(f"Card for a pull request: {folder.path / 'card.md'}")
-    return ended(folder.path, None, as_json, gate, strict)
+        say(f"Card for a pull request: {folder.path / 'card.md'}")
+    return finish(folder.path, None, as_json, gate, strict)

@@ -24,4 +24,6 @@ def command(results: Path, intro: IO[str] | None) -> None:
     """
     from ablate.report.atlas import write
 
-    click.echo(f"Atlas: {write(results, intro.read().strip() if intro else '# Atlas')}")
+    text = intro.read().strip() if intro else "# Atlas"
+    page = write(results, text)
+    click.echo(f"Atlas: {page}")

@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, STUDY, asked, ended, printing
+from ablate.commands._console import AS_JSON, STUDY, finish, options_of, output_console
 
 
 @click.command("bench")
@@ -17,7 +17,7 @@ from ablate.commands._console import AS_JSON, STUDY, asked, ended, printing
     metavar="N",
     help="Number of processes that time the variants, one after the other (default: the study's, or 8).",
 )
-@asked("sets", "results")
+@options_of("sets", "results")
 @click.option("--fresh", is_flag=True, help="Measure again what is kept.")
 @AS_JSON
 def command(study: Path, processes: int | None, as_json: bool, **options: Any) -> int:
@@ -31,12 +31,14 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
     Exit codes: 0: done; 1: a variant cannot be timed; 2: the study or the command line is invalid; 130: interrupted.
     """
     from ablate.pipeline.bench import bench
-    from ablate.pipeline.publish import print_places
+    from ablate.pipeline.next_steps import print_places
     from ablate.report.terminal import print_verdicts
     from ablate.session.options import Options
 
-    with printing(as_json) as console:
-        folder = bench(study, Options(**options), processes, saying(console), saying(console, "warning"))
+    with output_console(as_json) as console:
+        folder = bench(
+            study, Options(**options), processes, say=saying(console), warn=saying(console, "warning")
+        )
         print_verdicts(folder, console, measured=True)
         print_places(folder, console)
-    return ended(folder.path, None, as_json)
+    return finish(folder.path, None, as_json)

@@ -16,12 +16,14 @@ def command(files: tuple[Path, ...]) -> int:
     """
     from ablate.base.errors import AblateError
     from ablate.base.plugins import load_plugins
-    from ablate.commands._contracts import examined
+    from ablate.commands._contracts import CheckedRule, check_file
 
     load_plugins(files)
-    found = [line for file in files for line in examined(file)]
-    if not found:
+    checked: list[CheckedRule] = []
+    for file in files:
+        checked += check_file(file)
+    if not checked:
         raise AblateError(f"{files[0]}: registers nothing; register a part with `@register(SLOT, NAME)`")
-    for name, rule, text in found:
-        click.echo(f"{name}  {rule:9} {text or 'holds'}")
-    return 2 if any(text for *_, text in found) else 0
+    for line in checked:
+        click.echo(f"{line.name}  {line.rule:9} {line.fault or 'holds'}")
+    return 2 if any(line.fault for line in checked) else 0

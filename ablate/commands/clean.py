@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,8 +30,10 @@ def command(results: Path, yes: bool) -> None:
     """
 
     def agree() -> bool:
-        if yes or sys.stdin.isatty():
-            return yes or click.confirm("Remove these files? Trials can only be trained again, not restored")
+        if yes:
+            return True
+        if sys.stdin.isatty():
+            return click.confirm("Remove these files? Trials can only be trained again, not restored")
         click.echo("Nothing was removed; add --yes to remove these files.")
         return False
 
@@ -40,23 +43,24 @@ def command(results: Path, yes: bool) -> None:
 def clean(
     results: Path, agree: Callable[[], bool], say: Callable[[str], None], warn: Callable[[str], None]
 ) -> None:
-    """Lists the files that can be removed, and removes them if `agree` says so. Raises `AblateError` when they are
-    unknown, and `StoreError` while a study is running.
+    """Lists the files that can be removed, and removes them if `agree` says so.
+
+    Raises `AblateError` when they are unknown, and `StoreError` while a study is running.
     """
     from ablate.records import cleanup
 
     if not (results / "store").is_dir():
         raise AblateError(f"{results}: has no store of trials; name another folder with --results")
-    with cleanup.standstill(results) as check:
+    with cleanup.standstill(results) as check_no_new_study:
         rubbish = cleanup.find(results, warn)
         say(described(rubbish))
         if rubbish.files and agree():
-            check()
+            check_no_new_study()
             say(f"Removed; {size(cleanup.remove(rubbish))} freed.")
 
 
 def described(rubbish: Rubbish) -> str:
-    """The files that can be removed, in words."""
+    """Returns the files that can be removed, in words."""
     from ablate.records.cleanup import bytes_of
 
     if not rubbish.files:
@@ -64,11 +68,9 @@ def described(rubbish: Rubbish) -> str:
     lines = []
     if rubbish.trials:
         owner = f"any study ({listed(rubbish.studies)})" if rubbish.studies else "any study"
-        used = size(bytes_of(path for files in rubbish.trials.values() for path in files))
-        lines = [f"{len(rubbish.trials)} of {rubbish.num_trials} trials do not belong to {owner}: {used}"]
-    lines += [
-        f"{counted(len(paths), f'{kind} file')}: {size(bytes_of(paths))}"
-        for kind, paths in (("corrupt", rubbish.aside), ("incomplete", rubbish.unfinished))
-        if paths
-    ]
+        used = size(bytes_of(chain.from_iterable(rubbish.trials.values())))
+        lines.append(f"{len(rubbish.trials)} of {rubbish.num_trials} trials do not belong to {owner}: {used}")
+    for kind, files in (("set-aside", rubbish.aside), ("incomplete", rubbish.unfinished)):
+        if files:
+            lines.append(f"{counted(len(files), f'{kind} file')}: {size(bytes_of(files))}")
     return "\n".join(lines)

@@ -10,13 +10,15 @@ from ablate.commands._console import AS_JSON, RESULTS
 
 
 def _looks(_context: click.Context, _option: click.Parameter, given: str) -> range:
-    least, _, most = (given if ":" in given else f"{given}:{given}").partition(":")
-    if not f"{least}{most}".isdecimal() or not 2 <= int(least or 0) <= int(most) or int(most) % int(least):
-        rule = (
-            "must be a number of seeds from 2 on, such as 8, or MIN:MAX, MAX a multiple of MIN, such as 5:20"
-        )
-        raise click.BadParameter(f"{given!r} {rule}")
-    return range(int(least), int(most) + 1, int(least))
+    """Returns the numbers of runs at which the commits are compared, of `N` or `MIN:MAX`."""
+    first, _, last = given.partition(":") if ":" in given else (given, ":", given)
+    if first.isdecimal() and last.isdecimal():
+        least = int(first)
+        most = int(last)
+        if 2 <= least <= most and most % least == 0:
+            return range(least, most + 1, least)
+    rule = "must be a number of seeds from 2 on, such as 8, or MIN:MAX, MAX a multiple of MIN, such as 5:20"
+    raise click.BadParameter(f"{given!r} {rule}")
 
 
 @click.command("compare")
@@ -53,9 +55,10 @@ def command(
     Finished runs are kept, and a command that was interrupted goes on. Exits with 0 where HEAD is not worse, 1 worse,
     2 a mistake in the call, 3 inconclusive, 4 not measured; see `ablate guide compare`.
     """
-    from ablate.commands._json import written
+    from ablate.commands._json import json_text
     from ablate.commits.compare import compare
 
-    found, said = compare(call, results / "store" / "compare.jsonl", [base, head], looks, margin)
-    click.echo(written(found) if as_json else said)
-    return int(found["exit_code"])
+    ledger = results / "store" / "compare.jsonl"
+    verdict, sentences = compare(call, ledger, [base, head], looks, margin)
+    click.echo(json_text(verdict) if as_json else sentences)
+    return int(verdict["exit_code"])

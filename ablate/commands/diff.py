@@ -27,18 +27,17 @@ def command(a: Path, b: Path, results: Path) -> None:
     from ablate.report.terminal import print_table
 
     console = Console()
-    found = difference_of(report_folder(a, results), report_folder(b, results))
-    for line in (
-        found.conclusion,
-        "",
-        *(f"{name}: {side}" for name, side in zip("AB", found.sides, strict=True)),
-    ):
-        saying(console)(line)
-    for table in found.tables:
+    say = saying(console)
+    difference = difference_of(report_folder(a, results), report_folder(b, results))
+    say(difference.conclusion)
+    say("")
+    for name, side in zip("AB", difference.sides, strict=True):
+        say(f"{name}: {side}")
+    for table in difference.tables:
         print_table(table, console)
-    for remark in found.remarks:
-        console.print(Padding(Text(safe(remark)), (1, 0, 0, 0), expand=False))
-    for heading, lines in found.lists.items():
+    for note in difference.notes:
+        console.print(Padding(Text(safe(note)), (1, 0, 0, 0), expand=False))
+    for heading, lines in difference.lists.items():
         if lines:
             console.print(Text(f"\n{heading} (A → B)", style="bold"))
         for line in lines:

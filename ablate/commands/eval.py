@@ -31,8 +31,9 @@ def command(study: Path, **options: Any) -> None:
     from rich.console import Console
 
     from ablate.pipeline.evaluate import evaluate
-    from ablate.pipeline.publish import print_results
+    from ablate.pipeline.next_steps import print_results
     from ablate.session.options import Options
 
     console = Console()
-    print_results(evaluate(study, Options(**options), saying(console), saying(console, "warning")), console)
+    folder = evaluate(study, Options(**options), saying(console), saying(console, "warning"))
+    print_results(folder, console)

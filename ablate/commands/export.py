@@ -53,7 +53,7 @@ def command(
     from ablate.report.optuna_export import export_searches
     from ablate.report.paper import for_paper
 
-    folder, faults = report_folder(study, results), list[str]()
+    folder = report_folder(study, results)
     if optuna is not None:
         names = export_searches(folder.evidence(), optuna)
         if not names:
@@ -63,13 +63,16 @@ def command(
         click.echo(safe(f"Wrote to {optuna}: {listed(names, 4)}"))
         return 0
     out = out or folder.paper
-    made = for_paper(report_data(folder), width, only, faults.append, out.as_posix())
-    write_files(out, made)
+    faults: list[str] = []
+    files = for_paper(report_data(folder), width, only, faults.append, out.as_posix())
+    write_files(out, files)
     click.echo(
-        safe(f"Wrote {counted(len(made), 'file')} to {out}/; each begins with the packages that it needs:")
+        safe(f"Wrote {counted(len(files), 'file')} to {out}/; each begins with the packages that it needs:")
     )
-    for name in (Path(name) for name in made if name.endswith(".tex")):
-        click.echo(safe(f"\\input{{{(out / name.stem).as_posix()}}}"))
+    for name in files:
+        if name.endswith(".tex"):
+            included = out / Path(name).stem
+            click.echo(safe(f"\\input{{{included.as_posix()}}}"))
     for fault in faults:
         warn(fault)
     return 1 if faults else 0

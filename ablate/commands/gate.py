@@ -26,9 +26,9 @@ def command(ledger: Path, base: str, head: str, **call: Any) -> int:
     interrupted goes on. Exits with 0 keep, 1 discard, 2 a mistake in the call, 3 retest, 4 not measured; see
     `ablate guide compare`.
     """
-    from ablate.commands._json import written
+    from ablate.commands._json import json_text
     from ablate.commits.gate import gate
 
-    found = gate(call, ledger, [base, head])
-    click.echo(written(found))
-    return int(found["exit_code"])
+    verdict = gate(call, ledger, [base, head])
+    click.echo(json_text(verdict))
+    return int(verdict["exit_code"])

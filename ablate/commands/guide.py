@@ -2,7 +2,6 @@
 
 import re
 import sys
-from functools import partial
 from pathlib import Path
 
 import click
@@ -13,7 +12,7 @@ WIDTH = 100
 
 
 def topics() -> list[str]:
-    """The names of the pages."""
+    """Returns the names of the pages."""
     return sorted(path.stem for path in PAGES.glob("*.md"))
 
 
@@ -24,28 +23,38 @@ def command(topic: str | None) -> None:
 
     TOPIC is one of those that `ablate guide` lists, for instance `verdicts`.
     """
-    if topic:
-        paged = sys.stdin.isatty() and sys.stdout.isatty()
-        (click.echo_via_pager if paged else partial(click.echo, nl=False))(rendered(text_of(topic)))
+    if topic is None:
+        _list_topics()
+        return
+    page = rendered(text_of(topic))
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        click.echo_via_pager(page)
     else:
-        width = max(map(len, topics()))
-        for name in topics():
-            click.echo(f"  {name:{width}}  {text_of(name).splitlines()[2]}")
-        click.echo("\nRead one with: ablate guide TOPIC")
+        click.echo(page, nl=False)
+
+
+def _list_topics() -> None:
+    """Prints each topic with the line that says what it is about."""
+    width = max(map(len, topics()))
+    for name in topics():
+        summary = text_of(name).splitlines()[2]
+        click.echo(f"  {name:{width}}  {summary}")
+    click.echo("\nRead one with: ablate guide TOPIC")
 
 
 def text_of(topic: str) -> str:
-    """A page as markdown."""
+    """Returns a page as markdown."""
     return (PAGES / f"{topic}.md").read_text(encoding="utf-8")
 
 
 def rendered(text: str, width: int | None = None) -> str:
-    """Markdown as a terminal shows it, in lines of `width` or at most `WIDTH` characters."""
+    """Returns markdown as a terminal shows it, in lines of `width` or at most `WIDTH` characters."""
     from rich.console import Console
     from rich.markdown import Markdown
 
     console = Console(width=width or min(Console().width, WIDTH))
+    # Pictures are for a browser.
+    without_pictures = re.sub(r"!\[[^]]*\]\([^)]*\)\s*", "", text)
     with console.capture() as capture:
-        # Pictures are for a browser.
-        console.print(Markdown(re.sub(r"!\[[^]]*\]\([^)]*\)\s*", "", text), hyperlinks=False))
+        console.print(Markdown(without_pictures, hyperlinks=False))
     return capture.get()

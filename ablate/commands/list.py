@@ -13,6 +13,7 @@ from ablate.commands._console import PLUGINS, RESULTS
 from ablate.core.names import confirmed
 
 if TYPE_CHECKING:
+    from ablate.core.facts import StudyFacts
     from ablate.records.folder import StudyFolder
     from ablate.report.words import Table
 
@@ -45,7 +46,10 @@ def command(slot: str | None, name: str | None, plugins: tuple[Path, ...], resul
 
 
 def overview(results: Path) -> Table:
-    """A row for each report under `results`, those of runs that differ from a study below that of the study."""
+    """Returns a row for each report under `results`, those of runs that differ from a study below that of the study.
+
+    Raises `AblateError` where there is none.
+    """
     from ablate.records.folder import StudyFolder
     from ablate.report.words import Column, Table
 
@@ -55,30 +59,42 @@ def overview(results: Path) -> Table:
             f"{results}: holds no reports; run a study first, or name another folder with --results"
         )
     names = ("report", "question", "date", "state", "verdicts")
-    return Table([Column(name, name, words=name != "date") for name in names], rows, f"Reports in {results}")
+    columns = [Column(name, name, words=name != "date") for name in names]
+    return Table(columns, rows, f"Reports in {results}")
 
 
 def _row(folder: StudyFolder) -> dict[str, str]:
-    """A report, or how far its study is."""
+    """Returns the row of a report, or how far its study is."""
     from ablate.report.verdicts import planned_rows
     from ablate.report.words import NOTHING
 
-    row = {"report": folder.name} | dict.fromkeys(("question", "date", "verdicts"), NOTHING)
+    row = {"report": folder.name, "question": NOTHING, "date": NOTHING, "verdicts": NOTHING}
     if not folder.has_report:
         return row | {"state": "no report yet"}
     try:
-        facts, statuses = folder.facts(), Counter(folder.statuses())
+        facts = folder.facts()
+        statuses = Counter(folder.statuses())
         verdicts = Counter(row["verdict"] for row in planned_rows(folder.comparisons()))
     except (AblateError, OSError, ValueError, KeyError):
         return row | {"state": "cannot be read"}
-    of = confirmed(folder.name)
-    question = (
-        f"confirms {of}" if of else f"with {', '.join(facts.differs)}" if facts.differs else facts.question
-    )
-    failed = f", {statuses['failed']} failed" if statuses["failed"] else ""
+
+    state = f"{statuses.total()} of {facts.planned} trials"
+    if statuses["failed"]:
+        state += f", {statuses['failed']} failed"
+    counts = [f"{count} {verdict}" for verdict, count in verdicts.most_common()]
     return row | {
-        "question": question or NOTHING,
+        "question": _question(folder.name, facts) or NOTHING,
         "date": facts.reported[:16].replace("T", " ") or NOTHING,
-        "state": f"{statuses.total()} of {facts.planned} trials{failed}",
-        "verdicts": ", ".join(f"{count} {verdict}" for verdict, count in verdicts.most_common()) or NOTHING,
+        "state": state,
+        "verdicts": ", ".join(counts) or NOTHING,
     }
+
+
+def _question(report: str, facts: StudyFacts) -> str:
+    """Returns what a report confirms, how its run differs from its study, or else what the study asks."""
+    study = confirmed(report)
+    if study is not None:
+        return f"confirms {study}"
+    if facts.differs:
+        return f"with {', '.join(facts.differs)}"
+    return facts.question

@@ -46,23 +46,25 @@ def command(
     it. You can run every file without changes.
     """
     from ablate.base.registry import CATALOGUE
-    from ablate.commands.templates.fill import create, create_part, create_workload
+    from ablate.commands.templates.own_code import create_part, create_workload
+    from ablate.commands.templates.study import create
 
     CATALOGUE.load_builtin()
-    match name, slot, task, workload, data:
-        case _, None, _, None, _ if name or data:
-            path = create(name or Path(Path(data or "").stem), task, data)
+    if data is not None and name is None and slot is None and workload is None:
+        name = Path(data.stem)
+    match name, slot, workload, task, data:
+        case Path(), None, None, _, _:
+            path = create(name, task, data)
             click.echo(f"Wrote {path}. Edit it to ask your question, then run: ablate plan {path}")
             return
         case Path(), str(), None, None, None:
-            written = create_part(slot, name)
-        case None, None, None, Path(), None:
-            written = create_workload(workload)
+            files = create_part(slot, name)
+        case None, None, Path(), None, None:
+            files = create_workload(workload)
         case _:
             raise click.UsageError(
                 "Give NAME, --from FILE, --part SLOT NAME, or --workload NAME. To write a task of your own: "
                 "ablate guide own-parts"
             )
-    click.echo(
-        f"Wrote {joined([*map(str, written)])}, which work as they are.\nNext: {typed('run', written[-1])}"
-    )
+    names = joined([str(file) for file in files])
+    click.echo(f"Wrote {names}, which work as they are.\nNext: {typed('run', files[-1])}")

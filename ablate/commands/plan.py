@@ -3,28 +3,29 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, STUDY, asked, printing
+from ablate.commands._console import AS_JSON, STUDY, options_of, output_console
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from ablate.pipeline.plan import Planned
+    from ablate.core.metric import Description
+    from ablate.pipeline.plan import StudyPlan
     from ablate.report.words import Table
 
-# Of sentences, in characters, in a wide terminal.
-WIDTH = 100
+WIDTH = 100  # The most characters of a line of sentences.
 
 
 @click.command("plan")
 @STUDY
-@asked("seeds", "sets", "confirm")
+@options_of("seeds", "sets", "confirm")
 @click.option(
     "--detect",
     type=click.FloatRange(0, 1e300, min_open=True),
@@ -32,7 +33,7 @@ WIDTH = 100
     help="Say how many seeds detect a difference of X in the metric.",
 )
 @click.option("--parts", is_flag=True, help="Show the parameters of each part, too.")
-@asked("jobs", "engine", "results")
+@options_of("jobs", "engine", "results")
 @AS_JSON
 def command(study: Path, detect: float | None, parts: bool, as_json: bool, **options: Any) -> None:
     """Show a study's variants and trials, and what it can detect.
@@ -44,95 +45,131 @@ def command(study: Path, detect: float | None, parts: bool, as_json: bool, **opt
     It says which difference from the baseline the seeds of the study can detect, by the spread of the trials in the
     store or of the last report. It trains nothing.
     """
-    from ablate.pipeline.plan import planned, study_of
+    from ablate.pipeline.plan import plan_study, study_of
     from ablate.session.options import Options
 
     settings = Options(**options)
-    with printing(as_json) as console:
+    with output_console(as_json) as console:
         prepared, stages = study_of(study, settings)
-        found = planned(prepared, stages, settings, saying(console), detect)
+        plan = plan_study(prepared, stages, settings, saying(console), detect)
         if not as_json:
-            show_plan(found, console, by_part=parts)
+            show_plan(plan, console, by_part=parts)
     if as_json:
-        from ablate.commands._json import written
+        from ablate.commands._json import json_text
+        from ablate.pipeline.plan_data import plan_data
 
-        click.echo(written(found.as_data()))
+        click.echo(json_text(plan_data(plan)))
 
 
-def show_plan(plan: Planned, console: Console, *, by_part: bool = False) -> None:
+def show_plan(plan: StudyPlan, console: Console, *, by_part: bool = False) -> None:
     """Prints sizes and trials of each variant and task, searches, what the seeds can detect, and what limits them."""
     from ablate.report.terminal import print_table
     from ablate.report.words import Table
 
-    for part in said(plan, min(console.width, WIDTH), by_part):
-        if isinstance(part, Table):
-            print_table(part, console)
+    say = saying(console)
+    for block in plan_blocks(plan, min(console.width, WIDTH), by_part):
+        if isinstance(block, Table):
+            print_table(block, console)
         else:
-            saying(console)(part)
+            say(block)
 
 
-def said(plan: Planned, width: int, by_part: bool) -> Iterator[str | Table]:
-    """What a plan says, in lines and tables; the items of its lists in lines of at most `width`."""
+def plan_blocks(plan: StudyPlan, width: int, by_part: bool) -> Iterator[str | Table]:
+    """Yields lines and tables of a plan; the items of its lists in lines of at most `width` characters."""
     from ablate.report.prospects import power_parts
-    from ablate.report.words import Table, message
+    from ablate.report.words import message
 
-    study, total = plan.study, plan.at_most
     yield from _variants(plan, by_part)
-    if commands := plan.command_lines():
+    commands = plan.command_lines()
+    if commands:
         yield "\n" + "\n".join(commands)
     for preview in plan.previews.values():
-        yield from (f"\n{part}" if isinstance(part, str) else part for part in preview.parts)
-    most = bool(plan.selecting or study.config.seeds.looks)
+        for part in preview.parts:
+            yield f"\n{part}" if isinstance(part, str) else part
+    yield from _expected_work(plan)
+    power = power_parts(plan.power, plan.study.config.labels)
+    yield from _listed(message("plan.power"), [*power], width)
+    yield from _listed(message("plan.limitations"), plan.limitations, width)
+
+
+def _expected_work(plan: StudyPlan) -> Iterator[str]:
+    """Yields how many trainings there are, how long they take, and what evaluation costs."""
+    from ablate.report.words import message
+
+    study = plan.study
+    total = plan.at_most
+    if total == 0:
+        yield "\n" + message("plan.cached")
+        return
+    may_be_fewer = bool(plan.selecting or study.config.seeds.looks)
     workers = min(max(1, plan.capacity.trials), total)
-    expected = message("plan.to_train", most, total, plan.expected, workers, plan.capacity.where)
-    yield "\n" + (expected if total else message("plan.cached"))
-    of_baseline = study.describe(study.variants[0])[0]
-    if total and of_baseline.examples and of_baseline.forwarded:
-        yield message("plan.evaluation", of_baseline.examples, of_baseline.forwarded)
-    power = [*power_parts(plan.power, study.config.labels)]
-    for title, items in ((message("plan.power"), power), (message("plan.cautions"), plan.cautions)):
-        yield from [f"\n{title}"] if items else ()
-        for item in items:
-            if isinstance(item, Table):
-                yield from (item, "")
-            else:
-                text = textwrap.fill(item, width - 4, break_on_hyphens=False)
-                yield "  - " + textwrap.indent(text, "    ").lstrip()
+    work = message("plan.to_train", may_be_fewer, total, plan.expected_seconds, workers, plan.capacity.where)
+    yield "\n" + work
+    baseline = study.describe(study.variants[0])[0]
+    if baseline.examples and baseline.forwarded:
+        yield message("plan.evaluation", baseline.examples, baseline.forwarded)
 
 
-def _variants(plan: Planned, parts: bool) -> Iterator[Table]:
-    """Sizes and trials, and with `parts` parameters by part; a row for each variant and task."""
+def _listed(title: str, items: Sequence[str | Table], width: int) -> Iterator[str | Table]:
+    """Yields a title and its items, sentences behind a dash in lines of at most `width`; nothing without items."""
+    if items:
+        yield f"\n{title}"
+    for item in items:
+        if isinstance(item, str):
+            text = textwrap.fill(item, width - 4, break_on_hyphens=False)
+            yield "  - " + textwrap.indent(text, "    ").lstrip()
+        else:
+            yield item
+            yield ""
+
+
+def _variants(plan: StudyPlan, by_part: bool) -> Iterator[Table]:
+    """Yields sizes and trials, and with `by_part` parameters by part; a row for each variant and task."""
     from ablate.core.short_names import short_name
     from ablate.report.words import count, message
 
-    study, labels = plan.study, plan.study.config.labels
-    described = {variant.name: study.describe(variant) for variant in study.variants}
-    longer = any(len({d.examples for d in of_task}) > 1 for of_task in zip(*described.values(), strict=True))
-    sizes, by_part = [], []
-    for variant, of_variant in described.items():
-        for task, found in zip(study.tasks, of_variant, strict=True):
-            name = {"variant": short_name(variant, labels)} | ({"task": task} if len(study.tasks) > 1 else {})
-            ready = plan.cached.get((variant, task), 0)
-            size = {
-                "parameters": found.parameters,
-                "FLOPs forward": found.flops,
-                "and backward": found.training_flops,
-                **({"of training": found.compute} if longer else {}),
-                "cached": ready,
-                "to train": study.config.seeds.count - ready,
+    study = plan.study
+    descriptions = {variant.name: study.describe(variant) for variant in study.variants}
+    lengths_differ = _lengths_differ(descriptions.values())
+    sizes = []
+    parts = []
+    for variant, of_variant in descriptions.items():
+        for task, description in zip(study.tasks, of_variant, strict=True):
+            names = {"variant": short_name(variant, study.config.labels)}
+            if len(study.tasks) > 1:
+                names["task"] = task
+            size: dict[str, int | None] = {
+                "parameters": description.parameters,
+                "FLOPs forward": description.flops,
+                "and backward": description.training_flops,
             }
-            sizes.append(name | {key: count(n) for key, n in size.items()})
-            by_part.append(
-                name | {key.replace("_", " "): count(n) for key, n in found.parameters_by_part.items()}
-            )
+            if lengths_differ:
+                size["of training"] = description.compute
+            cached = plan.cached.get((variant, task), 0)
+            size["cached"] = cached
+            size["to train"] = study.config.seeds.count - cached
+            part_sizes = {part.replace("_", " "): n for part, n in description.parameters_by_part.items()}
+            sizes.append(names | {column: count(number) for column, number in size.items()})
+            parts.append(names | {part: count(number) for part, number in part_sizes.items()})
     yield _table(message("plan.title", study.config.name, len(study.variants)), sizes)
-    if parts:
-        yield _table(message("plan.by_part"), by_part)
+    if by_part:
+        yield _table(message("plan.by_part"), parts)
+
+
+def _lengths_differ(descriptions: Iterable[Sequence[Description]]) -> bool:
+    """Returns whether variants train on different numbers of examples of some task."""
+    for of_task in zip(*descriptions, strict=True):
+        if len({description.examples for description in of_task}) > 1:
+            return True
+    return False
 
 
 def _table(title: str, rows: Sequence[Mapping[str, str]]) -> Table:
+    """Returns a table of all columns that some row has; a number that a row lacks is 0."""
     from ablate.report.words import Column, tabulated
 
-    empty = {heading: "" if heading in ("variant", "task") else "0" for row in rows for heading in row}
-    columns = [Column(heading, heading, bool(start)) for heading, start in empty.items()]
+    headings = list(dict.fromkeys(chain.from_iterable(rows)))
+    names = [heading for heading in headings if heading in ("variant", "task")]
+    columns = [Column(heading, heading, heading not in names) for heading in headings]
+    empty = {heading: "" if heading in names else "0" for heading in headings}
     return tabulated(columns, [empty | dict(row) for row in rows], title)

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, STUDY, ended, printing
+from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, STUDY, finish, output_console
 
 
 @click.command("report")
@@ -23,13 +23,14 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
     Exit codes: 0: done; 1: with --gate, a claim is refuted; 2: there is no such report; 3: with --strict, no claim is
     refuted, and one is inconclusive, incomplete or not judged. Exploratory claims count too.
     """
-    from ablate.pipeline.publish import print_results, publish
+    from ablate.pipeline.next_steps import print_results
+    from ablate.pipeline.publish import publish
     from ablate.pipeline.publisher import import_seaborn
     from ablate.records.folder import report_folder
 
     import_seaborn()
-    with printing(as_json) as console:
+    with output_console(as_json) as console:
         folder = report_folder(study, results)
         publish(folder, saying(console, "warning"))
         print_results(folder, console)
-    return ended(folder.path, None, as_json, gate, strict)
+    return finish(folder.path, None, as_json, gate, strict)

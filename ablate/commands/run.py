@@ -5,13 +5,13 @@ from typing import Any
 
 import click
 
-from ablate.commands._console import AS_JSON, GATE, STRICT, STUDY, asked, ended, printing
+from ablate.commands._console import AS_JSON, GATE, STRICT, STUDY, finish, options_of, output_console
 from ablate.session.options import Options
 
 
 @click.command("run")
 @STUDY
-@asked()
+@options_of()
 @GATE
 @STRICT
 @AS_JSON
@@ -30,6 +30,6 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
     """
     from ablate.pipeline.run import run_study
 
-    with printing(as_json) as console:
+    with output_console(as_json) as console:
         outcome = run_study(study, Options(**options), console)
-    return ended(outcome.folder, outcome, as_json, gate, strict)
+    return finish(outcome.folder, outcome, as_json, gate, strict)

@@ -25,4 +25,5 @@ def command(workload: str, plugins: tuple[Path, ...]) -> None:
     from ablate.study.json_schema import study_schema
 
     load_plugins(plugins)
-    click.echo(json.dumps(study_schema(WorkloadRef(workload).load(), CONFIGS), indent=1, ensure_ascii=False))
+    schema = study_schema(WorkloadRef(workload).load(), CONFIGS)
+    click.echo(json.dumps(schema, indent=1, ensure_ascii=False))

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from ablate.core.trial import Cell
     from ablate.records.folder import StudyFolder
 
+    Reference = tuple[StudyFolder, Cell]  # A study that refers to the trial, and the place that it has there.
+
 
 @click.command("show")
 @click.argument("trial", metavar="ID")
@@ -32,21 +34,83 @@ def command(trial: str, results: Path) -> None:
 
 
 def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
-    """The trial whose id is `given`, or starts with it, as text. Raises `AblateError`."""
-    from ablate.core.record import why
+    """Returns the trial whose id is `given`, or starts with it, as text. Raises `AblateError`."""
     from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
 
-    store, folders = Store(results / "store", warn, read_only=True), StudyFolder.all(results)
-    trial = _the_id(given, results, store.trials, folders)
-    where = [(folder, cell) for folder in folders for cell in folder.find(trial)]
-    record = store.load(trial)
+    store = Store(results / "store", warn, read_only=True)
+    folders = StudyFolder.all(results)
+    trial_id = _full_id(given, results, store.trials, folders)
+    references: list[Reference] = []
+    for folder in folders:
+        references += [(folder, cell) for cell in folder.find(trial_id)]
+    record = store.load(trial_id)
     if record is None:
         raise AblateError(
-            f"{store.trials / trial}.json: is not there or cannot be read: trained elsewhere, or removed; run its "
+            f"{store.trials / trial_id}.json: is not there or cannot be read: trained elsewhere, or removed; run its "
             "study again"
         )
-    facts = {
+
+    shown = []
+    for title, text in _sections(record, references, store.trials).items():
+        if text.strip():
+            lines = [f"  {line}".rstrip() for line in text.rstrip().splitlines()]
+            shown.append("\n".join([title, *lines]))
+    return safe("\n\n".join(shown))
+
+
+def _full_id(given: str, results: Path, trials: Path, folders: Sequence[StudyFolder]) -> str:
+    """Returns the only trial of the store or of a study's tables whose id starts with `given`.
+
+    Raises `AblateError` where there is none, or are several.
+    """
+    from ablate.records.store import stored
+
+    ids = {trial_id for trial_id, files in stored(trials).items() if files[0].suffix == ".json"}
+    for folder in folders:
+        ids |= folder.ids()
+    if not ids:
+        raise AblateError(
+            f"{results}: holds no trials; run a study first, or name another folder with --results"
+        )
+    start = given.strip().lower()
+    matches = sorted(trial_id for trial_id in ids if start and trial_id.startswith(start))
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        rule = f"matches {len(matches)} trials"
+        allowed = listed(matches, 8)
+        hint = "Give more characters of the id"
+    else:
+        rule = "matches no trial"
+        allowed = f"an id of the {len(ids)} trials in {results}, or its start"
+        hint = nearest(start, ids) or f"The ids are the names of the files in {trials}"
+    problem = Problem(rule, given=given, allowed=allowed, hint=hint, source="ID")
+    raise AblateError(str(problem))
+
+
+def _sections(record: Record, references: Sequence[Reference], trials: Path) -> dict[str, str]:
+    """Returns the title and the text of each section, empty where there is nothing to say."""
+    studies = [_place(folder, cell) for folder, cell in references]
+    commands = [_repeat(folder, cell, record) for folder, cell in references]
+    return {
+        "trial": _yaml(_facts(record, trials)),
+        "studies": "\n".join(studies) or "No study refers to this trial.",
+        "metrics": _yaml(record.metrics),
+        "config": _yaml(record.config),
+        "environment": _yaml(record.environment),
+        "data": _yaml(record.data),
+        "output": record.output,
+        "traceback": record.error,
+        "to repeat it, with the baseline of the same seed": "\n".join(commands),
+    }
+
+
+def _facts(record: Record, trials: Path) -> dict[str, str | int]:
+    """Returns the short facts of a trial that are known, by name."""
+    from ablate.core.record import why
+
+    facts: dict[str, str | int] = {
         "id": record.id,
         "status": record.status,
         "reason": why(record.status, record.reason),
@@ -54,72 +118,40 @@ def show(given: str, results: Path, warn: Callable[[str], None]) -> str:
         "started": record.started_at,
         "finished": record.finished_at,
         "attempts": record.attempts,
-        "weights": f"{store.trials / trial}.safetensors ({' and '.join(record.kept)})" if record.kept else "",
     }
-    sections = {
-        "trial": _yaml({name: value for name, value in facts.items() if value != ""}),
-        "studies": "\n".join(
-            f"{folder.name}: {cell.variant}{cell.task and f' on {cell.task}'}, seed {cell.seed}"
-            for folder, cell in where
-        )
-        or "No study refers to this trial.",
-        "metrics": _yaml(record.metrics),
-        "config": _yaml(record.config),
-        "environment": _yaml(record.environment),
-        "data": _yaml(record.data),
-        "output": record.output,
-        "traceback": record.error,
-        "to repeat it, with the baseline of the same seed": "\n".join(
-            _repeat(folder, cell, record) for folder, cell in where
-        ),
-    }
-    shown = [
-        "\n".join([title, *(f"  {line}".rstrip() for line in text.rstrip().splitlines())])
-        for title, text in sections.items()
-        if text.strip()
-    ]
-    return safe("\n\n".join(shown))
+    if record.kept:
+        facts["weights"] = f"{trials / record.id}.safetensors ({' and '.join(record.kept)})"
+    return {name: value for name, value in facts.items() if value != ""}
 
 
-def _the_id(given: str, results: Path, trials: Path, folders: Sequence[StudyFolder]) -> str:
-    """The only trial of the store or of a study's tables whose id starts with `given`."""
-    from ablate.records.store import stored
-
-    ids = {trial for trial, (first, *_) in stored(trials).items() if first.suffix == ".json"}
-    ids.update(trial for folder in folders for trial in folder.ids())
-    if not ids:
-        raise AblateError(
-            f"{results}: holds no trials; run a study first, or name another folder with --results"
-        )
-    wanted = given.strip().lower()
-    found = sorted(i for i in ids if wanted and i.startswith(wanted))
-    if len(found) == 1:
-        return found[0]
-    rule, allowed, hint = f"matches {len(found)} trials", listed(found, 8), "Give more characters of the id"
-    if not found:
-        rule, allowed = "matches no trial", f"an id of the {len(ids)} trials in {results}, or its start"
-        hint = nearest(wanted, ids) or f"The ids are the names of the files in {trials}"
-    raise AblateError(str(Problem(rule, (), given, allowed, hint, source="ID")))
+def _place(folder: StudyFolder, cell: Cell) -> str:
+    """Returns where a study has the trial: variant, task if it has tasks, and seed."""
+    task = f" on {cell.task}" if cell.task else ""
+    return f"{folder.name}: {cell.variant}{task}, seed {cell.seed}"
 
 
 def _repeat(folder: StudyFolder, cell: Cell, record: Record) -> str:
-    """The command that trains the trial again, from the resolved study with the options of its run."""
-    study, where = folder.study_file, at_results(folder.results)
+    """Returns the command that trains the trial again, from the resolved study with the options of its run."""
+    at = at_results(folder.results)
     of_sweep = folder.has_report and folder.facts().searched == "sweep"
     if of_sweep or not cell.judged:
         # `--only` cannot name a winner, or what no verdict rests on.
-        again = typed("sweep" if of_sweep else "run", study, *where)
-        return f"{again}   # remove its record from the store first: {record.id}.json"
-    debug = ["--jobs", "0"] if record.status == "failed" else []
-    return typed("run", study, "--only", cell.variant, "--seed", str(cell.seed), "--fresh", *where, *debug)
+        command = typed("sweep" if of_sweep else "run", folder.study_file, *at)
+        return f"{command}   # remove its record from the store first: {record.id}.json"
+    options = ["--only", cell.variant, "--seed", str(cell.seed), "--fresh", *at]
+    if record.status == "failed":
+        options += ["--jobs", "0"]  # Where a debugger can follow it.
+    return typed("run", folder.study_file, *options)
 
 
 def _yaml(data: Mapping[str, Any]) -> str:
-    """Plain data as YAML, in its own order; empty for no data."""
+    """Returns plain data as YAML, in its own order; empty for no data."""
     from ruamel.yaml import YAML
 
-    yaml, buffer = YAML(), io.StringIO()
+    if not data:
+        return ""
+    yaml = YAML()
     yaml.width = 1000
-    if data:
-        yaml.dump(dict(data), buffer)
+    buffer = io.StringIO()
+    yaml.dump(dict(data), buffer)
     return buffer.getvalue()

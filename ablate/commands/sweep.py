@@ -5,16 +5,16 @@ from typing import Any
 
 import click
 
-from ablate.commands._console import AS_JSON, STUDY, asked, ended, printing
+from ablate.commands._console import AS_JSON, STUDY, finish, options_of, output_console
 
 
 @click.command("sweep")
 @STUDY
-@asked("jobs", "engine")
+@options_of("jobs", "engine")
 @click.option(
     "--trials", type=click.IntRange(1), metavar="N", help="Number of settings to try (default: the study's)."
 )
-@asked("seeds", "sets", "results", "tracking_uri", "fail_fast")
+@options_of("seeds", "sets", "results", "tracking_uri", "fail_fast")
 @AS_JSON
 def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> int:
     """Search with Optuna, then compare the winners with the baseline.
@@ -28,7 +28,8 @@ def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> i
     from ablate.pipeline.run import run_study
     from ablate.session.options import Options
 
-    options["sets"] = (*options["sets"], *([f"search.trials={trials}"] if trials else []))
-    with printing(as_json) as console:
+    if trials is not None:
+        options["sets"] = (*options["sets"], f"search.trials={trials}")
+    with output_console(as_json) as console:
         outcome = run_study(study, Options(**options, sweep=True), console)
-    return ended(outcome.folder, outcome, as_json)
+    return finish(outcome.folder, outcome, as_json)

@@ -23,6 +23,6 @@ def command(results: Path, port: int) -> int:
     Updates MLflow's database from the results folder, then starts the MLflow server until you press Ctrl-C. Only
     this machine can connect to it.
     """
-    from ablate.tracking.tracker import serve
+    from ablate.tracking.ui import serve
 
     return serve(results, port)

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from ablate.analysis.contrast import smallest_difference
 from ablate.analysis.family import weights
 from ablate.analysis.judge import ALPHA, judge, row
-from ablate.analysis.paired import Differences
+from ablate.analysis.paired import Differences, smallest_difference
 from ablate.commits.bench import opened
 from ablate.core.spelling import spelled
 from ablate.report.verdicts import difference_of

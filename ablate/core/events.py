@@ -10,14 +10,14 @@ from ablate.core.trial import Cell, Trial
 
 @dataclass(frozen=True)
 class Started:
-    """A trial has begun."""
+    """The start of a trial."""
 
     trial_id: str
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A trial has reached `step`; a prunable one waits for an answer."""
+    """The report of a trial at a step; a prunable trial waits for the answer."""
 
     trial_id: str
     step: int
@@ -26,7 +26,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Saved:
-    """A trial can resume from `step`."""
+    """The state of a trial at a step, from which it can resume."""
 
     trial_id: str
     step: int
@@ -35,14 +35,14 @@ class Saved:
 
 @dataclass(frozen=True)
 class Ended:
-    """A trial has a record."""
+    """The end of a trial, with its record."""
 
     record: Record
 
 
 @dataclass(frozen=True)
-class Lost:
-    """The process of a running trial has ended without a record."""
+class WorkerLost:
+    """The end of a running trial's process without a record."""
 
     trial_id: str
     fate: str  # How it ended, in words.
@@ -50,20 +50,20 @@ class Lost:
 
 
 @dataclass(frozen=True)
-class Told:
-    """What an engine has to say: what it waits for, machines that come and go."""
+class EngineMessage:
+    """A line of an engine for the user: a wait, a machine that comes or goes."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Idle:
-    """No event has happened lately; engines send this a few times a second while trials run."""
+    """A sign that nothing has happened lately, which engines send a few times a second while trials run."""
 
 
 @dataclass(frozen=True)
-class Asked:
-    """The plan has asked for cells and the driver has looked them up: `to_train` trials remain to be trained."""
+class BatchPlanned:
+    """The cells of a plan, looked up by the driver: `to_train` of their trials remain to be trained."""
 
     to_train: int
     left: int = 0  # The largest number of trainings that may follow these.
@@ -71,32 +71,33 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Found:
-    """The record of a cell was in the store."""
+class CacheHit:
+    """A cell whose record was in the store."""
 
     cell: Cell
     record: Record
 
 
 @dataclass(frozen=True)
-class Finished:
-    """A cell has been trained, and its record is in the store."""
+class TrialStored:
+    """A cell that was trained, and whose record is in the store."""
 
     cell: Cell
     record: Record
 
 
-EngineEvent = Started | Progress | Saved | Ended | Lost | Told | Idle
-Event = Started | Progress | Told | Asked | Found | Finished  # For the listeners of a run.
-
-# Takes the events of an engine; the answer to the `Progress` of a prunable trial says whether it ends there.
-Hear = Callable[[EngineEvent], bool]
-Listen = Callable[[Event], None]
+EngineEvent = Started | Progress | Saved | Ended | WorkerLost | EngineMessage | Idle
+"""From an engine to the driver."""
+Event = Started | Progress | EngineMessage | BatchPlanned | CacheHit | TrialStored
+"""From the driver to the listeners of a run."""
+OnEvent = Callable[[EngineEvent], bool]
+"""Takes the events of an engine; the answer to the `Progress` of a prunable trial says whether it ends there."""
+Listener = Callable[[Event], None]
 
 
 @dataclass(frozen=True)
 class Capacity:
-    """How many trials an engine runs at once; 0: one, in this process."""
+    """The number of trials that an engine runs at once; 0: one, in this process."""
 
     trials: int
     where: str = ""  # In words that follow `on 2 workers`.
@@ -106,18 +107,18 @@ class Engine(Protocol):
     """Runs trials for the driver. A supervisor outside it handles attempts and time limits."""
 
     def capacity(self) -> Capacity:
-        """What it runs at once, of a study that has as many trials; here, one in this process."""
+        """Returns how many trials it runs at once, where a study has as many; here, one in this process."""
         return Capacity(0)
 
-    def run(self, trials: Sequence[Trial], hear: Hear) -> None:
-        """Runs all `trials`, in order, as workers become free, and returns when each is `Ended` or `Lost`.
+    def run(self, trials: Sequence[Trial], on_event: OnEvent) -> None:
+        """Runs all `trials`, in order, as workers become free, and returns when each is `Ended` or `WorkerLost`.
 
-        Every event goes through `hear`, in the order of each trial's steps; a prunable trial waits at each report for
-        the answer. An exception of `hear` ends the call.
+        Every event goes through `on_event`, in the order of each trial's steps; a prunable trial waits at each report
+        for the answer. An exception of `on_event` ends the call.
         """
 
     def stop(self, trial_id: str, why: str) -> None:
-        """Ends a running trial by force, where that is possible: it is `Lost`, with `why` as its fate."""
+        """Ends a running trial by force, where that is possible: it is `WorkerLost`, with `why` as its fate."""
         return
 
     def close(self) -> None:
@@ -128,19 +129,20 @@ class Engine(Protocol):
 class Plan(Protocol):
     """Decides what to train next. The driver knows nothing else about what is run."""
 
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        """The cells to look up or train now, given the records so far by trial id; empty when the plan is done.
+    def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+        """Returns the cells to look up or train now, by the records so far; none when the plan is done.
 
-        Every cell gets a record, from the store or by training. A cell that is asked for again is trained again.
+        records: trial id → record. Every cell gets one, from the store or by training; a cell that is asked for again
+        is trained again.
         """
 
-    def hear(self, report: Progress) -> bool:
-        """Whether a prunable trial ends at this report; here, none does."""
+    def should_prune(self, report: Progress) -> bool:
+        """Returns whether a prunable trial ends at this report; here, none does."""
         return False
 
     @property
     def left(self) -> int:
-        """The largest number of trainings that may follow those already asked for."""
+        """The most trainings that may follow those already asked for."""
 
 
 class FixedPlan(Plan):
@@ -151,7 +153,8 @@ class FixedPlan(Plan):
     def __init__(self, cells: Sequence[Cell]) -> None:
         self._cells = list(cells)
 
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        """All cells, the first time; then none."""
-        cells, self._cells = self._cells, []
+    def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+        """Returns all cells the first time, then none."""
+        cells = self._cells
+        self._cells = []
         return cells

@@ -178,7 +178,7 @@ def _adapter() -> TypeAdapter[StudyFacts]:
     return TypeAdapter(StudyFacts)
 
 
-EXAMPLES = ("id", "metric", "values")
+EXAMPLE_COLUMNS = ("id", "metric", "values")
 RUNNER_UPS = "rivals"  # The frame of the trials of variants at other settings, as `Evidence.trials`.
 
 
@@ -200,7 +200,7 @@ class Evidence:
     # id, metric, values: the metric of each test example, in the order of the test split; of completed trials on
     # tasks whose seeds share test examples, and of metrics that are judged: the primary one, as at the step that is
     # judged, and those that claims name, as at the last.
-    examples: pd.DataFrame = field(default_factory=functools.partial(frame_of, (), EXAMPLES))
+    examples: pd.DataFrame = field(default_factory=functools.partial(frame_of, (), EXAMPLE_COLUMNS))
     # Name → what a feature has measured or trained beside that; those without rows may be missing.
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 

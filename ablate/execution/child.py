@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Protocol
 
 from ablate.base.process import THREADS
 
@@ -24,14 +24,27 @@ _START = (
 )
 
 
+class Process(Protocol):
+    """A process that can be killed and awaited, such as a `Popen`."""
+
+    pid: int
+
+    def kill(self) -> None:
+        """Kills the process, unless it has ended."""
+
+    def wait(self) -> int:
+        """Waits for the end of the process, and returns its exit code; −n where signal n ended it."""
+
+
+# Starts a process, given the descriptors of its end of the pipe and of the file that takes its output.
+Start = Callable[[int, int], Process]
+
+
 class Child:
     """The driver's end of a process; its own end of the pipe it takes from `parent`."""
 
-    def __init__(self, start: Callable[[int, int], Any]) -> None:
-        """`start` makes a `Popen`, or what can be killed and awaited as one.
-
-        It takes the descriptors of the process's end of the pipe and of the file that takes its output.
-        """
+    def __init__(self, start: Start) -> None:
+        """`start` makes the process."""
         ours, theirs = socket.socketpair()
         self.output = tempfile.TemporaryFile()  # noqa: SIM115 - closed when the process ends
         with ours, theirs:
@@ -39,12 +52,12 @@ class Child:
             self.connection = Connection(ours.detach())
 
     def send(self, message: object) -> None:
-        """Sends a message; who receives notices later if the process is gone."""
+        """Sends a message; if the process is gone, whoever receives from it notices that later."""
         with suppress(OSError):
             self.connection.send(message)
 
     def end(self) -> str:
-        """Kills the process if it still runs, and returns what it printed last; nothing where it was ended before."""
+        """Kills the process if it still runs, and returns the end of its output; nothing the second time."""
         self.process.kill()
         self.process.wait()
         self.connection.close()
@@ -54,12 +67,13 @@ class Child:
             return read_output(self.output.fileno())
 
     def fate(self) -> str:
-        """How the process ended, in words."""
+        """Waits for the end of the process, and returns in words how it ended."""
         code = self.process.wait()
         if code >= 0:
             return f"ended with exit code {code}"
         names = {number.value: number.name for number in signal.Signals}
-        return f"was killed by {names.get(-code, f'signal {-code}')}"
+        name = names.get(-code, f"signal {-code}")
+        return f"was killed by {name}"
 
 
 class Keeper:
@@ -67,8 +81,8 @@ class Keeper:
 
     _child: Child | None = None
 
-    def started(self, start: Callable[[int, int], Any]) -> Child:
-        """The process, which is started as of `Child` unless it runs."""
+    def started(self, start: Start) -> Child:
+        """Returns the process, which is started unless it runs."""
         # It says nothing unasked: what can be read is the end.
         if self._child is None or self._child.connection.poll():
             self.close()
@@ -85,7 +99,7 @@ class Keeper:
 def fresh(
     module: str, pipe: int, output: int, threads: int = 1, arguments: Sequence[str] = ()
 ) -> subprocess.Popen[bytes]:
-    """A process that runs `main` of a module; for `Child`, once the module is given."""
+    """Starts a process that runs `main` of a module; a `Start`, once the module is given."""
     path = json.dumps([os.path.abspath(entry) for entry in sys.path])
     python = (sys.executable, "-W", "always", "-P", "-c", _START.format(module))
     return subprocess.Popen(
@@ -100,7 +114,7 @@ def fresh(
 
 
 def parent() -> Connection:
-    """In a fresh process, once: the pipe to its driver, which also decides what Ctrl-C does to the whole group."""
+    """Returns the pipe to the driver, in a fresh process and once; Ctrl-C is left to the driver from then on."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     return Connection(int(sys.argv[1]))
 
@@ -108,5 +122,6 @@ def parent() -> Connection:
 def read_output(descriptor: int) -> str:
     """Returns the end of a process's output file."""
     size = os.fstat(descriptor).st_size
-    text = os.pread(descriptor, MAX_OUTPUT, max(0, size - MAX_OUTPUT)).decode(errors="replace")
-    return text if size <= MAX_OUTPUT else f"[{size - MAX_OUTPUT} bytes left out]\n{text}"
+    start = max(0, size - MAX_OUTPUT)
+    text = os.pread(descriptor, MAX_OUTPUT, start).decode(errors="replace")
+    return f"[{start} bytes left out]\n{text}" if start else text

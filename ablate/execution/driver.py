@@ -1,28 +1,29 @@
 """The driver asks the plan, looks cells up, has the rest trained, and stores every record at once. It alone writes."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 
 from ablate.core.events import (
-    Asked,
+    BatchPlanned,
+    CacheHit,
     Ended,
     Engine,
     EngineEvent,
-    Finished,
-    Found,
-    Listen,
+    EngineMessage,
+    Listener,
     Plan,
     Progress,
     Saved,
     Started,
-    Told,
+    TrialStored,
 )
 from ablate.core.record import Record
-from ablate.core.trial import Cell
+from ablate.core.trial import Cell, Trial
 from ablate.records.store import Store
 
 
-class _Enough(Exception):
+class _FirstFailure(Exception):
     """Ends a run at its first failed trial."""
 
 
@@ -30,7 +31,7 @@ def drive(
     plan: Plan,
     engine: Engine,
     store: Store,
-    listen: Listen,
+    listen: Listener,
     *,
     wanted: Callable[[Cell], bool] = lambda cell: True,
     later: int = 0,
@@ -45,52 +46,107 @@ def drive(
     reports need decisions too. `later`: the most trainings that follow this plan. With `fail_fast` the first failed
     trial ends the run.
     """
-    records: dict[str, Record] = {}
-    outdated: dict[str, Record] = {}
-    while asked := plan.ask(records):
-        cells: dict[str, list[Cell]] = {}
-        for cell in asked:
-            cells.setdefault(cell.id, []).append(cell)
-        todo = {}
-        without_weights = 0
-        for trial_id, same in cells.items():
-            asked_for = [cell.trial for cell in same if wanted(cell)]
-            train, trial = bool(asked_for), (asked_for or [same[0].trial])[-1]
-            record = None if trial_id in records else store.load(trial)
-            finished = record is not None and store.is_finished(record, pruned=trial.prunable)
-            kept = finished and store.is_finished(record, trial.checkpoint, pruned=trial.prunable)
-            if record is not None and (not train or (kept and not fresh)):
-                records[trial_id] = record
-                for cell in same:
-                    listen(Found(cell, record))
-            elif train:
-                resumes = not fresh and not trial.prunable
-                todo[trial_id] = replace(trial, state=store.load_state(trial_id)) if resumes else trial
-                without_weights += finished and not fresh
-                if record is not None:
-                    outdated[trial_id] = record
+    driver = _Driver(plan, store, listen, wanted=wanted, fresh=fresh, fail_fast=fail_fast)
+    while cells := plan.next_cells(driver.records):
+        batch = driver.look_up(cells)
+        listen(BatchPlanned(len(batch.trials), plan.left + later, batch.without_weights))
+        if not batch.trials:
+            continue
+        try:
+            engine.run(list(batch.trials.values()), partial(driver.on_event, batch))
+        except _FirstFailure:
+            break
+    return driver.outdated | driver.records
 
-        def hear(event: EngineEvent) -> bool:
-            if isinstance(event, Saved):
-                store.save_state(event.trial_id, event.state)
-            elif isinstance(event, Ended):
-                record = event.record
-                record.environment |= {k: n for k, n in cells[record.id][0].size().items() if n}  # noqa: B023
-                store.save(record)
-                record.weights = None  # in the store now, and large
-                records[record.id] = record
-                for cell in cells[record.id]:  # noqa: B023 - called before the loop goes on
-                    listen(Finished(cell, record))
-                if fail_fast and record.status == "failed":
-                    raise _Enough
-            elif isinstance(event, (Started, Progress, Told)):
-                listen(event)
-            return isinstance(event, Progress) and todo[event.trial_id].prunable and plan.hear(event)  # noqa: B023
 
-        listen(Asked(len(todo), plan.left + later, without_weights))
-        if todo:
-            try:
-                engine.run(list(todo.values()), hear)
-            except _Enough:
-                break
-    return outdated | records
+@dataclass
+class _Batch:
+    """The cells that the plan has asked for at once, by trial id, and those of their trials that are to be trained."""
+
+    cells: Mapping[str, Sequence[Cell]]
+    trials: dict[str, Trial] = field(default_factory=dict)
+    # Of the trials, the finished ones whose kept weights are missing.
+    without_weights: int = 0
+
+
+class _Driver:
+    """Looks the cells of a plan up, and takes what an engine tells of their trials."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        store: Store,
+        listen: Listener,
+        *,
+        wanted: Callable[[Cell], bool],
+        fresh: bool,
+        fail_fast: bool,
+    ) -> None:
+        self.plan = plan
+        self.store = store
+        self.listen = listen
+        self.wanted = wanted
+        self.fresh = fresh
+        self.fail_fast = fail_fast
+        self.records: dict[str, Record] = {}
+        # Records in the store in place of which trials are trained: they count until these have new ones.
+        self.outdated: dict[str, Record] = {}
+
+    def look_up(self, cells: Sequence[Cell]) -> _Batch:
+        """Takes the records that the store has, and returns what is left to train."""
+        by_trial: dict[str, list[Cell]] = {}
+        for cell in cells:
+            by_trial.setdefault(cell.id, []).append(cell)
+        batch = _Batch(by_trial)
+        for trial_id in by_trial:
+            self._look_up_trial(trial_id, batch)
+        return batch
+
+    def _look_up_trial(self, trial_id: str, batch: _Batch) -> None:
+        """Takes the record of a trial, or adds the trial to those that the batch trains."""
+        cells = batch.cells[trial_id]
+        wanted = [cell.trial for cell in cells if self.wanted(cell)]
+        trial = wanted[-1] if wanted else cells[0].trial
+        # A trial that the plan asks for again is trained again.
+        record = None if trial_id in self.records else self.store.load(trial)
+        is_finished = self.store.is_finished(record, pruned=trial.prunable)
+        is_whole = is_finished and self.store.is_finished(record, trial.checkpoint, pruned=trial.prunable)
+        if record is not None and (not wanted or (is_whole and not self.fresh)):
+            self.records[trial_id] = record
+            for cell in cells:
+                self.listen(CacheHit(cell, record))
+            return
+        if not wanted:
+            return
+
+        if not self.fresh and not trial.prunable:
+            trial = replace(trial, state=self.store.load_state(trial_id))
+        batch.trials[trial_id] = trial
+        if is_finished and not self.fresh:
+            batch.without_weights += 1
+        if record is not None:
+            self.outdated[trial_id] = record
+
+    def on_event(self, batch: _Batch, event: EngineEvent) -> bool:
+        """Takes an event of the engine; returns whether the trial that reports ends there."""
+        if isinstance(event, Saved):
+            self.store.save_state(event.trial_id, event.state)
+        elif isinstance(event, Ended):
+            self._store(event.record, batch.cells[event.record.id])
+        elif isinstance(event, Started | Progress | EngineMessage):
+            self.listen(event)
+        if isinstance(event, Progress) and batch.trials[event.trial_id].prunable:
+            return self.plan.should_prune(event)
+        return False
+
+    def _store(self, record: Record, cells: Sequence[Cell]) -> None:
+        """Stores the record of a trial, and then tells listeners of each of its cells."""
+        sizes = cells[0].size()
+        record.environment |= {name: size for name, size in sizes.items() if size}
+        self.store.save(record)
+        record.weights = None  # in the store now, and large
+        self.records[record.id] = record
+        for cell in cells:
+            self.listen(TrialStored(cell, record))
+        if self.fail_fast and record.status == "failed":
+            raise _FirstFailure

@@ -13,40 +13,36 @@ from rich.progress import BarColumn, Progress, TextColumn
 
 from ablate.base import wording
 from ablate.base.text import printable
-from ablate.core.events import Asked, Capacity, Event, Finished, Found, Started, Told
+from ablate.core.events import BatchPlanned, CacheHit, Capacity, EngineMessage, Event, Started, TrialStored
 from ablate.core.metric import validated
 from ablate.core.record import Record, outcome
 from ablate.core.spelling import spelled
 from ablate.core.trial import Cell
 
-# Of a run where there is no terminal, beside those of trials without a result.
-MOST_LINES = 20
-# After which there is a line in any case.
-SECONDS = 30.0
+# The number of lines of a run without a terminal, beside those of trials without a result.
+MAX_LINES = 20
+# Seconds after the last line after which the next trial has one in any case.
+MAX_SILENCE = 30.0
 
 
 @dataclass
 class Display:
-    """A listener that counts trials known, trained, running and failed, and says how long the rest will take.
-
-    `metric` is the one that judges trials; `capacity` is that of the engine; `at_most`: the study may train fewer than
-    it plans; `compute`: FLOPs of one training of the baseline, and `usual` the seconds that such a training took here
-    before.
-    """
+    """A listener that counts trials known, trained, running and failed, and says how long the rest will take."""
 
     console: Console
     study: str
-    metric: str
-    capacity: Callable[[], Capacity]
-    at_most: bool = False
-    compute: int | None = None
-    usual: float | None = None
+    metric: str  # The one that judges trials.
+    capacity: Callable[[], Capacity]  # That of the engine.
+    at_most: bool = False  # Whether the study may train fewer trials than it plans.
+    compute: int | None = None  # FLOPs of one training of the baseline.
+    usual: float | None = None  # Seconds that such a training took here before.
     total: int = 0
     done: int = 0
     failed: int = 0
-    seconds: float = 0.0
+    seconds: float = 0.0  # Of all trials that are done.
     jobs: int = 1
     _last_line: float = field(default_factory=time.monotonic)
+    # Trial that runs → when it began.
     _running: dict[str, float] = field(default_factory=dict)
     # Trial in the store → the seconds that it took.
     _known: dict[str, float] = field(default_factory=dict)
@@ -54,9 +50,14 @@ class Display:
     _announced: bool = False
 
     def __enter__(self) -> Display:
-        columns = [TextColumn("training"), BarColumn(bar_width=None), TextColumn("{task.fields[state]}")]
-        terminal = self.console.is_terminal
-        self._bar = Progress(*columns, console=self.console, transient=True, disable=not terminal)
+        self._bar = Progress(
+            TextColumn("training"),
+            BarColumn(bar_width=None),
+            TextColumn("{task.fields[state]}"),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -64,84 +65,106 @@ class Display:
 
     def __call__(self, event: Event) -> None:
         """Shows one event of the driver."""
-        if isinstance(event, Asked):
-            self._asked(event)
-        elif isinstance(event, Found):
+        if isinstance(event, BatchPlanned):
+            self._plan(event)
+        elif isinstance(event, CacheHit):
             self._known[event.record.id] = event.record.seconds
         elif isinstance(event, Started):
             self._running.setdefault(event.trial_id, time.monotonic())
-        elif isinstance(event, Finished) and event.record.id not in self._trained:
+        elif isinstance(event, TrialStored) and event.record.id not in self._trained:
             self._trained.add(event.record.id)
-            self._finished(event.cell, event.record)
-        elif isinstance(event, Told):
+            self._finish(event.cell, event.record)
+        elif isinstance(event, EngineMessage):
             self._say(event.text)
             self.jobs = self.capacity().trials
         for task in self._bar.task_ids:
             self._bar.update(task, completed=self.done, total=self.total, state=self._state())
 
-    def _asked(self, event: Asked) -> None:
+    def _plan(self, event: BatchPlanned) -> None:
+        """Takes the number of trials, and announces the run where that has not been done."""
         self.total = self.done + event.to_train + event.left
         if event.without_weights:
             self._say(
                 f"{self.study}: {event.without_weights} finished trials lack the weights that the study keeps; they "
                 "are trained again."
             )
-        if self._announced or not (self.total or self._known):
+        if self._announced:
             return
-        self._announced = self.total > 0
-        if not self.total:
+        if self.total:
+            self._announced = True
+            self._announce()
+        elif self._known:
             self._say(f"{self.study}: all {len(self._known)} trials are in the store.")
-            return
-        self.jobs = (here := self.capacity()).trials
-        jobs = min(self.jobs, self.total)
-        where = f"on {wording.counted(jobs, 'worker')}{here.where}" if jobs else "in this process"
-        kept = f", {len(self._known)} already in the store" if self._known else ""
-        most = "at most " if self.at_most else ""
-        each = f", {wording.compact(self.compute, 3)} FLOPs each" if self.compute else ""
-        self._say(f"{self.study}: {most}{self.total} trials to train {where}{kept}{each}{self._left(', ')}.")
+
+    def _announce(self) -> None:
+        """Says what will be trained, and shows the bar."""
+        capacity = self.capacity()
+        self.jobs = capacity.trials
+        at_most = "at most " if self.at_most else ""
+        where = "in this process"
+        workers = min(self.jobs, self.total)
+        if workers:
+            where = f"on {wording.counted(workers, 'worker')}{capacity.where}"
+        stored = f", {len(self._known)} already in the store" if self._known else ""
+        compute = f", {wording.compact(self.compute, 3)} FLOPs each" if self.compute else ""
+        left = self._left(", ")
+        self._say(f"{self.study}: {at_most}{self.total} trials to train {where}{stored}{compute}{left}.")
         self._bar.start()
         self._bar.add_task("", total=self.total, state=self._state())
 
     def _say(self, line: str) -> None:
         self.console.print(printable(line), markup=False, highlight=False, soft_wrap=True)
 
-    def _finished(self, cell: Cell, record: Record) -> None:
-        took = time.monotonic() - self._running.pop(record.id, time.monotonic())
+    def _finish(self, cell: Cell, record: Record) -> None:
+        """Counts a trial that was trained, and has a line for it where one is due."""
+        now = time.monotonic()
+        seconds = now - self._running.pop(record.id, now)
         self.done += 1
-        self.seconds += took
-        self.failed += record.status == "failed"
-        if (self._bar.disable and self._is_due()) or record.status != "completed":
+        self.seconds += seconds
+        if record.status == "failed":
+            self.failed += 1
+        has_lines = self._bar.disable
+        if record.status != "completed" or (has_lines and self._is_due()):
             self._last_line = time.monotonic()
-            outcome = f"{self._outcome(cell, record)} ({took:.1f} s){self._left(', ')}"
-            self._say(f"[{self.done}/{self.total}] {cell.name}: {outcome}")
+            text = f"{self._outcome(cell, record)} ({seconds:.1f} s){self._left(', ')}"
+            self._say(f"[{self.done}/{self.total}] {cell.name}: {text}")
 
     def _is_due(self) -> bool:
-        """Whether so much has been trained, or so much time has passed, since the last line."""
-        every = max(1, -(-self.total // MOST_LINES))
-        overdue = time.monotonic() - self._last_line > SECONDS
-        return self.done % every == 0 or self.done in (1, self.total) or overdue
+        """Returns whether so much has been trained, or so much time has passed, since the last line."""
+        trials_a_line = max(1, math.ceil(self.total / MAX_LINES))
+        is_overdue = time.monotonic() - self._last_line > MAX_SILENCE
+        return self.done % trials_a_line == 0 or self.done in (1, self.total) or is_overdue
 
     def _outcome(self, cell: Cell, record: Record) -> str:
-        """The metric that counts: for a cell that tunes, on validation data if measured."""
+        """Returns the metric that counts, which for a cell that tunes is that on validation data if measured."""
         if record.status != "completed":
             return outcome(record.status, record.reason)
+
         validation = validated(self.metric)
         name = self.metric if cell.judged or validation not in record.metrics else validation
         value = record.metrics.get(name)
-        said = spelled(name)
         if value is None or not math.isfinite(value):
-            return f"completed, without a finite {said}"
-        return f"{said} {value:.4g}"
+            return f"completed, without a finite {spelled(name)}"
+        return f"{spelled(name)} {value:.4g}"
 
     def _state(self) -> str:
+        """Returns what stands beside the bar."""
         failed = f" · {self.failed} failed" if self.failed else ""
         left = self._left(" · ")
         return f"{self.done}/{self.total} done · {len(self._running)} running{failed}{left}"
 
-    def _left(self, before: str) -> str:
-        rest = self.total - self.done
-        # Before the first is finished, by those in the store.
-        took = [self.seconds / self.done] if self.done else [*filter(None, self._known.values())]
-        took = took or [self.usual or 0.0]
-        seconds = fmean(took) * rest / max(1, min(self.jobs, rest))
-        return f"{before}about {wording.duration(seconds)} left" if seconds >= 1 else ""
+    def _left(self, separator: str) -> str:
+        """Returns how long the rest will take, after a separator; nothing for less than a second."""
+        trials = self.total - self.done
+        at_once = max(1, min(self.jobs, trials))
+        seconds = self._usual_seconds() * trials / at_once
+        return f"{separator}about {wording.duration(seconds)} left" if seconds >= 1 else ""
+
+    def _usual_seconds(self) -> float:
+        """Returns how long a training takes here: by this run, else by the store, else by earlier runs."""
+        if self.done:
+            return self.seconds / self.done
+        stored = [seconds for seconds in self._known.values() if seconds]
+        if stored:
+            return fmean(stored)
+        return self.usual or 0.0

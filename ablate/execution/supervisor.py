@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from functools import partial
 
 from ablate.base.process import stopwatch
 from ablate.core.events import (
@@ -11,13 +11,13 @@ from ablate.core.events import (
     Ended,
     Engine,
     EngineEvent,
-    Hear,
+    EngineMessage,
     Idle,
-    Lost,
+    OnEvent,
     Progress,
     Saved,
     Started,
-    Told,
+    WorkerLost,
 )
 from ablate.core.record import Record
 from ablate.core.trial import Trial
@@ -27,16 +27,16 @@ ATTEMPTS = 2
 
 
 @dataclass
-class _Watched:
+class _Attempts:
     """One trial and its attempts."""
 
     trial: Trial
     lost: int = 0
     # Whether it must begin, or begin again.
-    again: bool = True
-    # Of the last attempt.
+    is_waiting: bool = True
+    # When the last attempt began.
     started_at: str = ""
-    overdue: bool = False
+    is_overdue: bool = False
     # The answer to each report, so that a second attempt gets the same.
     answers: dict[Hashable, bool] = field(default_factory=dict)
 
@@ -44,75 +44,91 @@ class _Watched:
 class Supervised(Engine):
     """An engine under supervision. `environment` goes into the records of trials that left none themselves."""
 
-    def __init__(self, engine: Engine, environment: Callable[[], Mapping[str, Any]] = dict) -> None:
+    def __init__(self, engine: Engine, environment: Callable[[], Mapping[str, object]] = dict) -> None:
         self.engine = engine
         self.environment = environment
         self._clock = stopwatch()
+        # Trial that runs → when it began.
+        self._running: dict[str, float] = {}
 
     def capacity(self) -> Capacity:
-        """That of the engine."""
+        """Returns the capacity of the engine."""
         return self.engine.capacity()
 
-    def run(self, trials: Sequence[Trial], hear: Hear) -> None:
+    def run(self, trials: Sequence[Trial], on_event: OnEvent) -> None:
         """Runs all `trials` until each is `Ended`; see `Engine.run`."""
-        watched = {trial.id: _Watched(trial) for trial in trials}
-        # Those that are running, and since when.
-        self._began: dict[str, float] = {}
-        while waiting := [one for one in watched.values() if one.again]:
-            for one in waiting:
-                one.again = False
-            self.engine.run([one.trial for one in waiting], lambda event: self._hear(event, watched, hear))
+        self._running = {}
+        watched = {trial.id: _Attempts(trial) for trial in trials}
+        while waiting := [attempts for attempts in watched.values() if attempts.is_waiting]:
+            for attempts in waiting:
+                attempts.is_waiting = False
+            begun = [attempts.trial for attempts in waiting]
+            self.engine.run(begun, partial(self._on_event, watched, on_event))
 
-    def _hear(self, event: EngineEvent, watched: Mapping[str, _Watched], hear: Hear) -> bool:
+    def _on_event(self, watched: Mapping[str, _Attempts], on_event: OnEvent, event: EngineEvent) -> bool:
+        """Takes an event of the engine and passes it on, unless the driver has no need of it."""
         if isinstance(event, Idle):
-            for trial_id, began in [*self._began.items()]:
-                limit = watched[trial_id].trial.time_limit
-                if limit is not None and time.monotonic() - began > limit:
-                    watched[trial_id].overdue = True
-                    self.engine.stop(trial_id, f"time limit of {limit:g} s exceeded")
+            self._stop_overdue(watched)
             return False
-        if isinstance(event, Told):
-            return hear(event)
-        one = watched[event.record.id if isinstance(event, Ended) else event.trial_id]
-        if isinstance(event, Lost):
-            return self._lost(event, one, hear)
+        if isinstance(event, EngineMessage):
+            return on_event(event)
+
+        attempts = watched[event.record.id if isinstance(event, Ended) else event.trial_id]
+        if isinstance(event, WorkerLost):
+            return self._begin_again_or_fail(attempts, event, on_event)
+        if isinstance(event, Progress) and attempts.trial.prunable:
+            return _answer(attempts, event, on_event)
         if isinstance(event, Started):
             # Not before: a new process is still importing.
-            self._began[event.trial_id], one.started_at = time.monotonic(), self._clock()
-        elif isinstance(event, Saved) and not any(one.answers.values()):
+            self._running[event.trial_id] = time.monotonic()
+            attempts.started_at = self._clock()
+        elif isinstance(event, Saved) and not any(attempts.answers.values()):
             # A further attempt resumes here, but never after the step at which the trial was told to end.
-            one.trial = replace(one.trial, state=event.state)
+            attempts.trial = replace(attempts.trial, state=event.state)
         elif isinstance(event, Ended):
-            self._began.pop(event.record.id, None)
-            event.record.attempts = one.lost + 1
-        elif isinstance(event, Progress) and one.trial.prunable:
-            key = (event.step, *event.metrics)
-            if key not in one.answers:
-                one.answers[key] = hear(event)
-            return one.answers[key]
-        return hear(event)
+            self._running.pop(event.record.id, None)
+            event.record.attempts = attempts.lost + 1
+        return on_event(event)
 
-    def _lost(self, event: Lost, one: _Watched, hear: Hear) -> bool:
-        one.lost += 1
-        self._began.pop(event.trial_id, None)
-        if one.lost < ATTEMPTS and not one.overdue:
-            one.again = True
+    def _stop_overdue(self, watched: Mapping[str, _Attempts]) -> None:
+        """Stops the trials that have run for longer than their limits."""
+        for trial_id, began in list(self._running.items()):
+            limit = watched[trial_id].trial.time_limit
+            if limit is not None and time.monotonic() - began > limit:
+                watched[trial_id].is_overdue = True
+                self.engine.stop(trial_id, f"time limit of {limit:g} s exceeded")
+
+    def _begin_again_or_fail(self, attempts: _Attempts, event: WorkerLost, on_event: OnEvent) -> bool:
+        """Has a lost trial begin again, or ends it as failed where it is overdue or was lost too often."""
+        attempts.lost += 1
+        self._running.pop(event.trial_id, None)
+        if attempts.lost < ATTEMPTS and not attempts.is_overdue:
+            attempts.is_waiting = True
             return False
-        reason = event.fate if one.overdue else f"{event.fate}, {one.lost} times"
+
+        reason = event.fate if attempts.is_overdue else f"{event.fate}, {attempts.lost} times"
         ended_at = self._clock()
         record = Record.of(
-            one.trial,
+            attempts.trial,
             "failed",
             reason=reason,
             error=event.output or reason,
             output=event.output,
-            attempts=one.lost,
+            attempts=attempts.lost,
             environment=dict(self.environment()),
-            started_at=one.started_at or ended_at,
+            started_at=attempts.started_at or ended_at,
             finished_at=ended_at,
         )
-        return hear(Ended(record))
+        return on_event(Ended(record))
 
     def close(self) -> None:
         """Ends all work at once."""
         self.engine.close()
+
+
+def _answer(attempts: _Attempts, report: Progress, on_event: OnEvent) -> bool:
+    """Returns whether a prunable trial ends at a report; what was answered once is not asked again."""
+    key = (report.step, *report.metrics)
+    if key not in attempts.answers:
+        attempts.answers[key] = on_event(report)
+    return attempts.answers[key]

@@ -11,7 +11,7 @@ from ablate.base.files import digest_of_file
 from ablate.base.plugins import Plugin, load_plugin, raised_by_plugin, trace
 from ablate.base.process import stopwatch
 from ablate.base.registry import CATALOGUE
-from ablate.core.events import Hear, Progress, Saved
+from ablate.core.events import OnEvent, Progress, Saved
 from ablate.core.record import FILE, Record
 from ablate.core.trial import AGAIN, Trial
 from ablate.core.workload import Workload
@@ -31,9 +31,9 @@ class WorkloadRef:
     command: str = ""
     # Files beside the package whose changes make the commit dirty.
     watched: tuple[Path, ...] = ()
-    # The number that each trial may use.
+    # The number of threads that each trial may use.
     threads: int = 1
-    # To which paths of the study are relative.
+    # The folder to which paths of the study are relative.
     folder: Path = Path()
     # What the baseline's ids stand for beside config and sources, as of `Workload.identity`.
     identity: Mapping[str, str] = dataclasses.field(default_factory=dict)
@@ -59,32 +59,24 @@ class WorkloadRef:
         return workload
 
     def environment(self) -> dict[str, Any]:
-        """Command, commit, versions and machine of this process, and of which kind that is."""
+        """Returns command, commit, versions and machine of this process, and the kind of the machine."""
         return environment(self.command, self.watched) | {"kind": kind(self.device)}
 
 
 def run_trial(
     workload: Workload,
     trial: Trial,
-    hear: Hear,
+    on_event: OnEvent,
     environment: Callable[[], Mapping[str, Any]] = dict,
     output: Callable[[], str] = str,
     ids: TrialIds | None = None,
 ) -> Record:
-    """Trains, and tells `hear` of reports and states; an exception becomes a `failed` record with its traceback.
+    """Trains, and tells `on_event` of reports and states; an exception becomes a `failed` record with its traceback.
 
     A trial whose files of data, before and after, are not those that its id stands for has failed; with `ids` of this
     process, so has one whose id this process would not give it. `environment` describes where the trial ran, and
     `output` returns what it printed.
     """
-
-    def emit(step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
-        reports = bool(metrics) or state is None
-        stop = reports and hear(Progress(trial.id, step, dict(metrics))) and trial.prunable
-        if state is not None:
-            hear(Saved(trial.id, step, state))
-        return stop
-
     # Before training: a commit that is made meanwhile is not what was trained.
     here = environment()
     clock = stopwatch()
@@ -93,29 +85,19 @@ def run_trial(
         _check_files(trial)
         if ids is not None:
             _check_sources(trial, ids)
-        # A copy: what a workload does to its config is not what was asked for.
-        record = _checked(
-            workload.train(
-                dataclasses.replace(
-                    trial,
-                    config=copy.deepcopy(trial.config),
-                    stream="" if trial.stream == AGAIN else trial.stream,
-                ),
-                emit,
-            )
-        )
+        record = _train(workload, trial, on_event)
         _check_files(trial)
     except (Exception, SystemExit) as error:
-        record = Record.of(
-            trial, "failed", reason=str(raised_by_plugin(error) or described(error)[0]), error=trace(error)
-        )
+        reason = str(raised_by_plugin(error) or described(error)[0])
+        record = Record.of(trial, "failed", reason=reason, error=trace(error))
+    files = {FILE + path: digest for path, digest in trial.files.items()}
     return dataclasses.replace(
         record,
         id=trial.id,
         config=trial.config,
         seed=trial.seed,
         stream=trial.stream,
-        data={**record.data, **{FILE + path: digest for path, digest in trial.files.items()}},
+        data={**record.data, **files},
         output=output(),
         started_at=started,
         finished_at=clock(),
@@ -123,28 +105,55 @@ def run_trial(
     )
 
 
+def _train(workload: Workload, trial: Trial, on_event: OnEvent) -> Record:
+    """Returns the record that the workload makes of a trial. Raises whatever the workload raises, and `TypeError`."""
+
+    def emit(step: int, metrics: Mapping[str, float], state: bytes | None = None) -> bool:
+        ends = False
+        if metrics or state is None:
+            ends = on_event(Progress(trial.id, step, dict(metrics))) and trial.prunable
+        if state is not None:
+            on_event(Saved(trial.id, step, state))
+        return ends
+
+    given = dataclasses.replace(
+        trial,
+        # A copy: what a workload does to its config is not what was asked for.
+        config=copy.deepcopy(trial.config),
+        stream="" if trial.stream == AGAIN else trial.stream,
+    )
+    return _checked(workload.train(given, emit))
+
+
 def _check_files(trial: Trial) -> None:
+    """Raises `AblateError` where a file of data is not the one that the id of the trial stands for."""
     for path, digest in trial.files.items():
         if digest_of_file(path) != digest:
             raise AblateError(f"{path} changed while the study ran; run the study again")
 
 
 def _check_sources(trial: Trial, ids: TrialIds) -> None:
-    own = ids.identity(dict(trial.config))(trial.seed, trial.stream)
-    if own != trial.id:
+    """Raises `AblateError` where the sources of this process would give the trial another id."""
+    identity = ids.identity(dict(trial.config))
+    trial_id = identity(trial.seed, trial.stream)
+    if trial_id != trial.id:
         package = Path(__file__).parents[1]
         raise AblateError(
-            f"the worker would train {own}: its sources ({package}, the plugins and what they import) or libraries are "
-            "not those of the driver, or have changed while the study ran; run the study again"
+            f"the worker would train {trial_id}: its sources ({package}, the plugins and what they import) or "
+            "libraries are not those of the driver, or have changed while the study ran; run the study again"
         )
 
 
 def _checked(record: Record) -> Record:
-    """The record with plain numbers, whatever kinds of number the workload uses."""
+    """Returns the record with plain numbers, whatever kinds of number the workload uses.
+
+    Raises `TypeError` for what is no record that can be kept.
+    """
     if not isinstance(record, Record):
         raise TypeError(f"`train` must return a Record, not {type(record).__name__}")
     metrics = {name: None if value is None else float(value) for name, value in record.metrics.items()}
     record = dataclasses.replace(record, metrics=metrics)
-    if fault := fault_of(record):
+    fault = fault_of(record)
+    if fault:
         raise TypeError(f"`train` returned a record that cannot be kept: {fault}")
     return record

@@ -9,110 +9,90 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Collection
 from multiprocessing.connection import Connection
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NoReturn
 
 from ablate.core.events import Ended, EngineEvent, Progress, Started
+from ablate.core.trial import Trial
 from ablate.execution.child import parent, read_output
+from ablate.execution.opened_files import UNDECLARED, OpenedFiles
 from ablate.execution.trial import run_trial
 from ablate.study.ids import TrialIds
 
 
 def main() -> NoReturn:
-    """Entry point; see `Child`."""
+    """Runs a worker that is started afresh; see `Child`."""
     serve(parent())
 
 
-def serve(connection: Connection, reads: Reads | None = None) -> NoReturn:
-    """Works for the driver at the other end; `reads`: what this process has listened to so far."""
-    messages: SimpleQueue[Any] = SimpleQueue()
-    threading.Thread(target=_listen, args=(connection, messages), daemon=True).start()
+def serve(connection: Connection, opened: OpenedFiles | None = None) -> NoReturn:
+    """Works for the driver at the other end.
 
-    def send(event: EngineEvent) -> None:
-        try:
-            connection.send(event)
-        except OSError:
-            os._exit(0)
-
-    reference, device = messages.get()
+    `opened` are the files that this process has opened so far, where it has listened to that.
+    """
+    driver = _Driver(connection)
+    reference, device = driver.receive()
     if device is not None:
         os.environ["CUDA_VISIBLE_DEVICES"] = str(device)
-    reads = reads or Reads(reference.watched)
+    opened = opened or OpenedFiles(reference.watched)
     workload = reference.load()
     ids = TrialIds(workload)
     while True:
-        trial = messages.get()
-        os.ftruncate(1, 0)
-        os.lseek(1, 0, os.SEEK_SET)
-        send(Started(trial.id))
-
-        def hear(event: EngineEvent, prunable: bool = trial.prunable) -> bool:
-            send(event)
-            return isinstance(event, Progress) and prunable and bool(messages.get())
-
-        record = run_trial(workload, trial, hear, reference.environment, _printed, ids)
-        if unknown := reads.undeclared(trial.files):
-            record.environment[KEY] = unknown
-        send(Ended(record))
+        trial: Trial = driver.receive()
+        _forget_output()
+        driver.send(Started(trial.id))
+        ask = driver.ask_at_reports if trial.prunable else driver.send
+        record = run_trial(workload, trial, ask, reference.environment, _printed, ids)
+        undeclared = opened.undeclared(trial.files)
+        if undeclared:
+            record.environment[UNDECLARED] = undeclared
+        driver.send(Ended(record))
 
 
-def _listen(connection: Connection, messages: SimpleQueue[Any]) -> NoReturn:
-    """Takes messages: what all trials need, and then each trial, and the answers to its reports while it trains.
+class _Driver:
+    """The worker's end of the pipe. A closed one means that the driver is gone, and the process ends at once."""
 
-    A closed pipe means that the driver is gone, and the process ends at once.
-    """
-    while True:
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        # What all trials need, and then each trial, and the answers to its reports while it trains.
+        self.messages: SimpleQueue[Any] = SimpleQueue()
+        threading.Thread(target=self._listen, daemon=True).start()
+
+    def _listen(self) -> NoReturn:
+        """Takes messages, also while a trial trains, so that the end of the driver is noticed."""
+        while True:
+            try:
+                self.messages.put(self.connection.recv())
+            except (EOFError, OSError):
+                os._exit(0)
+
+    def receive(self) -> Any:
+        """Waits for the next message."""
+        return self.messages.get()
+
+    def send(self, event: EngineEvent) -> bool:
+        """Sends an event; returns False: the trial goes on."""
         try:
-            messages.put(connection.recv())
-        except (EOFError, OSError):
+            self.connection.send(event)
+        except OSError:
             os._exit(0)
+        return False
+
+    def ask_at_reports(self, event: EngineEvent) -> bool:
+        """Sends an event of a prunable trial; returns whether the trial ends there, for which a report waits."""
+        self.send(event)
+        return isinstance(event, Progress) and bool(self.receive())
+
+
+def _forget_output() -> None:
+    """Empties the file of output: it is that of one trial."""
+    os.ftruncate(1, 0)
+    os.lseek(1, 0, os.SEEK_SET)
 
 
 def _printed() -> str:
+    """Returns the end of what the trial has printed."""
     sys.stdout.flush()
     sys.stderr.flush()
     return read_output(1)
-
-
-# In the environment of a record: the files that this process had read, and the trial did not declare.
-KEY = "undeclared_files"
-_CODE = (".py", ".pyc", ".pyi", ".so")
-_WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-_MOST = 1000
-
-
-class Reads:
-    """Listens, from now to the end of the process, to the opening of files below some folders."""
-
-    def __init__(self, watched: Collection[Path]) -> None:
-        """`watched` are the study and its plugins; what lies beside or below them may be data."""
-        known = {os.path.realpath(path) for path in watched}
-        folders = tuple({os.path.join(os.path.dirname(path), "") for path in known})
-        installed = tuple(
-            os.path.join(os.path.realpath(prefix), "") for prefix in {sys.prefix, sys.base_prefix}
-        )
-        self._seen: dict[str, None] = {}
-        self._declared: set[str] = set()
-
-        def hear(event: str, args: tuple[Any, ...]) -> None:
-            if (
-                event != "open"
-                or len(self._seen) > _MOST
-                or not isinstance(args[0], str)
-                or args[2] & _WRITES
-            ):
-                return
-            path = os.path.realpath(args[0])
-            ours = path in known or path.endswith(_CODE) or path.startswith(installed)
-            if path.startswith(folders) and not ours and f"{os.sep}." not in path:
-                self._seen[path] = None
-
-        sys.addaudithook(hear)
-
-    def undeclared(self, declared: Collection[str]) -> list[str]:
-        """The files that were read so far, and not `declared`, now or before."""
-        self._declared.update(map(os.path.realpath, declared))
-        return [path for path in self._seen if path not in self._declared and os.path.isfile(path)]

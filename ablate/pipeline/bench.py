@@ -25,9 +25,10 @@ from ablate.session.stage import Stage
 from ablate.session.workers import reference
 from ablate.stages.speed.section import SpeedConfig, SpeedSection, lacks_operations
 from ablate.stages.speed.timing import Timing, was_timed
-from ablate.study.prepare import resolved_text
+from ablate.study.facts import facts_of
+from ablate.study.files import resolved_text
 from ablate.study.stage_config import config_of
-from ablate.study.study import Study, facts_of
+from ablate.study.study import Study
 
 
 def bench(path: Path, options: Options, processes: int | None, say: Say, warn: Say) -> StudyFolder:

@@ -1,4 +1,4 @@
-"""Claims: their dates, which they get before the first trial, and whether they let a report pass `--gate`."""
+"""The dates of claims, which they get before the first trial; and claims that wait for a verdict."""
 
 from __future__ import annotations
 
@@ -21,52 +21,10 @@ if TYPE_CHECKING:
     from ablate.study.study import Study
 
 WAITING = "not judged yet"
-# Exit codes; a refuted claim wins over one that is open.
-REFUTED, OPEN = 1, 3
-
-
-def date_claims(folder: StudyFolder, claims: Sequence[Claim], measured: Collection[str]) -> list[Claim]:
-    """The claims with their dates: the first that the folder knows, else now.
-
-    `claims` are all of the study, also those that a run cannot settle. A claim that is new while there are results
-    that it could have been read from is exploratory: the study has been reported (if only measured, one about what is
-    measured), or its metric was `measured`; or, as `mark_post_hoc` tells, its sides have been trained.
-    New claims are written before any trial is trained; claims that the study no longer makes are removed.
-    """
-    own = {row["hash"]: row for row in folder.claims()}
-    # Runs that differ from a study make its claims too: the first of all dates counts.
-    main = folder.written or folder
-    beside = (e for e in StudyFolder.all(folder.results) if e.written and e.written.name == main.name)
-    before = list({each.name: each for each in (main, folder, *beside)}.values())
-    rows = sorted((row for each in before for row in each.claims()), key=lambda row: row["declared"])
-    known = {row["hash"]: row for row in reversed(rows)}
-    reported = any(each.has_report for each in before)
-    tried = any(each.has_trials for each in before)
-    dated = []
-    for claim in claims:
-        row = known.get(claim.hash)
-        known_by_now = claim.metric in measured or (reported and is_measured(claim))
-        dated.append(
-            replace(
-                claim,
-                declared=row["declared"] if row else now(),
-                exploratory=row["exploratory"] == "True" if row else (tried or known_by_now),
-            )
-        )
-    if own.keys() != {claim.hash for claim in claims}:
-        folder.write_claims(
-            [
-                own.get(claim.hash, {"reason": WAITING})
-                | {"claim": claim.text, "hash": claim.hash}
-                | {"declared": claim.declared, "exploratory": claim.exploratory}
-                for claim in dated
-            ]
-        )
-    return dated
 
 
 def preregister(study: Study, stages: Sequence[Stage], session: Session) -> list[Claim]:
-    """Dates the claims of a study before anything is trained; new ones on what is known are post hoc."""
+    """Dates the claims of a study before anything is trained; new ones on known results are post hoc."""
     selecting = [stage for stage in stages if stage.selects]
     post_hoc_metrics: set[str] = set()
     # Of variants that are still to be selected nothing is measured.
@@ -79,53 +37,111 @@ def preregister(study: Study, stages: Sequence[Stage], session: Session) -> list
     return date_claims(session.folder, study.claims, post_hoc_metrics)
 
 
-def mark_post_hoc(claims: Sequence[Claim], cells: Sequence[Cell], store: Store) -> list[Claim]:
-    """The claims; one is exploratory, too, where trials among `cells` of each of its sides began before its date.
+def date_claims(
+    folder: StudyFolder, claims: Sequence[Claim], post_hoc_metrics: Collection[str]
+) -> list[Claim]:
+    """Returns claims with their dates: the first that a report of the study knows, else now.
 
-    Whichever study trained them, it could have been read from them.
+    A new claim is exploratory where it could have been read from results: trials of the study were reported, its metric
+    is among `post_hoc_metrics`, or it is about what is measured and measurements were reported. `mark_post_hoc` marks
+    those whose sides have been trained.
+
+    claims: all of the study, also those that a run cannot settle. New ones are written before any trial is trained;
+    those that the study no longer makes are removed.
     """
-    loaded = ((cell.variant, store.load(cell.trial)) for cell in cells if claims)
-    began = [(variant, record.started_at) for variant, record in loaded if record is not None]
+    written = {row["hash"]: row for row in folder.claims()}
+    folders = _folders_of_study(folder)
+    first_rows = _first_rows(folders)
+    has_report = any(each.has_report for each in folders)
+    has_trials = any(each.has_trials for each in folders)
+    dated: list[Claim] = []
+    for claim in claims:
+        row = first_rows.get(claim.hash)
+        if row is not None:
+            is_exploratory = row["exploratory"] == "True"
+            dated.append(replace(claim, declared=row["declared"], exploratory=is_exploratory))
+            continue
+        has_results = has_trials or claim.metric in post_hoc_metrics or (has_report and is_measured(claim))
+        dated.append(replace(claim, declared=now(), exploratory=has_results))
+    if written.keys() != {claim.hash for claim in claims}:
+        _write(folder, dated, written)
+    return dated
+
+
+def _folders_of_study(folder: StudyFolder) -> list[StudyFolder]:
+    """Returns the report of a study as written, and those of runs that differ from it, which make its claims too."""
+    as_written = folder.written or folder
+    folders = {as_written.name: as_written, folder.name: folder}
+    for other in StudyFolder.all(folder.results):
+        if other.written is not None and other.written.name == as_written.name:
+            folders[other.name] = other
+    return list(folders.values())
+
+
+def _first_rows(folders: Sequence[StudyFolder]) -> dict[str, Mapping[str, str]]:
+    """Returns, by the hash of a claim, the row in which it has its first date."""
+    rows: list[dict[str, str]] = []
+    for folder in folders:
+        rows += folder.claims()
+    first_rows: dict[str, Mapping[str, str]] = {}
+    for row in sorted(rows, key=lambda row: row["declared"]):
+        first_rows.setdefault(row["hash"], row)
+    return first_rows
+
+
+def _write(folder: StudyFolder, dated: Sequence[Claim], written: Mapping[str, Mapping[str, str]]) -> None:
+    """Writes dated claims, with the verdicts of those that the folder has already."""
+    rows: list[dict[str, object]] = []
+    for claim in dated:
+        row: dict[str, object] = {"reason": WAITING}
+        if claim.hash in written:
+            row = {**written[claim.hash]}
+        row |= {"claim": claim.text, "hash": claim.hash}
+        row |= {"declared": claim.declared, "exploratory": claim.exploratory}
+        rows.append(row)
+    folder.write_claims(rows)
+
+
+def mark_post_hoc(claims: Sequence[Claim], cells: Sequence[Cell], store: Store) -> list[Claim]:
+    """Returns claims, exploratory where trials of each side began before the claim was declared.
+
+    Whichever study trained them, the claim could have been read from them.
+    """
+    if not claims:
+        return []
+    first_starts: dict[str, str] = {}  # variant → when the first of its trials began
+    for cell in cells:
+        record = store.load(cell.trial)
+        if record is not None:
+            first_start = first_starts.get(cell.variant, record.started_at)
+            first_starts[cell.variant] = min(first_start, record.started_at)
     return [
-        replace(
-            claim,
-            exploratory=claim.exploratory
-            or all(
-                any(name in side and at < claim.declared for name, at in began)
-                for side in claim.sides
-                if side != [claim.constant]
-            ),
-        )
+        replace(claim, exploratory=claim.exploratory or _follows_trials(claim, first_starts))
         for claim in claims
     ]
 
 
+def _follows_trials(claim: Claim, first_starts: Mapping[str, str]) -> bool:
+    """Returns whether a trial of each side of a claim began before the claim was declared."""
+    for side in claim.sides:
+        # A constant of the task is not trained.
+        if side == [claim.constant]:
+            continue
+        starts = [first_starts[variant] for variant in side if variant in first_starts]
+        if not starts or min(starts) >= claim.declared:
+            return False
+    return True
+
+
 def with_waiting(judged: pd.DataFrame, folder: StudyFolder) -> pd.DataFrame:
-    """Judged claims, and those of the folder that this evidence cannot settle: their dates are kept."""
-    import pandas as pd  # Of which a gate has no need.
+    """Returns judged claims, then those of the folder that were not judged, which keep their dates."""
+    import pandas as pd  # which a run needs only for its report
 
-    kept, known = ("claim", "hash", "declared", "exploratory"), set(judged["hash"])
-    rows = [
-        {name: row[name] for name in kept} | {"reason": WAITING}
-        for row in folder.claims()
-        if row["hash"] not in known
-    ]
+    hashes = set(judged["hash"])
+    waiting: list[dict[str, str]] = []
+    for row in folder.claims():
+        if row["hash"] not in hashes:
+            kept = {name: row[name] for name in ("claim", "hash", "declared", "exploratory")}
+            waiting.append(kept | {"reason": WAITING})
     # As objects, so that a number that some lack stays whole.
-    return pd.DataFrame([*judged.to_dict("records"), *rows], columns=judged.columns, dtype=object)
-
-
-def pass_gate(claims: Sequence[Mapping[str, str]], *, strict: bool) -> tuple[int, list[str]]:
-    """The exit code that the rows of `claims.csv` ask for, and a line for each claim that does.
-
-    Exploratory claims count like the others: a build that rests on a claim should not pass because the claim came late.
-    With `strict`, one that is incomplete or not judged yet is as open as an inconclusive one.
-    """
-    if not claims:
-        return 0, ["note: the study makes no claim that could be refuted."]
-    refuted = [row for row in claims if row["verdict"] == "refuted"]
-    still_open = [row for row in claims if strict and row["verdict"] not in ("supported", "refuted")]
-    lines = [
-        f"{row['verdict'] or row['reason']}{' (exploratory)' * (row['exploratory'] == 'True')}: {row['claim']}"
-        for row in (*refuted, *still_open)
-    ]
-    return REFUTED if refuted else OPEN if still_open else 0, lines
+    return pd.DataFrame([*judged.to_dict("records"), *waiting], columns=judged.columns, dtype=object)

@@ -7,7 +7,7 @@ from ablate.base.errors import AblateError
 from ablate.base.process import now
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.record import Record
-from ablate.pipeline.gather import comparable
+from ablate.pipeline.comparable import comparable
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan

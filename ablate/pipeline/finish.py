@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ablate.core.record import Record
 from ablate.pipeline.cache import remember
-from ablate.pipeline.publish import print_places
+from ablate.pipeline.next_steps import print_places
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.options import RunOutcome
 from ablate.session.session import Session

@@ -1,16 +1,16 @@
 """What limits the verdicts of a study, known before it is trained: for the plan, the run and the report."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from ablate.base.errors import listed
 from ablate.base.wording import exact
-from ablate.pipeline.cache import explained
+from ablate.pipeline.place import explained
 from ablate.session.session import Session
 from ablate.session.stage import Stage
 from ablate.study.study import Study
 
-# The most variants that a caution names.
 MAX_NAMES = 4
+"""The most variants that a limitation names."""
 
 
 def print_limitations(study: Study, selecting: Sequence[Stage], session: Session) -> None:
@@ -26,36 +26,53 @@ def limitations(study: Study, *, selects: bool) -> list[str]:
 
     selects: whether trainings choose the variants.
     """
-    found: dict[tuple[str, str], list[str]] = {}
-    variants = [variant for variant in study.variants if not variant.placebo]
-    for variant in variants:
+    limits = [*study.notes, *_cautions(study), *_coarse_validation(study, selects=selects)]
+    if study.design.aliases:
+        sets = [_aliased(effects) for effects in study.design.aliases]
+        limits.append(f"the fraction sees as one, and cannot tell apart: {'; '.join(sets)}")
+    return limits
+
+
+def _cautions(study: Study) -> list[str]:
+    """Returns the cautions of the workload, each with the variants and the task for which it holds."""
+    judged = [variant for variant in study.variants if not variant.placebo]
+    variants_of: dict[tuple[str, str], list[str]] = {}
+    for variant in judged:
         for task, config in zip(study.tasks, variant.configs, strict=True):
-            for text in study.workload.cautions(config):
-                found.setdefault((task, text), []).append(variant.name)
-    lines = list(study.notes)
-    for (task, text), names in found.items():
+            for caution in study.workload.cautions(config):
+                variants_of.setdefault((task, caution), []).append(variant.name)
+
+    lines: list[str] = []
+    for (task, caution), names in variants_of.items():
         where = study.on(task)
-        whom = f"{listed(names, MAX_NAMES)}{where}: " if len(names) < len(variants) else ""
-        lines.append(f"{whom}{text}" if whom or not where else f"{where.strip()}, {text}")
-    lines += _coarse(study, selects=selects)
-    if aliases := study.design.aliases:
-        sets = (" = ".join(" × ".join(effect) for effect in found) for found in aliases)
-        lines.append(f"the fraction sees as one, and cannot tell apart: {'; '.join(sets)}")
+        if len(names) < len(judged):
+            lines.append(f"{listed(names, MAX_NAMES)}{where}: {caution}")
+        elif where:
+            lines.append(f"{where.strip()}, {caution}")
+        else:
+            lines.append(caution)
     return lines
 
 
-def _coarse(study: Study, *, selects: bool) -> list[str]:
+def _coarse_validation(study: Study, *, selects: bool) -> list[str]:
     """Says that validation, by which something is chosen or stopped, cannot show half a margin."""
     metric = study.config.metric
     chooses = selects or metric.at == "best_validation" or metric.target is not None
     if metric.margin is None or not chooses:
         return []
-    described = zip(study.tasks, study.describe(study.variants[0]), strict=True)
-    return [
-        f"what is chosen{study.on(task)} is chosen on {found.validation} validation examples, which cannot show "
-        f"half the margin of {exact(metric.margin)}"
-        for task, found in described
-        if found.validation
-        and found.metrics[study.metric].resolution
-        and 2 / found.validation > metric.margin
-    ]
+    lines: list[str] = []
+    for task, described in zip(study.tasks, study.describe(study.variants[0]), strict=True):
+        examples = described.validation
+        if not examples or not described.metrics[study.metric].resolution:
+            continue
+        if 2 / examples > metric.margin:
+            lines.append(
+                f"what is chosen{study.on(task)} is chosen on {examples} validation examples, which cannot show "
+                f"half the margin of {exact(metric.margin)}"
+            )
+    return lines
+
+
+def _aliased(effects: Iterable[Iterable[str]]) -> str:
+    """Returns effects that a fraction cannot tell apart, in words."""
+    return " = ".join(" × ".join(effect) for effect in effects)

@@ -1,41 +1,123 @@
-"""Whose report a folder holds: of this study file, or of another of the same name."""
+"""Where a run reports, and whose report is there: that of its study file, or of another study of the same name."""
 
 from __future__ import annotations
 
+import json
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pydantic import TypeAdapter, ValidationError
+
 from ablate.base.errors import Problem, StudyError
+from ablate.base.text import masked
+from ablate.base.wording import joined
 from ablate.core import names
 from ablate.records.folder import StudyFolder
-from ablate.study.document import read_document
+from ablate.study.document import Document, PathKey, read_document
+from ablate.study.patch import short_label
+from ablate.study.sections import Seeds
 
 if TYPE_CHECKING:
+    from ablate.session.options import Options
     from ablate.study.study import Study
+
+
+def report_place(document: Document, options: Options) -> tuple[StudyFolder, list[str]]:
+    """Returns the folder in which a run reports, and what its options change of the study as written.
+
+    document: as the options have changed it.
+    """
+    overrides = [*overrides_in(document), *options.overrides()]
+    name = names.beside(str(document.data.get("name")), overrides)
+    return StudyFolder(options.results, name), overrides
+
+
+def explained(folder: StudyFolder, overrides: Sequence[str]) -> str:
+    """Says where a run that differs from the study as written reports."""
+    return (
+        f"This run differs from the study as written, in {joined(overrides)}: it reports in {folder.path}/."
+    )
+
+
+def overrides_in(document: Document) -> list[str]:
+    """Returns what `--set` and `--seeds` change of what the file says, as `PATH=VALUE`, seeds last."""
+    overrides: list[str] = []
+    for path, value in sorted(document.given.items(), key=lambda item: (item[0] == ("seeds",), item[0])):
+        # Another name is another study.
+        if path == ("name",):
+            continue
+        if path[0] == "seeds":
+            is_changed = seeds_of(document.written) != seeds_of(document.data)
+        else:
+            is_changed = _value_at(document.written, path) != _value_at(document.data, path)
+        if is_changed:
+            overrides.append(f"{'.'.join(map(str, path))}={_in_words(path, value)}")
+    return overrides
+
+
+def seeds_of(data: Mapping[str, object]) -> object:
+    """Returns the seeds of a study: equal values for the same seeds, however they are given."""
+    try:
+        return TypeAdapter(Seeds).validate_python(data.get("seeds", {}))
+    except ValidationError:
+        return data["seeds"]
+
+
+def _value_at(data: Mapping[str, object], path: PathKey) -> object:
+    """Returns the value at a path, or the last one above it that is no mapping."""
+    value: object = data
+    for key in path:
+        if isinstance(value, Mapping):
+            value = value.get(key)
+    return value
+
+
+def _in_words(path: PathKey, value: object) -> str:
+    """Returns a value in words, without passwords; several seeds with a plus, as a comma separates overrides."""
+    if path == ("seeds",) and isinstance(value, list) and len(value) > 1:
+        return "+".join(map(str, sorted(value, key=str)))
+    if isinstance(value, Mapping):
+        return masked(json.dumps(value, sort_keys=True))
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return masked(short_label(value))
 
 
 def refuse_another(study: Study, results: Path) -> None:
     """Raises `StudyError` where the folder of a study reports another study than that of its file.
 
-    A file that was moved, one that says the same, and the study's own file in a folder of its reports are no other.
+    The same study are a file that was moved, one that says the same, and the study's own file in a folder of its
+    reports.
     """
-    path, name = study.path, study.config.name
+    name = study.config.name
     folder = StudyFolder(results, names.confirmed(name) or name)
     facts = folder.reported_facts()
-    if facts is None or not facts.source or _is_resolved(path, folder):
+    if facts is None or not facts.source or _is_resolved(study.path, folder):
         return
-    other, document = Path(os.path.normpath(folder.path.resolve() / facts.source)), study.document
-    if not other.is_file() or other.samefile(path):
+    reported_file = Path(os.path.normpath(folder.path.resolve() / facts.source))
+    if not reported_file.is_file() or reported_file.samefile(study.path):
         return
-    if read_document(other).data != (document.written or document.data):
-        rule = f"is that of another study: {folder.path} reports {other}"
-        hint, line = "Give it another name, or another --results", document.line(("name",))
-        raise StudyError([Problem(rule, ("name",), folder.name, hint=hint, line=line, source=str(path))])
+    document = study.document
+    if read_document(reported_file).data == (document.written or document.data):
+        return
+    raise StudyError(
+        [
+            Problem(
+                f"is that of another study: {folder.path} reports {reported_file}",
+                ("name",),
+                folder.name,
+                hint="Give it another name, or another --results",
+                line=document.line(("name",)),
+                source=str(study.path),
+            )
+        ]
+    )
 
 
 def source_of(path: Path, folder: StudyFolder) -> str:
-    """The study file of a report as it is kept with it; for the file in a folder of its reports, that one's."""
+    """Returns the study file of a report, relative to its folder; of a file in a folder of its reports, that one's."""
     if path.name == names.GIVEN:
         return ""
     if _is_resolved(path, folder):
@@ -45,6 +127,7 @@ def source_of(path: Path, folder: StudyFolder) -> str:
 
 
 def _is_resolved(path: Path, folder: StudyFolder) -> bool:
-    """Whether a file is the resolved study in this folder, or in that of another report of the same study."""
-    at = path.resolve().parent
-    return at.parent == folder.results.resolve() and names.stem(at.name) == names.stem(folder.name)
+    """Returns whether a file is the resolved study of this report, or of another report of the same study."""
+    report = path.resolve().parent
+    is_beside = report.parent == folder.results.resolve()
+    return is_beside and names.stem(report.name) == names.stem(folder.name)

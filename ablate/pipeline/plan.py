@@ -1,37 +1,23 @@
-"""What a study will train, and what that can tell, before it is trained.
+"""What a study will train, and what that can tell, before it is trained."""
 
-What its seeds can detect is told by the pairs that are known: of its last report, or of its trials in the store. Only
-the spread of their differences is used, never the differences themselves.
-"""
-
-import math
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import closing, suppress
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
-from pydantic import JsonValue
-
-from ablate.analysis.family import family_size, weights
-from ablate.analysis.power import ALPHA, LEAST_PAIRS
-from ablate.analysis.prospects import Power, Terms, outlook
-from ablate.base.errors import AblateError, Problem
-from ablate.base.wording import exact
-from ablate.core import names
+from ablate.analysis.prospects import Power
 from ablate.core.events import Capacity
-from ablate.core.facts import BASELINE, Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.external.workload import External
-from ablate.pipeline.cache import is_current, report_place
-from ablate.pipeline.gather import comparable, gather
+from ablate.pipeline.cache import is_current
 from ablate.pipeline.limitations import limitations
+from ablate.pipeline.place import report_place
+from ablate.pipeline.power import power, reported_pairs, stored_pairs
 from ablate.pipeline.prepare import companions, prepare
-from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.trial_list import first_of_each
 from ablate.session.options import Options
@@ -39,16 +25,16 @@ from ablate.session.stage import Preview, Stage
 from ablate.session.workers import Workers
 from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import read_document
-from ablate.study.study import Study, facts_of
+from ablate.study.facts import facts_of
+from ablate.study.study import Study
 
-Place = tuple[
-    str, str
-]  # A variant and a task; what has that name elsewhere needs pandas, and a plan does not.
+# A variant and a task; what has that name elsewhere needs pandas, and a plan does not.
+Place = tuple[str, str]
 
 
 @dataclass(frozen=True)
-class Planned:
-    """Of a study: its trials, what is left of them, and what they can tell."""
+class StudyPlan:
+    """The trials of a study, what is left of them, and what they can tell."""
 
     study: Study
     # Trials of each place that are in the store.
@@ -60,7 +46,7 @@ class Planned:
     # What a run has.
     capacity: Capacity
     power: Power
-    cautions: Sequence[str]
+    limitations: Sequence[str]
     # What each stage says of it, by its name.
     previews: Mapping[str, Preview]
     # The stages that select variants by trainings.
@@ -75,60 +61,25 @@ class Planned:
         return most
 
     @property
-    def expected(self) -> float | None:
-        """Expected seconds of these; None where no training has been timed."""
+    def expected_seconds(self) -> float | None:
+        """The expected time of as many trainings; None where no training has been timed."""
+        if not self.seconds:
+            return None
         most = self.at_most
-        return (
-            fmean(self.seconds.values()) * most / max(1, min(self.capacity.trials, most))
-            if self.seconds
-            else None
-        )
+        at_once = max(1, min(self.capacity.trials, most))
+        return fmean(self.seconds.values()) * most / at_once
 
     def command_lines(self) -> list[str]:
         """Returns the command line of each variant of one's own code; none of the built-in workload."""
         workload = self.study.workload
-        seed = self.study.config.seeds.values[0]
         if not isinstance(workload, External):
             return []
-        return [
-            f"{variant.name}: {shlex.join(workload.words(variant.configs[0], seed))}"
-            for variant in self.study.variants
-        ]
-
-    def _data_of(self, stage: str) -> Mapping[str, JsonValue] | None:
-        return self.previews[stage].data if stage in self.previews else None
-
-    def as_data(self) -> dict[str, Any]:
-        """What it says, as plain data."""
-        study = self.study
-        return {
-            "study": study.config.name,
-            "variants": [
-                {
-                    "variant": variant.name,
-                    "task": task,
-                    "placebo": variant.placebo,
-                    "parameters": described.parameters,
-                    "flops": described.flops,
-                    "training_flops": described.training_flops,
-                    "examples": described.examples,
-                    "forwarded": described.forwarded,
-                    "trials": study.config.seeds.count,
-                    "cached": self.cached.get((variant.name, task), 0),
-                    "seconds_each": self.seconds.get((variant.name, task)),
-                }
-                for variant in study.variants
-                for task, described in zip(study.tasks, study.describe(variant), strict=True)
-            ],
-            "to_train": self.to_train,
-            "at_most": self.at_most,
-            "expected_seconds": self.expected if self.at_most else 0.0,
-            "workers": max(1, self.capacity.trials),
-            **{stage.name: self._data_of(stage.name) for stage in STAGES},
-            "power": asdict(self.power),
-            "cautions": list(self.cautions),
-            "exit_code": 0,
-        }
+        seed = self.study.config.seeds.values[0]
+        lines: list[str] = []
+        for variant in self.study.variants:
+            words = workload.words(variant.configs[0], seed)
+            lines.append(f"{variant.name}: {shlex.join(words)}")
+        return lines
 
 
 def study_of(path: Path, options: Options) -> tuple[Study, tuple[Stage, ...]]:
@@ -136,111 +87,87 @@ def study_of(path: Path, options: Options) -> tuple[Study, tuple[Stage, ...]]:
     return prepare(read_document(path).override(options, CONFIGS), STAGES, options)
 
 
-def planned(
+def plan_study(
     study: Study,
     stages: Sequence[Stage],
     options: Options,
     warn: Callable[[str], None],
     detect: float | None = None,
-) -> Planned:
+) -> StudyPlan:
     """Returns the plan of a study; trains and writes nothing.
 
-    detect: a difference in the primary metric's units, of which it says what it takes. Raises `AblateError` for one
-    that the metric can show on no task.
+    detect: a difference in the primary metric's units, of which the plan says how many seeds detect it. Raises
+    `AblateError` for one that the metric can show on no task.
     """
     # First, so that a folder of results that cannot be is refused as such.
     facts = facts_of(study)
-    reported = _reported(facts, options.results)
+    known_pairs = reported_pairs(facts, options.results)
+
     store = Store(options.results / "store", warn, read_only=True)
     cells = study.cells()
-    every = first_of_each([*cells, *companions(study, stages, cells)])
-    records = {i: record for i, cell in every.items() if (record := store.load(cell.trial)) is not None}
+    cells_of_trials = first_of_each([*cells, *companions(study, stages, cells)])
+    records = _records(cells_of_trials.values(), store)
     # Of variants that trainings choose, the last report alone knows whether all is there.
     folder, _ = report_place(study.document, options)
-    whole = is_current(folder, study.document, options)
-    left = {
-        i for i, c in every.items() if not (whole or store.is_finished(records.get(i), c.trial.checkpoint))
-    }
-    took: dict[Place, list[float]] = {}
-    for cell in cells:
-        if (record := records.get(cell.id)) and record.started_at:
-            took.setdefault((cell.variant, cell.task), []).append(record.seconds)
-    described = study.describe(study.variants[0])[0]
-    told = None if took else store.usual_seconds(described.compute)
-    usual = {(cell.variant, cell.task): [told] for cell in cells if told}
+    is_reported = is_current(folder, study.document, options)
+    missing: set[str] = set()
+    if not is_reported:
+        missing = _missing(cells_of_trials.values(), records, store)
+    seconds = _seconds(study, cells, records, store)
     selecting = [stage for stage in stages if stage.selects]
     with closing(Workers(study, options)) as workers:
-        capacity = workers.capacity() if left else Capacity(1)
-    return Planned(
+        capacity = workers.capacity() if missing else Capacity(1)
+    if known_pairs is None and records:
+        known_pairs = stored_pairs(facts, cells, records, warn)
+
+    return StudyPlan(
         study,
-        Counter((cell.variant, cell.task) for cell in cells if cell.id not in left),
-        len(left),
-        {place: fmean(of) for place, of in (took or usual).items()},
-        capacity,
-        power(
+        cached=Counter((cell.variant, cell.task) for cell in cells if cell.id not in missing),
+        to_train=len(missing),
+        seconds=seconds,
+        capacity=capacity,
+        power=power(
             study,
             facts,
-            sum(stage.extra_variants(study) for stage in stages),
-            reported or (_stored(facts, cells, records, warn) if records else None),
-            detect,
+            known_pairs,
+            extra_variants=sum(stage.extra_variants(study) for stage in stages),
+            detect=detect,
         ),
-        limitations(study, selects=bool(selecting)),
-        {stage.name: stage.preview(study, store) for stage in stages},
-        [] if whole else selecting,
+        limitations=limitations(study, selects=bool(selecting)),
+        previews={stage.name: stage.preview(study, store) for stage in stages},
+        selecting=[] if is_reported else selecting,
     )
 
 
-def power(
-    study: Study,
-    facts: StudyFacts,
-    extra_variants: int,
-    known: tuple[Evidence, str] | None,
-    detect: float | None = None,
-) -> Power:
-    """Returns what the seeds of the study can detect, by the evidence of known pairs and where it comes from.
-
-    extra_variants: the variants that stages will add.
-    """
-    metric, seeds = facts.metric, study.config.seeds
-    tasks = [task for task in facts.tasks if metric in task.metrics]
-    spans = [task.metrics[metric].span or math.inf for task in tasks]
-    if detect is not None and not detect <= (most := max(spans, default=math.inf)):
-        rule, allowed = f"is more than {metric} can differ by", f"above 0, up to {exact(most)}"
-        raise AblateError(str(Problem(rule, given=detect, allowed=allowed, source="--detect")))
-    m = family_size(facts) + extra_variants
-    looks = max(1, len(seeds.looks))
-    terms = Terms(seeds.count, ALPHA * weights(looks)[-1] / max(m, 1), facts.margin, detect)
-    variants = [variant.name for variant in study.variants[1:] if not variant.placebo]
-    evidence, source = known or (None, "")
-    found = [outlook(task, metric, variants, evidence, terms) for task in (tasks if m else ())]
-    return Power(metric, seeds.count, m, terms.alpha, looks, source, found, detect)
+def _records(cells: Iterable[Cell], store: Store) -> dict[str, Record]:
+    """Returns the records of those cells that have one, by trial id."""
+    records: dict[str, Record] = {}
+    for cell in cells:
+        record = store.load(cell.trial)
+        if record is not None:
+            records[cell.id] = record
+    return records
 
 
-def _stored(
-    facts: StudyFacts, cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
-) -> tuple[Evidence, str] | None:
-    """The evidence of the study's trials as it gives them, with pairs, and where it comes from in words."""
-    ran = [cell for cell in cells if cell.id in records]
-    facts = replace(facts, seeds=list(dict.fromkeys(cell.seed for cell in ran)))
-    evidence = gather(facts, ran, comparable(ran, records, warn))
-    return (evidence, "trials in the store") if _has_pairs(evidence) else None
+def _missing(cells: Iterable[Cell], records: Mapping[str, Record], store: Store) -> set[str]:
+    """Returns the ids of the trials that a run would train."""
+    return {cell.id for cell in cells if not store.is_finished(records.get(cell.id), cell.trial.checkpoint)}
 
 
-def _reported(facts: StudyFacts, results: Path) -> tuple[Evidence, str] | None:
-    """The same of the last report of the study, or of the one that it repeats or differs from."""
-    name = facts.study
-    for each in filter(None, dict.fromkeys([name, names.written(name), names.confirmed(name)])):
-        folder = StudyFolder(results, each)
-        with suppress(AblateError):
-            evidence = folder.evidence() if folder.has_report else None
-            judged = evidence and (evidence.facts.metric, evidence.facts.column)
-            if evidence and judged == (facts.metric, facts.column) and _has_pairs(evidence):
-                return evidence, f"the last report, {folder.path}"
-    return None
+def _seconds(
+    study: Study, cells: Sequence[Cell], records: Mapping[str, Record], store: Store
+) -> dict[Place, float]:
+    """Returns the seconds of one training at each place where some have run; see `StudyPlan.seconds`."""
+    timed: dict[Place, list[float]] = {}
+    for cell in cells:
+        record = records.get(cell.id)
+        if record is not None and record.started_at:
+            timed.setdefault((cell.variant, cell.task), []).append(record.seconds)
+    if timed:
+        return {place: fmean(seconds) for place, seconds in timed.items()}
 
-
-def _has_pairs(evidence: Evidence) -> bool:
-    """Whether enough seeds to tell a spread have ended on both sides of some comparison."""
-    ended = evidence.trials[evidence.trials["status"].isin(["completed", "diverged"])]
-    is_baseline = ended["variant"] == BASELINE
-    return len({*ended.loc[is_baseline, "seed"]} & {*ended.loc[~is_baseline, "seed"]}) >= LEAST_PAIRS
+    described = study.describe(study.variants[0])[0]
+    usual = store.usual_seconds(described.compute)
+    if not usual:
+        return {}
+    return {(cell.variant, cell.task): usual for cell in cells}

@@ -8,9 +8,8 @@ from pathlib import Path
 
 from ablate.base.plugins import settle
 from ablate.core.trial import Cell
-from ablate.pipeline.cache import report_place
 from ablate.pipeline.confirm import restrict_to_confirmed
-from ablate.pipeline.place import refuse_another
+from ablate.pipeline.place import refuse_another, report_place
 from ablate.pipeline.requested import requested
 from ablate.records.folder import StudyFolder, report_folder
 from ablate.session.options import Options

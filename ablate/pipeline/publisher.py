@@ -12,8 +12,10 @@ from ablate.execution.child import Keeper, fresh, parent
 from ablate.pipeline.publish import Page, Verdicts, make_report, publish, write_report
 from ablate.records.folder import StudyFolder
 
-FIRST = "seaborn"  # What takes longest to import.
-NOT_NEEDED = ("scipy.stats", "scipy.cluster")  # Optional imports of seaborn that are slow and unused here.
+SLOWEST_IMPORT = "seaborn"
+"""The library for which a report would wait longest."""
+NOT_NEEDED = ("scipy.stats", "scipy.cluster")
+"""Optional imports of seaborn that are slow and unused here."""
 
 
 class _Ended(Exception):
@@ -21,44 +23,50 @@ class _Ended(Exception):
 
 
 class Publisher(Keeper):
-    """Makes reports in a process of its own, and in this one where seaborn is imported already, as in a notebook.
+    """The process that makes reports; where seaborn is imported already, as in a notebook, this process makes them.
 
-    The process writes nothing: it sends the parts of a report, which are written here.
+    The other process writes nothing: it sends the parts of a report, which are written here.
     """
 
     def __init__(self, in_process: bool = False) -> None:
-        """`in_process`: makes them in this process, for a debugger."""
+        """Starts nothing; with `in_process` reports are made in this process, for a debugger."""
         self.in_process = in_process
 
     def prepare(self) -> None:
         """Starts the process, unless it runs or is not needed."""
-        if not self.in_process and FIRST not in sys.modules:
+        if not self.in_process and SLOWEST_IMPORT not in sys.modules:
             self.started(partial(fresh, __name__))
 
-    def publish(self, folder: StudyFolder, warn: Callable[[str], None], judged: Callable[[], None]) -> None:
+    def publish(
+        self, folder: StudyFolder, warn: Callable[[str], None], on_verdicts: Callable[[], None]
+    ) -> None:
         """Writes verdicts and page of a study as `pipeline.publish.publish` does. Raises `AblateError`."""
         self.prepare()
         if self._child is None:
-            return publish(folder, warn, judged)
-        is_judged = False
+            publish(folder, warn, on_verdicts)
+            return
+        has_verdicts = False
 
-        def judged_once() -> None:
-            nonlocal is_judged
-            if not is_judged:
-                is_judged = True
-                judged()
+        def on_first_verdicts() -> None:
+            nonlocal has_verdicts
+            if not has_verdicts:
+                has_verdicts = True
+                on_verdicts()
 
         self._child.send(folder)
         try:
-            write_report(folder, self._parts(), warn, judged_once)
+            write_report(folder, self._parts(), warn, on_first_verdicts)
         except _Ended:
             # Killed, for instance where memory ran out. What goes wrong again in this process is raised here.
-            publish(folder, warn, judged_once)
+            publish(folder, warn, on_first_verdicts)
         finally:
             self.close()
 
     def _parts(self) -> Iterator[Verdicts | Page]:
-        """Yields the parts of the report as they arrive. Raises `AblateError`, and `_Ended` where it is gone."""
+        """Yields the parts of the report as they arrive.
+
+        Raises the `AblateError` of the process, and `_Ended` where the process is gone.
+        """
         assert self._child is not None
         while True:
             try:
@@ -90,11 +98,11 @@ def main() -> None:
 
 
 def import_seaborn() -> None:
-    """Imports seaborn without `scipy.stats`, which takes nearly as long to import as seaborn and draws nothing here.
+    """Imports seaborn without parts of scipy, which take nearly as long to import as seaborn and draw nothing here.
 
-    Seaborn does without scipy, but for clusters and densities: this is for processes of our own, not for a notebook.
+    Seaborn needs them for clusters and densities only: this is for processes of our own, not for a notebook.
     """
-    if FIRST in sys.modules:
+    if SLOWEST_IMPORT in sys.modules:
         return
     hidden = [name for name in NOT_NEEDED if name not in sys.modules]
     for name in hidden:

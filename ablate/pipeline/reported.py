@@ -1,51 +1,79 @@
 """A study as its last report has it: to confirm it, to time it, to evaluate its weights."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from ablate.base.errors import AblateError, StudyError, listed
 from ablate.records.folder import StudyFolder
-from ablate.study.designs import Variant
+from ablate.study.designs import Config, Variant
 from ablate.study.document import read_document
 from ablate.study.load import load
 from ablate.study.study import Selection, Study
 
-# Sections of a study in which it may differ from its report.
-BESIDE = (
-    *("name", "question", "notes", "folder", "plugins", "seeds", "claims"),
-    *("time_limit", "checkpoint", "save_every", "resources"),
+# Sections in which a study and its report may differ.
+FREE_SECTIONS = (
+    "name",
+    "question",
+    "notes",
+    "folder",
+    "plugins",
+    "seeds",
+    "claims",
+    "time_limit",
+    "checkpoint",
+    "save_every",
+    "resources",
 )
 
 
-def changed(study: Study, source: StudyFolder) -> list[str]:
-    """The sections in which a study differs from the one of a report, but for those `BESIDE`. Raises `AblateError`."""
+def changed_sections(study: Study, folder: StudyFolder) -> list[str]:
+    """Returns the sections in which a study differs from its report, without those in which it may.
+
+    Raises `AblateError` for a report of another version of this package.
+    """
     try:
-        reported, _ = load(read_document(source.study_file), study.stage_configs)
+        reported, _ = load(read_document(folder.study_file), study.stage_configs)
     except StudyError:
         raise AblateError(
-            f"{source.study_file}: is of another version of ablate; run {source.name} again first"
+            f"{folder.study_file}: is of another version of ablate; run {folder.name} again first"
         ) from None
-    free = {key for config in study.stage_configs if not config.decides for key in config.model_fields}
-    now, then = (config.model_dump(exclude={*BESIDE, *free}) for config in (study.config, reported))
+    free = {*FREE_SECTIONS}
+    for config in study.stage_configs:
+        if not config.decides:
+            free |= config.model_fields.keys()
+    now = study.config.model_dump(exclude=free)
+    then = reported.model_dump(exclude=free)
     return [key for key in now if key not in then or now[key] != then[key]]
 
 
 def as_reported(study: Study, folder: StudyFolder) -> Study:
-    """The study with the variants of its last report, where it has one. Raises `AblateError` for another study."""
+    """Returns a study with the variants of its last report; a study without a report as it is.
+
+    Raises `AblateError` where the report is of another study.
+    """
     if not folder.has_trials:
         return study
-    if differing := changed(study, folder):
+    changed = changed_sections(study, folder)
+    if changed:
         raise AblateError(
-            f"{study.path}: differs from the study that {folder.path} reports, in {listed(differing)}; run it "
+            f"{study.path}: differs from the study that {folder.path} reports, in {listed(changed)}; run it "
             f"again first, or give the study as it was run: {folder.study_file}"
         )
     judged = folder.variants()
     if judged is None or judged["by"] == "design":
         return study
-    resolve = study.resolve
-    variants = [
-        Variant(
-            **of
-            | {"at": tuple(of["at"]), "configs": [*map(resolve, of["configs"])]}
-            | {"by_seed": {task: [*map(resolve, each)] for task, each in of.get("by_seed", {}).items()}}
-        )
-        for of in judged["variants"]
-    ]
+    variants = [_variant(study, fields) for fields in judged["variants"]]
     return study.judging(variants, judged["paths"], Selection(judged["by"]))
+
+
+def _variant(study: Study, fields: Mapping[str, Any]) -> Variant:
+    """Returns a variant from its fields as a report keeps them: plain data."""
+    by_seed: dict[str, list[Config]] = {}
+    for task, configs in fields.get("by_seed", {}).items():
+        by_seed[task] = [study.resolve(config) for config in configs]
+    changes = {
+        "at": tuple(fields["at"]),
+        "configs": [study.resolve(config) for config in fields["configs"]],
+        "by_seed": by_seed,
+    }
+    return Variant(**{**fields, **changes})

@@ -6,7 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.pipeline.cache import is_current, print_current, report_place
+from ablate.pipeline.cache import is_current, print_current
+from ablate.pipeline.place import refuse_another, report_place
 from ablate.session.options import Options, RunOutcome
 from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import read_document
@@ -28,12 +29,11 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     from ablate.pipeline.evidence import collect, measure
     from ablate.pipeline.finish import finish
     from ablate.pipeline.limitations import print_limitations
-    from ablate.pipeline.place import refuse_another
     from ablate.pipeline.prepare import prepare
     from ablate.pipeline.publisher import Publisher
     from ablate.pipeline.trial_plan import plan_trials
     from ablate.session.session import IncompleteSelection, Session
-    from ablate.study.prepare import resolved_text
+    from ablate.study.files import resolved_text
 
     # Workers, MLflow and the process that draws start while the study is checked.
     with (

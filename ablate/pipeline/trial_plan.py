@@ -18,11 +18,13 @@ from ablate.core.facts import Claim, Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.claims import mark_post_hoc
-from ablate.pipeline.gather import comparable, gather
+from ablate.pipeline.comparable import comparable
+from ablate.pipeline.gather import gather
 from ablate.pipeline.requested import requested
 from ablate.session.options import Options
 from ablate.session.stage import Stage
-from ablate.study.study import Study, facts_of
+from ablate.study.facts import facts_of
+from ablate.study.study import Study
 
 if TYPE_CHECKING:
     from ablate.session.session import Session
@@ -67,7 +69,7 @@ class TrialPlan(Plan):
         self._open = {_place(cell) for cell in self.cells if cell.seed in self._number}
         enlist(self.cells)
 
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+    def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
         """Returns what stages follow up after the last look, then the cells of the next; none where all is settled."""
         before = {id(cell) for cell in self.used} if self._taken else set()
 

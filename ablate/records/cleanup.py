@@ -8,6 +8,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
 from ablate.base.errors import AblateError, StoreError
@@ -16,6 +17,8 @@ from ablate.records.folder import StudyFolder
 from ablate.records.store import ANY_ID, stored
 
 _UNCHANGED = "nothing was removed. Run `ablate clean` as a user who may read and write there"
+# Beginnings of the names of files that a store has set aside, which end in a number.
+_SET_ASIDE = (f"trials/{ANY_ID}.corrupt", "mlflow.db.old", "speed/*.corrupt")
 
 
 @dataclass(frozen=True)
@@ -24,7 +27,7 @@ class Rubbish:
 
     results: Path
     trials: dict[str, list[Path]]  # Id → its files, the record first.
-    # Corrupt records that were set aside, with their arrays; and damaged databases of MLflow's.
+    # Records that were set aside, with their arrays; and databases of MLflow's.
     aside: list[Path]
     unfinished: list[Path]  # Files that killed processes were writing.
     num_trials: int  # Trials in the store, including those that can be removed.
@@ -32,91 +35,117 @@ class Rubbish:
 
     @property
     def files(self) -> list[Path]:
-        """All of them."""
-        return [*(path for paths in self.trials.values() for path in paths), *self.aside, *self.unfinished]
+        """The files of all kinds."""
+        return [*chain.from_iterable(self.trials.values()), *self.aside, *self.unfinished]
 
 
 def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
-    """The files that can be removed from a results folder. Raises `AblateError` when that is unknown."""
+    """Returns the files that can be removed from a results folder. Raises `AblateError` when that is unknown."""
     root = results / "store"
     trials = stored(root / "trials")
-    for path in results.iterdir():
-        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
-            raise StoreError(f"{path}: may be a study's folder, and cannot be read; {_UNCHANGED}")
-    here = {folder.name: folder for folder in StudyFolder.all(results)}
-    known = {path.stem: StudyFolder(results, path.stem) for path in (root / "studies").glob("*.json")}
-    folders = known | here
-    kept = {trial for folder in folders.values() for trial in folder.ids()}
-    for name in sorted(here.keys() - known.keys()):
-        if trials.keys() - kept and not here[name].has_report:
+    _check_readable(results)
+    with_folder = {study.name: study for study in StudyFolder.all(results)}
+    with_list = {path.stem: StudyFolder(results, path.stem) for path in (root / "studies").glob("*.json")}
+    studies = with_list | with_folder
+
+    needed: set[str] = set()
+    for study in studies.values():
+        needed |= study.ids()
+    removable = {trial_id: files for trial_id, files in trials.items() if trial_id not in needed}
+    for name in sorted(with_folder.keys() - with_list.keys()):
+        study = with_folder[name]
+        if removable and not study.has_report:
             raise AblateError(
-                f"{here[name].path}: the trials of {name} are unknown: it has no list in the store, and no report. "
-                f"Nothing was removed. Run {name} again, or remove {here[name].path}"
+                f"{study.path}: the trials of {name} are unknown: it has no list in the store, and no report. "
+                f"Nothing was removed. Run {name} again, or remove {study.path}"
             )
-    for name in sorted(known.keys() - here.keys()):
-        gone = known[name]
-        warn(f"{gone.path} is missing; to give up its trials, remove {gone.trial_list.path} as well")
+    for name in sorted(with_list.keys() - with_folder.keys()):
+        study = with_list[name]
+        warn(f"{study.path} is missing; to give up its trials, remove {study.trial_list.path} as well")
+
     return Rubbish(
-        results,
-        {trial: files for trial, files in trials.items() if trial not in kept},
-        [
-            path
-            for corrupt in (f"trials/{ANY_ID}", "mlflow.db", "speed/*")
-            for path in sorted(root.glob(f"{corrupt}.corrupt-[0-9]*"))
-            if path.is_file()
-        ],
-        leftovers(results),
-        len(trials),
-        sorted(folders),
+        results=results,
+        trials=removable,
+        aside=_set_aside(root),
+        unfinished=leftovers(results),
+        num_trials=len(trials),
+        studies=sorted(studies),
     )
 
 
+def _check_readable(results: Path) -> None:
+    """Raises `StoreError` for a folder that may be a study's and cannot be read."""
+    for path in results.iterdir():
+        if path.is_dir() and not os.access(path, os.R_OK | os.X_OK):
+            raise StoreError(f"{path}: may be a study's folder, and cannot be read; {_UNCHANGED}")
+
+
+def _set_aside(root: Path) -> list[Path]:
+    """Returns the files of a store that were set aside."""
+    files: list[Path] = []
+    for beginning in _SET_ASIDE:
+        paths = sorted(root.glob(f"{beginning}-[0-9]*"))
+        files += filter(Path.is_file, paths)
+    return files
+
+
 def remove(rubbish: Rubbish) -> int:
-    """Removes these files, and returns the number of bytes that this frees. Raises `StoreError`."""
-    before = bytes_of(rubbish.files)
+    """Removes the files, and returns the number of bytes that this frees. Raises `StoreError`."""
+    size_before = bytes_of(rubbish.files)
     try:
         for path in sorted(set(rubbish.files) - set(rubbish.unfinished)):
             path.unlink(missing_ok=True)
-        # But for those that have changed meanwhile.
+        # Unfinished files are looked for again: those that have changed meanwhile stay.
         remove_leftovers(rubbish.results)
     except OSError as error:
         raise StoreError(
             f"{error.filename}: cannot be removed: {error.strerror}; run `ablate clean` as a user who may write there"
         ) from error
-    return before - bytes_of(rubbish.files)
+    return size_before - bytes_of(rubbish.files)
 
 
 @contextmanager
 def standstill(results: Path) -> Iterator[Callable[[], None]]:
-    """Holds the locks of all known studies; what it gives raises `StoreError` where a study has come since.
+    """Holds the locks of all studies, and yields a function that raises `StoreError` where a study has come since.
 
-    Raises `StoreError` when one is running.
+    Raises `StoreError` when a study is running.
     """
     from filelock import FileLock, Timeout
 
     folder = results / "store" / "locks"
     names = {f"{study.name}.lock" for study in StudyFolder.all(results)}
-    running = "{}: {} is running; nothing was removed. Try again when it has finished"
-    names |= {path.name for path in folder.glob("*.lock")}
+    names |= _names_of_locks(folder)
 
-    def no_more() -> None:
-        if new := {path.name for path in folder.glob("*.lock")} - names:
-            raise StoreError(running.format(results, Path(min(new)).stem))
+    def check_no_new_study() -> None:
+        new = _names_of_locks(folder) - names
+        if new:
+            raise _running(results, min(new))
 
-    with ExitStack() as held:
+    with ExitStack() as locks:
         for name in sorted(names):
             try:
                 folder.mkdir(exist_ok=True)
-                held.enter_context(FileLock(folder / name, timeout=0))
+                locks.enter_context(FileLock(folder / name, timeout=0))
             except Timeout:
-                raise StoreError(running.format(results, Path(name).stem)) from None
+                raise _running(results, name) from None
             except OSError as error:
                 raise StoreError(
                     f"{folder / name}: cannot be written: {error.strerror}; {_UNCHANGED}"
                 ) from error
-        yield no_more
+        yield check_no_new_study
+
+
+def _names_of_locks(folder: Path) -> set[str]:
+    """Returns the names of the files of locks in a folder."""
+    return {path.name for path in folder.glob("*.lock")}
+
+
+def _running(results: Path, lock: str) -> StoreError:
+    """Returns the error that the study of a lock is running."""
+    study = Path(lock).stem
+    return StoreError(f"{results}: {study} is running; nothing was removed. Try again when it has finished")
 
 
 def bytes_of(paths: Iterable[Path]) -> int:
-    """The total size of those files that exist."""
+    """Returns the total size of those files that exist."""
     return sum(path.stat().st_size for path in paths if path.exists())

@@ -19,15 +19,16 @@ PACKAGES = ("ablate", "torch", "numpy", "pandas", "scipy", "mlflow", "optuna", "
 
 
 def command_line(words: Sequence[str]) -> str:
-    """A command as it can be typed, without passwords."""
-    program, *rest = words
+    """Returns a command as it can be typed, without passwords."""
+    program, *arguments = words
     # `python -m ablate` is the same program.
-    return shlex.join([Path(program).name.replace("__main__.py", "ablate"), *map(masked, rest)])
+    name = Path(program).name.replace("__main__.py", "ablate")
+    return shlex.join([name, *map(masked, arguments)])
 
 
 @functools.cache
 def environment(command: str, watched: tuple[Path, ...]) -> dict[str, Any]:
-    """Command, commit, dirty flag, versions and machine of this process, as they were at first.
+    """Returns command, commit, dirty flag, versions and machine of this process, as they were at first.
 
     `watched` are the study and its plugins: changes to them or to the package make a commit dirty, results never do.
     """
@@ -42,65 +43,76 @@ def environment(command: str, watched: tuple[Path, ...]) -> dict[str, Any]:
 
 
 def machine() -> str:
-    """Processor, cores and system."""
+    """Returns processor, cores and system."""
     return f"{_processor()}, {os.cpu_count()} cores, {platform.system()} {platform.release()}"
 
 
 def kind(device: str = "cpu") -> str:
-    """Machines of one kind give the same numbers: processor, model of the GPU where trials train on one, and torch."""
-    model = dict.fromkeys(_gpus() if device == "cuda" else [device])
-    return ", ".join([_processor(), *model, f"torch {versions().get('torch')}"])
+    """Returns the kind of this machine; machines of one kind give the same numbers.
+
+    It is the processor, the model of the GPU where trials train on one, and the version of torch.
+    """
+    models = _gpus() if device == "cuda" else [device]
+    return ", ".join([_processor(), *dict.fromkeys(models), f"torch {versions().get('torch')}"])
 
 
 def _gpus(driver: Path = DRIVER) -> list[str]:
-    """The models that the driver lists; torch would take one over to say so."""
-    told = "\n".join(file.read_text(encoding="utf-8") for file in sorted(driver.glob("*/information")))
-    return re.findall(r"(?m)^Model:\s*(.*?)\s*$", told)
+    """Returns the models that the driver lists; torch would take a GPU over to name its model."""
+    files = sorted(driver.glob("*/information"))
+    text = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    return re.findall(r"(?m)^Model:\s*(.*?)\s*$", text)
 
 
 def here(driver: Path = DRIVER) -> dict[str, Any]:
-    """The machine, its GPUs, with those of them that are visible, and the versions that something is measured under."""
+    """Returns what a measurement of speed depends on here: machine, GPUs, the visible ones, Python and torch."""
     gpus = _gpus(driver)
-    if visible := os.environ.get("CUDA_VISIBLE_DEVICES"):
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible:
         gpus.append(visible)
-    used = {name: version for name, version in versions().items() if name in ("python", "torch")}
-    return {"machine": machine(), "node": platform.node(), "gpus": gpus, "versions": used}
+    timed = {name: version for name, version in versions().items() if name in ("python", "torch")}
+    return {"machine": machine(), "node": platform.node(), "gpus": gpus, "versions": timed}
 
 
 @functools.cache
 def versions(*others: str) -> dict[str, str]:
-    """Of Python and the packages that results depend on, with `others` of these that are installed."""
-    found = {"python": platform.python_version()}
+    """Returns the versions of Python, and of the packages that results depend on and `others`, where installed."""
+    installed = {"python": platform.python_version()}
     for package in (*PACKAGES, *others):
         with suppress(importlib.metadata.PackageNotFoundError):
-            found[package] = importlib.metadata.version(package)
-    return found
+            installed[package] = importlib.metadata.version(package)
+    return installed
 
 
 def _commit(watched: Sequence[Path]) -> tuple[str | None, bool | None]:
-    """The commit of the checkout that holds the package, else of the first watched file; None outside of git.
+    """Returns the commit of the checkout that holds the package, else the first watched file, and whether it is dirty.
 
-    Dirty when the package or anything watched differs from its commit, whichever checkout it is in.
+    It is dirty when the package or anything watched differs from its commit, whichever checkout that is in. Both are
+    None outside of git.
     """
-    paths = [Path(__file__).resolve().parents[1], *(path.resolve() for path in watched)]
-    commits = list(filter(None, (_git(path.parent, "rev-parse", "HEAD") for path in paths)))
+    package = Path(__file__).resolve().parents[1]
+    paths = [package, *(path.resolve() for path in watched)]
+    heads = [_git(path.parent, "rev-parse", "HEAD") for path in paths]
+    commits = [head for head in heads if head]
     if not commits:
         return None, None
-    return commits[0], any(_git(path.parent, "status", "--porcelain", "--", str(path)) for path in paths)
+    dirty = any(_git(path.parent, "status", "--porcelain", "--", str(path)) for path in paths)
+    return commits[0], dirty
 
 
 def _git(folder: Path, *arguments: str) -> str | None:
+    """Returns the output of a git command in a folder; None where it fails."""
+    command = ["git", "-C", str(folder), *arguments]
     try:
-        done = subprocess.run(
-            ["git", "-C", str(folder), *arguments], capture_output=True, text=True, timeout=10
-        )
+        process = subprocess.run(command, capture_output=True, text=True, timeout=10)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return done.stdout.strip() if done.returncode == 0 else None
+    return process.stdout.strip() if process.returncode == 0 else None
 
 
 def _processor() -> str:
+    """Returns the name of the processor."""
     with suppress(OSError):
-        if found := re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text()):
-            return found[1].strip()
+        match = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text())
+        if match:
+            return match[1].strip()
     return platform.processor() or platform.machine()

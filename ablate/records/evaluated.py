@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,8 @@ from ablate.records.folder import StudyFolder
 from ablate.records.tables import read_csv, write_csv
 from ablate.study.document import read_document
 
-TABLE, MAPS = "evaluation.csv", "attention.npz"
+TABLE = "evaluation.csv"
+MAPS = "attention.npz"
 COLUMNS = ("id", "variant", "task", "seed", "weights", "slice", "metric", "value")
 # Of attention, a row a layer of a trial, by its path in the model. Weights: (examples, H, T_q, T_k), NaN in the rows
 # and columns of padding. Kept: the weights of the trial that were evaluated, `final` or `best`.
@@ -40,50 +43,71 @@ class Evaluated:
 
     @classmethod
     def load(cls, folder: StudyFolder) -> Evaluated:
-        """All that is in the folder; empty where nothing was evaluated. Raises `AblateError`."""
-        path, maps = folder.path / TABLE, frame_of((), MAP_COLUMNS)
-        if not path.is_file():
+        """Returns all evaluations in the folder; empty where nothing was evaluated. Raises `AblateError`."""
+        table = folder.path / TABLE
+        archive = folder.path / MAPS
+        if not table.is_file():
             return cls()
-        try:
-            rows = pd.DataFrame(read_csv(path), columns=list(COLUMNS)).astype({"seed": int, "value": float})
-            if (path := folder.path / MAPS).is_file():
-                with np.load(path, allow_pickle=False) as arrays:
-                    maps = pd.DataFrame(json.loads(str(arrays["index"])), columns=list(MAP_COLUMNS))
-                    maps["weights"] = [arrays[name] for name in maps["weights"]]
-        except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-            raise AblateError(
-                f"{path}: cannot be read ({error}); remove it, and evaluate again with `ablate eval {folder.name}`"
-            ) from error
-        return cls(rows, maps)
+        with _readable(table, folder.name):
+            rows = pd.DataFrame(read_csv(table), columns=list(COLUMNS))
+            rows = rows.astype({"seed": int, "value": float})
+        if not archive.is_file():
+            return cls(rows)
+        with _readable(archive, folder.name):
+            return cls(rows, _load_maps(archive))
 
     def current(self, ids: Collection[str], kind: str) -> Evaluated:
-        """Those of these trials and of a kind of their weights."""
+        """Returns the evaluations of these trials and of a kind of their weights, `final` or `best`."""
         rows = self.rows[self.rows["id"].isin([*ids]) & (self.rows["weights"] == kind)]
         maps = self.maps[self.maps["id"].isin([*ids]) & (self.maps["kept"] == kind)]
-        return Evaluated(rows, maps, self.rows["id"].nunique() - rows["id"].nunique())
+        left_out = self.rows["id"].nunique() - rows["id"].nunique()
+        return Evaluated(rows, maps, left_out)
 
     def updated(self, new: Evaluated) -> Evaluated:
-        """These evaluations, with those of the same trials and slices replaced by `new`."""
+        """Returns these evaluations, with those of the same trials and slices replaced by `new`."""
         rows = pd.concat([self.rows, new.rows], ignore_index=True)
+        rows = rows.drop_duplicates(["id", "slice", "metric"], keep="last")
         others = self.maps[~self.maps["id"].isin(new.rows["id"])]
-        return Evaluated(
-            rows.drop_duplicates(["id", "slice", "metric"], keep="last"),
-            pd.concat([others, new.maps], ignore_index=True),
-        )
+        maps = pd.concat([others, new.maps], ignore_index=True)
+        return Evaluated(rows, maps)
 
     def save(self, folder: StudyFolder) -> None:
         """Writes both files, each whole or not at all."""
         write_csv(folder.path / TABLE, COLUMNS, self.rows.to_dict("records"))
-        arrays: Mapping[str, Any] = {f"weights{i}": found for i, found in enumerate(self.maps["weights"])}
-        index = self.maps.assign(weights=list(arrays)).to_dict("records")
+        arrays: dict[str, Any] = {f"weights{i}": weights for i, weights in enumerate(self.maps["weights"])}
+        rows = self.maps.assign(weights=list(arrays)).to_dict("records")
+        index = np.array(json.dumps(rows))
         with replacing(folder.path / MAPS) as path, path.open("wb") as file:
-            np.savez_compressed(file, allow_pickle=False, index=np.array(json.dumps(index)), **arrays)
+            np.savez_compressed(file, allow_pickle=False, index=index, **arrays)
+
+
+def _load_maps(archive: Path) -> pd.DataFrame:
+    """Returns the maps of attention in an archive, whose index names the array of each row."""
+    with np.load(archive, allow_pickle=False) as arrays:
+        index = json.loads(str(arrays["index"]))
+        maps = pd.DataFrame(index, columns=list(MAP_COLUMNS))
+        maps["weights"] = [arrays[name] for name in maps["weights"]]
+    return maps
+
+
+@contextmanager
+def _readable(path: Path, study: str) -> Iterator[None]:
+    """Raises `AblateError` where the file cannot be read inside."""
+    try:
+        yield
+    except (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise AblateError(
+            f"{path}: cannot be read ({error}); remove it, and evaluate again with `ablate eval {study}`"
+        ) from error
 
 
 def reported_evaluations(folder: StudyFolder, evidence: Evidence) -> Evaluated:
     """Returns the evaluations of the trials that are reported, of the weights that the study keeps."""
-    found = Evaluated.load(folder)
-    if found.rows.empty:
-        return found
-    document = read_document(folder.study_file).data if folder.study_file.is_file() else {}
-    return found.current(evidence.trials["id"], str(document.get("checkpoint", "none")))
+    evaluated = Evaluated.load(folder)
+    if evaluated.rows.empty:
+        return evaluated
+    kept = "none"
+    if folder.study_file.is_file():
+        document = read_document(folder.study_file).data
+        kept = str(document.get("checkpoint", "none"))
+    return evaluated.current(evidence.trials["id"], kept)

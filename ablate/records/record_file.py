@@ -19,51 +19,55 @@ from ablate.core.record import Curve, Record
 
 FORMAT = 2
 _ARRAYS = ("curves", "arrays", "weights")  # The fields of a record that are not in its JSON.
+_TYPES = get_type_hints(Record, localns={"np": np, "NDArray": NDArray})
 # The JSON of a record.
 _Stored: type[BaseModel] = create_model(  # type: ignore[call-overload]
     "_Stored",
     __config__=ConfigDict(extra="forbid", strict=True, allow_inf_nan=False),
-    **{
-        name: (kind, ...)
-        for name, kind in get_type_hints(Record, localns={"np": np, "NDArray": NDArray}).items()
-        if name not in _ARRAYS
-    },
+    **{name: (annotation, ...) for name, annotation in _TYPES.items() if name not in _ARRAYS},
 )
 
 
 def encoded(record: Record) -> tuple[bytes, bytes]:
-    """The content of the JSON file, and that of the arrays."""
+    """Returns the content of the JSON file, and that of the file of arrays."""
     arrays = {f"array/{name}": array for name, array in record.arrays.items()}
     for name, curve in record.curves.items():
-        arrays[f"steps/{name}"], arrays[f"values/{name}"] = curve.steps, curve.values
+        arrays[f"steps/{name}"] = curve.steps
+        arrays[f"values/{name}"] = curve.values
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    content = buffer.getvalue()
-    data = {"format": FORMAT, **_plain(record), "arrays_digest": digest_of(content)}
-    whole = data | {"digest": digest_of_data(data)}
-    return (json.dumps(whole, indent=1, allow_nan=False) + "\n").encode(), content
+    archive = buffer.getvalue()
+
+    data = {"format": FORMAT, **_plain(record), "arrays_digest": digest_of(archive)}
+    data["digest"] = digest_of_data(data)
+    text = json.dumps(data, indent=1, allow_nan=False) + "\n"
+    return text.encode(), archive
 
 
-def decoded(text: bytes, arrays: bytes | None) -> Record:
-    """The record in these two files. Raises errors of several kinds when they are not what was written."""
+def decoded(text: bytes, archive: bytes | None) -> Record:
+    """Returns the record in the contents of two files. Raises errors of several kinds where they were changed."""
     data = json.loads(text)
     if not isinstance(data, dict):
         raise ValueError("not a record")
-    version, digest = data.pop("format", None), data.pop("digest", None)
+    version = data.pop("format", None)
+    digest = data.pop("digest", None)
     if version != FORMAT:
         raise ValueError(f"of format {version!r}; this version of ablate reads format {FORMAT}")
     if digest != digest_of_data({"format": version} | data):
         raise ValueError("its content has another digest")
-    if arrays is None or digest_of(arrays) != data.pop("arrays_digest"):
+    if archive is None or digest_of(archive) != data.pop("arrays_digest"):
         raise ValueError("its arrays are missing, or have another digest")
-    with np.load(io.BytesIO(arrays), allow_pickle=False) as file:
-        found = {name: file[name] for name in file.files}
-    curves = {name: Curve(x, found[f"values/{name}"]) for name, x in _below("steps/", found).items()}
-    return Record(**_checked(data), curves=curves, arrays=_below("array/", found))
+
+    with np.load(io.BytesIO(archive), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
+    curves = {}
+    for name, steps in _below("steps/", arrays).items():
+        curves[name] = Curve(steps, arrays[f"values/{name}"])
+    return Record(**_checked(data), curves=curves, arrays=_below("array/", arrays))
 
 
 def fault_of(record: Record) -> str:
-    """What keeps a record from being kept, and read again, as it is; empty where nothing does."""
+    """Returns why a record cannot be kept and read again as it is; empty where it can."""
     try:
         _checked(_plain(record))
     except (TypeError, ValueError) as error:
@@ -72,23 +76,30 @@ def fault_of(record: Record) -> str:
 
 
 def _checked(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields in the JSON of a record. Raises `ValueError` for the first that is not what it must be."""
+    """Returns the fields in the JSON of a record. Raises `ValueError` for the first that is not what it must be."""
     try:
         return _Stored.model_validate(data).model_dump()
     except ValidationError as error:
-        found = error.errors()[0]
-        raise ValueError(f"{'.'.join(map(str, found['loc']))}: {found['msg']}") from None
+        first = error.errors()[0]
+        path = ".".join(map(str, first["loc"]))
+        raise ValueError(f"{path}: {first['msg']}") from None
 
 
 def _plain(record: Record) -> dict[str, Any]:
-    """The fields of a record beside its arrays, as JSON gives them back. Raises `TypeError` or `ValueError`."""
-    data = {f.name: getattr(record, f.name) for f in dataclasses.fields(record) if f.name not in _ARRAYS}
-    data["metrics"] = {
-        name: None if value is None or not math.isfinite(value) else value
-        for name, value in record.metrics.items()
-    }
+    """Returns the fields of a record beside its arrays, as JSON gives them back. Raises `TypeError` or `ValueError`."""
+    names = [field.name for field in dataclasses.fields(record)]
+    data = {name: getattr(record, name) for name in names if name not in _ARRAYS}
+    data["metrics"] = {name: _finite(value) for name, value in record.metrics.items()}
     return json.loads(json.dumps(data, allow_nan=False))
 
 
+def _finite(value: float | None) -> float | None:
+    """Returns the value of a metric; None for infinity and NaN, which JSON cannot hold."""
+    if value is None or not math.isfinite(value):
+        return None
+    return value
+
+
 def _below(prefix: str, arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Returns the arrays whose names start with a prefix, by the rest of their names."""
     return {name.removeprefix(prefix): array for name, array in arrays.items() if name.startswith(prefix)}

@@ -48,12 +48,16 @@ class Store:
         self.warn = warn
 
     def read(
-        self, path: Path, decode: Callable[[bytes], Content], then: str = "", beside: Sequence[str] = ()
+        self,
+        path: Path,
+        decode: Callable[[bytes], Content],
+        consequence: str = "",
+        suffixes: Sequence[str] = (),
     ) -> Content | None:
-        """What `decode` makes of a file; None where there is none, or where `decode` raises an error.
+        """Returns what `decode` makes of a file; None where there is none, or where `decode` raises an error.
 
-        Such a file is set aside with those of its name that end `beside` it, with a warning that ends in `then`. Raises
-        `StoreError`.
+        Such a file is set aside, together with the files of its name that have one of the `suffixes`, and with a
+        warning that ends in the `consequence`. Raises `StoreError`.
         """
         try:
             content = _content(path)
@@ -64,18 +68,13 @@ class Store:
             # JSON, zip and numpy each raise errors of several kinds, and all of them mean the same here.
             fault = f"corrupt ({str(error) or type(error).__name__})"
         if not self.read_only:
-            try:
-                name = set_aside(path.with_suffix(""), [path, *map(path.with_suffix, beside)])
-            except OSError as error:
-                raise StoreError(
-                    f"{path}: is {fault} and cannot be set aside: {error.strerror}; choose another --results"
-                ) from error
+            name = _set_aside(path, suffixes, fault)
             fault += f"; set aside as {name}"
-        self.warn(f"{path} is {fault}{then}")
+        self.warn(f"{path} is {fault}{consequence}")
         return None
 
     def load(self, trial: Trial | str) -> Record | None:
-        """The record of a trial, or of an id; None when there is none that can be read, or it is another's."""
+        """Returns the record of a trial, or of an id; None when none can be read, or it is another trial's."""
         trial_id = trial if isinstance(trial, str) else trial.id
         path = self.trials / f"{trial_id}.json"
 
@@ -89,37 +88,43 @@ class Store:
                 raise ValueError("is of another config, seed or stream than its trial")
             return record
 
-        then = ", the trial will be trained again where a study needs it"
-        return self.read(path, decode, then, SUFFIXES[1:3])
+        consequence = ", the trial will be trained again where a study needs it"
+        return self.read(path, decode, consequence, suffixes=(".npz", ".safetensors"))
 
     def is_finished(
         self, record: Record | None, checkpoint: Checkpoint = "none", *, pruned: bool = False
     ) -> bool:
-        """Whether nothing is left to train of a trial of which `checkpoint` is to be kept.
+        """Returns whether nothing is left to train of a trial of which `checkpoint` is to be kept.
 
         A failed trial is never finished. A pruned trial is only where `pruned` says so: for a search that would
         end it at the same step. One that diverged is finished without weights.
         """
-        if record is None or record.status == "failed" or (record.status == "pruned" and not pruned):
+        if record is None or record.status == "failed":
             return False
-        return checkpoint == "none" or record.status != "completed" or self.has_weights(record, checkpoint)
+        if record.status == "pruned" and not pruned:
+            return False
+        if checkpoint == "none" or record.status != "completed":
+            return True
+        return self.has_weights(record, checkpoint)
 
     def has_weights(self, record: Record, checkpoint: Checkpoint) -> bool:
-        """Whether these weights of the trial can be read."""
+        """Returns whether these weights of the trial can be read."""
         return checkpoint in record.kept and self.weights(record) is not None
 
     def weights(self, record: Record) -> bytes | None:
-        """The kept weights of a trial, in the safetensors format; None when there are none that can be read."""
+        """Returns the kept weights of a trial, in the safetensors format; None when none can be read."""
+        if not record.kept:
+            return None
 
         def decode(content: bytes) -> bytes:
             if digest_of(content) != record.weights_digest:
                 raise ValueError("another digest")
             return content
 
-        return self.read(self.trials / f"{record.id}.safetensors", decode) if record.kept else None
+        return self.read(self.trials / f"{record.id}.safetensors", decode)
 
     def load_state(self, trial_id: str) -> bytes | None:
-        """The state from which an interrupted trial resumes, or None."""
+        """Returns the state from which an interrupted trial resumes, or None."""
 
         def decode(content: bytes) -> bytes:
             state = content[_DIGEST_LENGTH:]
@@ -127,63 +132,85 @@ class Store:
                 raise ValueError("it is not what was saved for this trial")
             return state
 
-        return self.read(
-            self.trials / f"{trial_id}.state", decode, ", the trial starts again from its first step"
-        )
+        path = self.trials / f"{trial_id}.state"
+        return self.read(path, decode, ", the trial starts again from its first step")
 
     def save_state(self, trial_id: str, state: bytes) -> None:
         """Keeps the state of a running trial until its record is saved. Raises `StoreError`."""
         write_files(self.trials, {f"{trial_id}.state": _with_digest(trial_id, state)})
 
     def has(self, trial_id: str) -> bool:
-        """Whether there is a record, which may be corrupt."""
+        """Returns whether there is a record, which may be corrupt."""
         return (self.trials / f"{trial_id}.json").is_file()
 
     def save(self, record: Record) -> None:
         """Writes the record and its weights; they replace those of the same id. Raises `StoreError`."""
         from ablate.records.record_file import encoded
 
-        # A record has weights of its own training beside it, or none.
-        record.kept = record.kept if record.weights is not None else []
-        record.weights_digest = digest_of(record.weights) if record.weights is not None else ""
+        # Weights beside a record are those of its own training.
+        if record.weights is None:
+            record.kept = []
+            record.weights_digest = ""
+        else:
+            record.weights_digest = digest_of(record.weights)
         content, arrays = encoded(record)
-        files = {".npz": arrays, ".safetensors": record.weights, ".json": content}
+        files: dict[str, bytes | None] = {
+            f"{record.id}.npz": arrays,
+            f"{record.id}.safetensors": record.weights,
+            f"{record.id}.json": content,
+        }
         # The next attempt at a failed or pruned trial resumes from its state.
-        files |= {} if record.status in ("failed", "pruned") else {".state": None}
-        write_files(self.trials, {f"{record.id}{suffix}": data for suffix, data in files.items()})
+        if record.status not in ("failed", "pruned"):
+            files[f"{record.id}.state"] = None
+        write_files(self.trials, files)
 
     def usual_seconds(self, compute: int | None) -> float | None:
-        """How long a training of so many FLOPs takes here, by that of the newest records which is nearest in FLOPs.
+        """Returns how long a training of so many FLOPs takes here; None where no record of this machine tells.
 
-        None where no record of this machine tells.
+        Of the newest records, the one that is nearest in FLOPs counts.
         """
+        if not compute:
+            return None
+        seconds: dict[int, float] = {}  # FLOPs → of the newest training of so many.
         newest = heapq.nlargest(NEWEST, self.trials.glob(f"{ANY_ID}.json"), key=os.path.getmtime)
-        took: dict[int, float] = {}
-        for record in filter(None, (self.load(path.stem) for path in newest) if compute else ()):
-            if record.environment.get("machine") == machine() and (
-                known := record.environment.get("compute")
-            ):
-                took.setdefault(known, record.seconds)
-        nearest = min(took, key=lambda known: abs(math.log(known / (compute or 1))), default=None)
-        return took[nearest] * (compute or 0) / nearest if nearest else None
+        for path in newest:
+            record = self.load(path.stem)
+            if record is None or record.environment.get("machine") != machine():
+                continue
+            flops = record.environment.get("compute")
+            if flops:
+                seconds.setdefault(flops, record.seconds)
+        if not seconds:
+            return None
+        nearest = min(seconds, key=lambda flops: abs(math.log(flops / compute)))
+        return seconds[nearest] * compute / nearest
 
     def stamp(self, trial_ids: Iterable[str]) -> str:
-        """Changes when any of the records does; raises `OSError` when one is missing. Reads no file."""
+        """Returns a digest that changes when any of the records does. Reads no file.
+
+        Raises `OSError` when a record is missing.
+        """
         paths = [self.trials / f"{trial_id}.json" for trial_id in sorted(trial_ids)]
-        states = [file.stat() for path in paths for file in (path, path.with_suffix(".npz"))]
-        weights = [path.with_suffix(".safetensors").exists() for path in paths]
-        return digest_of_data(
-            [[path.stem for path in paths], [(s.st_size, s.st_mtime_ns) for s in states], weights]
-        )
+        names = [path.stem for path in paths]
+        states: list[tuple[int, int]] = []
+        for path in paths:
+            for file in (path, path.with_suffix(".npz")):
+                state = file.stat()
+                states.append((state.st_size, state.st_mtime_ns))
+        with_weights = [path.with_suffix(".safetensors").exists() for path in paths]
+        return digest_of_data([names, states, with_weights])
 
 
 def _with_digest(trial_id: str, state: bytes) -> bytes:
-    """A state as it is saved: behind a digest that binds it to its trial."""
+    """Returns a state as it is saved: behind a digest that binds it to its trial."""
     return digest_of(trial_id.encode(), state).encode() + state
 
 
 def _content(path: Path) -> bytes | None:
-    """The file's content, None when there is none; raises `StoreError`, and `ValueError` for what is no file."""
+    """Returns the file's content, None when there is none.
+
+    Raises `StoreError`, and `ValueError` for what is no file.
+    """
     try:
         if os.path.lexists(path) and not path.is_file():
             raise ValueError("it is not a file")
@@ -194,15 +221,33 @@ def _content(path: Path) -> bytes | None:
         raise StoreError(f"{path}: cannot be read: {error.strerror}; choose another --results") from error
 
 
+def _set_aside(path: Path, suffixes: Sequence[str], fault: str) -> str:
+    """Sets a faulty file aside, with the files of its name that have one of the suffixes, and returns the new name.
+
+    Raises `StoreError`.
+    """
+    files = [path, *map(path.with_suffix, suffixes)]
+    try:
+        return set_aside(path.with_suffix(""), files)
+    except OSError as error:
+        raise StoreError(
+            f"{path}: is {fault} and cannot be set aside: {error.strerror}; choose another --results"
+        ) from error
+
+
 def whereabouts(trial_id: str, results: Path) -> str:
-    """The file of a trial's record, and the command that shows it."""
+    """Returns the file of a trial's record, and the command that shows it."""
     return f"{results / 'store' / 'trials' / trial_id}.json; {typed('show', trial_id, *at_results(results))}"
 
 
 def stored(folder: Path) -> dict[str, list[Path]]:
-    """Trial id → its files, the record first, without links; a trial without a record has not finished."""
-    found: dict[str, list[Path]] = {}
-    paths = (path for suffix in SUFFIXES for path in sorted(folder.glob(f"{ANY_ID}{suffix}")))
-    for path in (path for path in paths if path.is_file() and not path.is_symlink()):
-        found.setdefault(path.stem, []).append(path)
-    return found
+    """Returns trial id → its files, the record first, without links.
+
+    A trial without a record has not finished.
+    """
+    files: dict[str, list[Path]] = {}
+    for suffix in SUFFIXES:
+        for path in sorted(folder.glob(f"{ANY_ID}{suffix}")):
+            if path.is_file() and not path.is_symlink():
+                files.setdefault(path.stem, []).append(path)
+    return files

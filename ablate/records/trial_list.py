@@ -15,59 +15,66 @@ from ablate.base.files import write_text
 from ablate.core.trial import Cell, Trial
 
 FORMAT = 1
-_PLACE = ("variant", "task", "seed", "name", "role")
 
 
 class TrialList:
-    """That of one study; nothing exists before it is written. What cannot be read is replaced when it is written."""
+    """The list of one study, which does not exist before it is written.
+
+    A file that cannot be read is replaced when the list is written.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
     def cells(self) -> list[Cell]:
-        """The cells, whose trials have an id and a seed, and no config. Raises `AblateError`."""
-        return list(self._read()[0].values())
+        """Returns the cells, whose trials have an id and a seed, and no config. Raises `AblateError`."""
+        cells, _ = self._read()
+        return list(cells.values())
 
     def report(self) -> Mapping[str, Any]:
-        """The sources of the last report, as `note_report` kept them; empty before. Raises `AblateError`."""
-        return self._read()[1]
+        """Returns the sources of the last report, as `note_report` kept them; empty before. Raises `AblateError`."""
+        _, report = self._read()
+        return report
 
     def add(self, cells: Iterable[Cell]) -> None:
         """Adds the cells whose trials are not listed."""
-        known, report = self._known()
-        found = first_of_each([*known.values(), *cells])
-        if len(found) > len(known) or not self.path.is_file():
-            self._write(found, report)
+        listed, report = self._read_if_readable()
+        extended = first_of_each([*listed.values(), *cells])
+        if len(extended) > len(listed) or not self.path.is_file():
+            self._write(extended, report)
 
     def keep_only(self, cells: Iterable[Cell]) -> None:
-        """After a report: lists these cells and no others."""
-        self._write(first_of_each(cells), self._known()[1])
+        """Lists these cells and no others, after a report."""
+        _, report = self._read_if_readable()
+        self._write(first_of_each(cells), report)
 
     def note_report(
         self, digest: str, trials: Iterable[str], files: Mapping[str, str], facts: Mapping[str, Any]
     ) -> None:
-        """Keeps the sources of the report: their digest, the trials that it covers, and the files beside the study,
-        each with its module; and its facts.
-        """
-        self._write(
-            self._known()[0],
-            {"digest": digest, "trials": sorted(set(trials)), "files": dict(files), "facts": facts},
-        )
+        """Keeps the sources of a report.
 
-    def _known(self) -> tuple[dict[str, Cell], dict[str, Any]]:
+        digest: of the sources.
+        trials: the ids of the trials that the report covers.
+        files: the files beside the study, each with its module.
+        facts: those of the report.
+        """
+        cells, _ = self._read_if_readable()
+        report = {"digest": digest, "trials": sorted(set(trials)), "files": dict(files), "facts": facts}
+        self._write(cells, report)
+
+    def _read_if_readable(self) -> tuple[dict[str, Cell], dict[str, Any]]:
+        """Returns the listed cells by trial id, and the sources of the report; empty where they cannot be read."""
         with suppress(AblateError):
             return self._read()
         return {}, {}
 
     def _read(self) -> tuple[dict[str, Cell], dict[str, Any]]:
+        """Returns the listed cells by trial id, and the sources of the report. Raises `AblateError`."""
         try:
             state = json.loads(self.path.read_text(encoding="utf-8"))
             if state["format"] != FORMAT:
                 raise ValueError(f"of format {state['format']!r}; this version of ablate reads {FORMAT}")
-            cells = [
-                Cell(trial=Trial(e["id"], {}, e["seed"]), levels=e["levels"], **{n: e[n] for n in _PLACE})
-                for e in state.get("cells", [])
-            ]
+            cells = [_cell(entry) for entry in state.get("cells", [])]
             return {cell.id: cell for cell in cells}, dict(state.get("report", {}))
         except FileNotFoundError:
             return {}, {}
@@ -78,17 +85,42 @@ class TrialList:
             ) from None
 
     def _write(self, cells: Mapping[str, Cell], report: Mapping[str, Any]) -> None:
-        entries = [
-            {"id": cell.id} | {n: getattr(cell, n) for n in _PLACE} | {"levels": dict(cell.levels)}
-            for cell in cells.values()
-        ]
-        state = {"format": FORMAT, "cells": entries} | ({"report": report} if report else {})
+        """Writes the list, and the sources of the report where there are any."""
+        state: dict[str, Any] = {"format": FORMAT, "cells": [_entry(cell) for cell in cells.values()]}
+        if report:
+            state["report"] = report
         write_text(self.path, json.dumps(state) + "\n")
 
 
+def _entry(cell: Cell) -> dict[str, Any]:
+    """Returns a cell as the file holds it: without the config of its trial."""
+    return {
+        "id": cell.id,
+        "variant": cell.variant,
+        "task": cell.task,
+        "seed": cell.seed,
+        "name": cell.name,
+        "role": cell.role,
+        "levels": dict(cell.levels),
+    }
+
+
+def _cell(entry: Mapping[str, Any]) -> Cell:
+    """Returns the cell of an entry of the file, whose trial has no config."""
+    return Cell(
+        trial=Trial(entry["id"], {}, entry["seed"]),
+        variant=entry["variant"],
+        task=entry["task"],
+        seed=entry["seed"],
+        name=entry["name"],
+        role=entry["role"],
+        levels=entry["levels"],
+    )
+
+
 def first_of_each(cells: Iterable[Cell]) -> dict[str, Cell]:
-    """Trial id → the first of the cells that share it."""
-    found: dict[str, Cell] = {}
+    """Returns trial id → the first of the cells that share it."""
+    first_cells: dict[str, Cell] = {}
     for cell in cells:
-        found.setdefault(cell.id, cell)
-    return found
+        first_cells.setdefault(cell.id, cell)
+    return first_cells

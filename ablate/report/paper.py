@@ -92,7 +92,7 @@ def for_paper(
             tables[name], f"tab:{label}-{name}"
         )
     if METHODS in wanted:
-        papers = (resources.files("ablate.report") / "templates" / "references.bib").read_text("utf-8")
+        papers = (resources.files(__package__) / "templates" / "references.bib").read_text("utf-8")
         files[f"{METHODS}.tex"] = f"{head}% Needs \\bibliography{{references}}\n{as_latex(paragraph)}"
         files[f"{METHODS}.md"] = f"<!-- {mark} -->\n\n{as_markdown(paragraph)}"
         files["references.bib"] = f"{head}\n{papers}"

@@ -42,14 +42,15 @@ NEEDS = {
 class OptunaSlot(Slot):
     """A slot that takes a registered part, or a class of Optuna's by its own name."""
 
-    # What such a class is: `a class of optuna.samplers`.
+    # In messages: `a class of optuna.samplers`.
     noun: str
     # Returns the classes, by name; imports Optuna.
     classes: Callable[[], Mapping[str, type]]
-    # The base of the parts that they become, and the bases of some of them by name.
+    # The base of the parts that they become.
     base: type
+    # The base of some of them, by name.
     bases: Mapping[str, type] = field(default_factory=dict)
-    # Those that a study cannot use.
+    # The names of classes that a study cannot use.
     unusable: Collection[str]
 
     def names(self) -> list[str]:
@@ -68,15 +69,15 @@ class OptunaSlot(Slot):
     def config(self, value: Any) -> tuple[type[PartConfig], dict[str, Any]]:
         """Returns the config class that `value` asks for, and the parameters given; raises `PydanticCustomError`."""
         given = value.model_dump() if isinstance(value, PartConfig) else value
-        params = given if isinstance(given, dict) else {"name": given}
-        name = params.get("name")
+        parameters = dict(given) if isinstance(given, dict) else {"name": given}
+        name = parameters.get("name")
         if not isinstance(name, str):
             return super().config(given)
         try:
             part: Any = self.part(name)
         except UnknownPart:
             return super().config(given)
-        return part.Config, dict(params)
+        return part.Config, parameters
 
     def _context(self, name: object) -> dict[str, Any]:
         return super()._context(name) | {"names": [*CATALOGUE.names(self.slot), *self.names()]}
@@ -135,26 +136,38 @@ def part_of(wraps: type, base: type) -> type:
     for name, parameter in inspect.signature(wraps).parameters.items():
         fields[name] = _field(parameter)
     config = create_model("Config", __base__=Arguments, **fields)
-    # The place and the first lines of Optuna's class, for `ablate list`.
-    own = {"__module__": wraps.__module__, "__doc__": (inspect.getdoc(wraps) or "").partition("\n\n")[0]}
-    part = type(wraps.__name__, (base,), own | {"name": wraps.__name__, "Config": config})
-    config.wraps, config.part = wraps, part
+    attributes = {
+        "name": wraps.__name__,
+        "Config": config,
+        # The place and the first lines of Optuna's class, for `ablate list`.
+        "__module__": wraps.__module__,
+        "__doc__": (inspect.getdoc(wraps) or "").partition("\n\n")[0],
+    }
+    part = type(wraps.__name__, (base,), attributes)
+    config.wraps = wraps
+    config.part = part
     return part
 
 
 def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
     """Returns the type of an argument and its default, as pydantic takes them."""
-    required = parameter.default is inspect.Parameter.empty
+    not_given = Field(None, exclude=True)
     if parameter.name == "seed":
-        return _refused("is given by the search itself, so that it repeats", "no `seed`"), Field(
-            None, exclude=True
-        )
-    written = parameter.annotation  # Text, or a type.
-    types = (written if isinstance(written, str) else inspect.formatannotation(written)).split(" | ")
-    if all(name in PLAIN for name in types):
-        return reduce(operator.or_, [PLAIN[name] for name in types]), ... if required else parameter.default
-    absent = _refused("takes an object, which a study cannot give", "null" if "None" in types else "")
-    return (absent, ...) if required else (absent, Field(None, exclude=True))
+        return _refused("is given by the search itself, so that it repeats", "no `seed`"), not_given
+    is_required = parameter.default is inspect.Parameter.empty
+    names = _type_names(parameter.annotation)
+    if all(name in PLAIN for name in names):
+        plain = reduce(operator.or_, [PLAIN[name] for name in names])
+        return plain, ... if is_required else parameter.default
+    allowed = "null" if "None" in names else ""
+    refused = _refused("takes an object, which a study cannot give", allowed)
+    return refused, ... if is_required else not_given
+
+
+def _type_names(annotation: Any) -> list[str]:
+    """Returns the names of the types that an argument takes; its annotation is text, or a type."""
+    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
+    return text.split(" | ")
 
 
 def _refused(rule: str, allowed: str) -> Any:

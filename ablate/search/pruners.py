@@ -25,7 +25,7 @@ class Pruner:
     """Base of all pruners."""
 
     name: ClassVar[str]
-    # Validation results at the steps of the first tuning seed, or the results of one seed after the other.
+    # The values that decide: on validation data at the steps of the first tuning seed, or of one seed after the other.
     reads: ClassVar[Literal["nothing", "steps", "seeds"]] = "steps"
     # Whether it compares settings with one another.
     compares: ClassVar[bool] = True
@@ -90,8 +90,8 @@ class NamedPruner(Pruner):
     slot: ClassVar[str] = "pruner"
 
     def make(self) -> BasePruner:
-        made: BasePruner = self.config.make()
-        return made
+        pruner: BasePruner = self.config.make()
+        return pruner
 
     def check(self) -> None:
         """Makes the pruner."""
@@ -123,7 +123,10 @@ class BySeed(NamedPruner):
 
     @property
     def seeds(self) -> int:
-        """One more than the pairs with which p can be below the threshold: with k pairs it is at least 2^-k."""
+        """The least number of tuning seeds with which it can save a training.
+
+        One more than the pairs with which p can be below the threshold: with k pairs it is at least 2^-k.
+        """
         pairs = math.floor(-math.log2(self.config.p_threshold)) + 1
         return max(2, self.config.n_startup_steps, pairs) + 1
 
@@ -153,6 +156,7 @@ BASES: dict[str, type[NamedPruner]] = {
 
 
 def _classes() -> Mapping[str, type]:
+    """Returns the pruners of Optuna, by name."""
     import optuna
 
     return classes_in(optuna.pruners, optuna.pruners.BasePruner)
@@ -174,35 +178,36 @@ def check_pruner(
 ) -> None:
     """Raises `Invalid` for a pruner that Optuna does not take, or that could never prune.
 
-    `reports`: the steps at which a trial reports, the last included, where that is known; `seeds`: the tuning seeds of
-    a setting; `earlier`: the most settings of earlier batches that one can be compared with.
+    `objectives`: their number; `reports`: the steps at which a trial reports, the last included, where that is known;
+    `seeds`: the number of tuning seeds of a setting; `earlier`: the most settings of earlier batches that one can be
+    compared with.
     """
     part.check()
-    with Gather() as at:
-        at.refuse(
+    with Gather() as problems:
+        problems.refuse(
             part.reads != "nothing" and objectives > 1,
             "",
             "prunes by one objective alone",
             f"{objectives} objectives",
-            "one objective, or pruner: none",
+            allowed="one objective, or pruner: none",
         )
-        at.refuse(
+        problems.refuse(
             part.reads == "steps" and reports is not None and len(reports) < 2,
             "",
             "needs intermediate values: a trial must report before its last step",
             f"{len(reports or ())} reports",
             hint="Report more often (training.eval_every), or leave it out",
         )
-        at.refuse(
+        problems.refuse(
             part.compares and earlier < 1,
             "",
             "compares with earlier batches, of which there is none",
             hint="Try more settings, or give a smaller batch",
         )
-        at.refuse(
+        problems.refuse(
             seeds < part.seeds,
             "",
             f"cannot save a training with fewer than {part.seeds} tuning seeds",
             f"{seeds} seeds",
-            f"seeds: {part.seeds} or more, or another pruner",
+            allowed=f"seeds: {part.seeds} or more, or another pruner",
         )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Probability = Annotated[float, Field(ge=0, le=1)]
 # The number of seeds of numpy's older generators, which Optuna uses.
 NUM_SEEDS = 2**32
-# The least number of numeric parameters without a condition; with fewer a sampler would draw at random.
+# Sampler → the least number of numeric parameters without a condition; with fewer it would draw at random.
 LEAST_NUMBERS = {"CmaEsSampler": 2}
 
 
@@ -132,8 +132,8 @@ class NamedSampler(Sampler):
     slot: ClassVar[str] = "sampler"
 
     def build(self, seed: int, trials: int) -> BaseSampler:
-        made: BaseSampler = self.config.make(seed=seed)
-        return made
+        sampler: BaseSampler = self.config.make(seed=seed)
+        return sampler
 
     def check(self, *, objectives: int, numbers: int | None, suggest: Suggest | None) -> None:
         """Makes the sampler, and asks it for its first setting."""
@@ -151,6 +151,7 @@ class NamedSampler(Sampler):
 
 
 def _classes() -> Mapping[str, type]:
+    """Returns the samplers of Optuna, by name."""
     import optuna
 
     return classes_in(optuna.samplers, optuna.samplers.BaseSampler)

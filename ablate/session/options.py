@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,32 +23,37 @@ class SeedsType(click.ParamType):
     def convert(
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> int | tuple[int, ...]:
-        """The number, or the seeds; refuses what is neither."""
+        """Returns the number, or the seeds; refuses what is neither."""
         if isinstance(value, (int, tuple)):
             return value
         numbers = value.removesuffix(",").split(",")  # `7,` is the one seed 7
-        if value == "0" or not all(number.strip().isdecimal() for number in numbers):
+        are_numbers = all(number.strip().isdecimal() for number in numbers)
+        if value == "0" or not are_numbers:
             self.fail(
                 f"{value!r} is neither a number of seeds, such as 5, nor a list of seeds, such as 0,3,7"
             )
-        return tuple(map(int, numbers)) if "," in value else int(value)
+        if "," not in value:
+            return int(value)
+        return tuple(int(number) for number in numbers)
 
 
 class FolderType(click.Path):
-    """A folder, by a name that is not empty: that would be the current one."""
+    """A folder, by a name that is not empty: an empty name would be the current folder."""
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
-        """The path; refuses an empty name."""
+        """Returns the path; refuses an empty name."""
         if value == "":
             self.fail("must name a folder; given ''; allowed: any folder, '.' for the current one")
         return super().convert(value, parameter, context)
 
 
 def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:
-    """Of a field of `Options`: its click option `flag`, its help, and whether it changes the report of a document.
+    """Returns the metadata of a field of `Options`, from which the commands make their click options, in this order.
 
-    Then it is in the name of the report's folder, and in the digest by which a report is known to be up to date, as is
-    what the document has from `--set` and `--seeds`. The commands have the options in the order of the fields.
+    flag: of the command line. text: its help. settings: of the click option.
+
+    report: whether the option changes the report of a document. Then it is in the name of the report's folder, and in
+    the digest by which a report is known to be up to date, as is what `--set` and `--seeds` change of the document.
     """
     return {"flag": flag, "report": report, "click": {"help": text} | settings}
 
@@ -152,22 +157,25 @@ class Options:
         """Whether only some of the trials are asked for."""
         return bool(self.only) or self.seed is not None
 
-    def differs(self) -> list[str]:
-        """Those that change the report and were given, for the name of its folder.
+    def overrides(self) -> list[str]:
+        """Returns what the name of a report's folder has of the options, as `NAME=VALUE`.
 
-        The document has what --set and --seeds change, and a confirmation its own name.
+        The document has what `--set` and `--seeds` change, a confirmation has a name of its own, and the report of a
+        search is that of its study.
         """
-        return [
-            f"{name}={value}"
-            for name, given in self.of_report.items()
-            if name not in ("confirm", "sweep")
-            for value in (sorted({*given}) if isinstance(given, (list, tuple)) else {given} - {None})
-        ]
+        overrides: list[str] = []
+        for name, value in self.report_options.items():
+            if name in ("confirm", "sweep") or value is None:
+                continue
+            values = sorted(set(value)) if isinstance(value, (list, tuple)) else [value]
+            overrides += [f"{name}={each}" for each in values]
+        return overrides
 
     @property
-    def of_report(self) -> dict[str, Any]:
-        """Those that change the report of a document."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if f.metadata["report"]}
+    def report_options(self) -> dict[str, Any]:
+        """The options that change the report of a document, by name."""
+        values = asdict(self)
+        return {field.name: values[field.name] for field in fields(self) if field.metadata["report"]}
 
 
 @dataclass(frozen=True)

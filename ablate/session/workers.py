@@ -5,16 +5,28 @@ from __future__ import annotations
 import sys
 
 from ablate.base.plugins import load_plugin
+from ablate.base.registry import UnknownPart
 from ablate.core.events import Engine
-from ablate.execution.engines import ENGINES
 from ablate.execution.engines.in_process import InProcess
-from ablate.execution.engines.local_pool import Server
+from ablate.execution.engines.local_pool import LocalPool, Server
+from ablate.execution.engines.ray_cluster import RayCluster
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
 from ablate.records.environment import command_line
 from ablate.session.options import Options
 from ablate.study.document import base_of
 from ablate.study.study import Study
+
+ENGINES: tuple[type[LocalPool] | type[RayCluster], ...] = (LocalPool, RayCluster)
+"""What `--engine` may name."""
+
+
+def engine_named(name: str) -> type[LocalPool] | type[RayCluster]:
+    """Returns the engine of a name. Raises `AblateError` for a name that no engine has."""
+    for engine in ENGINES:
+        if engine.name == name:
+            return engine
+    raise UnknownPart("engine", name, [engine.name for engine in ENGINES])
 
 
 def reference(study: Study) -> WorkloadRef:
@@ -42,9 +54,8 @@ class Workers(Supervised):
     def __init__(self, study: Study, options: Options, server: Server | None = None) -> None:
         """With `--jobs 0` it trains in this process, whatever the engine. Raises `AblateError`."""
         self.where = reference(study)
-        ENGINES.load_package("execution.engines")
         if options.jobs == 0:
             engine: Engine = InProcess(self.where, study.workload)
         else:
-            engine = ENGINES.get("engine", options.engine)(self.where, options.jobs, server)
+            engine = engine_named(options.engine)(self.where, options.jobs, server)
         super().__init__(engine, self.where.environment)

@@ -97,25 +97,28 @@ class PathStage(Stage):
         trained: Sequence[Cell],
         number: int,
     ) -> tuple[str, str]:
-        """Trains the candidates of a step, and returns the best change with what is said of it.
+        """Trains the candidates of a step, and returns the best change with a note on it.
 
         step: change → the cells of its candidate. trained: all cells of the path up to this step.
         """
         from ablate.report.words import message
 
-        cells = [cell for candidate in step.values() for cell in candidate]
+        cells: list[Cell] = []
+        for candidate in step.values():
+            cells += candidate
         session.enlist(trained)
         judged = len(study.cells()) + self.extra_variants(study) * study.config.seeds.count
         later = num_candidates(len(step) - 1) * len(self._seeds) + judged
         records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
         if any(cell.id not in records or records[cell.id].faulty for cell in cells):
             raise session.incomplete("path", trained, records)
-        scores = {change: _score(study, [records[cell.id] for cell in of]) for change, of in step.items()}
+        scores: dict[str, float] = {}
+        for change, candidate in step.items():
+            scores[change] = _score(study, [records[cell.id] for cell in candidate])
         best, *others = sorted(scores, key=lambda change: -scores[change])
         seeds = in_words(self._seeds)
-        return best, message(
-            "figures.path_step", number, self._target_name, best, others, study.metric, seeds
-        )
+        note = message("figures.path_step", number, self._target_name, best, others, study.metric, seeds)
+        return best, note
 
     def _target(self, study: Study) -> Variant:
         return next(variant for variant in study.variants if variant.name == self._target_name)
@@ -129,11 +132,10 @@ class PathStage(Stage):
         candidates: dict[str, Variant] = {}
         problems: list[Invalid] = []
         for change in remaining:
-            patches = {
-                path: value
-                for path, value in target.patches.items()
-                if path == change or path not in remaining
-            }
+            patches = dict(target.patches)
+            for other in remaining:
+                if other != change:
+                    del patches[other]
             name = ",".join(f"{path}={study.design.labels[path][target.name]}" for path in patches)
             try:
                 config = study.patched(study.variants[0].configs[0], patches)
@@ -147,9 +149,12 @@ class PathStage(Stage):
 
     def _cells(self, study: Study, variant: Variant) -> list[Cell]:
         """Returns the cells of a configuration on the tuning seeds."""
-        task, name = study.tasks[0], variant.name
-        trials = [study.trial(variant.configs[0], seed) for seed in self._seeds]
-        return [Cell(name, task, t.seed, t, f"{name} seed {t.seed}", role="step") for t in trials]
+        cells: list[Cell] = []
+        for seed in self._seeds:
+            trial = study.trial(variant.configs[0], seed)
+            name = f"{variant.name} seed {seed}"
+            cells.append(Cell(variant.name, study.tasks[0], seed, trial, name, role="step"))
+        return cells
 
 
 def num_candidates(changes: int) -> int:
@@ -159,9 +164,12 @@ def num_candidates(changes: int) -> int:
 
 def _score(study: Study, records: Sequence[Record]) -> float:
     """Returns the mean over seeds on validation data, oriented; a run without a value counts as guessing."""
-    name, at = study.metric, study.config.metric.at
-    metric = study.describe(study.variants[0])[0].metrics[name]
+    metric = study.describe(study.variants[0])[0].metrics[study.metric]
     worst = -math.inf if metric.floor is None else sign(metric) * metric.floor
-    values = [sign(metric) * on_validation(r, name, at)[0] for r in records if r.status == "completed"]
-    known = [value for value in values if math.isfinite(value)]
-    return fmean([*known, *[worst] * (len(records) - len(known))])
+    values: list[float] = []
+    for record in records:
+        value = math.nan
+        if record.status == "completed":
+            value, _ = on_validation(record, study.metric, study.config.metric.at)
+        values.append(sign(metric) * value if math.isfinite(value) else worst)
+    return fmean(values)

@@ -69,8 +69,12 @@ class ProbeStage(Stage):
         return bool(self._config.probe)
 
     def check(self, draft: Draft) -> None:
-        """Refuses a probe that does not fit the baseline or changes what is compared, and what acts late in none."""
-        document, probe = draft.document, self._config.probe
+        """Refuses a probe that does not fit the baseline, or that changes what the study compares.
+
+        Refuses, too, a path that acts late where no variant changes it.
+        """
+        document = draft.document
+        probe = self._config.probe
         for config in draft.design.variants[0].configs:
             _, problems = attempt(lambda config: draft.resolve(apply_patches(config, probe)), config)
             report_at(problems, probe, ("probe",), document)
@@ -137,8 +141,8 @@ class ProbeStage(Stage):
 
 def _noise(study: Study, cells: Sequence[Cell], records: Records) -> dict[str, float]:
     """Returns the distance of the baseline's two runs under one seed, by task."""
-    ran = {(cell.variant, cell.task): records[cell.id] for cell in cells}
-    return {task: distance(ran[BASELINE, task], ran[REPEAT, task]) for task in study.tasks}
+    runs = {(cell.variant, cell.task): records[cell.id] for cell in cells}
+    return {task: distance(runs[BASELINE, task], runs[REPEAT, task]) for task in study.tasks}
 
 
 def _unchanged(cells: Sequence[Cell], records: Records, noise: Mapping[str, float]) -> list[Cell]:
@@ -154,6 +158,7 @@ def _unchanged(cells: Sequence[Cell], records: Records, noise: Mapping[str, floa
 
 
 def _refusal(study: Study, dead: Sequence[Cell]) -> AblateError:
+    """Returns the error that names each run that changed nothing, with what the workload cautions of."""
     reasons = [f"{cell.name} changes nothing" for cell in dead]
     reasons += study.workload.cautions(study.variants[0].configs[0])
     lines = "\n".join(f"  {reason}" for reason in reasons)
@@ -165,19 +170,20 @@ def _refusal(study: Study, dead: Sequence[Cell]) -> AblateError:
 
 def distance(one: Record, other: Record) -> float:
     """Returns the largest difference of any number of two runs; infinite where one lacks some. Times do not count."""
-    numbers, others = _numbers(one), _numbers(other)
+    numbers = _numbers(one)
+    others = _numbers(other)
     if numbers.keys() != others.keys():
         return math.inf
     return max((abs(value - others[place]) for place, value in numbers.items()), default=0.0)
 
 
 def _numbers(record: Record) -> Mapping[tuple[str, int], float]:
-    """Returns metric and step → value, at step −1 that of the end."""
-    found: dict[tuple[str, int], float | None] = {}
+    """Returns metric and step → value, of those that have one; that of the end is at step −1."""
+    values: dict[tuple[str, int], float | None] = {}
     for name, value in record.metrics.items():
         if not name.endswith(FREE):
-            found[name, -1] = value
+            values[name, -1] = value
     for name, curve in record.curves.items():
         for step, value in zip(curve.steps.tolist(), curve.values.tolist(), strict=True):
-            found[name, step] = value
-    return {place: value for place, value in found.items() if value is not None and not math.isnan(value)}
+            values[name, step] = value
+    return {place: value for place, value in values.items() if value is not None and not math.isnan(value)}

@@ -1,6 +1,6 @@
 """The stage `stress`: every variant is trained at each learning rate of a grid, beside what is judged.
 
-How much a wrong rate costs a variant, `ablate.analysis.sensitivity` makes of it.
+From these trainings `ablate.analysis.sensitivity` estimates how much a wrong rate costs a variant.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ if TYPE_CHECKING:
 ROLE = "stress"
 """The role of the trainings of the grid."""
 UNEVEN = 2 - 1e-9
-"""A step of a grid is shorter than so many of another: 1, 2, 5, 10 and 1, 3, 10 count as even."""
+"""A step of a grid is less than this many times as long as another: 1, 2, 5, 10 and 1, 3, 10 count as even."""
 
 
 def _even(levels: list[int | float]) -> list[float]:
+    """Returns learning rates in rising order; refuses those that are far from evenly apart on a log scale."""
     rates = [float(rate) for rate in rising(levels)]
-    steps = [
-        (math.log(above / below), f"from {below:g} to {above:g}")
-        for below, above in itertools.pairwise(rates)
-    ]
-    least, near = min(steps)
-    most, far = max(steps)
-    if most > UNEVEN * least:
+    steps: list[tuple[float, str]] = []
+    for below, above in itertools.pairwise(rates):
+        steps.append((math.log(above / below), f"from {below:g} to {above:g}"))
+    shortest, near = min(steps)
+    longest, far = max(steps)
+    if longest > UNEVEN * shortest:
         raise refusal(
             f"is uneven on a log scale, {far} at least twice as far as {near}, though each value counts alike",
             "each step less than twice any other",
@@ -103,7 +103,8 @@ class StressStage(Stage):
         return frozenset({LR_SENSITIVITY})
 
     def check(self, draft: Draft) -> None:
-        workload, path = draft.workload, self._path
+        workload = draft.workload
+        path = self._path
         if path != workload.rate_path:
             rate = workload.rate_path or ""
             lacks = "" if rate else f", of which {workload.name} names no path"
@@ -120,7 +121,8 @@ class StressStage(Stage):
 
     def _check_baseline(self, draft: Draft) -> None:
         """Refuses a workload without held-out loss, and rates that the baseline, which is valid, cannot have."""
-        workload, document = draft.workload, draft.document
+        workload = draft.workload
+        document = draft.document
         baseline = draft.design.variants[0].configs
         at: PathKey = (ROLE, self._path)
         if any(HELD_OUT not in workload.describe(config).stability for config in baseline):
@@ -162,18 +164,28 @@ class StressStage(Stage):
         return StageEvidence(facts, {self.name: self._frame(beside, records)})
 
     def _frame(self, cells: Iterable[Cell], records: Records) -> pd.DataFrame:
-        """Returns a row a trial of the grid, with the columns of `analysis.sensitivity`; of those that have run."""
+        """Returns a row for each trial of the grid that has run, with the columns of `analysis.sensitivity`."""
         from ablate.analysis.sensitivity import COLUMNS
         from ablate.core.facts import frame_of
 
-        rows: list[tuple[object, ...]] = []
+        rows: list[dict[str, object]] = []
         for cell in cells:
             record = records.get(cell.id)
             if cell.role != ROLE or record is None:
                 continue
-            losses = (record.metrics.get("test_loss"), record.metrics.get("initial_loss"))
-            place = (cell.id, cell.name, cell.variant, cell.task, cell.seed, cell.levels[self._path])
-            rows.append((*place, record.status, printable(record.reason), *losses))
+            row = {
+                "id": cell.id,
+                "name": cell.name,
+                "variant": cell.variant,
+                "task": cell.task,
+                "seed": cell.seed,
+                "value": cell.levels[self._path],
+                "status": record.status,
+                "reason": printable(record.reason),
+                "test_loss": record.metrics.get("test_loss"),
+                "initial_loss": record.metrics.get("initial_loss"),
+            }
+            rows.append(row)
         frame = frame_of(rows, COLUMNS)
         return frame.astype({"test_loss": float, "initial_loss": float}) if rows else frame
 

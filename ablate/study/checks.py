@@ -1,10 +1,11 @@
 """Checks before the first trial: everything builds, and every variant changes something."""
 
+import math
 import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
@@ -15,7 +16,7 @@ from ablate.base.registry import StrictModel
 from ablate.core.facts import ALL_PAIRS, BASELINE
 from ablate.core.metric import Description
 from ablate.core.workload import Workload
-from ablate.study.designs import Config, Design, Resolve
+from ablate.study.designs import Config, Design, Resolve, Variant
 from ablate.study.document import Document, PathKey
 from ablate.study.expand import CHANGES_NOTHING, report_at
 from ablate.study.load import translated
@@ -30,7 +31,7 @@ MAX_CHECKED = 500
 
 @dataclass(frozen=True)
 class Draft:
-    """A study whose mistakes of meaning are looked for; baseline and variants can be built."""
+    """A study whose mistakes of meaning are looked for."""
 
     workload: Workload
     config: StudyConfig
@@ -42,7 +43,7 @@ class Draft:
 
 
 def resolved(model: type[StrictModel], config: Mapping[str, Any], folder: Path) -> Config:
-    """A config with its defaults filled in, and files relative to `folder`.
+    """Returns a config with its defaults filled in, and files relative to `folder`.
 
     Raises `Invalid` with paths from its root.
     """
@@ -52,137 +53,218 @@ def resolved(model: type[StrictModel], config: Mapping[str, Any], folder: Path) 
         raise Invalid.many(translated(error, model, config)) from None
 
 
-def attempt(method: Callable[[Config], Any], config: Config) -> tuple[Any, list[Problem]]:
-    """The result of a method of the workload on a config, or its problems, also when a user's part raises an error of
-    its own.
+T = TypeVar("T")
+
+
+class Attempt(NamedTuple, Generic[T]):
+    """What a method returned, or, where it raised, its problems."""
+
+    result: T | None
+    problems: list[Problem]
+
+
+def attempt(method: Callable[[Config], T], config: Config) -> Attempt[T]:
+    """Calls a method of the workload on a config, and returns its result or its problems.
+
+    An error that a user's part raises is a problem too.
     """
     try:
-        return method(config), []
+        return Attempt(method(config), [])
     except Invalid as error:
-        return None, error.problems
+        return Attempt(None, error.problems)
     except Exception as error:
-        if fault := raised_by_plugin(error):
-            return None, [Problem(f"cannot be built: {fault}", hint="Correct the plugin")]
+        fault = raised_by_plugin(error)
+        if fault:
+            return Attempt(None, [Problem(f"cannot be built: {fault}", hint="Correct the plugin")])
         frame = traceback.extract_tb(error.__traceback__)[-1]
+        message, _, _ = described(error)
         hint = f"It was raised in line {frame.lineno} of {frame.filename}"
-        return None, [Problem(f"cannot be built: {described(error)[0]}", hint=hint)]
+        return Attempt(None, [Problem(f"cannot be built: {message}", hint=hint)])
 
 
 def in_variants(check: Callable[[Config], Any], configs: Iterable[tuple[str, Config]]) -> list[Problem]:
-    """The problems of configs with the name of their variant, each once with the variants that have it."""
-    found: dict[str, tuple[Problem, dict[str, None]]] = {}
+    """Returns the problems of configs, each once, with the names of the variants that have it.
+
+    `configs`: name of a variant and a config of it.
+    """
+    problems: dict[str, Problem] = {}
+    variants: dict[str, list[str]] = {}
     for name, config in configs:
-        for problem in attempt(check, config)[1]:
-            found.setdefault(str(problem), (problem, {}))[1][name] = None
-    return [replace(p, rule=f"{p.rule} (in {listed(names, 4)})") for p, names in found.values()]
+        for problem in attempt(check, config).problems:
+            text = str(problem)
+            problems.setdefault(text, problem)
+            names = variants.setdefault(text, [])
+            if name not in names:
+                names.append(name)
+    return [
+        replace(problem, rule=f"{problem.rule} (in {listed(variants[text], 4)})")
+        for text, problem in problems.items()
+    ]
 
 
 def check_study(draft: Draft) -> None:
     """Refuses what the workload cannot keep, and more trials than anyone trains."""
-    config, workload, refuse = draft.config, draft.workload, draft.document.refuse
+    config = draft.config
+    workload = draft.workload
+    document = draft.document
     if config.checkpoint != "none" and not workload.keeps_weights:
         rule = f"needs a workload that keeps weights, which {workload.name} does not"
-        refuse(("checkpoint",), rule, config.checkpoint, "none")
+        document.refuse(("checkpoint",), rule, config.checkpoint, "none")
     if config.save_every is not None and not workload.resumes:
         rule = f"needs a workload that can resume inside a trial, which {workload.name} cannot"
-        refuse(("save_every",), rule, config.save_every, hint="Leave it out")
+        document.refuse(("save_every",), rule, config.save_every, hint="Leave it out")
     variants = draft.design.variants
-    count = len(variants) * len(variants[0].configs) * config.seeds.count
-    if count > MAX_TRIALS:
+    num_tasks = len(variants[0].configs)
+    num_trials = len(variants) * num_tasks * config.seeds.count
+    if num_trials > MAX_TRIALS:
         rule = "make too many trials, one for each variant, task and seed"
-        refuse(("seeds",), rule, count, f"at most {MAX_TRIALS:,}")
+        document.refuse(("seeds",), rule, num_trials, f"at most {MAX_TRIALS:,}")
 
 
 def describe_baseline(
     workload: Workload, baseline: Sequence[Config], document: Document
 ) -> tuple[list[Description], list[Problem]]:
-    """The descriptions of the baseline, one a task, and why it cannot be built, which is reported."""
-    found: list[Description] = []
-    known: list[Problem] = []
+    """Returns the descriptions of the baseline, one a task, and why it cannot be built, which it reports."""
+    descriptions: list[Description] = []
+    all_problems: list[Problem] = []
     for index, config in enumerate(baseline):
-        description, faults = attempt(workload.describe, config)
-        problems = attempt(workload.check, config)[1] or faults
-        found.append(description or Description({}))
-        known += problems
+        described_config = attempt(workload.describe, config)
+        descriptions.append(described_config.result or Description({}))
+        problems = attempt(workload.check, config).problems or described_config.problems
+        all_problems += problems
         for problem in problems:
-            several = problem.path[:1] == ("task",) and len(baseline) > 1
-            path = ("tasks", index, *problem.path[1:]) if several else problem.path
+            path = problem.path
+            if path[:1] == ("task",) and len(baseline) > 1:
+                path = ("tasks", index, *path[1:])
             document.report(replace(problem, path=path))
-    return found, known
+    return descriptions, all_problems
 
 
-def check_variants(draft: Draft, known: list[Problem]) -> None:
-    """Builds and describes every distinct variant; in a large factorial each level and an even sample of the rest.
+def check_variants(draft: Draft, baseline_problems: Sequence[Problem]) -> None:
+    """Builds and describes every variant; of those that a factorial crosses, an even sample.
 
-    Problems of the baseline, which are `known`, are not repeated.
+    Problems that the baseline has too are not repeated. Where a variant that changes one level has a problem, crossed
+    variants are not tried.
     """
-    document, check, describe = draft.document, draft.workload.check, draft.workload.describe
-    alone = [v for v in draft.design.variants if v.at != ("factors",)]
-    crossed = [v for v in draft.design.variants if v.at == ("factors",)]
-    before = len(document.problems)
-    for group in (alone, crossed[:: max(1, -(-len(crossed) // MAX_CHECKED))]):
-        for variant in group if len(document.problems) == before else ():
-            # One after the other, so that a model is built once for both.
-            found = [p for of in variant.configs for p in attempt(check, of)[1] or attempt(describe, of)[1]]
-            report_at([p for p in found if p not in known], variant.patches, variant.at, document)
+    document = draft.document
+    single = [variant for variant in draft.design.variants if variant.at != ("factors",)]
+    crossed = [variant for variant in draft.design.variants if variant.at == ("factors",)]
+    step = max(1, math.ceil(len(crossed) / MAX_CHECKED))
+    for group in (single, crossed[::step]):
+        problems_before = len(document.problems)
+        for variant in group:
+            _check_variant(draft, variant, baseline_problems)
+        if len(document.problems) > problems_before:
+            return
+
+
+def _check_variant(draft: Draft, variant: Variant, baseline_problems: Sequence[Problem]) -> None:
+    """Reports why a variant cannot be built or described, without the problems of the baseline."""
+    problems: list[Problem] = []
+    for config in variant.configs:
+        # One after the other, so that a model is built once for both.
+        faults = attempt(draft.workload.check, config).problems
+        faults = faults or attempt(draft.workload.describe, config).problems
+        problems += [problem for problem in faults if problem not in baseline_problems]
+    report_at(problems, variant.patches, variant.at, draft.document)
 
 
 def check_compare(draft: Draft) -> None:
     """Reports a `compare:` that names no variant, or that a design compares otherwise."""
-    asked, names = draft.config.compare, [v.name for v in draft.design.variants if not v.placebo]
-    if asked not in (known := [ALL_PAIRS, *names]):
-        draft.document.refuse(("compare",), "is not a variant", asked, listed(known), nearest(asked, known))
+    document = draft.document
+    asked = draft.config.compare
+    names = [variant.name for variant in draft.design.variants if not variant.placebo]
+    allowed = [ALL_PAIRS, *names]
+    if asked not in allowed:
+        document.refuse(("compare",), "is not a variant", asked, listed(allowed), nearest(asked, allowed))
     elif asked != BASELINE and draft.design.kind.crosses:
         rule = f"does not go with {draft.config.design.name}, which compares levels with the baseline's"
-        draft.document.refuse(("compare",), rule, asked, BASELINE, "Claim what else is to be judged")
+        document.refuse(("compare",), rule, asked, BASELINE, "Claim what else is to be judged")
 
 
 def check_labels(draft: Draft) -> None:
     """Refuses a label of what the study does not have, and one for two things."""
-    config, design, refuse = draft.config, draft.design, draft.document.refuse
-    levels = [f"{path}={level}" for path in design.paths for level in design.labels[path].values() if level]
-    names = [variant.name for variant in design.variants]
-    known = list(dict.fromkeys([*names, *draft.outline.variant_names, *levels]))
-    first = dict(zip(known, known, strict=True))
-    for name, label in config.labels.items():
-        if name not in known:
-            rule, allowed = "is neither a variant nor a level", listed(known)
-            refuse(("labels", name), rule, name, allowed, nearest(name, known))
-        elif first.setdefault(label, name) != name:
-            what = "name" if label in known else "label"
-            refuse(("labels", name), f"is also the {what} of {first[label]}", label, "a label of its own")
+    document = draft.document
+    labelled = _names_for_labels(draft)
+    # Every name is taken by what has it.
+    owners = {name: name for name in labelled}
+    for name, label in draft.config.labels.items():
+        if name not in labelled:
+            rule = "is neither a variant nor a level"
+            document.refuse(("labels", name), rule, name, listed(labelled), nearest(name, labelled))
+            continue
+        owner = owners.setdefault(label, name)
+        if owner != name:
+            rule = f"is also the {'name' if label in labelled else 'label'} of {owner}"
+            document.refuse(("labels", name), rule, label, "a label of its own")
+
+
+def _names_for_labels(draft: Draft) -> list[str]:
+    """Returns what may have a label: variants, those that stages will add, and levels as `path=level`."""
+    names = [variant.name for variant in draft.design.variants]
+    names += draft.outline.variant_names
+    for path in draft.design.paths:
+        names += [f"{path}={level}" for level in draft.design.labels[path].values() if level]
+    return list(dict.fromkeys(names))
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A level alone, or a variant that is named by hand: what it changes, and the configs that it makes."""
+
+    at: PathKey
+    patches: Mapping[str, Any]
+    configs: list[Config]
 
 
 def check_live(draft: Draft) -> None:
-    """Every level under `model.`, alone, must change the parameters or the output of the baseline."""
-    design, fingerprint = draft.design, draft.workload.fingerprint
-    levels: list[tuple[PathKey, Mapping[str, Any], list[Config]]] = [
-        (level.at, {path: level.value}, level.configs)
-        for path, found in design.factors.items()
-        for level in found
-    ]
-    levels += [(v.at, v.patches, v.configs) for v in design.variants if v.at[:1] == ("variants",)]
-    models = [level for level in levels if all(path.split(".")[0] == "model" for path in level[1])]
-    reference = [attempt(fingerprint, config) for config in design.variants[0].configs if models]
-    for _, problems in reference:
-        draft.document.report_all(problems)
-    rule = "changes nothing: under one seed, its parameters and output equal the baseline's bit for bit"
-    for at, patches, configs in models:
-        found = [attempt(fingerprint, config) for config in configs]
-        problems = [problem for _, faults in found for problem in faults]
-        if found == reference and not problems:
+    """Reports each level under `model.` that, alone, changes neither parameters nor output of the baseline."""
+    document = draft.document
+    fingerprint = draft.workload.fingerprint
+    changes = _model_changes(draft.design)
+    if not changes:
+        return
+    reference = [attempt(fingerprint, config) for config in draft.design.variants[0].configs]
+    for attempted in reference:
+        document.report_all(attempted.problems)
+    for change in changes:
+        fingerprints = [attempt(fingerprint, config) for config in change.configs]
+        problems: list[Problem] = []
+        for attempted in fingerprints:
+            problems += attempted.problems
+        if fingerprints == reference and not problems:
+            rule = (
+                "changes nothing: under one seed, its parameters and output equal the baseline's bit for bit"
+            )
             problems = [Problem(rule, hint=CHANGES_NOTHING)]
-        report_at(problems, patches, at, draft.document)
+        report_at(problems, change.patches, change.at, document)
+
+
+def _model_changes(design: Design) -> list[_Change]:
+    """Returns the levels and the variants named by hand that change nothing but the model."""
+    changes: list[_Change] = []
+    for path, levels in design.factors.items():
+        changes += [_Change(level.at, {path: level.value}, level.configs) for level in levels]
+    for variant in design.variants:
+        if variant.at[:1] == ("variants",):
+            changes.append(_Change(variant.at, variant.patches, variant.configs))
+    return [change for change in changes if all(path.split(".")[0] == "model" for path in change.patches)]
 
 
 def refuse_own(path: str, rule: str, hint: str, draft: Draft) -> None:
     """Refuses each factor on a path that all variants must have in common, and each variant that changes it."""
-    design, document = draft.design, draft.document
+    document = draft.document
     if path in draft.config.factors:
         document.refuse(("factors", path), rule, hint=hint)
         return
-    for variant in design.variants[1:]:
-        pairs = zip(variant.configs, design.variants[0].configs, strict=True)
-        if any(not has_path(own, path) or value_at(own, path) != value_at(base, path) for own, base in pairs):
-            inside = (path,) if path in variant.patches else ()
-            document.refuse((*variant.at, *inside), rule, hint=hint)
+    baseline, *others = draft.design.variants
+    for variant in others:
+        pairs = zip(variant.configs, baseline.configs, strict=True)
+        if any(_differs(config, baseline_config, path) for config, baseline_config in pairs):
+            at = (*variant.at, path) if path in variant.patches else variant.at
+            document.refuse(at, rule, hint=hint)
+
+
+def _differs(config: Config, baseline: Config, path: str) -> bool:
+    """Returns whether a config lacks a path of the baseline, or has another value there."""
+    return not has_path(config, path) or value_at(config, path) != value_at(baseline, path)

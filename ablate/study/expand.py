@@ -15,101 +15,146 @@ CHANGES_NOTHING = "Give it another value, or take it out"
 
 
 def expand(config: StudyConfig, baseline: list[Config], resolve: Resolve, document: Document) -> Design:
-    """All variants of `study`; problems are reported to the document."""
-    before = len(document.problems)
-    patched = _Patched(baseline, resolve, document)
-    every = {path: _factor(path, values, patched) for path, values in config.factors.items()}
-    factors = {path: levels for path, levels in every.items() if levels is not None}
+    """Returns all variants of a study; what is wrong with them is reported to its document."""
+    problems_before = len(document.problems)
+    base = _Baseline(baseline, resolve, document)
+    factors: dict[str, list[Level]] = {}
+    for path, values in config.factors.items():
+        levels = _factor_levels(path, values, base)
+        if levels is not None:
+            factors[path] = levels
+
     kind: Kind = config.design.build()
     # What is left of factors that are wrong themselves may be too few for a design.
-    if len(document.problems) == before:
+    if len(document.problems) == problems_before:
         with document.reporting():
             kind.check({path: len(levels) for path, levels in factors.items()}, config)
-    every_factor = len(document.problems) == before or not kind.crosses
-    found = _combinations(kind, factors, patched) if every_factor else []
-    named = []
-    for name, patches in config.variants.items():
-        at: PathKey = ("variants", name)
-        configs = patched(patches, at)
-        if configs == baseline:
-            document.refuse(at, "changes nothing: its config is the baseline's", hint=CHANGES_NOTHING)
-        elif configs is not None:
-            named.append(Variant(name, configs, patches, at))
-    paths = list(dict.fromkeys([*factors, *(path for v in named for path in v.patches)]))
-    variants = _named([Variant(BASELINE, baseline), *found], factors) + named
+    is_valid = len(document.problems) == problems_before
+    combined = _combinations(kind, factors, base) if is_valid or not kind.crosses else []
+    of_design = _with_names([Variant(BASELINE, baseline), *combined], factors)
+    by_hand = _named_by_hand(config.variants, base)
+
+    paths = list(factors)
+    for variant in by_hand:
+        paths += variant.patches
+    variants = [*of_design, *by_hand]
     refuse_twins(variants, "has the same config as {}", "Take one of them out", document)
     if config.placebo:
         variants.append(Variant(PLACEBO, baseline, at=("placebo",), placebo=True))
-    return Design(variants, factors, paths, kind)
+    return Design(variants=variants, factors=factors, paths=list(dict.fromkeys(paths)), kind=kind)
 
 
 @dataclass(frozen=True)
-class _Patched:
-    """The baseline's configs with patches, resolved; None when that is not valid, which is reported."""
+class _Baseline:
+    """The baseline's config on each task, which levels and variants change."""
 
-    baseline: list[Config]
+    configs: list[Config]
     resolve: Resolve
     document: Document
 
-    def __call__(
+    def patched(
         self, patches: Mapping[str, Any], at: PathKey, *, skip_removed: bool = False
     ) -> list[Config] | None:
+        """Returns the configs with patches, resolved; None where they are not valid, which is reported."""
+        patched: list[Config] = []
         try:
-            changed = (apply_patches(config, patches, skip_removed=skip_removed) for config in self.baseline)
-            return [self.resolve(config) for config in changed]
+            for config in self.configs:
+                patched.append(self.resolve(apply_patches(config, patches, skip_removed=skip_removed)))
         except Invalid as error:
             report_at(error.problems, patches, at, self.document)
             return None
+        return patched
 
 
 def refuse_twins(variants: Iterable[Variant], rule: str, hint: str, document: Document) -> None:
     """Reports each variant whose configs are those of an earlier one, which `rule` names at its `{}`."""
-    known: dict[str, str] = {}
+    first_with: dict[str, str] = {}
     for variant in variants:
-        other = known.setdefault(key_of(variant.configs), variant.name)
-        if other != variant.name and not variant.placebo:
-            document.refuse(variant.at, rule.format(other), hint=hint)
+        first = first_with.setdefault(key_of(variant.configs), variant.name)
+        if first != variant.name and not variant.placebo:
+            document.refuse(variant.at, rule.format(first), hint=hint)
 
 
-def _factor(path: str, values: list[Any], patched: _Patched) -> list[Level] | None:
-    """The levels of a factor that change something; None where its path does not exist, which is reported."""
+def _factor_levels(path: str, values: list[Any], base: _Baseline) -> list[Level] | None:
+    """Returns the levels of a factor that change something; None where its path does not exist, which is reported."""
     at: PathKey = ("factors", path)
-    document = patched.document
+    document = base.document
     try:
-        for config in patched.baseline:
+        for config in base.configs:
             value_at(config, path)
     except Invalid as error:
         document.report_all(error.problems, at, given=NOT_GIVEN)
         return None
     levels: list[Level] = []
-    before = len(document.problems)
+    problems_before = len(document.problems)
     for index, value in enumerate(values):
-        configs = patched({path: value}, (*at, index))
-        if configs is not None and any(configs == level.configs for level in levels):
-            document.refuse((*at, index), "is listed twice", value)
-        elif configs is not None and configs != patched.baseline:
-            levels.append(Level(value, configs, (*at, index)))
-    if not levels and len(document.problems) == before:
+        at_level = (*at, index)
+        configs = base.patched({path: value}, at_level)
+        if configs is None:
+            continue
+        if any(configs == level.configs for level in levels):
+            document.refuse(at_level, "is listed twice", value)
+        elif configs != base.configs:
+            levels.append(Level(value, configs, at_level))
+    if not levels and len(document.problems) == problems_before:
         rule = "has no level but the baseline's, so that nothing is compared"
         document.refuse(at, rule, values, hint="Add a level, or take the factor out")
     return levels
 
 
-def _combinations(kind: Kind, factors: Mapping[str, list[Level]], patched: _Patched) -> list[Variant]:
-    """The variants that the design makes of the factors."""
-    found: list[Variant] = []
-    known = {key_of(patched.baseline)}
+def _combinations(kind: Kind, factors: Mapping[str, list[Level]], base: _Baseline) -> list[Variant]:
+    """Returns the variants that the design makes of the factors, without names."""
+    variants: list[Variant] = []
+    known_configs = {key_of(base.configs)}
     for combination in kind.combinations(list(factors.values())):
-        chosen = {path: level for path, level in zip(factors, combination, strict=True) if level is not None}
-        patches = {path: level.value for path, level in chosen.items()}
-        alone = next(iter(chosen.values())) if len(chosen) == 1 else None
-        at = alone.at if alone else ("factors",)
-        configs = alone.configs if alone else patched(patches, at, skip_removed=kind.collapses)
+        pairs = zip(factors, combination, strict=True)
+        levels = {path: level for path, level in pairs if level is not None}
+        variant = _combined(levels, kind, base)
+        if variant is None:
+            continue
         # Where a level removes the path of another, several combinations are one; else twins are a mistake.
-        if configs is not None and not (kind.collapses and key_of(configs) in known):
-            known.add(key_of(configs))
-            found.append(Variant("", configs, patches, at))
-    return found
+        key = key_of(variant.configs)
+        if kind.collapses and key in known_configs:
+            continue
+        known_configs.add(key)
+        variants.append(variant)
+    return variants
+
+
+def _combined(levels: Mapping[str, Level], kind: Kind, base: _Baseline) -> Variant | None:
+    """Returns the variant with some levels, without a name; None where it is not valid, which is reported."""
+    patches = {path: level.value for path, level in levels.items()}
+    if len(levels) == 1:
+        (level,) = levels.values()
+        return Variant("", level.configs, patches, level.at)
+    at: PathKey = ("factors",)
+    configs = base.patched(patches, at, skip_removed=kind.collapses)
+    if configs is None:
+        return None
+    return Variant("", configs, patches, at)
+
+
+def _with_names(variants: list[Variant], factors: Mapping[str, list[Level]]) -> list[Variant]:
+    """Returns the variants of a design with their names: `path=level`, joined by commas."""
+    labels = {path: labels_of(variants, path, levels) for path, levels in factors.items()}
+    named: list[Variant] = []
+    for index, variant in enumerate(variants):
+        levels = [f"{path}={labels[path][index]}" for path in labels if path in variant.patches]
+        named.append(replace(variant, name=",".join(levels) or BASELINE))
+    return named
+
+
+def _named_by_hand(variants: Mapping[str, Mapping[str, Any]], base: _Baseline) -> list[Variant]:
+    """Returns the variants under `variants:`; one that changes nothing is reported."""
+    named: list[Variant] = []
+    for name, patches in variants.items():
+        at: PathKey = ("variants", name)
+        configs = base.patched(patches, at)
+        if configs == base.configs:
+            base.document.refuse(at, "changes nothing: its config is the baseline's", hint=CHANGES_NOTHING)
+        elif configs is not None:
+            named.append(Variant(name, configs, patches, at))
+    return named
 
 
 def report_at(
@@ -117,24 +162,22 @@ def report_at(
 ) -> None:
     """Reports problems of a patched config where the study file asks for the patch."""
     for problem in problems:
-        place, rule = at, problem.rule
-        inside = [p for p in patches if problem.path[: p.count(".") + 1] == tuple(p.split("."))]
-        if inside:
-            place = (*at, inside[0]) if at[0] == "variants" else at
-            place += problem.path[inside[0].count(".") + 1 :]
+        patch = _patch_around(problem, patches)
+        if patch:
+            place = (*at, patch) if at[0] == "variants" else at
+            steps = patch.count(".") + 1
+            document.report(replace(problem, path=(*place, *problem.path[steps:])))
         elif problem.path:
-            rule = f"{'.'.join(map(str, problem.path))} {rule}"
-        document.report(replace(problem, rule=rule, path=place))
+            where = ".".join(map(str, problem.path))
+            document.report(replace(problem, rule=f"{where} {problem.rule}", path=at))
+        else:
+            document.report(replace(problem, path=at))
 
 
-def _named(variants: list[Variant], factors: Mapping[str, list[Level]]) -> list[Variant]:
-    """The variants of a design, with their names: `path=level`, joined by commas."""
-    labels = {path: labels_of(variants, path, levels) for path, levels in factors.items()}
-    return [
-        replace(
-            variant,
-            name=",".join(f"{path}={labels[path][i]}" for path in labels if path in variant.patches)
-            or BASELINE,
-        )
-        for i, variant in enumerate(variants)
-    ]
+def _patch_around(problem: Problem, patches: Mapping[str, Any]) -> str:
+    """Returns the path of the first patch that the place of a problem lies in; or nothing."""
+    for path in patches:
+        keys = tuple(path.split("."))
+        if problem.path[: len(keys)] == keys:
+            return path
+    return ""

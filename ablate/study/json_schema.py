@@ -15,7 +15,7 @@ from pydantic_core import core_schema
 
 from ablate.base.registry import CATALOGUE, SLOT_MARK
 from ablate.core.workload import Workload
-from ablate.study.claims import GRAMMAR
+from ablate.study.claim_grammar import GRAMMAR
 from ablate.study.schema import StudyConfig, study_model
 from ablate.study.stage_config import StageConfig
 

@@ -12,6 +12,7 @@ from ablate.core.facts import Claim
 from ablate.core.metric import Description, Metric, plain, sign
 from ablate.study.checks import Draft, attempt
 from ablate.study.claims import Claimable, check_margin, parse_claim
+from ablate.study.designs import Design
 from ablate.study.document import Document
 from ablate.study.schema import StudyConfig
 
@@ -19,42 +20,60 @@ from ablate.study.schema import StudyConfig
 def check_metric(
     config: StudyConfig, tasks: Sequence[Description], document: Document
 ) -> Mapping[str, Metric]:
-    """The metrics that all `tasks` have, of which the study's must be one; of several, those of the smallest range.
+    """Returns the metrics that all tasks have, and reports what is wrong with the study's own.
 
-    `tasks` are descriptions of the baseline.
+    `tasks` are descriptions of the baseline. Of a metric that differs between tasks it is that of the smallest range.
     """
-    metrics = [description.metrics for description in tasks]
-    shared = {
-        name: min((of[name] for of in metrics), key=lambda metric: metric.span or math.inf)
-        for name in metrics[0]
-        if all(name in of for of in metrics)
-    }
-    asked, name = config.metric, config.metric.name
-    judged = name or next(iter(shared), "")
-    with document.reporting("metric", "name"):
-        if shared and judged not in shared:
-            single = "is a metric that only claims may use: no single run has it"
-            rule = single if judged in DERIVED else "no such metric"
-            raise Invalid("", rule, name, listed(shared), nearest(judged, shared))
-    for first in {next(iter(of)) for of in metrics if of} - {name}:
-        if config.checkpoint == "best" and name in shared:
-            rule = f"keeps the weights that validation finds best by {first}, and the study judges {name}"
-            document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
+    asked = config.metric
+    metrics = _shared_metrics(tasks)
+    judged = asked.name or next(iter(metrics), "")
+    if metrics and judged not in metrics:
+        rule = "no such metric"
+        if judged in DERIVED:
+            rule = "is a metric that only claims may use: no single run has it"
+        document.refuse(("metric", "name"), rule, asked.name, listed(metrics), nearest(judged, metrics))
+    if config.checkpoint == "best" and asked.name in metrics:
+        _check_best_checkpoint(asked.name, tasks, document)
     if asked.margin is not None:
         with document.reporting("metric", "margin"):
-            check_margin(asked.margin, judged, shared, asked.margin)
-    if asked.target is not None and judged in shared:
+            check_margin(asked.margin, judged, metrics, asked.margin)
+    if asked.target is not None and judged in metrics:
         with document.reporting("metric", "target"):
-            for of in metrics:
-                _check_target(asked.target, of[judged])
+            for task in tasks:
+                _check_target(asked.target, task.metrics[judged])
+    return metrics
+
+
+def _shared_metrics(tasks: Sequence[Description]) -> dict[str, Metric]:
+    """Returns the metrics that all tasks have, each with the smallest range that it has on a task."""
+    shared: dict[str, Metric] = {}
+    for name in tasks[0].metrics:
+        if all(name in task.metrics for task in tasks):
+            of_tasks = [task.metrics[name] for task in tasks]
+            shared[name] = min(of_tasks, key=lambda metric: metric.span or math.inf)
     return shared
+
+
+def _check_best_checkpoint(judged: str, tasks: Sequence[Description], document: Document) -> None:
+    """Refuses to keep the best weights where validation finds them by another metric than the judged one."""
+    first_metrics = [next(iter(task.metrics)) for task in tasks if task.metrics]
+    for first in dict.fromkeys(first_metrics):
+        if first != judged:
+            rule = f"keeps the weights that validation finds best by {first}, and the study judges {judged}"
+            document.refuse(("checkpoint",), rule, "best", "none, final", f"Choose final, or judge {first}")
 
 
 def _check_target(value: float, metric: Metric) -> None:
     """Raises `Invalid` for a value that guessing has or nothing can reach."""
-    words = ("more than", "at most") if metric.direction == "max" else ("less than", "at least")
-    bounds = zip(words, (metric.floor, metric.ceiling), strict=True)
-    allowed = ", ".join(f"{word} {of:g}" for word, of in bounds if of is not None)
+    above_floor, up_to_ceiling = ("more than", "at most")
+    if metric.direction == "min":
+        above_floor, up_to_ceiling = ("less than", "at least")
+    bounds: list[str] = []
+    if metric.floor is not None:
+        bounds.append(f"{above_floor} {metric.floor:g}")
+    if metric.ceiling is not None:
+        bounds.append(f"{up_to_ceiling} {metric.ceiling:g}")
+    allowed = ", ".join(bounds)
     if metric.floor is not None and sign(metric) * (value - metric.floor) <= 0:
         raise Invalid("", "is what guessing has, so that it tells nothing", value, allowed)
     if metric.ceiling is not None and sign(metric) * (value - metric.ceiling) > 0:
@@ -62,76 +81,118 @@ def _check_target(value: float, metric: Metric) -> None:
 
 
 def target_of(config: StudyConfig, metrics: Mapping[str, Metric]) -> dict[str, float]:
-    """The metric with the value at which a run has learned: the study's own, or that at which the task is solved."""
+    """Returns the primary metric with the value at which a run has learned, of a study or else of its task.
+
+    Nothing where neither says it.
+    """
     name = config.metric.name or next(iter(metrics), "")
-    solved = metrics[name].solved if name in metrics else None
-    value = solved if config.metric.target is None else config.metric.target
-    return {} if value is None else {name: value}
+    if config.metric.target is not None:
+        return {name: config.metric.target}
+    if name not in metrics:
+        return {}
+    solved = metrics[name].solved
+    return {} if solved is None else {name: solved}
 
 
 def claimable(draft: Draft, judged: Mapping[str, Metric], tasks: Sequence[Description]) -> Claimable:
-    """All that claims may use: what is `judged`, numbers of stability, and derived metrics.
+    """Returns all that claims may use: what is `judged`, numbers of stability, derived metrics, and constants.
 
     `tasks` are descriptions of the baseline; the variants are described where these lack a metric that is claimed.
     """
-    config, workload = draft.config, draft.workload
-    contexts = [
-        StudyContext(task.metrics, draft.outline.metrics, workload.rate_path, target_of(config, task.metrics))
-        for task in tasks
-        if task.metrics
-    ]
-    lacking = {}
+    lacking = _lacking_metrics(draft, tasks)
+    if not judged:  # a baseline that cannot be built: any name may be one
+        return Claimable({}, lacking)
+    metrics = {name: derived.metric for name, derived in DERIVED.items() if name not in lacking}
+    for task in tasks:
+        metrics.update(task.stability)
+    claimed: set[str] = set()
+    for text in draft.config.claims:
+        claimed.update(re.findall(r" on (\S+)", text))
+    if claimed - {*metrics, *judged, *lacking}:
+        metrics = _metrics_of_variants(draft) | metrics
+    # In the order in which they are listed: what is judged, then by name.
+    metrics = {name: metric for name, metric in sorted(metrics.items()) if name not in judged}
+    return Claimable({**judged, **metrics}, lacking, _shared_constants(tasks))
+
+
+def _lacking_metrics(draft: Draft, tasks: Sequence[Description]) -> dict[str, str]:
+    """Returns derived metric that the study can give on no task → what it would have to give for it."""
+    contexts: list[StudyContext] = []
+    for task in tasks:
+        if task.metrics:
+            context = StudyContext(
+                metrics=task.metrics,
+                of_stages=draft.outline.metrics,
+                rate_path=draft.workload.rate_path,
+                target=target_of(draft.config, task.metrics),
+            )
+            contexts.append(context)
+    lacking: dict[str, str] = {}
     for name, derived in DERIVED.items():
         if contexts and all(derived.lacks(context) for context in contexts):
             lacking[name] = derived.lacks(contexts[0])
-    if not judged:  # a baseline that cannot be built: any name may be one
-        return Claimable({}, lacking)
-    metrics = {name: of.metric for name, of in DERIVED.items() if name not in lacking}
-    metrics |= {name: metric for task in tasks for name, metric in task.stability.items()}
-    asked = {found for text in config.claims for found in re.findall(r" on (\S+)", text)}
-    if asked - {*metrics, *judged, *lacking}:
-        for trained in (each for variant in draft.design.variants for each in variant.configs):
-            description = attempt(workload.describe, trained)[0]
-            if description:
-                on_slices = {name: of for name, of in description.metrics.items() if plain(name) != name}
-                metrics = {**description.stability, **on_slices, **metrics}
-    first, *others = (task.constants for task in tasks)
-    constants = {
-        name: {*values}.intersection(*(of[name] for of in others))
-        for name, values in first.items()
-        if all(name in of for of in others)
-    }
-    # In the order in which they are listed: what is judged, then by name.
-    return Claimable({**judged, **dict(sorted(metrics.items())), **judged}, lacking, constants)
+    return lacking
 
 
-def _check_readable(draft: Draft, claim: Claim) -> None:
-    """Raises `Invalid` for a claim on a slice whose sequences are longer than one of its variants can read."""
-    wanted = {name for name in (claim.metric, claim.metric_less) if plain(name) != name}
-    for variant in (each for each in draft.design.variants if wanted and each.name in claim.variants):
+def _metrics_of_variants(draft: Draft) -> dict[str, Metric]:
+    """Returns the numbers of stability and the metrics on slices of all variants, as the first that has one."""
+    metrics: dict[str, Metric] = {}
+    for variant in draft.design.variants:
         for config in variant.configs:
-            description = attempt(draft.workload.describe, config)[0]
-            if description and (lost := sorted(wanted - {*description.metrics})):
-                rule = f"{variant.name} cannot be evaluated on {joined(lost)}: its length is fixed"
-                raise Invalid("", rule, claim.text, hint="Choose positions and mixers that read any length")
+            description = attempt(draft.workload.describe, config).result
+            if description:
+                metrics = {**description.stability, **_on_slices(description), **metrics}
+    return metrics
+
+
+def _on_slices(description: Description) -> dict[str, Metric]:
+    """Returns the metrics on evaluation slices."""
+    return {name: metric for name, metric in description.metrics.items() if plain(name) != name}
+
+
+def _shared_constants(tasks: Sequence[Description]) -> dict[str, set[str]]:
+    """Returns constant that all tasks have → the metrics that it has a value of on each."""
+    first, *others = [task.constants for task in tasks]
+    shared: dict[str, set[str]] = {}
+    for name, values in first.items():
+        if all(name in constants for constants in others):
+            shared[name] = set(values).intersection(*[constants[name] for constants in others])
+    return shared
 
 
 def parse_claims(draft: Draft, known: Claimable, *, sides: bool) -> list[Claim]:
-    """The claims of a study; problems are reported to the document.
+    """Returns the claims of a study; what is wrong with them is reported to its document.
 
     Without `sides`, as those of a design with mistakes of its own, nothing is said of the variants that they name.
     """
+    design: Design | None = None
+    if sides:
+        # A claim may be about variants before they are found.
+        baseline = draft.design.variants[0]
+        to_be_found = [replace(baseline, name=name) for name in draft.outline.variant_names]
+        design = replace(draft.design, variants=[*draft.design.variants, *to_be_found])
     claims: list[Claim] = []
-    # A claim may be about variants before they are found.
-    baseline = draft.design.variants[0]
-    to_be_found = [replace(baseline, name=name) for name in draft.outline.variant_names]
-    variants = [*draft.design.variants, *to_be_found]
-    design = replace(draft.design, variants=variants)
     for index, text in enumerate(draft.config.claims):
         with draft.document.reporting("claims", index):
-            claim = parse_claim(text, design if sides else None, known)
+            claim = parse_claim(text, design, known)
             if any(claim.hash == other.hash for other in claims):
                 raise Invalid("", "is made twice", text)
             _check_readable(draft, claim)
             claims.append(claim)
     return claims
+
+
+def _check_readable(draft: Draft, claim: Claim) -> None:
+    """Raises `Invalid` for a claim on a slice whose sequences are longer than one of its variants can read."""
+    slices = {name for name in (claim.metric, claim.metric_less) if plain(name) != name}
+    if not slices:
+        return
+    for variant in draft.design.variants:
+        if variant.name not in claim.variants:
+            continue
+        for config in variant.configs:
+            description = attempt(draft.workload.describe, config).result
+            unread = sorted(slices - set(description.metrics)) if description else []
+            if unread:
+                rule = f"{variant.name} cannot be evaluated on {joined(unread)}: its length is fixed"
+                raise Invalid("", rule, claim.text, hint="Choose positions and mixers that read any length")

@@ -60,6 +60,11 @@ def has_path(config: Mapping[str, Any], path: str) -> bool:
     return True
 
 
+def overlap(path: str, other: str) -> bool:
+    """Returns whether two dotted paths are one, or one of them lies inside the other."""
+    return f"{path}.".startswith(f"{other}.") or f"{other}.".startswith(f"{path}.")
+
+
 def value_at(config: Mapping[str, Any], path: str) -> Any:
     """The value at a dotted path; raises `Invalid` with the nearest name where it ends."""
     node: Any = config

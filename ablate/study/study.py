@@ -13,15 +13,14 @@ from pydantic import JsonValue
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
-from ablate.core.facts import Claim, StudyFacts, TaskFacts, VariantFacts
-from ablate.core.metric import Description, Metric, plain, size_of
+from ablate.core.facts import Claim
+from ablate.core.metric import Description, size_of
 from ablate.core.trial import Cell, Level, Trial
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt
 from ablate.study.designs import Config, Design, Resolve, Variant
 from ablate.study.document import Document
 from ablate.study.ids import TrialIds
-from ablate.study.judged import target_of
 from ablate.study.patch import apply_patches, has_path, short_label, value_at
 from ablate.study.schema import PLACEBO, StudyConfig
 from ablate.study.stage_config import StageConfig
@@ -64,7 +63,7 @@ class Study:
     # The trainings that stages add beside each judged one.
     companions_per_cell: int = 0
     # How its variants were chosen.
-    selection: Selection = dataclasses.field(default_factory=lambda: Selection())
+    selection: Selection = Selection()
     # What its report says of it beside its verdicts: that it confirms another, and how far.
     notes: Sequence[str] = ()
     # What the options of its run change of the study as written.
@@ -74,89 +73,126 @@ class Study:
     _described: dict[str, list[Description]] = dataclasses.field(default_factory=dict, repr=False)
 
     def describe(self, variant: Variant) -> list[Description]:
-        """Parameters, FLOPs and metrics, one description a task."""
+        """Returns parameters, FLOPs and metrics of a variant, one description a task."""
         if variant.name not in self._described:
             self._described[variant.name] = [self.workload.describe(config) for config in variant.configs]
         return self._described[variant.name]
 
+    def size(self, variant: Variant, task_index: int) -> Mapping[str, int | None]:
+        """Returns the size of a variant's model on a task, as records keep it."""
+        return size_of(self.describe(variant)[task_index])
+
     @property
     def metric(self) -> str:
         """The primary metric: the one that the study names, else the first of its first task."""
-        return self.config.metric.name or next(iter(self.describe(self.variants[0])[0].metrics))
-
-    def cells(self, seeds: Sequence[int] | None = None) -> list[Cell]:
-        """All trials, or those of other `seeds`; seed by seed, so that the first blocks are complete early."""
-        places = [
-            (
-                *(variant.name, task, f"{variant.name}{self.on(task)}", self.levels(variant, index)),
-                # One for all seeds, or one for each.
-                [
-                    self._trials(c, PLACEBO if variant.placebo else "")
-                    for c in variant.by_seed.get(task) or [config]
-                ],
-                partial(self.size, variant, index),
-            )
-            for variant in self.variants
-            for index, (task, config) in enumerate(zip(self.tasks, variant.configs, strict=True))
-        ]
-        return [
-            Cell(variant, task, seed, trials[i % len(trials)](seed), f"{name} seed {seed}", levels, size=size)
-            for i, seed in enumerate(self.config.seeds.values if seeds is None else seeds)
-            for variant, task, name, levels, trials, size in places
-        ]
-
-    def size(self, variant: Variant, index: int) -> Mapping[str, int | None]:
-        """The size of a variant's model on a task, as records keep it."""
-        return size_of(self.describe(variant)[index])
+        if self.config.metric.name:
+            return self.config.metric.name
+        of_baseline = self.describe(self.variants[0])
+        return next(iter(of_baseline[0].metrics))
 
     def on(self, task: str) -> str:
-        """` on TASK`, where the study has several."""
+        """Returns ` on TASK` where the study has several tasks, else nothing."""
         return f" on {task}" if len(self.tasks) > 1 else ""
 
+    def cells(self, seeds: Sequence[int] | None = None) -> list[Cell]:
+        """Returns a cell for each variant, task and seed, of the seeds of the study or of others.
+
+        They come seed by seed, so that the first blocks are complete early.
+        """
+        if seeds is None:
+            seeds = self.config.seeds.values
+        places: list[_Place] = []
+        for variant in self.variants:
+            for task_index, task in enumerate(self.tasks):
+                places.append(self._place(variant, task, task_index))
+        cells: list[Cell] = []
+        for seed_index, seed in enumerate(seeds):
+            cells += [place.cell(seed_index, seed) for place in places]
+        return cells
+
+    def _place(self, variant: Variant, task: str, task_index: int) -> _Place:
+        stream = PLACEBO if variant.placebo else ""
+        configs = variant.by_seed.get(task) or [variant.configs[task_index]]
+        return _Place(
+            variant=variant.name,
+            task=task,
+            name=f"{variant.name}{self.on(task)}",
+            levels=self.levels(variant, task_index),
+            trials=[self._trials(config, stream) for config in configs],
+            size=partial(self.size, variant, task_index),
+        )
+
+    def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
+        """Returns path → what a variant has there as it is trained, for the paths that some variant changes.
+
+        Numbers, words, switches and null stand for themselves, anything else is a label. Paths that the variant lacks
+        are left out.
+        """
+        config = variant.configs[task_index]
+        levels: dict[str, Level] = {}
+        for path in self.design.paths:
+            if not has_path(config, path):
+                continue
+            value = value_at(config, path)
+            if _is_plain(value):
+                levels[path] = value
+            else:
+                levels[path] = self.design.labels[path].get(variant.name) or short_label(value)
+        return levels
+
     def trial(self, config: Config, seed: int, stream: str = "") -> Trial:
-        """The trial that trains a resolved config under one seed."""
+        """Returns the trial that trains a resolved config under one seed."""
         return self._trials(config, stream)(seed)
 
     def _trials(self, config: Config, stream: str) -> Callable[[int], Trial]:
-        # How a trial is kept changes nothing of its result, so that none of it is in the id.
-        study, identity = self.config, self.ids.identity(config)
-        limit, checkpoint, every = study.time_limit, study.checkpoint, study.save_every
-        return lambda seed: Trial(
-            *(identity(seed, stream), config, seed, stream, limit, checkpoint),
-            save_every=every,
-            irrelevant=self.ids.irrelevant,
-            files=identity.files,
-        )
+        """Returns the function from a seed to the trial of a config, which is identified once for all seeds."""
+        identity = self.ids.identity(config)
+
+        def trial(seed: int) -> Trial:
+            # How a trial is kept changes nothing of its result, so that none of it is in the id.
+            return Trial(
+                id=identity(seed, stream),
+                config=config,
+                seed=seed,
+                stream=stream,
+                time_limit=self.config.time_limit,
+                checkpoint=self.config.checkpoint,
+                save_every=self.config.save_every,
+                irrelevant=self.ids.irrelevant,
+                files=identity.files,
+            )
+
+        return trial
 
     def patched(self, base: Config, patches: Mapping[str, Any], task_index: int = 0) -> Config:
-        """A config with `patches`, resolved, as trainings try it; raises `Invalid` when it cannot be."""
+        """Returns a config with `patches`, resolved, as trainings try it; raises `Invalid` when it cannot be built."""
         config = self.resolve(apply_patches(base, patches))
-        if problems := attempt(self.workload.check, config)[1]:
+        problems = attempt(self.workload.check, config).problems
+        if problems:
             raise Invalid.many(problems)
         return self.adjust(config, task_index)
 
     def judging(self, variants: Sequence[Variant], paths: Sequence[str], selection: Selection) -> Study:
-        """The same study with the variants that were chosen, the baseline first, which differ on `paths`."""
+        """Returns the study with the variants that were chosen, the baseline first, which differ on `paths`."""
         factors = {path: levels for path, levels in self.design.factors.items() if path in paths}
         return dataclasses.replace(
             self,
-            design=Design(list(variants), factors, list(paths), self.design.kind),
+            design=Design(variants=list(variants), factors=factors, paths=list(paths), kind=self.design.kind),
             variants=list(variants),
             selection=selection,
             _described={},
         )
 
     def reporting(self, name: str, overrides: Sequence[str]) -> Study:
-        """The same study under the name of its report, which says how its run differs from the study as written."""
-        return dataclasses.replace(
-            self, config=self.config.model_copy(update={"name": name}), overrides=overrides
-        )
+        """Returns the study under the name of its report, with what its run changes of the study as written."""
+        config = self.config.model_copy(update={"name": name})
+        return dataclasses.replace(self, config=config, overrides=overrides)
 
     def settling(self) -> Study:
-        """The same study with the claims that its variants can settle."""
+        """Returns the study with those of its claims whose variants it all has."""
         names = {variant.name for variant in self.variants}
-        claims = [claim for claim in self.claims if names.issuperset(claim.variants)]
-        return dataclasses.replace(self, claims=claims)
+        decidable = [claim for claim in self.claims if names.issuperset(claim.variants)]
+        return dataclasses.replace(self, claims=decidable)
 
     def judged_variants(self) -> Mapping[str, JsonValue]:
         """Returns the variants with their configs, one a task, and who chose them, as plain data."""
@@ -179,102 +215,36 @@ class Study:
         paths: list[JsonValue] = [*self.design.paths]
         return {"by": self.selection.by or "design", "paths": paths, "variants": variants}
 
-    def levels(self, variant: Variant, task_index: int = 0) -> dict[str, Level]:
-        """Path that some variant changes → what this one has there as it is trained; without paths that it lacks."""
-        config, found = variant.configs[task_index], {}
-        for path in self.design.paths:
-            if has_path(config, path):
-                value = value_at(config, path)
-                plain = value is None or (
-                    isinstance(value, str | int | float) and not isinstance(value, DataFile)
-                )
-                found[path] = (
-                    value if plain else self.design.labels[path].get(variant.name) or short_label(value)
-                )
-        return found
+
+@dataclass(frozen=True)
+class _Place:
+    """A variant on a task, with all that its cells have in common."""
+
+    variant: str
+    task: str
+    # The name of its cells, up to their seeds.
+    name: str
+    levels: Mapping[str, Level]
+    # Seed → its trial: one function for all seeds, or one for each seed of the study.
+    trials: Sequence[Callable[[int], Trial]]
+    size: Callable[[], Mapping[str, int | None]]
+
+    def cell(self, seed_index: int, seed: int) -> Cell:
+        """Returns the cell of a seed that is the `seed_index`-th of those asked for."""
+        trial = self.trials[seed_index % len(self.trials)]
+        return Cell(
+            variant=self.variant,
+            task=self.task,
+            seed=seed,
+            trial=trial(seed),
+            name=f"{self.name} seed {seed}",
+            levels=self.levels,
+            size=self.size,
+        )
 
 
-def facts_of(
-    study: Study,
-    claims: Sequence[Claim] = (),
-    environment: Mapping[str, Any] | None = None,
-    cautions: Sequence[str] = (),
-) -> StudyFacts:
-    """The facts of a study, with its dated claims and what limits its verdicts."""
-    config, metric = study.config, study.config.metric
-    described = [study.describe(variant) for variant in study.variants]
-    name = study.metric
-    timed = metric.target is not None or any(c.metric == "steps_to_target" for c in study.claims)
-    return StudyFacts(
-        study=config.name,
-        question=config.question,
-        notes=config.notes,
-        metric=name,
-        column=name if metric.at == "last" else f"{name}_at_{metric.at}",
-        at=metric.at,
-        margin=metric.margin,
-        design=config.design.name,
-        seeds=list(config.seeds.values),
-        looks=config.seeds.looks,
-        tasks=[
-            # Some other variant may have attention where the first has none.
-            TaskFacts(
-                task,
-                {**d.metrics, **_on_slices(others), **d.metrics},
-                d.outcome,
-                d.sampling,
-                {key: number for each in (*others, d) for key, number in each.stability.items()},
-                {name: dict(values) for name, values in d.constants.items()},
-            )
-            for task, d, *others in zip(study.tasks, *described, strict=True)
-        ],
-        variants=[_variant(study, variant) for variant in study.variants],
-        factors={
-            path: list(dict.fromkeys(filter(None, by_variant.values())))
-            for path, by_variant in study.design.labels.items()
-        },
-        claims=list(claims),
-        environment=dict(environment or {}),
-        rate=_rate(study),
-        cautions=list(cautions),
-        labels=dict(config.labels),
-        searched=study.selection.by,
-        compare=config.compare,
-        left_out=study.not_judged,
-        differs=list(study.overrides),
-        target=target_of(config, described[0][0].metrics) if timed else {},
-    )
-
-
-def _on_slices(described: Sequence[Description]) -> dict[str, Metric]:
-    """Their metrics on evaluation slices, which the baseline may be unable to read."""
-    return {name: of for each in described for name, of in each.metrics.items() if plain(name) != name}
-
-
-def _rate(study: Study) -> str:
-    """The learning rate that all variants share and nothing has tuned: `lr 0.003`; else empty."""
-    path = study.workload.rate_path
-    chosen = [of_task for variant in study.variants for of_task in variant.tuned.values()]
-    if path is None or any(path in paths for paths in [*chosen, study.selected_paths]):
-        return ""
-    found = {value_at(config, path) for variant in study.variants for config in variant.configs}
-    return f"{path.rpartition('.')[2]} {found.pop():g}" if len(found) == 1 else ""
-
-
-def _variant(study: Study, variant: Variant) -> VariantFacts:
-    tasks, labels = study.tasks, study.design.labels
-    described = dict(zip(tasks, study.describe(variant), strict=True))
-    return VariantFacts(
-        name=variant.name,
-        levels=study.levels(variant),
-        changes={path: labels[path][variant.name] for path in variant.patches if path in labels},
-        placebo=variant.placebo,
-        parameters={task: d.parameters for task, d in described.items()},
-        parameters_by_part={task: dict(d.parameters_by_part) for task, d in described.items()},
-        flops={task: d.flops for task, d in described.items()},
-        training_flops={task: d.training_flops for task, d in described.items()},
-        beside={task: dict(d.beside) for task, d in described.items()},
-        examples={task: d.examples for task, d in described.items()},
-        tuned={task: dict(chosen) for task, chosen in variant.tuned.items()},
-        rivals={task: [*of] for task, of in variant.runner_ups.items() if of},
-    )
+def _is_plain(value: object) -> bool:
+    """Returns whether a value of a config stands for itself in tables, without a label."""
+    if isinstance(value, DataFile):
+        return False
+    return value is None or isinstance(value, str | int | float)

@@ -1,27 +1,32 @@
-"""MLflow's databases: the store's own, which is checked, upgraded and rebuilt; and what the user names, left as it is.
+"""MLflow's databases: the store's own, which is made anew where it cannot be used, and those that the user names."""
 
-MLflow creates and upgrades its tables step by step, and opens no database in which it was killed meanwhile: so that is
-done under a temporary name.
-"""
+from __future__ import annotations
 
 import logging
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from ablate.base.errors import AblateError, StoreError
-from ablate.base.files import digest_of, remove_leftovers, replacing, set_aside
-from ablate.base.text import first_line
+from ablate.base.files import digest_of, replacing, set_aside
+
+if TYPE_CHECKING:
+    from mlflow.tracking import MlflowClient
+    from sqlalchemy.engine.interfaces import DBAPIConnection
 
 DATABASE = "mlflow.db"
 ARTIFACTS = "artifacts"
 SQLITE = "sqlite:///"
+
+# Seconds that a check of a database waits for another process that writes to it.
+LOCKED_SECONDS = 10.0
+# The codes of SQLite's errors that no later try can mend. All other errors may pass, as that of a locked file.
+DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 # MLflow's own defaults would report usage over the network, write to stdout, and wait minutes for a server
 # that is down. The user's own settings stay.
@@ -36,30 +41,37 @@ SWITCHES = {
 
 
 def database_uri(path: Path) -> str:
-    """The tracking URI of a SQLite file."""
+    """Returns the tracking URI of a SQLite file."""
     return f"{SQLITE}{path.resolve()}"
 
 
 def artifacts_uri(tracking_uri: str) -> str | None:
-    """Where the artifacts of a SQLite database are kept, the folder beside it; None for a server, which knows."""
+    """Returns the URI of the folder of artifacts beside a SQLite database; None for a server, which has its own."""
     if not tracking_uri.startswith(SQLITE):
         return None
-    return (Path(tracking_uri.removeprefix(SQLITE)).resolve().parent / ARTIFACTS).as_uri()
+    return (_path_of(tracking_uri).parent / ARTIFACTS).as_uri()
 
 
 def check_uri(uri: str) -> None:
     """Raises `AblateError` for a mistyped path in a tracking URI: MLflow would make folders of that name."""
-    is_path = uri.startswith((SQLITE, "file:")) or (":" not in uri and uri != "databricks")
-    place = Path(uri.removeprefix(SQLITE).removeprefix("file:").removeprefix("//"))
-    if is_path and not (folder := place.parent if uri.startswith(SQLITE) else place).is_dir():
+    if uri.startswith(SQLITE):
+        folder = Path(uri.removeprefix(SQLITE)).parent
+    elif uri.startswith("file:"):
+        folder = Path(uri.removeprefix("file:").removeprefix("//"))
+    elif ":" not in uri and uri != "databricks":
+        folder = Path(uri)
+    else:
+        return
+
+    if not folder.is_dir():
         raise AblateError(
             f"--tracking-uri: leads to no folder; given {uri!r}; allowed: the URL of a server or database, "
             f"sqlite:///FILE in a folder that exists, or such a folder. Correct it, or make the folder {folder} first"
         )
 
 
-def import_client() -> Any:
-    """Imports the `MlflowClient` class, which takes seconds, with telemetry off and silent."""
+def import_client() -> type[MlflowClient]:
+    """Imports the class of MLflow's client, which takes seconds, with telemetry off and silent."""
     for name, value in SWITCHES.items():
         os.environ.setdefault(name, value)
     from mlflow.tracking import MlflowClient
@@ -70,76 +82,137 @@ def import_client() -> Any:
 
 
 @contextmanager
-def opened(
-    store: Path, uri: str | None, wait: float, warn: Callable[[str], None], *, checked: bool = True
-) -> Iterator[Any]:
-    """MLflow's client of the store's own database or of `uri`, for the only process that writes there.
+def opened(store: Path, uri: str | None, wait: float, warn: Callable[[str], None]) -> Iterator[MlflowClient]:
+    """Yields a client of the store's own database or of `uri`, to the only process of ours that writes there.
 
-    `wait` is how many seconds to wait for another one. A `checked` database of the store's own that is damaged is
-    moved aside. Raises `StoreError`, and whatever MLflow, SQLite and the disk do.
+    Waits at most `wait` seconds for another one. The store's own database is set aside where it is damaged or has
+    another schema than that of the installed MLflow, and made where there is none. What `uri` names is left as it is.
+    Raises `StoreError`, and whatever MLflow, SQLite and the disk raise.
     """
-    own = database_uri(store / DATABASE)
-    uri = uri or own
+    own_uri = database_uri(store / DATABASE)
+    uri = uri or own_uri
     store.mkdir(parents=True, exist_ok=True)
-    suffix = "" if uri == own else f"-{digest_of(uri.encode())}"
+    if uri == own_uri:
+        with _locked(store / ".mlflow.lock", wait), _written_without_waiting():
+            client_class = import_client()
+            _set_aside_unusable(_path_of(uri), warn)
+            _create_missing(_path_of(uri))
+            yield client_class(tracking_uri=uri)
+    else:
+        with _locked(store / f".mlflow-{digest_of(uri.encode())}.lock", wait):
+            client_class = import_client()
+            if uri.startswith(SQLITE):
+                _create_missing(_path_of(uri))
+            yield client_class(tracking_uri=uri)
+
+
+@contextmanager
+def _locked(path: Path, wait: float) -> Iterator[None]:
+    """Holds the lock of a database. Raises `StoreError` where another process holds it for `wait` seconds."""
+    lock = FileLock(path)
     try:
-        lock = FileLock(store / f".mlflow{suffix}.lock").acquire(timeout=wait)
+        lock.acquire(timeout=wait)
     except Timeout:
         raise StoreError("another process is writing to it") from None
-    with lock:
-        client = import_client()
-        if uri == own:
-            from sqlalchemy import event
-            from sqlalchemy.engine import Engine
-
-            if not event.contains(Engine, "connect", _not_synchronous):
-                event.listen(Engine, "connect", _not_synchronous)
-        if uri.startswith(SQLITE):
-            _prepare(Path(uri.removeprefix(SQLITE)), own=uri == own, checked=checked, warn=warn)
-        yield client(tracking_uri=uri)
+    try:
+        yield
+    finally:
+        lock.release()
 
 
-def _not_synchronous(connection: Any, _: object) -> None:
-    """It can be made again from the records: no commit, of hundreds, waits for the disk."""
+@contextmanager
+def _written_without_waiting() -> Iterator[None]:
+    """Has no commit, of hundreds, wait for the disk: what is lost can be made again from the records."""
+    from sqlalchemy import event
+    from sqlalchemy.engine import Engine
+
+    event.listen(Engine, "connect", _do_not_synchronise)
+    try:
+        yield
+    finally:
+        event.remove(Engine, "connect", _do_not_synchronise)
+
+
+def _do_not_synchronise(connection: DBAPIConnection, _: object) -> None:
     connection.execute("PRAGMA synchronous = OFF")
 
 
-def _prepare(path: Path, *, own: bool, checked: bool, warn: Callable[[str], None]) -> None:
-    """Makes a database that is not there; moves one of our own aside where it is damaged, and upgrades an old one."""
-    from mlflow.store.db import utils
+def _path_of(uri: str) -> Path:
+    """Returns the path of a SQLite file from its tracking URI."""
+    return Path(uri.removeprefix(SQLITE)).resolve()
+
+
+def _has_content(database: Path) -> bool:
+    """Returns whether there is a file that is not empty; SQLite takes an empty one for a new database."""
+    return database.exists() and database.stat().st_size > 0
+
+
+def _create_missing(database: Path) -> None:
+    """Makes a database of MLflow's, whose artifacts lie beside it, unless there is one.
+
+    MLflow makes the tables step by step. The file has a temporary name until all are there, so that no kill leaves a
+    part of them.
+    """
+    if _has_content(database):
+        return
     from mlflow.store.tracking.sqlalchemy_store import SqlAlchemyStore
 
-    if own:
-        remove_leftovers(path.parent)
-        if checked and path.exists() and (fault := _damage(path)):
-            # With the files that SQLite keeps beside it, which would else belong to the next.
-            name = set_aside(path, [path.with_name(path.name + s) for s in ("", "-journal", "-wal", "-shm")])
-            warn(
-                f"{path} is damaged ({fault}); set aside as {name}. It is built again from the finished trials; "
-                "`ablate ui` brings in those of other studies"
-            )
-    exists = path.exists() and path.stat().st_size > 0
-    if exists:
-        version = utils._get_schema_version(utils.create_sqlalchemy_engine(database_uri(path)))
-        if not own or version == utils._get_latest_schema_revision():
-            return
-    with replacing(path) as temporary:
-        if exists:
-            shutil.copyfile(path, temporary)
-            utils._upgrade_db(utils.create_sqlalchemy_engine(database_uri(temporary)))
-        SqlAlchemyStore(database_uri(temporary), artifacts_uri(database_uri(path))).engine.dispose()
+    with replacing(database) as temporary:
+        made = SqlAlchemyStore(database_uri(temporary), artifacts_uri(database_uri(database)))
+        made.engine.dispose()
 
 
-def _damage(path: Path) -> str:
-    """Why the file is no sound SQLite database, or nothing. Raises `sqlite3.Error` where that cannot be told.
+def _set_aside_unusable(database: Path, warn: Callable[[str], None]) -> None:
+    """Renames a database of our own that the installed MLflow cannot use, and warns of it.
 
-    For instance of a database that is locked.
+    MLflow itself would upgrade it in place, or refuse it.
     """
+    if not _has_content(database):
+        return
+    fault = _fault(database)
+    if not fault:
+        return
+    # With the files that SQLite keeps beside it, which would else belong to the next one.
+    files = [database.with_name(database.name + ending) for ending in ("", "-journal", "-wal", "-shm")]
+    name = set_aside(database, files, mark="old")
+    warn(
+        f"{database} {fault}; it is set aside as {name} and made again from the finished trials, those of other "
+        "studies by `ablate ui`"
+    )
+
+
+def _fault(database: Path) -> str:
+    """Returns why the installed MLflow cannot use a SQLite file, or nothing.
+
+    Raises `sqlite3.Error` where that cannot be told, for instance of a file that is locked.
+    """
+    address = f"{database.as_uri()}?mode=rw"
     try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=10)) as database:
-            found = str(database.execute("PRAGMA integrity_check(1)").fetchone()[0])
-            return "" if found == "ok" else first_line(ValueError(found))
+        with closing(sqlite3.connect(address, uri=True, timeout=LOCKED_SECONDS)) as connection:
+            (finding,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+            if finding != "ok":
+                return f"is damaged ({finding.splitlines()[-1]})"
+            if not _has_schema_of_installed_mlflow(connection):
+                return "does not have the tables of the installed version of MLflow"
     except sqlite3.DatabaseError as error:
-        if error.sqlite_errorcode & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            return str(error)
-        raise
+        primary_code = error.sqlite_errorcode & 0xFF
+        if primary_code not in DAMAGED:
+            raise
+        return f"is damaged ({error})"
+    return ""
+
+
+def _has_schema_of_installed_mlflow(connection: sqlite3.Connection) -> bool:
+    """Returns whether a database has all tables of MLflow's, and the revision up to which MLflow migrates them."""
+    from alembic.script import ScriptDirectory
+    from mlflow.store import db_migrations
+    from mlflow.store.db.base_sql_model import Base
+    from mlflow.store.tracking import sqlalchemy_store  # noqa: F401 - all tables are declared to `Base` by it
+
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+    tables = {name for (name,) in rows}
+    if not tables >= {"alembic_version", *Base.metadata.tables}:
+        return False
+    revisions = connection.execute("SELECT version_num FROM alembic_version").fetchall()
+    migrations = ScriptDirectory(db_migrations.__path__[0])
+    return revisions == [(migrations.get_current_head(),)]

@@ -1,4 +1,5 @@
 import math
+from dataclasses import fields
 
 import numpy as np
 import pandas as pd
@@ -6,7 +7,7 @@ import pytest
 from made_evidence import ACCURACY, LOSS, study
 from scipy import stats
 
-from ablate.analysis.compare import COLUMNS, compare
+from ablate.analysis.compare import ComparisonRow, compare
 from ablate.analysis.power import detectable_effect
 from ablate.base.errors import AblateError
 from ablate.core.facts import Evidence
@@ -154,7 +155,7 @@ def test_seeds_outside_the_plan_are_left_alone():
 def test_a_study_without_variants_has_no_rows():
     frame = compare(study({"baseline": BASE}))
     assert len(frame) == 0
-    assert tuple(frame.columns) == COLUMNS
+    assert list(frame.columns) == [field.name for field in fields(ComparisonRow)]
 
 
 def test_a_trial_in_two_rows_is_refused():

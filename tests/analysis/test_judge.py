@@ -9,7 +9,7 @@ from made_evidence import ACCURACY, RATES, claim, crossed, study
 from ablate.analysis.agreeing import IntersectionUnion
 from ablate.analysis.claims import judge_claims, unsettled
 from ablate.analysis.compare import compare
-from ablate.analysis.family import Look, family_size, level, looks, pairs, row_of
+from ablate.analysis.family import Look, alpha_at, family_size, looks_taken, pairs, planned_pair_of
 from ablate.analysis.judge import Judged, deciding, judge, on_all, row
 from ablate.analysis.paired import Differences
 from ablate.analysis.runs import Runs
@@ -155,7 +155,7 @@ def test_a_family_is_what_was_planned_and_the_claims_that_are_none_of_it():
     others = {"loss": dict.fromkeys(values, RISE)}
     evidence = study(values, metrics=metrics, claims=claims, placebos=["placebo"], others=others)
     facts = evidence.facts
-    assert [row_of(each, facts) is not None for each in claims] == [True, True, False, False, False]
+    assert [planned_pair_of(each, facts) is not None for each in claims] == [True, True, False, False, False]
     assert family_size(facts) == 3 + 2, "the placebo is a variant"
     rows = compare(evidence)
     assert set(rows.loc[~rows["exploratory"], "metric"]) == {"accuracy"}
@@ -224,8 +224,8 @@ def test_only_what_is_incomplete_is_not_waited_for():
 
 def test_a_fixed_number_of_seeds_is_one_look():
     runs = Runs(study({"baseline": RISE, "a": RISE}))
-    assert looks(runs.facts) == [Look(1, 1, 8)]
-    assert level(runs, looks(runs.facts)[0]) == 0.05
+    assert looks_taken(runs.facts) == [Look(1, 1, 8)]
+    assert alpha_at(runs, looks_taken(runs.facts)[0]) == 0.05
 
 
 # Rates and derived metrics

@@ -21,7 +21,7 @@ from ablate.core.speed_facts import LEAST, SpeedFacts
 from ablate.pipeline.gather import gather
 from ablate.records.store import Store
 from ablate.stages.speed.timing import Timing
-from ablate.study.study import facts_of
+from ablate.study.facts import facts_of
 
 from .check import STUDIES, Check, Place, frequency
 

@@ -8,7 +8,7 @@ from harness import ablate_here, prepare
 
 from ablate.base.errors import StudyError
 from ablate.base.registry import CATALOGUE
-from ablate.commands._contracts import _of_task
+from ablate.commands._task_contract import check_task
 from ablate.models.reference import settings_for
 
 CATALOGUE.load_builtin()
@@ -254,4 +254,4 @@ def test_a_sound_plugin_has_a_line_for_each_rule(slot, text, tmp_path):
 def test_built_in_tasks_pass(name):
     if settings_for(CATALOGUE.get("task", name).Config):
         pytest.skip("it reads a user's file")
-    assert {rule: text for rule, text in _of_task(CATALOGUE.get("task", name)).items() if text} == {}
+    assert {rule: text for rule, text in check_task(CATALOGUE.get("task", name)).items() if text} == {}

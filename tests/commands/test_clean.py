@@ -139,7 +139,7 @@ def test_broken_and_unfinished_files_go(ran):
     for path in gone:
         os.utime(path, (0, 0))
     said, _ = cleaned(ran)
-    assert "2 corrupt files: 8 B" in said
+    assert "2 set-aside files: 8 B" in said
     assert "2 incomplete files: 8 B" in said
     assert "Removed; 16 B freed." in said
     assert not any(path.exists() for path in gone)

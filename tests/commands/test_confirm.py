@@ -14,7 +14,7 @@ from ablate.pipeline.confirm import NothingDecided
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.report.words import message
-from ablate.tracking.tracker import bring_up_to_date
+from ablate.tracking.ui import bring_up_to_date
 
 MADE = STUDY = TOY_CLAIMED.replace("[0.1, 0.3]", "[0.1001, 0.9]").replace("noise=0.3", "noise=0.9")
 """The effect is found, the small change of noise is equivalent, the large one settles nothing."""

@@ -10,7 +10,7 @@ import pytest
 from harness import ablate, prepare
 
 from ablate.base.errors import StudyError
-from ablate.study.prepare import resolved_text
+from ablate.study.files import resolved_text
 
 READER = Path(__file__).parents[1] / "reader.py"
 STUDY = """

@@ -14,9 +14,10 @@ from made_evidence import claim, study
 from ablate.cli import main
 from ablate.core.facts import Evidence
 from ablate.core.metric import Metric
-from ablate.pipeline.diff import Pair, Row
+from ablate.pipeline.diff_sides import Pair
 from ablate.pipeline.publish import publish
 from ablate.records.folder import StudyFolder
+from ablate.report.words import Row
 
 NOISE = np.array([0.004, -0.003, 0.001, -0.002, 0.003, 0.0])
 BASE = 0.8 + NOISE

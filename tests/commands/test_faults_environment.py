@@ -1,6 +1,5 @@
 """A clock that is set back, and folders that cannot be written: really caused, through the command line."""
 
-import ctypes
 import json
 import os
 import re
@@ -18,7 +17,7 @@ from typing import Any
 
 import pytest
 from drivers import assert_tracked_once, records
-from harness import TOY_STUDY, ablate
+from harness import TOY_STUDY, ablate, give_up_the_rights_of_root
 
 # Python reads this before anything else is imported, in the driver and in each worker. The time of day goes back
 # by an hour every 50 ms for all that asks Python's clock for it, MLflow included, and the monotonic clock goes on:
@@ -95,18 +94,6 @@ def test_a_clock_that_is_set_back_again_and_again(write, set_back):
     assert "nothing to remove" in set_back("clean", "--yes").stdout
     assert set_back("report", study).returncode == 0
     assert records(folder) == kept
-
-
-CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH, PR_CAPBSET_DROP = 1, 2, 24
-
-
-def give_up_the_rights_of_root() -> None:
-    """Between fork and exec: root, too, then has the rights that a file gives to its owner, and no more."""
-    if os.geteuid() == 0:
-        library = ctypes.CDLL(None, use_errno=True)
-        for right in (CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH):
-            if library.prctl(PR_CAPBSET_DROP, right, 0, 0, 0) != 0:
-                os._exit(99)
 
 
 def refused(*arguments: object, cwd: Path, code: int = 1) -> str:

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from harness import TOY_CLAIMED
 
 from ablate.cli import main
-from ablate.pipeline.claims import pass_gate
+from ablate.pipeline.gate import pass_gate
 
 MADE = TOY_CLAIMED
 REFUTED = MADE.replace("  - model.effect=0.2 beats baseline", "  - baseline beats model.effect=0.2")

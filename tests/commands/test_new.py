@@ -5,7 +5,7 @@ from harness import ablate_here, prepare
 
 from ablate.base.errors import AblateError
 from ablate.base.registry import CATALOGUE
-from ablate.commands.templates.fill import SCHEMA, SMALL, create, study_text
+from ablate.commands.templates.study import SCHEMA, SMALL, create, study_text
 from ablate.study.document import read_document
 from ablate.study.patch import apply_patches
 from ablate.study.schema import config_model

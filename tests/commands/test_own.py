@@ -10,7 +10,7 @@ from ablate.base.registry import CATALOGUE
 from ablate.cli import main
 from ablate.commands._results import run
 from ablate.commands.templates import PARTS
-from ablate.commands.templates.fill import create_part
+from ablate.commands.templates.own_code import create_part
 
 FEW = ["training.steps=3", "training.warmup_steps=0"]
 SLOW = pytest.mark.slow

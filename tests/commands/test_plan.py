@@ -10,11 +10,11 @@ from made_evidence import ACCURACY, study
 
 from ablate.analysis.prospects import Power, Prospect
 from ablate.base.wording import duration
-from ablate.commands.plan import said
+from ablate.commands.plan import plan_blocks
 from ablate.core.record import Record
 from ablate.core.short_names import short_name
 from ablate.execution.engines.local_pool import default_jobs
-from ablate.pipeline.plan import Planned, planned, study_of
+from ablate.pipeline.plan import StudyPlan, plan_study, study_of
 from ablate.records.environment import machine
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
@@ -44,16 +44,16 @@ OF_ONE = 4.62482
 RECALL = "name: r\ntask: recall\nmodel: {d_model: 8, num_layers: 1, mixer: {num_heads: 2}}\n"
 RECALL += "factors: {model.mixer.score: [additive]}\nseeds: 8\n"
 FIVE_MINUTES = {"started_at": "2026-01-01T00:00:00Z", "finished_at": "2026-01-01T00:05:00Z"}
-Plan = Callable[..., Planned]
+Plan = Callable[..., StudyPlan]
 
 
 @pytest.fixture
 def plan(write: Callable[..., Path], tmp_path: Path) -> Plan:
     """The plan of a study; what it says fits 80 columns."""
 
-    def plan(text: str = TOY, detect: float | None = None, *sets: str) -> Planned:
+    def plan(text: str = TOY, detect: float | None = None, *sets: str) -> StudyPlan:
         options = Options(results=tmp_path / "results", sets=sets)
-        found = planned(*study_of(write(text), options), options, pytest.fail, detect)
+        found = plan_study(*study_of(write(text), options), options, pytest.fail, detect)
         printed = plan_here(write(text), width=80, detect=detect, sets=sets)
         limits = (
             printed.partition("\nWhat its seeds can detect\n")[2] or printed.partition("\nWhat limits")[2]
@@ -65,12 +65,12 @@ def plan(write: Callable[..., Path], tmp_path: Path) -> Plan:
     return plan
 
 
-def lines(found: Planned) -> list[str]:
-    return [part for part in said(found, 80, False) if isinstance(part, str)]
+def lines(found: StudyPlan) -> list[str]:
+    return [part for part in plan_blocks(found, 80, False) if isinstance(part, str)]
 
 
-def tables(found: Planned) -> list[Table]:
-    return [part for part in said(found, 80, True) if isinstance(part, Table)]
+def tables(found: StudyPlan) -> list[Table]:
+    return [part for part in plan_blocks(found, 80, True) if isinstance(part, Table)]
 
 
 def numbers(table: Table, *names: str) -> dict[str, list[float]]:
@@ -134,14 +134,16 @@ def test_the_time_that_is_left_is_judged_by_the_trials_that_have_run(plan, write
             Record.of(cell.trial, **FIVE_MINUTES, environment={"machine": machine(), "compute": compute})
         )
     found = plan(STUDY)
-    assert found.expected == 600 / min(2, default_jobs())
-    assert any(f"2 trials to train: about {duration(found.expected)}" in line for line in lines(found))
+    assert found.expected_seconds == 600 / min(2, default_jobs())
+    assert any(
+        f"2 trials to train: about {duration(found.expected_seconds)}" in line for line in lines(found)
+    )
     cached = numbers(tables(found)[0], "cached", "to train")
     assert (cached["baseline"], cached["no positions"]) == ([2, 0], [1, 1])
     # A study that has none of them, of twice the computation, by what these took here.
     other = plan(STUDY, None, "name=other", "training.steps=2000")
-    assert other.expected == pytest.approx(6 * 600 / min(6, default_jobs()))
-    assert plan(STUDY, None, "name=other", "seeds=[7]").expected == pytest.approx(
+    assert other.expected_seconds == pytest.approx(6 * 600 / min(6, default_jobs()))
+    assert plan(STUDY, None, "name=other", "seeds=[7]").expected_seconds == pytest.approx(
         3 * 300 / min(3, default_jobs())
     )
 
@@ -178,7 +180,7 @@ def stored(write: Callable[..., Path], tmp_path: Path) -> Callable[..., None]:
     return stored
 
 
-def prospects(found: Planned) -> dict[str, Prospect]:
+def prospects(found: StudyPlan) -> dict[str, Prospect]:
     (task,) = found.power.tasks
     return {one.variant: one for one in task.prospects}
 

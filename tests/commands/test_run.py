@@ -1,4 +1,4 @@
-"""The route as a whole, on the workload without torch, inside this process."""
+"""The pipeline as a whole, on the workload without torch, inside this process."""
 
 import json
 import os

@@ -9,7 +9,7 @@ from searching import PEAK_STUDY
 from searching import table_at as load
 
 import ablate
-from ablate.pipeline.plan import planned, study_of
+from ablate.pipeline.plan import plan_study, study_of
 from ablate.records.folder import StudyFolder
 from ablate.session.options import Options
 from ablate.study.sections import TUNING_SEEDS_FROM
@@ -67,10 +67,10 @@ def test_every_variant_is_given_the_same_and_its_best_is_judged_on_seeds_that_ne
 def test_the_same_run_again_trains_nothing_and_clean_keeps_what_tuned(tuned, run):
     run(TUNED)
     study, options = tuned.parents[1] / "study.yaml", Options(results=tuned.parent)
-    kept = planned(*study_of(study, options), options, pytest.fail)
+    kept = plan_study(*study_of(study, options), options, pytest.fail)
     assert (kept.at_most, set(kept.cached.values())) == (0, {3})
     more = Options(results=tuned.parent, seeds=4)
-    assert planned(*study_of(study, more), more, pytest.fail).at_most > 0
+    assert plan_study(*study_of(study, more), more, pytest.fail).at_most > 0
     outcome, printed = run(TUNED)
     assert outcome.trained == 0
     assert "Nothing to train" in printed

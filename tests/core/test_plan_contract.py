@@ -31,13 +31,13 @@ class PlanContract:
     def follow(self, plan, experiment, records, backwards=False):
         """What is asked for, round by round, with what the plan then says may follow."""
         rounds = []
-        while asked := plan.ask(records):
+        while asked := plan.next_cells(records):
             rounds.append((list(asked), plan.left))
             cells = {cell.id: cell for cell in asked}
             for cell in reversed(cells.values()) if backwards else cells.values():
 
                 def decide(step, metrics, cell=cell):
-                    told = plan.hear(Progress(cell.id, step, metrics))
+                    told = plan.should_prune(Progress(cell.id, step, metrics))
                     assert isinstance(told, bool)
                     return told and cell.trial.prunable
 
@@ -49,7 +49,7 @@ class PlanContract:
         records = {}
         assert self.follow(plan, experiment, records)
         assert plan.left == 0
-        assert not plan.ask(records)
+        assert not plan.next_cells(records)
 
     def test_what_is_left_is_never_too_little(self, plan, experiment):
         rounds = self.follow(plan, experiment, {})
@@ -77,7 +77,7 @@ class PlanContract:
         first = self.follow(self.make(experiment), experiment, records)
         again = []
         plan, known = self.make(experiment), dict[str, Record]()
-        while cells := plan.ask(known):
+        while cells := plan.next_cells(known):
             again.append([cell.id for cell in cells])
             known |= {trial_id: records[trial_id] for trial_id in again[-1]}
         assert again == [[cell.id for cell in cells] for cells, _ in first]

@@ -9,7 +9,7 @@ from drivers import wait_for
 from harness import TOY, TOY_STUDY, prepare
 
 from ablate.base.plugins import load_plugin
-from ablate.core.events import Ended, Progress, Told
+from ablate.core.events import Ended, EngineMessage, Progress
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.supervisor import Supervised
@@ -48,7 +48,7 @@ def run(engine, trials, decide=lambda report: False, heard=None):
     heard = [] if heard is None else heard
 
     def hear(event):
-        if not isinstance(event, Told):
+        if not isinstance(event, EngineMessage):
             heard.append(event)
         return isinstance(event, Progress) and decide(event)
 

@@ -9,7 +9,7 @@ import pytest
 from engines import ENGINES, SLOW_ON_RAY, TOY_REF, children, run, toy_cells
 from harness import content
 
-from ablate.core.events import Asked, Finished, FixedPlan, Found, Progress, Saved
+from ablate.core.events import BatchPlanned, CacheHit, FixedPlan, Progress, Saved, TrialStored
 from ablate.core.trial import Cell, Trial
 from ablate.execution.driver import drive
 from ablate.execution.engines.in_process import InProcess
@@ -27,7 +27,7 @@ class Deciding(FixedPlan):
         super().__init__(cells)
         self.decide = decide
 
-    def hear(self, report):
+    def should_prune(self, report):
         return self.decide(report)
 
 
@@ -38,11 +38,11 @@ class InTurn:
         self.cells = list(cells)
         self.seen = []
 
-    def ask(self, records):
+    def next_cells(self, records):
         self.seen.append(len(records))
         return [self.cells.pop(0)] if self.cells else []
 
-    def hear(self, report):
+    def should_prune(self, report):
         return False
 
     @property
@@ -69,7 +69,7 @@ def test_every_record_is_stored_before_anyone_hears_of_it(tmp_path, name):
     told = []
 
     def listen(event):
-        if isinstance(event, Finished):
+        if isinstance(event, TrialStored):
             assert store.load(event.record.id) is not None
             told.append(event.cell.name)
 
@@ -84,8 +84,8 @@ def test_a_trial_that_cells_share_is_trained_once_and_told_for_each(tmp_path):
     first = toy_cells(tmp_path)[0]
     twin = replace(first, variant="twin", name="twin seed 0")
     records, heard = driven([first, twin], Store(tmp_path))
-    assert [event.to_train for event in heard if isinstance(event, Asked)] == [1]
-    assert cells_of(Finished, heard) == [first, twin]
+    assert [event.to_train for event in heard if isinstance(event, BatchPlanned)] == [1]
+    assert cells_of(TrialStored, heard) == [first, twin]
     assert len(records) == 1
 
 
@@ -93,24 +93,24 @@ def test_what_is_finished_is_known_and_what_is_not_wanted_is_never_trained(tmp_p
     cells, store = toy_cells(tmp_path), Store(tmp_path)
     driven(cells[:2], store)
     records, heard = driven(cells[:5], store, wanted=lambda cell: cell in cells[1:4])
-    assert cells_of(Found, heard) == cells[:2]
-    assert cells_of(Finished, heard) == cells[2:4]
+    assert cells_of(CacheHit, heard) == cells[:2]
+    assert cells_of(TrialStored, heard) == cells[2:4]
     assert records.keys() == {cell.id for cell in cells[:4]}
     _, heard = driven(cells[:3], store, wanted=lambda cell: cell != cells[0], fresh=True)
-    assert cells_of(Found, heard) == cells[:1]
-    assert cells_of(Finished, heard) == cells[1:3]
+    assert cells_of(CacheHit, heard) == cells[:1]
+    assert cells_of(TrialStored, heard) == cells[1:3]
 
 
 def test_a_failed_trial_is_no_outcome_but_its_record_counts_until_it_is_trained(tmp_path):
     store = Store(tmp_path)
     cells = [cell for cell in toy_cells(tmp_path, "training.fault=raise") if cell.seed == 0]
     driven(cells, store)
-    assert cells_of(Finished, driven(cells, store)[1]) == cells
+    assert cells_of(TrialStored, driven(cells, store)[1]) == cells
     records, heard = driven(cells, store, wanted=lambda cell: False)
     assert {record.status for record in records.values()} == {"failed"}
-    assert cells_of(Found, heard) == cells
+    assert cells_of(CacheHit, heard) == cells
     records, heard = driven(cells, store, fail_fast=True)
-    assert cells_of(Finished, heard) == cells[:1]
+    assert cells_of(TrialStored, heard) == cells[:1]
     assert records.keys() == {cell.id for cell in cells}
 
 
@@ -120,9 +120,9 @@ def test_a_plan_sees_every_record_before_it_is_asked_again_and_may_ask_for_one_a
     plan = InTurn([*cells, first])
     drive(plan, Supervised(InProcess(TOY_REF)), Store(tmp_path), heard.append, later=4)
     assert plan.seen == [0, 1, 2, 3, 3]
-    asked = [event for event in heard if isinstance(event, Asked)]
+    asked = [event for event in heard if isinstance(event, BatchPlanned)]
     assert [(event.to_train, event.left) for event in asked] == [(1, 7), (1, 6), (1, 5), (1, 4)]
-    assert cells_of(Finished, heard) == [*cells, first]
+    assert cells_of(TrialStored, heard) == [*cells, first]
 
 
 CONFIG = {
@@ -155,9 +155,9 @@ def test_a_pruned_trial_is_trained_by_a_run_that_asks_for_it_whole(tmp_path):
     assert pruned.status == "pruned"
     assert not store.is_finished(pruned, "final")
     assert store.is_finished(pruned, "final", pruned=True)
-    assert cells_of(Found, driven([prunable], store)[1])
+    assert cells_of(CacheHit, driven([prunable], store)[1])
     records, heard = driven([cell], store)
-    assert not cells_of(Found, heard)
+    assert not cells_of(CacheHit, heard)
     assert records[cell.id].status == "completed"
 
 

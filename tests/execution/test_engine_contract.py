@@ -15,15 +15,15 @@ from harness import TOY, TOY_STUDY, content, prepare, toy_changed
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import CATALOGUE
-from ablate.core.events import Ended, Idle, Lost, Progress, Started
+from ablate.core.events import Ended, Idle, Progress, Started, WorkerLost
 from ablate.core.trial import Trial
 from ablate.execution import forking
 from ablate.execution.child import Child, fresh
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import LocalPool
+from ablate.execution.opened_files import UNDECLARED
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
-from ablate.execution.worker import KEY
 
 
 @pytest.fixture(params=SLOW_ON_RAY)
@@ -201,7 +201,9 @@ def test_a_stopped_trial_is_lost(pool_of, trials):
         pool.run(trials[:2], hear)
     finally:
         pool.close()
-    assert [(e.trial_id, e.fate) for e in heard if isinstance(e, Lost)] == [(trials[0].id, "a test wants it")]
+    assert [(e.trial_id, e.fate) for e in heard if isinstance(e, WorkerLost)] == [
+        (trials[0].id, "a test wants it")
+    ]
     assert [e.record.id for e in heard if isinstance(e, Ended)] == [trials[1].id]
 
 
@@ -299,7 +301,7 @@ def test_what_a_plugin_reads_when_it_is_loaded_is_noticed_in_every_worker(tmp_pa
     numbers.write_text("1")
     reference, trials = made(tmp_path, f"open({str(numbers)!r}).close()\n" + OWN)
     records = run(LocalPool(reference, 2), trials[:4])
-    assert [record.environment.get(KEY) for record in records] == [[str(numbers)]] * 4
+    assert [record.environment.get(UNDECLARED) for record in records] == [[str(numbers)]] * 4
 
 
 def test_a_worker_imports_what_training_needs_and_nothing_else(tmp_path):

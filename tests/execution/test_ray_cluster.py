@@ -15,7 +15,7 @@ from searching import PEAK_STUDY
 from ablate.base.files import digest_of_file
 from ablate.base.plugins import load_plugin
 from ablate.commands._results import load
-from ablate.core.events import Ended, Lost, Progress
+from ablate.core.events import Ended, Progress, WorkerLost
 from ablate.execution.engines.local_pool import LocalPool
 from ablate.execution.engines.ray_cluster import RayCluster
 from ablate.execution.relay import Relay, clean, examine, sources
@@ -164,7 +164,7 @@ def test_files_that_do_not_arrive_lose_the_trial_alone(elsewhere, tmp_path):
 
     trial = toy_trials(tmp_path)[0]
     (event,) = relayed(reference, trial, {path: (digest, gone) for path, (digest, _) in files.items()})
-    assert isinstance(event, Lost)
+    assert isinstance(event, WorkerLost)
     assert event.fate.startswith("could not be begun: ")
 
 

@@ -6,13 +6,13 @@ import os
 import pytest
 from rich.console import Console
 
-from ablate.core.events import Asked, Capacity, Finished, Found
+from ablate.core.events import BatchPlanned, CacheHit, Capacity, TrialStored
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.core.workload import Workload
-from ablate.execution.progress import MOST_LINES, Display
+from ablate.execution.opened_files import OpenedFiles
+from ablate.execution.progress import MAX_LINES, Display
 from ablate.execution.trial import run_trial
-from ablate.execution.worker import Reads
 
 
 class Careless(Workload):
@@ -60,25 +60,25 @@ def test_files_that_are_read_beside_a_study_are_heard_of(tmp_path):
     for name in ("read.csv", "declared.csv", "own.py", ".hidden", "target.csv"):
         (tmp_path / name).write_text("1")
     (tmp_path / "link.csv").symlink_to(tmp_path / "target.csv")
-    reads = Reads([tmp_path / "study.yaml"])
+    opened = OpenedFiles([tmp_path / "study.yaml"])
     for name in ("read.csv", "declared.csv", "own.py", ".hidden", "link.csv"):
         (tmp_path / name).read_text()
     (tmp_path / "written.csv").write_text("1")
     os.close(os.open(tmp_path / "made.csv", os.O_WRONLY | os.O_CREAT))
-    found = reads.undeclared([str(tmp_path / "declared.csv")])
+    found = opened.undeclared([str(tmp_path / "declared.csv")])
     assert found == [str(tmp_path / "read.csv"), str(tmp_path / "target.csv")]
-    assert reads.undeclared([str(tmp_path / "link.csv")]) == [str(tmp_path / "read.csv")]
+    assert opened.undeclared([str(tmp_path / "link.csv")]) == [str(tmp_path / "read.csv")]
 
 
 def lines(total, failing=None):
     """Of a run of `total` trials without a terminal."""
     console = Console(file=io.StringIO(), width=200)
     with Display(console, "toy", "accuracy", lambda: Capacity(2)) as display:
-        display(Asked(total))
+        display(BatchPlanned(total))
         for seed in range(total):
             trial = Trial(f"{seed:016x}", {}, seed)
             record = Record.of(trial, "failed" if seed == failing else "completed", metrics={"accuracy": 0.5})
-            display(Finished(Cell("baseline", "", seed, trial, f"baseline seed {seed}", {}), record))
+            display(TrialStored(Cell("baseline", "", seed, trial, f"baseline seed {seed}", {}), record))
     return console.file.getvalue().splitlines()
 
 
@@ -89,8 +89,8 @@ def test_the_first_line_says_what_a_training_computes_and_how_long_those_in_the_
         trial, "completed", started_at="2026-01-01T00:00:00Z", finished_at="2026-01-01T00:01:00Z"
     )
     with Display(console, "toy", "accuracy", lambda: Capacity(2), compute=9_876_000_000) as display:
-        display(Found(Cell("baseline", "", 0, trial, "baseline seed 0", {}), record))
-        display(Asked(4))
+        display(CacheHit(Cell("baseline", "", 0, trial, "baseline seed 0", {}), record))
+        display(BatchPlanned(4))
     assert console.file.getvalue() == (
         "toy: 4 trials to train on 2 workers, 1 already in the store, 9.88G FLOPs each, about 2 min left.\n"
     )
@@ -98,7 +98,7 @@ def test_the_first_line_says_what_a_training_computes_and_how_long_those_in_the_
 
 def test_a_large_run_has_few_lines_and_names_every_failure():
     _, *found = lines(1000, failing=503)
-    assert len(found) <= MOST_LINES + 2
+    assert len(found) <= MAX_LINES + 2
     assert found[0].startswith("[1/1000] baseline seed 0: accuracy 0.5")
     assert found[-1].startswith("[1000/1000] ")
     assert [line.partition(" (")[0] for line in found if "failed" in line] == [

@@ -50,11 +50,11 @@ def evidence_of(path: Path) -> Evidence:
 
 def errors(evidence: Evidence) -> list[tuple[str, str, str, str, float, float]]:
     """Returns variant, baseline, task and metric of each mean difference, with its standard error and freedom."""
-    from ablate.analysis.compare import every
+    from ablate.analysis.compare import all_comparisons
     from ablate.analysis.runs import Runs
 
     rows = []
-    for one in every(Runs(evidence)):
+    for one in all_comparisons(Runs(evidence)):
         for error in one.contrast.differences.errors[-1:]:
             pair = one.pair
             rows.append((pair.name, pair.against, pair.task.name, one.metric, error.se, error.df))
@@ -63,7 +63,7 @@ def errors(evidence: Evidence) -> list[tuple[str, str, str, str, float, float]]:
 
 def brought_up_to_date(results: Path) -> None:
     """Brings MLflow up to date with all that has run in a results folder; the run may have left that to this."""
-    from ablate.tracking.tracker import bring_up_to_date
+    from ablate.tracking.ui import bring_up_to_date
 
     bring_up_to_date(results, print)
 
@@ -91,14 +91,14 @@ def trial_ids(study: Path, results: Path, *, tried: bool) -> dict[str, list[tupl
     from harness import checked
 
     from ablate.pipeline.prepare import companions
-    from ablate.pipeline.reported import as_reported, changed
+    from ablate.pipeline.reported import as_reported, changed_sections
 
     experiment, stages = checked(study)
     for stage in stages:
         experiment = stage.adjust(experiment)
     folder = StudyFolder.at(results)
     kinds = {"given": experiment.cells(), "stress": companions(experiment, stages, experiment.cells())}
-    stale = folder.has_trials and changed(experiment, folder)
+    stale = folder.has_trials and changed_sections(experiment, folder)
     chosen = experiment if stale else as_reported(experiment, folder)
     if chosen.selection.by:
         kinds |= {"judged": chosen.cells(), "stress": companions(chosen, stages, chosen.cells())}

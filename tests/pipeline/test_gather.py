@@ -1,4 +1,4 @@
-"""From records to frames."""
+"""From records to frames, of trials that can be compared."""
 
 from dataclasses import replace
 
@@ -8,7 +8,8 @@ from made_evidence import ACCURACY, LOSS, claim, study
 
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
-from ablate.pipeline.gather import comparable, gather
+from ablate.pipeline.comparable import comparable
+from ablate.pipeline.gather import gather
 from ablate.records.folder import StudyFolder
 
 VALUES = {

@@ -9,7 +9,8 @@ from made_evidence import study as made
 from rich.console import Console
 
 from ablate.core.reason import Reason
-from ablate.pipeline.publish import print_places, publish
+from ablate.pipeline.next_steps import print_places
+from ablate.pipeline.publish import publish
 from ablate.records.folder import StudyFolder
 
 DECIDED = {"baseline": [0.5, 0.6, 0.55, 0.52], "a": [0.8, 0.92, 0.81, 0.88]}

@@ -21,7 +21,7 @@ CURVES = {(name, seed): [0.2, 0.5, 0.8] for name in ("baseline", "a") for seed i
 @pytest.fixture
 def apart(monkeypatch):
     """As where seaborn is not imported yet, which another test may have done."""
-    monkeypatch.setattr(publisher, "FIRST", "a module that nobody imports")
+    monkeypatch.setattr(publisher, "SLOWEST_IMPORT", "a module that nobody imports")
 
 
 @pytest.fixture
@@ -93,11 +93,11 @@ def test_one_that_was_killed_before_is_started_again_and_says_what_is_wrong_as_i
 
 
 def test_nothing_is_started_where_seaborn_is_or_a_debugger(folder, monkeypatch):
-    monkeypatch.setattr(publisher, "FIRST", "numpy")
+    monkeypatch.setattr(publisher, "SLOWEST_IMPORT", "numpy")
     found = Publisher()
     found.prepare()
     assert found._child is None
-    monkeypatch.setattr(publisher, "FIRST", "a module that nobody imports")
+    monkeypatch.setattr(publisher, "SLOWEST_IMPORT", "a module that nobody imports")
     found = Publisher(in_process=True)
     found.publish(folder, pytest.fail, lambda: None)
     assert found._child is None

@@ -13,7 +13,7 @@ from rich.console import Console
 from timings import AT_OWN
 
 from ablate.analysis.speed_tables import scaling, speeds
-from ablate.commands._json import report_object, written
+from ablate.commands._json import json_text, report_object
 from ablate.commands._results import load
 from ablate.pipeline.publish import publish
 from ablate.pipeline.publish import report_data as published_material
@@ -41,7 +41,7 @@ def test_a_study_that_was_only_timed_has_a_clean_page(folder, evidence):
     assert len(found["speed"]) == len(speeds(only))
     assert found["speed"][1]["variant"] == "slow", "CSV and JSON know no display names"
     assert len(found["scaling"]) == len(scaling(only))
-    written(found)
+    json_text(found)
     assert {"speed.csv", "scaling.csv"} <= {path.name for path in folder.artifacts()}
     console = Console(file=io.StringIO(), width=80)
     print_verdicts(folder, console)

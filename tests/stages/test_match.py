@@ -7,8 +7,8 @@ from harness import features, prepare
 
 from ablate.base.errors import Invalid
 from ablate.base.registry import CATALOGUE
+from ablate.study.facts import facts_of
 from ablate.study.patch import value_at
-from ablate.study.study import facts_of
 
 CATALOGUE.load_builtin()
 EXPANSION = "model.feedforward.expansion"

@@ -32,7 +32,7 @@ class Walk:
         self.rounds, self.later, self.records = list[int](), list[int](), dict[str, Record]()
 
     def train(self, plan, later, fresh):
-        asked = {cell.id: cell for cell in plan.ask({})}
+        asked = {cell.id: cell for cell in plan.next_cells({})}
         missing = [cell for cell in asked.values() if cell.id not in self.records]
         assert all(cell.seed >= 10_000 and not cell.judged for cell in missing)
         for cell in missing:

@@ -4,8 +4,8 @@ import pytest
 from harness import TOY, prepare
 
 from ablate.study.document import read_document
-from ablate.study.prepare import resolved_text
-from ablate.study.study import facts_of
+from ablate.study.facts import facts_of
+from ablate.study.files import resolved_text
 
 STUDY = f"""\
 name: timed

@@ -3,7 +3,7 @@
 from harness import features, prepare
 
 from ablate.study.document import read_document
-from ablate.study.prepare import resolved_text
+from ablate.study.files import resolved_text
 
 STUDY = """\
 name: stress

@@ -4,8 +4,9 @@ from harness import TOY, prepare
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ablate.study.facts import facts_of
 from ablate.study.patch import level_labels
-from ablate.study.study import Selection, facts_of
+from ablate.study.study import Selection
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\nmodel: {{effect: 0.5}}\n"
 SEQUENCE = "name: x\ntask: recall\nmodel: {d_model: 16, num_layers: 1}\n"

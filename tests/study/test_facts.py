@@ -7,7 +7,7 @@ from harness import prepare
 
 from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_names
-from ablate.study.study import facts_of
+from ablate.study.facts import facts_of
 
 STUDY = """\
 name: rates

@@ -13,12 +13,13 @@ from jsonschema import Draft202012Validator
 
 from ablate.base.registry import CATALOGUE
 from ablate.commands.guide import text_of
-from ablate.commands.templates.fill import create_part, study_text
+from ablate.commands.templates.own_code import create_part
+from ablate.commands.templates.study import study_text
 from ablate.stages import CONFIGS
 from ablate.study.document import read_document
+from ablate.study.files import resolved_text
 from ablate.study.json_schema import study_schema
 from ablate.study.load import load
-from ablate.study.prepare import resolved_text
 
 ROOT = Path(__file__).parents[2]
 

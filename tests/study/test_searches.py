@@ -54,7 +54,7 @@ def test_tuning_seeds_are_those_of_task_and_baseline(write):
 
 def test_fewer_than_three_tuning_seeds_will_do_where_each_seed_tunes(write):
     each = f"{PEAK_STUDY}tune: {{{OVER}, seeds: 2, each_seed: on}}\n"
-    assert spec(write(each), "tune").runner_ups == 0
+    assert spec(write(each), "tune").max_runner_ups == 0
 
 
 def test_objectives_have_their_own_direction_and_source(write):

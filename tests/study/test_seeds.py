@@ -3,8 +3,8 @@
 import pytest
 from harness import TOY_STUDY, prepare
 
-from ablate.study.prepare import resolved_text
-from ablate.study.study import facts_of
+from ablate.study.facts import facts_of
+from ablate.study.files import resolved_text
 
 FROM_100 = TOY_STUDY.replace("seeds: 3", "seeds: {from: 100, count: 2}")
 LISTED = TOY_STUDY.replace("seeds: 3", "seeds: [7, 0, 3]")

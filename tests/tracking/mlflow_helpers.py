@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from made_evidence import study as made
 
-from ablate.core.events import Finished
+from ablate.core.events import TrialStored
 from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.record import Curve, Record
 from ablate.core.trial import Cell, Trial
@@ -27,7 +27,7 @@ PAGE = {"report.html": "<p>", "figures/a.svg": "<svg/>"}
 STUDY = "name: {name}\ndesign: one_factor\nseeds: {seeds}\nmetric: {{name: accuracy}}\n"
 
 
-def tracked(variant: str, seed: int, task: str = "recall", **changes: Any) -> Finished:
+def tracked(variant: str, seed: int, task: str = "recall", **changes: Any) -> TrialStored:
     """A finished trial, all of which follows from the arguments."""
     rng = np.random.default_rng([seed, *variant.encode()])
     steps = np.arange(100, 600, 100)
@@ -48,7 +48,7 @@ def tracked(variant: str, seed: int, task: str = "recall", **changes: Any) -> Fi
         "finished_at": "2026-01-02T03:04:15+00:00",
     }
     record = Record(**{**fields, **changes})
-    return Finished(cell_of(variant, seed, task, record.id), record)
+    return TrialStored(cell_of(variant, seed, task, record.id), record)
 
 
 def cell_of(variant: str, seed: int, task: str, trial: str) -> Cell:

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mlflow_helpers import NOLOAD, tracked
 
-from ablate.core.events import Finished
+from ablate.core.events import TrialStored
 from ablate.core.record import Curve
 from ablate.tracking.content import (
     MAX_PARAM,
@@ -23,7 +23,7 @@ from ablate.tracking.content import (
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 
 
-def content(event: Finished, name: str = "run") -> Content:
+def content(event: TrialStored, name: str = "run") -> Content:
     return content_of(name, event.cell, event.record)
 
 

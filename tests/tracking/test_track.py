@@ -1,5 +1,6 @@
 """The processes that bring MLflow up to date, as a driver has them."""
 
+import os
 import shutil
 import socket
 import time
@@ -12,7 +13,7 @@ from filelock import FileLock
 from harness import TOY_STUDY, run_here
 from mlflow_helpers import NOLOAD, shown, tracked
 
-from ablate.core.events import Asked, Started
+from ablate.core.events import BatchPlanned, Started
 from ablate.records.folder import StudyFolder
 from ablate.tracking import tracker as track
 from ablate.tracking.database import DATABASE
@@ -36,7 +37,7 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
     """How fast the machine is decides nothing."""
-    for limit in ("LIMIT", "INTERRUPTED"):
+    for limit in ("FINAL_LIMIT", "INTERRUPTED_LIMIT"):
         monkeypatch.setattr(track, limit, 150.0)
 
 
@@ -79,16 +80,16 @@ def test_once_a_minute_while_it_trains_as_killed_after_an_interruption_and_finis
     monkeypatch.setattr(Tracker, "tell", lambda self, status: (told.append(status), tell(self, status)))
     with Tracker(folder, None, pytest.fail) as tracker:
         tracker(tracked("baseline", 0))
-        monkeypatch.setattr(track, "EVERY", 1000.0)
+        monkeypatch.setattr(track, "INTERVAL", 1000.0)
         tracker._due = time.monotonic()
-        for event in (Asked(1), Started("x")):
+        for event in (BatchPlanned(1), Started("x")):
             tracker(event)
         assert told == [None]
         first = tracker._child
         for _ in range(3):
             tracker(tracked("baseline", 0))
         assert told == [None, "RUNNING"]
-        wait_for(lambda: shown(folder.results) == [*TRIALS, ("toy", "RUNNING")], track.LIMIT)
+        wait_for(lambda: shown(folder.results) == [*TRIALS, ("toy", "RUNNING")], track.FINAL_LIMIT)
         assert tracker._child is first
     assert shown(folder.results) == [*TRIALS, ("toy", "KILLED")]
     assert finished(folder) == []
@@ -100,7 +101,7 @@ def test_one_process_makes_the_database_while_trials_train_and_ends_the_run(bare
     with Tracker(bare, None, pytest.fail) as tracker:
         first = tracker._child
         assert first is not None
-        wait_for((bare.results / "store" / DATABASE).exists, track.LIMIT)
+        wait_for((bare.results / "store" / DATABASE).exists, track.FINAL_LIMIT)
         assert shown(bare.results) == []
         if killed:
             first.process.kill()
@@ -116,19 +117,31 @@ def test_a_database_that_another_file_replaces_is_written_as_it_is_then(folder):
     database = folder.results / "store" / DATABASE
     with Tracker(folder, None, pytest.fail) as tracker:
         tracker.tell("RUNNING")
-        wait_for(lambda: len(shown(folder.results)) == len(DONE), track.LIMIT)
+        wait_for(lambda: len(shown(folder.results)) == len(DONE), track.FINAL_LIMIT)
         database.unlink()
         time.sleep(1.1)
         assert tracker.finish()
     assert shown(folder.results) == DONE
 
 
+def test_a_database_that_is_damaged_is_made_again_while_trials_train_and_the_end_tells_of_it(folder):
+    database, warnings = folder.results / "store" / DATABASE, []
+    os.truncate(database, database.stat().st_size // 2)
+    with Tracker(folder, None, warnings.append) as tracker:
+        wait_for((database.parent / f"{DATABASE}.old-1").exists, track.FINAL_LIMIT)
+        wait_for(database.exists, track.FINAL_LIMIT)
+        assert tracker.finish()
+    (warning,) = warnings
+    assert f"it is set aside as {DATABASE}.old-1" in warning
+    assert shown(folder.results) == DONE
+
+
 def test_no_process_without_trials_nor_where_tracking_is_off(folder, monkeypatch):
     monkeypatch.setattr(track, "fresh", None)
     with Tracker(folder, "http://elsewhere", pytest.fail) as tracker:
-        tracker(Asked(1))
+        tracker(BatchPlanned(1))
     monkeypatch.setenv("ABLATE_TRACKING", "off")
-    monkeypatch.setattr(track, "EVERY", 0.0)
+    monkeypatch.setattr(track, "INTERVAL", 0.0)
     assert finished(folder) == []
     (folder.results / "store" / DATABASE).unlink()
     with Tracker(folder, None, pytest.fail) as tracker:
@@ -143,7 +156,7 @@ def silent() -> Iterator[str]:
 
 
 def test_a_tracker_that_never_answers_is_one_warning_at_the_limit(folder, monkeypatch, silent):
-    monkeypatch.setattr(track, "LIMIT", 0.5)
+    monkeypatch.setattr(track, "FINAL_LIMIT", 0.5)
     began = time.monotonic()
     (warning,) = finished(folder, silent)
     assert time.monotonic() - began < 10

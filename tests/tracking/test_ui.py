@@ -9,7 +9,7 @@ from mlflow_helpers import NOLOAD, cell_of, report, shown, snapshot, told, track
 
 from ablate.base.errors import AblateError
 from ablate.records.folder import StudyFolder
-from ablate.tracking.tracker import bring_up_to_date, serve
+from ablate.tracking.ui import bring_up_to_date, serve
 
 pytestmark = pytest.mark.filterwarnings(NOLOAD)
 
@@ -18,7 +18,7 @@ SERVE = """
 import sys
 sys.path.insert(0, sys.argv[1])
 from pathlib import Path
-from ablate.tracking.tracker import serve
+from ablate.tracking.ui import serve
 sys.exit(serve(Path(sys.argv[2]), int(sys.argv[3])))
 """
 RUNS = [tracked("baseline", 0), tracked("model.norm=batch", 0)]

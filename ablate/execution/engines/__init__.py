@@ -1,5 +1,1 @@
-"""Where trials run; an engine is a file here, found by its name in `--engine`."""
-
-from ablate.base.registry import Catalogue
-
-ENGINES = Catalogue()
+"""Where trials run, an engine a file; `ablate.session.workers` has their one list."""

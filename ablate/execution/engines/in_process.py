@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from ablate.core.events import Ended, Engine, EngineEvent, Hear, Idle, Started
+from ablate.core.events import Ended, Engine, EngineEvent, Idle, OnEvent, Started
 from ablate.core.trial import Trial
 from ablate.core.workload import Workload
 from ablate.execution.trial import WorkloadRef, run_trial
@@ -16,23 +16,23 @@ class InProcess(Engine):
         self.reference = reference
         self.workload = workload or reference.load()
 
-    def run(self, trials: Sequence[Trial], hear: Hear) -> None:
-        """One trial after the other; see `Engine.run`."""
+    def run(self, trials: Sequence[Trial], on_event: OnEvent) -> None:
+        """Runs one trial after the other; see `Engine.run`."""
 
-        def heard(event: EngineEvent) -> bool:
+        def hear_within_trial(event: EngineEvent) -> bool:
             try:
-                return hear(event)
+                return on_event(event)
             except Exception as error:
                 raise _DriverFault from error
 
         for trial in trials:
-            hear(Started(trial.id))
+            on_event(Started(trial.id))
             try:
-                record = run_trial(self.workload, trial, heard, self.reference.environment)
+                record = run_trial(self.workload, trial, hear_within_trial, self.reference.environment)
             except _DriverFault as fault:
                 raise fault.__cause__ from None  # type: ignore[misc]
-            hear(Ended(record))
-            hear(Idle())
+            on_event(Ended(record))
+            on_event(Idle())
 
 
 class _DriverFault(BaseException):

@@ -11,7 +11,8 @@ from ablate.study.sections import refusal
 from ablate.study.stage_config import StageConfig
 
 MAX_TARGET = 1e24
-QUANTITIES = {  # With the words for each in a message.
+# Name → words for it in a message.
+QUANTITIES = {
     "parameters": "parameters",
     "flops": "FLOPs of a forward pass",
     "compute": "FLOPs of the whole training",
@@ -19,6 +20,7 @@ QUANTITIES = {  # With the words for each in a message.
 
 
 def _target(value: Any) -> Any:
+    """Returns the target of a quantity; refuses what is none."""
     if value == "baseline" or (type(value) in (int, float) and 0 < value <= MAX_TARGET):
         return value
     raise refusal("must be a quantity", f"baseline, or a number above 0, at most {MAX_TARGET:g}")
@@ -43,21 +45,27 @@ class MatchSection(StrictModel):
 
     @model_validator(mode="after")
     def _one_quantity(self) -> MatchSection:
-        if sum(getattr(self, name) is not None for name in QUANTITIES) != 1:
-            raise refusal(
-                "must match one quantity", f"one of {', '.join(QUANTITIES)}, each `baseline` or a number"
-            )
+        """Refuses none, and several."""
+        if len(self._targets) != 1:
+            allowed = f"one of {', '.join(QUANTITIES)}, each `baseline` or a number"
+            raise refusal("must match one quantity", allowed)
         return self
 
     @property
-    def quantity(self) -> str:
-        """Which of `QUANTITIES` is matched."""
-        return next(name for name in QUANTITIES if getattr(self, name) is not None)
+    def _targets(self) -> dict[str, Target]:
+        """The quantities that are given, with their targets."""
+        targets = {"parameters": self.parameters, "flops": self.flops, "compute": self.compute}
+        return {name: target for name, target in targets.items() if target is not None}
 
     @property
-    def target(self) -> Literal["baseline"] | float:
-        """The value of that quantity."""
-        return getattr(self, self.quantity)
+    def quantity(self) -> str:
+        """The one of `QUANTITIES` that is matched."""
+        return next(iter(self._targets))
+
+    @property
+    def target(self) -> Target:
+        """The value that the quantity is to have."""
+        return next(iter(self._targets.values()))
 
 
 class MatchConfig(StageConfig):

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import takewhile
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.errors import Invalid
@@ -22,15 +21,19 @@ from ablate.core.record import Record, on_validation
 from ablate.core.trial import Cell
 from ablate.search.classes import refusing
 from ablate.search.samplers import NUM_SEEDS
+from ablate.stages.search.objectives import LOST, intermediate, seed_value, summarised
 from ablate.stages.search.space import Point
-from ablate.stages.search.spec import LOST, SearchSpec, intermediate, seed_value, summarised
+from ablate.stages.search.spec import SearchSpec
 
 if TYPE_CHECKING:
     import optuna
+    from optuna.trial import TrialState
 
 # From a number and a point to the cells of a setting, one for each tuning seed, and what is known of it without
 # training; raises `Invalid` where it cannot be built.
 Prepare = Callable[[int, Point], tuple[list[Cell], Description]]
+# One row of the table of searches, by column.
+Row = dict[str, Any]
 
 
 @dataclass
@@ -44,7 +47,7 @@ class Setting:
     description: Description | None = None
     # Why it cannot be built.
     invalid: str = ""
-    # What the pruner has seen, by step or by place of the seed.
+    # The values that the pruner has seen, by step or by place of the seed.
     shown: dict[int, float] = field(default_factory=dict)
     pruned_at: int | None = None
 
@@ -61,22 +64,32 @@ class Search:
         self, spec: SearchSpec, prepare: Prepare, variant: str, task: str = "", stream: str = ""
     ) -> None:
         import optuna
+        from optuna.study import StudyDirection
 
-        self.spec, self.prepare, self.variant, self.task = spec, prepare, variant, task
-        # What each setting has come to, in the order in which they were asked for.
-        self.rows: list[dict[str, Any]] = []
+        self.spec = spec
+        self.prepare = prepare
+        self.variant = variant
+        self.task = task
+        # One for each setting that was told, in the order in which they were asked for.
+        self.rows: list[Row] = []
         self._batch: list[Setting] = []
-        self._wanted: set[str] = set()
+        # The ids of the trials that this search has asked for.
+        self._requested: set[str] = set()
         # Whether the sampler has no other setting.
         self._stopped = False
         self._reads = spec.section.pruner.part.reads
-        self._metric = spec.facts.objectives[0].name
+        self._objective = spec.facts.objectives[0]
         self._grid = spec.space.grid() if spec.section.sampler.part.exhaustive else []
+
         seed = stream_seed(0, "search", repr(spec.space.parameters), repr(spec.section.sampler), stream)
+        directions: list[StudyDirection] = []
+        for objective in spec.facts.objectives:
+            is_lower_better = objective.direction == "min"
+            directions.append(StudyDirection.MINIMIZE if is_lower_better else StudyDirection.MAXIMIZE)
         self.study = optuna.create_study(
             sampler=spec.section.sampler.build().build(seed % NUM_SEEDS, spec.facts.trials),
             pruner=spec.section.pruner.build().make(),
-            directions=["minimize" if o.direction == "min" else "maximize" for o in spec.facts.objectives],
+            directions=directions,
         )
         # A sampler that has visited every point says so here, which Optuna itself allows inside `optimize` alone.
         self.study.stop = self._stop  # type: ignore[method-assign]
@@ -99,38 +112,51 @@ class Search:
         """The most trainings that it may ask for later."""
         if self.failed or self.complete:
             return 0
-        later = {c.id for setting in self._batch if setting.pruned_at is None for c in setting.cells}
-        rest = self.spec.facts.trials - len(self.rows) - len(self._batch)
-        return len(later - self._wanted) + rest * len(self.spec.facts.seeds)
+        of_batch: set[str] = set()
+        for setting in self._batch:
+            if setting.pruned_at is None:
+                of_batch |= {cell.id for cell in setting.cells}
+        unasked = self.spec.facts.trials - len(self.rows) - len(self._batch)
+        return len(of_batch - self._requested) + unasked * len(self.spec.facts.seeds)
 
     @quiet()
-    def ask(self, records: Mapping[str, Record]) -> list[Cell]:
-        """The cells of the batch that need a record; where all have theirs, those of the next one."""
+    def next_cells(self, records: Mapping[str, Record]) -> list[Cell]:
+        """Returns the cells of the batch that need a record; where all have theirs, those of the next one."""
         while not (self.failed or self.complete):
             if not self._batch:
-                end = min(len(self.rows) + self.spec.facts.batch, self.spec.facts.trials)
-                self._batch = [self._setting(number) for number in range(len(self.rows), end)]
-            needed = [cell for setting in self._batch for cell in self._needed(setting, records)]
-            self._wanted |= {cell.id for cell in needed}
+                self._ask()
+            needed: list[Cell] = []
+            for setting in self._batch:
+                needed += self._needed(setting, records)
             if needed:
+                self._requested |= {cell.id for cell in needed}
                 return needed
             self._tell(records)
         return []
 
     @quiet()
-    def hear(self, report: Progress) -> bool:
-        """Whether a trial that waits ends at its report."""
-        for setting in self._batch if self._reads == "steps" else []:
-            if setting.cells and setting.cells[0].id == report.trial_id:
-                # One that begins again after its process was lost reports its steps again.
-                setting.shown = {step: v for step, v in setting.shown.items() if step < report.step}
-                given = report.metrics
-                value = given.get(validated(self._metric), given.get(self._metric, math.nan))
-                return self._ends(setting, report.step, float(value))
+    def should_prune(self, report: Progress) -> bool:
+        """Returns whether a trial that waits ends at its report."""
+        if self._reads != "steps":
+            return False
+        for setting in self._batch:
+            if not setting.cells or setting.cells[0].id != report.trial_id:
+                continue
+            # A trial that begins again after its process was lost reports its steps again.
+            setting.shown = {step: value for step, value in setting.shown.items() if step < report.step}
+            name = self._objective.name
+            value = report.metrics.get(validated(name), report.metrics.get(name, math.nan))
+            return self._prunes(setting, report.step, float(value))
         return False
 
+    def _ask(self) -> None:
+        """Asks the sampler for the settings of the next batch."""
+        first = len(self.rows)
+        end = min(first + self.spec.facts.batch, self.spec.facts.trials)
+        self._batch = [self._setting(number) for number in range(first, end)]
+
     def _setting(self, number: int) -> Setting:
-        """Asks for one setting."""
+        """Asks the sampler for one setting."""
         if self._grid:
             self.study.enqueue_trial(self._grid[number])
         with refusing(self.spec.section.sampler):
@@ -143,34 +169,66 @@ class Search:
         return setting
 
     def _needed(self, setting: Setting, records: Mapping[str, Record]) -> list[Cell]:
-        """The cells of a setting that must be looked up or trained next.
+        """Returns the cells of a setting that must be looked up or trained next.
 
         A record is cut where the pruner would have ended its training, wherever it comes from.
         """
-        # Without a record, or with one that another search ended early.
-        rest = [c for c in setting.cells if c.id not in records or records[c.id].status == "pruned"]
+        missing: list[Cell] = []
+        for cell in setting.cells:
+            # Without a record, or with one that another search ended early.
+            if cell.id not in records or records[cell.id].status == "pruned":
+                missing.append(cell)
         if self._reads == "nothing" or not setting.cells:
-            return rest
-        setting.shown, last = {}, -1
+            return missing
         if self._reads == "seeds":
-            # One after the other; the last saves no training.
-            then, last = rest[:1], len(setting.cells) - 1
-            ended = (records[cell.id] for cell in takewhile(lambda cell: cell not in then, setting.cells))
-            values = (seed_value(r, self.spec.facts.objectives[0], self.spec.at) for r in ended)
-            reports = dict(enumerate(values))
-        else:
-            first, record = setting.cells[0], records.get(setting.cells[0].id)
-            reports = intermediate(record, self._metric) if record else {}
-            # Another search, or this one with other settings before it, had it ended early. A second time it is
-            # trained whole: what it reported was not what its record has.
-            again = record is None or (record.status == "pruned" and first.id not in self._wanted)
-            then = [replace(first, trial=replace(first.trial, prunable=True))] if again else rest
-        ends = (step for step, v in reports.items() if self._ends(setting, step, v) and step != last)
-        setting.pruned_at = next(ends, None)
-        return then if setting.pruned_at is None else []
+            return self._needed_by_seed(setting, missing, records)
+        return self._needed_by_step(setting, missing, records)
 
-    def _ends(self, setting: Setting, step: int, value: float) -> bool:
-        """Shows the pruner one more value. Of other settings it sees those that were told, of earlier batches."""
+    def _needed_by_seed(
+        self, setting: Setting, missing: Sequence[Cell], records: Mapping[str, Record]
+    ) -> list[Cell]:
+        """Returns the next seed of a setting, unless the pruner ends it after those before."""
+        values: dict[int, float] = {}
+        for place, cell in enumerate(setting.cells):
+            if cell in missing:
+                break
+            values[place] = seed_value(records[cell.id], self._objective, self.spec.at)
+        setting.pruned_at = self._pruned_at(setting, values, last=len(setting.cells) - 1)
+        return list(missing[:1]) if setting.pruned_at is None else []
+
+    def _needed_by_step(
+        self, setting: Setting, missing: Sequence[Cell], records: Mapping[str, Record]
+    ) -> list[Cell]:
+        """Returns the first seed of a setting, then the others, unless the pruner ends the first."""
+        first = setting.cells[0]
+        record = records.get(first.id)
+        needed = list(missing)
+        # Another search, or this one with other settings before it, had it ended early. A second time it is trained
+        # whole: what it reported was not what its record has.
+        if record is None or (record.status == "pruned" and first.id not in self._requested):
+            needed = [replace(first, trial=replace(first.trial, prunable=True))]
+        values = intermediate(record, self._objective.name) if record else {}
+        setting.pruned_at = self._pruned_at(setting, values)
+        return needed if setting.pruned_at is None else []
+
+    def _pruned_at(
+        self, setting: Setting, values: Mapping[int, float], last: int | None = None
+    ) -> int | None:
+        """Shows the pruner the values of a setting until it ends it there; returns the step, or None.
+
+        last: the step at which nothing is left that could be saved.
+        """
+        setting.shown = {}
+        for step, value in values.items():
+            if self._prunes(setting, step, value) and step != last:
+                return step
+        return None
+
+    def _prunes(self, setting: Setting, step: int, value: float) -> bool:
+        """Shows the pruner one more value of a setting, and returns whether it ends the setting.
+
+        Of other settings the pruner sees those that were told, of earlier batches.
+        """
         import optuna
 
         setting.shown[step] = value
@@ -181,53 +239,71 @@ class Search:
 
     def _tell(self, records: Mapping[str, Record]) -> None:
         """Tells the values of the settings of the batch, in the order in which they were asked for."""
-        from optuna.trial import TrialState
-
         for setting in self._batch:
-            # Of seeds behind the one at which it was pruned, another search may know.
-            end = None if setting.pruned_at is None else 1 + setting.pruned_at * (self._reads == "seeds")
-            found = [records[cell.id] for cell in setting.cells[:end] if cell.id in records]
-            state, values, row = self._outcome(setting, found)
+            cells = setting.cells
+            if setting.pruned_at is not None:
+                # Another search may have trained seeds behind the one at which it was pruned.
+                cells = cells[: setting.pruned_at + 1] if self._reads == "seeds" else cells[:1]
+            trained = [records[cell.id] for cell in cells if cell.id in records]
+            state, values, row = self._outcome(setting, trained)
             self.rows.append(row)
             for step, value in setting.shown.items():
                 if not math.isnan(value):
                     setting.asked.report(value, step)
-            self.study.tell(setting.asked, values, TrialState[state])
+            self.study.tell(setting.asked, values, state)
         self._batch = []
 
     def _outcome(
         self, setting: Setting, records: Sequence[Record]
-    ) -> tuple[str, Sequence[float] | None, dict[str, Any]]:
+    ) -> tuple[TrialState, Sequence[float] | None, Row]:
         """Returns the state and the values of a setting for Optuna, and its row of the table."""
-        row: dict[str, Any] = {
+        from optuna.trial import TrialState
+
+        row: Row = {
             "variant": self.variant,
             "task": self.task,
             "number": setting.asked.number,
             "ids": [record.id for record in records],
             "seeds": len(records),
-            "train_seconds": sum(r.metrics.get("train_seconds") or 0.0 for r in records),
+            "train_seconds": sum(record.metrics.get("train_seconds") or 0.0 for record in records),
             **setting.point,
         }
-        if setting.description is None:
+        description = setting.description
+        if description is None:
             # Pruned without a value: a sampler that reads this state learns to avoid such points.
-            return "PRUNED", None, row | {"status": "invalid", "reason": setting.invalid}
-        row |= {"parameters": setting.description.parameters, "flops": setting.description.flops}
-        if failed := [record for record in records if record.faulty]:
-            return "FAIL", None, row | {"status": "failed", "reason": failed[0].reason}
-        values, more = summarised(records, self.spec.facts.objectives, setting.description, self.spec.at)
+            return TrialState.PRUNED, None, row | {"status": "invalid", "reason": setting.invalid}
+
+        row |= {"parameters": description.parameters, "flops": description.flops}
+        faulty = [record for record in records if record.faulty]
+        if faulty:
+            return TrialState.FAIL, None, row | {"status": "failed", "reason": faulty[0].reason}
+
+        values, columns = summarised(records, self.spec.facts.objectives, description, self.spec.at)
         if setting.pruned_at is not None:
-            # What a finished record has beyond its cut is not known either.
-            row |= more if self._reads == "seeds" else {"values": [math.nan]}
-            at = setting.pruned_at + (self._reads == "seeds")
-            row |= {self._metric: setting.shown[setting.pruned_at], "pruned_at": at}
-            reason = f"pruned after {self._reads.removesuffix('s')} {at}"
-            return "PRUNED", None, row | {"status": "pruned", "reason": reason}
+            return TrialState.PRUNED, None, row | self._pruned(setting, setting.pruned_at, columns)
+
         if self.spec.tie:
             row["ties"] = [on_validation(record, self.spec.tie, self.spec.at)[0] for record in records]
-        row |= more | dict(zip((o.name for o in self.spec.facts.objectives), values, strict=True))
+        row |= columns
+        for objective, value in zip(self.spec.facts.objectives, values, strict=True):
+            row[objective.name] = value
         reasons = [record.reason for record in records if record.status in LOST]
-        why = f"{len(reasons)} of {len(records)} seeds {reasons[0]}" if reasons else ""
-        return "COMPLETE", values, row | {"status": "diverged" if why else "completed", "reason": why}
+        if reasons:
+            reason = f"{len(reasons)} of {len(records)} seeds {reasons[0]}"
+            return TrialState.COMPLETE, values, row | {"status": "diverged", "reason": reason}
+        return TrialState.COMPLETE, values, row | {"status": "completed", "reason": ""}
+
+    def _pruned(self, setting: Setting, step: int, columns: Row) -> Row:
+        """Returns the columns of a setting that was pruned at a step, or at the place of a seed.
+
+        columns: those of its records.
+        """
+        row: Row = {self._objective.name: setting.shown[step], "status": "pruned"}
+        if self._reads == "seeds":
+            num_seeds = step + 1
+            return columns | row | {"pruned_at": num_seeds, "reason": f"pruned after seed {num_seeds}"}
+        # What a finished record has beyond its cut is not known either.
+        return row | {"values": [math.nan], "pruned_at": step, "reason": f"pruned after step {step}"}
 
 
 class SearchPlan:
@@ -235,20 +311,30 @@ class SearchPlan:
 
     def __init__(self, searches: Sequence[Search], enlist: Callable[[Sequence[Cell]], None]) -> None:
         """`enlist` hears of cells before they are trained."""
-        self.searches, self.enlist = searches, enlist
-        self.cells: dict[str, Cell] = {}  # All that were asked for, by trial id.
+        self.searches = searches
+        self.enlist = enlist
+        # All that were asked for, by trial id.
+        self.cells: dict[str, Cell] = {}
 
-    def ask(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        """The cells that the searches need now."""
-        cells = [cell for search in self.searches for cell in search.ask(records)]
-        self.cells |= {cell.id: cell for cell in reversed(cells) if cell.id not in self.cells}
+    def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
+        """Returns the cells that the searches need now."""
+        cells: list[Cell] = []
+        for search in self.searches:
+            cells += search.next_cells(records)
+        fresh: dict[str, Cell] = {}
+        for cell in reversed(cells):
+            # Of searches that share a trial, the first one's cell is kept.
+            if cell.id not in self.cells:
+                fresh[cell.id] = cell
+        self.cells |= fresh
         self.enlist(cells)
         return cells
 
-    def hear(self, report: Progress) -> bool:
-        """Whether a setting that waits ends here."""
-        # Each of those that share the trial keeps what it hears, so that all are asked.
-        return True in [search.hear(report) for search in self.searches]
+    def should_prune(self, report: Progress) -> bool:
+        """Returns whether a setting that waits ends here."""
+        # Each of the searches that share the trial keeps the report, so that all are asked.
+        decisions = [search.should_prune(report) for search in self.searches]
+        return any(decisions)
 
     @property
     def left(self) -> int:

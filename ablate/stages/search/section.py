@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Annotated, Any, ClassVar
 
 from pydantic import (
@@ -15,7 +14,6 @@ from pydantic import (
 )
 from pydantic.json_schema import SkipJsonSchema
 
-from ablate.analysis.search_table import TYPES
 from ablate.base.registry import OnOff, StrictModel
 from ablate.search.pruners import PRUNERS, NoPruner
 from ablate.search.samplers import SAMPLERS, TPE, Random
@@ -23,9 +21,8 @@ from ablate.study.sections import refusal
 from ablate.study.stage_config import StageConfig
 
 Conditions = str | list[str]
-SEEDS = Annotated[int, Field(ge=1, le=1_000)]
-LEAST_SEEDS = 3  # That tune.
-ONE_KIND = "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
+NumSeeds = Annotated[int, Field(ge=1, le=1_000)]
+MIN_TUNING_SEEDS = 3
 # Inside `Values`, `float` and `int` are its fields.
 _Floats = Annotated[list[FiniteFloat], Field(min_length=2, max_length=2)]
 _Ints = Annotated[list[int], Field(min_length=2, max_length=2)]
@@ -49,25 +46,38 @@ class Values(StrictModel):
     "`PATH=LEVEL`, or several that must all hold: the path is searched only there."
 
     @model_validator(mode="after")
-    def _agrees(self) -> Values:
-        kinds = [kind for kind in TYPES if getattr(self, kind) is not None]
-        (low, high), step = self.float or self.int or (1, math.inf), self.step or 0
-        rules = (
-            (len(kinds) == 1, "must be one kind of space", ONE_KIND),
-            (not (self.choice and (step or self.log)), "has neither log nor step", "{choice: [a, b]}"),
-            (low < high, "is empty or inverted", "[low, high] with low < high"),
-            (not self.log or low > 0, f"has no logarithm at {low:g}", "with log: true, low > 0"),
-            (step <= high - low, f"holds no step of {step:g}", f"a step of at most {high - low:g}"),
-            (not (step and self.log), "cannot have both log and step", "one of them"),
-            (not self.int or step % 1 == 0, "has whole numbers", "a step that is a whole number"),
-        )
-        for holds, rule, allowed in rules:
-            if not holds:
-                raise refusal(rule, allowed)
+    def _check_kind(self) -> Values:
+        """Refuses values of no kind or of several, and numbers that are none."""
+        given = [values for values in (self.float, self.int, self.choice) if values is not None]
+        if len(given) != 1:
+            kinds = "{float: [low, high]}, {int: [low, high]} or {choice: [a, b]}"
+            raise refusal("must be one kind of space", kinds)
+        bounds = self.float or self.int
+        if bounds is not None:
+            low, high = bounds
+            _check_numbers(self, low, high)
+        elif self.step or self.log:
+            raise refusal("has neither log nor step", "{choice: [a, b]}")
         return self
 
 
-def _no_storage(value: Any) -> None:
+def _check_numbers(values: Values, low: float, high: float) -> None:
+    """Refuses a range without numbers, and a scale or a step that does not fit it."""
+    step = values.step or 0
+    if low >= high:
+        raise refusal("is empty or inverted", "[low, high] with low < high")
+    if values.log and low <= 0:
+        raise refusal(f"has no logarithm at {low:g}", "with log: true, low > 0")
+    if step > high - low:
+        raise refusal(f"holds no step of {step:g}", f"a step of at most {high - low:g}")
+    if step and values.log:
+        raise refusal("cannot have both log and step", "one of them")
+    if values.int and step % 1 != 0:
+        raise refusal("has whole numbers", "a step that is a whole number")
+
+
+def _no_storage(value: object) -> None:
+    """Refuses a storage; the key is there so that its rule can be said."""
     if value is not None:
         raise refusal(
             "is not kept anywhere but in the records of its trainings, from which a search goes on",
@@ -75,13 +85,13 @@ def _no_storage(value: Any) -> None:
         )
 
 
-_BRIEFLY = PlainSerializer(lambda values: values.model_dump(exclude_defaults=True))
+_WITHOUT_DEFAULTS = PlainSerializer(lambda values: values.model_dump(exclude_defaults=True))
 
 
-class _Budget(StrictModel):
-    """Base of searches."""
+class _BaseSection(StrictModel):
+    """Base of both sections: the space and the budget of a search."""
 
-    over: Annotated[dict[str, Annotated[Values, _BRIEFLY]], Field(min_length=1)]
+    over: Annotated[dict[str, Annotated[Values, _WITHOUT_DEFAULTS]], Field(min_length=1)]
     "Path → {float: [low, high]}, {int: [low, high]} or {choice: [a, b]}, with log, step and when."
     trials: Annotated[int, Field(gt=0, le=100_000)] | None = None
     "Settings to try, in `tune` for each variant; not given: 20, or with `sampler: grid` every point."
@@ -93,7 +103,7 @@ class _Budget(StrictModel):
     storage: SkipJsonSchema[Annotated[None, BeforeValidator(_no_storage), Field(exclude=True)]] = None
 
 
-class SearchSection(_Budget):
+class SearchSection(_BaseSection):
     """The search of `ablate sweep`."""
 
     objectives: list[str] = []
@@ -103,14 +113,14 @@ class SearchSection(_Budget):
     each_seed: ClassVar[bool] = False
     sampler: Annotated[Any, SAMPLERS] = TPE.name
     "How the next setting is chosen."
-    seeds: SEEDS = 3
+    seeds: NumSeeds = 3
     "Tuning seeds of each setting; they are 10000, 10001, …, never those of a verdict."
     winners: Annotated[int, Field(gt=0, le=1_000)] = 1
     """Settings that are trained again on the study's own seeds and compared with the baseline: the best by the first
     objective, and the next; with several objectives those of the Pareto front."""
 
 
-class TuneSection(_Budget):
+class TuneSection(_BaseSection):
     """The search for every variant before it is judged: the same budget, on seeds that judge nothing."""
 
     sampler: Annotated[Any, SAMPLERS] = Random.name
@@ -118,7 +128,7 @@ class TuneSection(_Budget):
     each_seed: OnOff = False
     """Chooses for each seed of the study, on its own validation data, instead of on tuning seeds for all: every setting
     is trained on every seed, and none is judged beside the chosen one."""
-    seeds: SEEDS = LEAST_SEEDS
+    seeds: NumSeeds = MIN_TUNING_SEEDS
     """Tuning seeds of each setting, never those of a verdict; studies of one baseline share them. Which setting few
     seeds choose is luck, so that settings near the chosen one are judged with it."""
 

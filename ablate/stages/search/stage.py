@@ -5,7 +5,6 @@ What they choose is judged on other seeds.
 
 from __future__ import annotations
 
-import importlib.metadata
 from dataclasses import asdict, replace
 from functools import partial
 from typing import TYPE_CHECKING, Self
@@ -21,14 +20,14 @@ from ablate.study.stage_config import config_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from ablate.analysis.search_table import SearchTable
+    from ablate.analysis.search_table import Objective, SearchTable
     from ablate.core.facts import Evidence
     from ablate.core.metric import Description
     from ablate.records.store import Store
     from ablate.session.options import Options
     from ablate.session.session import Session
     from ablate.session.stage import Records
-    from ablate.stages.search.search import Search
+    from ablate.stages.search.search import Row, Search
     from ablate.stages.search.space import Point
     from ablate.stages.search.spec import SearchSpec
     from ablate.study.checks import Draft
@@ -93,7 +92,10 @@ class SearchStage(Stage):
         return tried + self._max_judged(study, spec, len(study.variants))
 
     def preview(self, study: Study, store: Store) -> Preview:
-        return Preview([line for key in self._specs for line in self._describe(study, key)])
+        sentences: list[str] = []
+        for key in self._specs:
+            sentences += self._describe(study, key)
+        return Preview(sentences)
 
     def _describe(self, study: Study, key: str) -> Iterator[str]:
         """Yields the space and the budget of one section in sentences."""
@@ -101,27 +103,31 @@ class SearchStage(Stage):
         from ablate.report.words import message
 
         spec = self._spec(study, key)
-        facts, section = spec.facts, spec.section
+        facts = spec.facts
         tunes = key == "tune"
-        searches = self._num_searches(study, key)
-        winners = winner_names(section.winners) if isinstance(section, SearchSection) else []
+        num_searches = self._num_searches(study, key)
+        if isinstance(spec.section, SearchSection):
+            then = message("plan.winners", winner_names(spec.section.winners))
+        else:
+            then = message("plan.chosen")
         yield message(
             "plan.search",
             key,
             settings=facts.trials,
             sampler=facts.sampler,
             pruner="" if facts.pruner == "none" else facts.pruner,
-            variants=searches // len(study.tasks) if tunes else 0,
-            objectives=[message("plan.objective", each.name, each.direction) for each in facts.objectives],
+            variants=num_searches // len(study.tasks) if tunes else 0,
+            objectives=[message("plan.objective", goal.name, goal.direction) for goal in facts.objectives],
             seeds=len(facts.seeds),
-            trials=searches * facts.trials * len(facts.seeds),
-            then=message("plan.chosen") if tunes else message("plan.winners", winners),
+            trials=num_searches * facts.trials * len(facts.seeds),
+            then=then,
         )
         for parameter in facts.parameters:
             yield message("plan.range", parameter)
         if tunes and spec.max_runner_ups:
-            places = study.config.seeds.count * len(study.tasks)
-            least, most = places * spec.max_runner_ups, places * len(study.variants) * spec.max_runner_ups
+            # The runner-ups of the baseline are always judged, those of others where a verdict depends on tuning.
+            least = study.config.seeds.count * len(study.tasks) * spec.max_runner_ups
+            most = least * len(study.variants)
             yield message("plan.rivals", spec.max_runner_ups, least, most)
 
     # During a run.
@@ -135,30 +141,25 @@ class SearchStage(Stage):
         """Searches until the budget is used, and returns the study with the best settings as its variants."""
         from ablate.analysis.search_table import tabulated
         from ablate.stages.search.search import SearchPlan
+        from ablate.stages.search.versions import installed_versions, say_versions_changed
 
         spec = self._spec(study, self._key)
         names = {BASELINE, *(session.options.only or (variant.name for variant in study.variants))}
         kept = [variant for variant in study.variants if variant.name in names]
         # A placebo has the settings of the baseline.
         searched = kept[:1] if self._sweeps else [variant for variant in kept if not variant.placebo]
-        searches = [
-            self._search(study, spec, variant, index)
-            for variant in searched
-            for index in range(len(study.tasks))
-        ]
+        searches: list[Search] = []
+        for variant in searched:
+            searches += [self._search(study, spec, variant, index) for index in range(len(study.tasks))]
         plan = SearchPlan(searches, session.enlist)
-        _compare_versions(session, spec, plan.left)
+        say_versions_changed(session, spec, plan.left)
         records = session.train(plan, later=self._max_judged(study, spec, len(kept)))
         cells = list(plan.cells.values())
         if not all(search.complete for search in searches):
             raise session.incomplete("search", cells, records)
 
-        objectives = spec.facts.objectives
-        if any(row.get("own") for search in searches for row in search.rows):
-            objectives = [
-                replace(each, source="own") if each.source == "validation" else each for each in objectives
-            ]
-        facts = replace(spec.facts, objectives=objectives, versions=_versions())
+        objectives = _with_sources(spec.facts.objectives, searches)
+        facts = replace(spec.facts, objectives=objectives, versions=installed_versions())
         self._table = tabulated(facts, [search.rows for search in searches])
         if self._sweeps:
             return self._with_winners(study, session, spec, self._table, cells)
@@ -211,6 +212,7 @@ class SearchStage(Stage):
         return "search" if self._sweeps else "tune"
 
     def _num_searches(self, study: Study, key: str) -> int:
+        """Returns the number of searches of a section: a sweep is one, and tuning one for each variant and task."""
         if key == "search":
             return 1
         return sum(not variant.placebo for variant in study.variants) * len(study.tasks)
@@ -220,8 +222,8 @@ class SearchStage(Stage):
         variants = kept
         if isinstance(spec.section, SearchSection):
             variants = 1 + spec.section.winners + study.config.placebo
-        each = 1 + study.companions_per_cell + spec.max_runner_ups
-        return study.config.seeds.count * len(study.tasks) * variants * each
+        trials_per_cell = 1 + study.companions_per_cell + spec.max_runner_ups
+        return study.config.seeds.count * len(study.tasks) * variants * trials_per_cell
 
     def _with_winners(
         self,
@@ -241,7 +243,8 @@ class SearchStage(Stage):
         dropped = [variant.name for variant in others if not variant.placebo]
         if dropped:
             session.say(message("search.left_to_run", dropped))
-        task, names = study.tasks[0], winner_names(spec.section.winners)
+        task = study.tasks[0]
+        names = winner_names(spec.section.winners)
         places = table.best(BASELINE, task, spec.section.winners)
         table.trials.loc[places, "chosen"] = names[: len(places)]
         if len(places) < len(names):
@@ -276,29 +279,31 @@ class SearchStage(Stage):
         from ablate.stages.search.tuned import tuned_variant
         from ablate.study.study import Selection
 
-        near: dict[str, Mapping[str, Sequence[int]]] = {}
+        places: dict[str, Mapping[str, Sequence[int]]] = {}
         for task in study.tasks:
-            near[task] = {} if spec.section.each_seed else runner_ups(table, task)
-        variants = [
-            tuned_variant(study, spec, table, variant, near=near, warn=session.warn) for variant in kept
-        ]
+            places[task] = {} if spec.section.each_seed else runner_ups(table, task)
+        variants: list[Variant] = []
+        for variant in kept:
+            tuned = tuned_variant(study, spec, table, variant, runner_up_places=places, warn=session.warn)
+            variants.append(tuned)
         chosen = study.judging(variants, study.design.paths, Selection("tuning", cells))
-        return replace(chosen, not_judged=[each.name for each in study.variants if each not in kept])
+        not_judged = [variant.name for variant in study.variants if variant not in kept]
+        return replace(chosen, not_judged=not_judged)
 
     def follow_up(
         self, study: Study, judged: Sequence[Cell], evidence: Callable[[], Evidence]
     ) -> Iterator[Cell]:
-        """Yields the cells at the rivals of their setting: the baseline's, and those on which a decision rests."""
-        from ablate.analysis.claims import depends_on_tuning  # Of which a plan has no need.
+        """Yields judged cells at runner-ups of their setting: the baseline's, and of what depends on tuning."""
+        from ablate.analysis.claims import depends_on_tuning  # A plan does not need it.
 
-        rivals_of = {variant.name: variant.runner_ups for variant in study.variants}
-        if not judged or not any(rivals_of.values()):
+        runner_ups = {variant.name: variant.runner_ups for variant in study.variants}
+        if not judged or not any(runner_ups.values()):
             return
         dependent = depends_on_tuning(evidence())
         for cell in judged:
             if cell.variant != BASELINE and (cell.variant, cell.task) not in dependent:
                 continue
-            for name, config in rivals_of[cell.variant].get(cell.task, {}).items():
+            for name, config in runner_ups[cell.variant].get(cell.task, {}).items():
                 yield _at_setting(study, cell, name, config)
 
     def collect(self, study: Study, beside: Sequence[Cell], records: Records) -> StageEvidence:
@@ -323,19 +328,11 @@ def _at_setting(study: Study, cell: Cell, name: str, config: Config) -> Cell:
     )
 
 
-def _versions() -> dict[str, str]:
-    """Returns those of the packages on which it depends what a sampler suggests."""
-    return {name: importlib.metadata.version(name) for name in ("optuna", "numpy", "scipy")}
-
-
-def _compare_versions(session: Session, spec: SearchSpec, most: int) -> None:
-    """Says what it costs where the report has settings of the same space that other versions suggested."""
-    from ablate.report.words import message
-
-    facts = session.folder.facts().features if session.folder.has_report else {}
-    before, now = facts.get(SearchStage.name, {}), _versions()
-    changed = [f"{name} {then}" for name, then in before.get("versions", {}).items() if then != now.get(name)]
-    if changed and before["parameters"] == [asdict(parameter) for parameter in spec.space.parameters]:
-        session.say(
-            message("search.versions", changed, [f"{name} {version}" for name, version in now.items()], most)
-        )
+def _with_sources(objectives: list[Objective], searches: Sequence[Search]) -> list[Objective]:
+    """Returns the objectives, with the source `own` where some metric was not measured on validation data."""
+    rows: list[Row] = []
+    for search in searches:
+        rows += search.rows
+    if not any(row.get("own") for row in rows):
+        return objectives
+    return [replace(objective, source="own") if objective.measured else objective for objective in objectives]

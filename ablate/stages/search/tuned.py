@@ -25,13 +25,13 @@ def tuned_variant(
     table: SearchTable,
     variant: Variant,
     *,
-    near: Mapping[str, Mapping[str, Sequence[int]]],
+    runner_up_places: Mapping[str, Mapping[str, Sequence[int]]],
     warn: Say,
 ) -> Variant:
     """Returns a variant with its best settings, a placebo with the baseline's.
 
-    It stays as it was given on a task where no setting has a value, of which it warns. near: task → variant → the
-    places of the settings that tuning cannot tell from its best. What is chosen is marked in the table.
+    It stays as it was given on a task where no setting has a value, of which it warns. runner_up_places: task → variant
+    → the places of its runner-ups in the table. What is chosen is marked in the table.
     """
     from ablate.report.words import message
 
@@ -48,9 +48,9 @@ def tuned_variant(
         if spec.section.each_seed:
             places = [table.best(owner, task, 1, seed)[0] for seed in range(len(spec.facts.seeds))]
         table.trials.loc[places, "chosen"] = owner
-        near_places = near[task].get(owner, ())
+        others = runner_up_places[task].get(owner, ())
         settings: dict[int, _Setting] = {}
-        for place in (*places, *near_places):
+        for place in (*places, *others):
             point = table.point(place)
             config = study.patched(variant.configs[index], spec.space.patches(point), index)
             settings[place] = _Setting(spec.space.labels(point), config)
@@ -58,7 +58,7 @@ def tuned_variant(
         configs[index] = settings[max(places, key=places.count)].config
         by_seed[task] = [settings[place].config for place in places] if spec.section.each_seed else []
         tuned[task] = _joined_labels([settings[place].labels for place in places])
-        runner_ups[task] = _named(variant, [settings[place] for place in near_places])
+        runner_ups[task] = _named(variant, [settings[place] for place in others])
     return replace(variant, configs=configs, tuned=tuned, runner_ups=runner_ups, by_seed=by_seed)
 
 

@@ -26,9 +26,9 @@ _TICK = 1e-9
 
 
 def waited() -> float:
-    """Seconds that this thread has waited for a core while others had it; 0 where the system does not say.
+    """Returns the seconds that this thread has waited for a core while others had it.
 
-    Its own waiting, for a lock, a file or a clock, is not among them.
+    Its own waiting, for a lock, a file or a clock, is not among them. 0 where the system does not say.
     """
     try:
         with open("/proc/thread-self/schedstat", "rb", buffering=0) as file:
@@ -91,9 +91,10 @@ def time_blocks(
 
 
 def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[str, int], int]:
-    """Calls of a visit of each operation, of which a call takes so many `seconds`, and blocks.
+    """Returns the number of calls in a visit of each operation, and the number of blocks.
 
-    The blocks are as many as the slowest leaves time for; a visit of a faster one is longer than a moment.
+    `seconds`: operation → the time of one call. The blocks are as many as the slowest leaves time for; a visit of a
+    faster one is longer than a moment.
     """
     calls, blocks = {}, MOST
     for name, once in seconds.items():
@@ -105,7 +106,7 @@ def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[s
 
 
 def _warmed(operation: Operation, budget: float, waits: Callable[[], float]) -> float:
-    """Calls until caches are warm; the median time of a call, without the first."""
+    """Calls an operation until caches are warm; returns the median time of a call, without the first."""
     _visit(operation, 1, waits)
     times = _visit(operation, 1, waits)
     while sum(times) < budget / FEWEST / CALLS and len(times) < MOST_WARM:
@@ -114,13 +115,17 @@ def _warmed(operation: Operation, budget: float, waits: Callable[[], float]) -> 
 
 
 def _visit(operation: Operation, calls: int, waits: Callable[[], float]) -> list[float]:
-    """Seconds of each of so many calls; of several without the first, which finds the caches of another operation."""
+    """Returns the seconds of each of so many calls.
+
+    Of several without the first, which finds the caches of another operation.
+    """
     on_cuda = operation.device == "cuda"
     times = _on_cuda(operation.run, calls) if on_cuda else _on_cpu(operation.run, calls, waits)
     return times[1:] or times
 
 
 def _on_cpu(run: Callable[[], object], calls: int, waits: Callable[[], float]) -> list[float]:
+    """Returns the seconds of each call on the wall, without what the thread waited for a core."""
     times, before = [], waits()
     for _ in range(calls):
         start = perf_counter()
@@ -132,7 +137,10 @@ def _on_cpu(run: Callable[[], object], calls: int, waits: Callable[[], float]) -
 
 
 def _on_cuda(run: Callable[[], object], calls: int) -> list[float]:
-    """By events of the device, which waits for nothing between the calls of a visit, as in training."""
+    """Returns the seconds of each call by events of the device.
+
+    The device waits for nothing between the calls of a visit, as in training.
+    """
     import torch
 
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(calls + 1)]

@@ -47,7 +47,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Request:
-    """What one process is to measure."""
+    """The groups and the calls that one process is to measure."""
 
     process: int  # Its number, which decides the orders that it draws.
     calls: Sequence[str]
@@ -64,12 +64,12 @@ class CannotBeTimedError(AblateError):
 def measured(
     where: WorkloadRef, request: Request, advice: Callable[[str, str, str], str]
 ) -> Generator[tuple[str, Found]]:
-    """Each group of a request, by its key, as soon as it is measured, in a process of its own, which ends with this
-    generator.
+    """Yields the key of each group of a request, and what was found of it, as soon as it is measured.
 
-    Raises `CannotBeTimedError`, with the `advice` on a group, a config and the reason.
+    It is measured in a process of its own, which ends with this generator. Raises `CannotBeTimedError`, with the
+    `advice` on a group, a config and the reason.
     """
-    child = Child(partial(fresh, "ablate.stages.speed.measuring", threads=where.threads))
+    child = Child(partial(fresh, __name__, threads=where.threads))
     try:
         child.send((where, request))
         for group in request.groups:
@@ -88,7 +88,10 @@ def measured(
 
 
 def measure_group(workload: Workload, group: Group, request: Request, at: Callable[[str], object]) -> Found:
-    """Measures one group in this process; `at` hears of each config before anything is done with it."""
+    """Measures one group in this process.
+
+    `at` hears of each config, by its key, before anything is done with it. Returns plain data: see `Found`.
+    """
     base, start = next(iter(group.configs)), (_busy(), time.process_time(), time.monotonic())
     draws = numpy_stream(request.process, "speed", group.key)
     # Of several threads, one may wait for a core that the others of its own process have: that is time of the call.
@@ -132,7 +135,7 @@ def measure_group(workload: Workload, group: Group, request: Request, at: Callab
 
 
 def _busy() -> float:
-    """Seconds that all cores together were busy since the machine started; 0 where that is unknown."""
+    """Returns the seconds that all cores together were busy since the machine started; 0 where unknown."""
     try:
         ticks = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
         return sum(int(ticks[place]) for place in _BUSY) / os.sysconf("SC_CLK_TCK")
@@ -141,11 +144,11 @@ def _busy() -> float:
 
 
 def peak_of_step(build: Callable[[], Mapping[str, Operation]]) -> int | None:
-    """The most bytes that are in use at once during a step: weights, gradients, optimizer, data, all that a pass keeps.
+    """Returns the most bytes that are in use at once during a step.
 
-    It is the second step, so that the optimizer has its state. On CPU the sum of all that torch's allocator gave out
-    and took back since `build` began, on a GPU the device's own peak. None where there is no step, or it takes none of
-    torch's memory.
+    They hold weights, gradients, optimizer, data and all that a pass keeps. It is the second step, so that the
+    optimizer has its state. On CPU the sum of all that torch's allocator gave out and took back since `build` began, on
+    a GPU the device's own peak. None where there is no step, or it takes none of torch's memory.
     """
     if "torch" not in sys.modules:
         return None
@@ -176,7 +179,7 @@ def peak_of_step(build: Callable[[], Mapping[str, Operation]]) -> int | None:
 
 
 def main() -> NoReturn:
-    """Entry point; see `Child`."""
+    """Runs the process that measures, which `Child` starts, and ends it."""
     connection = parent()
     with suppress(EOFError, OSError):
         reference, request = connection.recv()
@@ -195,6 +198,7 @@ def main() -> NoReturn:
 
 
 def _end_with(connection: Connection) -> NoReturn:
+    """Ends this process as soon as its pipe closes."""
     with suppress(EOFError, OSError):
         connection.recv()
     os._exit(0)

@@ -12,22 +12,24 @@ from ablate.core.speed import CALLS, TimedCall
 from ablate.core.speed_facts import SpeedFacts
 from ablate.core.workload import Workload
 from ablate.study.checks import Draft, in_variants, refuse_own
+from ablate.study.designs import Config
 from ablate.study.expand import report_at
-from ablate.study.patch import apply_patches, has_path, value_at
+from ablate.study.patch import apply_patches, has_path, overlap, value_at
 from ablate.study.sections import Number, one_path, refusal, rising
 from ablate.study.stage_config import StageConfig
 
 Sizes = Annotated[list[Number], AfterValidator(rising), Field(max_length=50)]
 
 
+def _in_order(calls: list[TimedCall]) -> list[TimedCall]:
+    """Returns the calls that are asked for, each once, in the order of `CALLS`."""
+    return [call for call in CALLS if call in calls]
+
+
 class SpeedSection(StrictModel):
     """How the variants are timed; `speed: on` takes the defaults."""
 
-    calls: Annotated[
-        list[TimedCall],
-        AfterValidator(lambda calls: [call for call in CALLS if call in calls]),
-        Field(min_length=1),
-    ] = list(CALLS)
+    calls: Annotated[list[TimedCall], AfterValidator(_in_order), Field(min_length=1)] = list(CALLS)
     "What is timed of each variant that has it: forward, step, generation."
     over: Annotated[dict[str, Sizes], AfterValidator(one_path), Field(max_length=1)] = {}
     "A path → its sizes, such as task.seq_len: [64, 128, 256]: the variants are timed at each of them too."
@@ -37,15 +39,21 @@ class SpeedSection(StrictModel):
     "The share of time within which two variants count as equally fast."
 
     def facts(self, threads: int, machine: str) -> SpeedFacts:
-        """The facts that tables and figures show."""
-        ((path, sizes),) = self.over.items() or [("", [])]
+        """Returns the facts that tables and figures show."""
+        path = next(iter(self.over), "")
         return SpeedFacts(
-            path, [*map(float, sizes)], self.margin, self.processes, threads, machine, self.calls
+            over=path,
+            sizes=[float(size) for size in self.over.get(path, [])],
+            margin=self.margin,
+            processes=self.processes,
+            threads=threads,
+            machine=machine,
+            calls=self.calls,
         )
 
     @classmethod
     def of(cls, facts: SpeedFacts) -> SpeedSection:
-        """The section by which variants were timed."""
+        """Returns the section by which variants were timed."""
         sizes = [int(size) if size.is_integer() else size for size in facts.sizes]
         return cls(
             calls=facts.calls,
@@ -55,7 +63,8 @@ class SpeedSection(StrictModel):
         )
 
 
-def _read(given: Any) -> Any:
+def _switched(given: Any) -> Any:
+    """Returns the section that `on` and `off` are short for; refuses what is neither nor a mapping."""
     if given is True or given == "on":
         return {}
     if given is False or given == "off":
@@ -67,7 +76,7 @@ def _read(given: Any) -> Any:
 
 Speed = Annotated[
     SpeedSection | None,
-    BeforeValidator(_read, json_schema_input_type=OnOff | SpeedSection | None),
+    BeforeValidator(_switched, json_schema_input_type=OnOff | SpeedSection | None),
     Field(examples=["on"]),
 ]
 
@@ -84,12 +93,13 @@ class SpeedConfig(StageConfig):
 
 def check_speed(draft: Draft, section: SpeedSection) -> None:
     """Refuses to time what cannot be timed, and sizes that some variant cannot have; the baseline is valid."""
-    if rule := lacks_operations(draft.workload):
-        draft.document.refuse(
-            ("speed",), rule, hint="Take `speed` out, or override `operations` of the workload"
-        )
+    document = draft.document
+    rule = lacks_operations(draft.workload)
+    if rule:
+        hint = "Take `speed` out, or override `operations` of the workload"
+        document.refuse(("speed",), rule, hint=hint)
     for path in section.over:
-        with draft.document.reporting("speed", "over", path):
+        with document.reporting("speed", "over", path):
             _check_path(path, draft)
             refuse_own(
                 path,
@@ -97,43 +107,53 @@ def check_speed(draft: Draft, section: SpeedSection) -> None:
                 f"Take it out, or compare {path} without `speed`",
                 draft,
             )
-            variants = [(v.name, c) for v in draft.design.variants if not v.placebo for c in v.configs]
-            # As the document lists them: the section has them in rising order.
-            for index, size in enumerate(draft.document.data["speed"]["over"][path]):
-                resized = [(name, apply_patches(config, {path: size})) for name, config in variants]
-                report_at(
-                    in_variants(lambda config: draft.workload.check(draft.resolve(config)), resized),
-                    {path: size},
-                    ("speed", "over", path, index),
-                    draft.document,
-                )
+            _check_sizes(path, draft)
 
 
 def lacks_operations(workload: Workload) -> str:
-    """Why nothing of a workload can be timed; empty where it can."""
+    """Returns why nothing of a workload can be timed; empty where it can."""
     if type(workload).operations is not Workload.operations:
         return ""
     return f"needs a workload that says what can be timed, in `operations`, which {workload.name} does not"
 
 
 def _check_path(path: str, draft: Draft) -> None:
-    """Raises `Invalid` unless every variant has a number at a path that is part of what is timed, and nothing else in
-    the study sets it.
+    """Raises `Invalid` unless every variant has a number of its own at a path.
+
+    The path must be part of what is timed, and nothing else in the study may set it.
     """
-    workload, (base, *others) = draft.workload, draft.design.variants
+    workload = draft.workload
+    baseline, *others = draft.design.variants
     allowed = "the path of a size that every variant has, such as task.seq_len or model.d_model"
     if path in (workload.steps_path, workload.rate_path):
         raise Invalid("", "changes nothing about the time of a step", allowed=allowed)
-    for config in base.configs:
+    for config in baseline.configs:
         value = value_at(config, path)
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise Invalid("", "is no number", value, allowed)
-    if lacking := [v.name for v in others if not all(has_path(config, path) for config in v.configs)]:
-        raise Invalid("", f"is no path of {lacking[0]}", allowed=allowed)
-    for key, varied in draft.outline.varied_paths.items():
-        if any(f"{path}.".startswith(f"{p}.") or f"{p}.".startswith(f"{path}.") for p in varied):
+    for variant in others:
+        if not all(has_path(config, path) for config in variant.configs):
+            raise Invalid("", f"is no path of {variant.name}", allowed=allowed)
+    for key, varied_paths in draft.outline.varied_paths.items():
+        if any(overlap(path, varied) for varied in varied_paths):
             raise Invalid(
                 "",
                 f"is what `{key}` sets for each variant, so that they have no size in common",
                 hint="Name another path",
             )
+
+
+def _check_sizes(path: str, draft: Draft) -> None:
+    """Reports sizes at a path that some variant cannot have."""
+
+    def check(config: Config) -> None:
+        draft.workload.check(draft.resolve(config))
+
+    # As the document lists them: the section has them in rising order.
+    for index, size in enumerate(draft.document.data["speed"]["over"][path]):
+        resized: list[tuple[str, Config]] = []
+        for variant in draft.design.variants:
+            if not variant.placebo:
+                resized += [(variant.name, apply_patches(config, {path: size})) for config in variant.configs]
+        problems = in_variants(check, resized)
+        report_at(problems, {path: size}, ("speed", "over", path, index), draft.document)

@@ -59,7 +59,8 @@ class SpeedStage(Stage):
         if section is None:
             return Preview()
         timing = Timing(study, store, section)
-        asked, done = section.processes, timing.processes
+        asked = section.processes
+        done = timing.num_complete
         seconds = timing.expected(asked - done)
         sizes = [(path, [f"{size:g}" for size in listed]) for path, listed in section.over.items()]
         sentence = message("plan.speed", sizes, asked, done, seconds if asked > done else None)

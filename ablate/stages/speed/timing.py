@@ -14,14 +14,14 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from ablate.base.files import digest_of_data, write_text
-from ablate.base.locks import measuring
+from ablate.base.locks import Say, measuring
 from ablate.base.wording import counted, duration
 from ablate.core.facts import BASELINE, frame_of
 from ablate.core.speed_facts import COLUMNS
@@ -30,13 +30,15 @@ from ablate.records.store import Store
 from ablate.session.stage import Measurement
 from ablate.session.workers import reference
 from ablate.stages.speed.blocks import BUDGET
-from ablate.stages.speed.measuring import Group, Request, measure_group, measured
+from ablate.stages.speed.measuring import Found, Group, Request, measure_group, measured
 from ablate.stages.speed.section import SpeedSection
+from ablate.study.designs import Config
 from ablate.study.ids import TrialIds, source_digest
 from ablate.study.patch import apply_patches, value_at
 from ablate.study.study import Study
 
-START = 4.0  # Seconds in which a process imports and builds, about.
+START_SECONDS = 4.0
+"""Seconds in which a process imports and builds, about."""
 
 
 @dataclass(frozen=True)
@@ -44,17 +46,22 @@ class _Place:
     """The variants on one task at one size."""
 
     task: str
-    size: float  # NaN without one.
-    own: bool
-    keys: dict[str, str]  # Variant → the key of its config, the baseline first.
+    # NaN without one.
+    size: float
+    # Whether it is the size that the study trains.
+    is_own_size: bool
+    # Variant → the key of its config, the baseline first.
+    keys: Mapping[str, str]
     group: Group
-    where: str  # The task where the study has several, and the size, as words after a variant.
+    # The task where the study has several, and the size, as words after a variant.
+    where: str
 
     def advice(self, config: str, reason: str) -> str:
-        """Which variant cannot be timed, why, and what to do."""
-        lacking = any(word in reason.lower() for word in ("memory", "sigkill"))
-        what = "Make batch, length or model smaller" if lacking else "Correct it"
-        what += "" if self.own else f", or leave {self.size:g} out of speed.over"
+        """Returns which variant cannot be timed, why, and what to do; config: its key."""
+        lacks_memory = any(word in reason.lower() for word in ("memory", "sigkill"))
+        what = "Make batch, length or model smaller" if lacks_memory else "Correct it"
+        if not self.is_own_size:
+            what += f", or leave {self.size:g} out of speed.over"
         names = ", ".join(variant for variant, key in self.keys.items() if key == config)
         return (
             f"{names}{self.where}: cannot be timed: {reason}. {what}, and run the same command: what was measured "
@@ -69,91 +76,134 @@ class Timing:
     """
 
     def __init__(self, study: Study, store: Store, section: SpeedSection) -> None:
-        self.study, self.section, self.store = study, section, store
+        self.study = study
+        self.section = section
+        self.store = store
+        # By the key of their group.
         self.places = {place.group.key: place for place in _places(study, section)}
-        self.found = {key: load(store, key) for key in self.places}
+        # The key of a group → what each process has found of it, in order.
+        self.kept = {key: load(store, key) for key in self.places}
 
     @property
-    def processes(self) -> int:
-        """Those that have timed every variant at every size."""
-        return min(self.section.processes, *map(len, self.found.values()))
+    def num_complete(self) -> int:
+        """The number of processes that have timed every variant at every size."""
+        return min(self.section.processes, *map(len, self.kept.values()))
 
     @property
     def measurement(self) -> Measurement:
         """A frame with `COLUMNS`, how it was measured, and its files where nothing is missing."""
-        rows = [row for key, place in self.places.items() for row in self._rows(place, key)]
-        whole = self.processes == self.section.processes
+        rows: list[dict[str, Any]] = []
+        for key, place in self.places.items():
+            rows += self._rows(place, self.kept[key][: self.section.processes])
+        files = None
+        if self.num_complete == self.section.processes:
+            files = [file_of(self.store, key) for key in self.places]
         return Measurement(
             frame_of(rows, COLUMNS).astype({"memory": float, "flops": float}),
             asdict(self.section.facts(self.study.workload.threads, machine())),
-            [file_of(self.store, key) for key in self.places] if whole else None,
+            files,
         )
 
-    def _rows(self, place: _Place, key: str) -> Iterator[dict[str, Any]]:
-        processes = self.found[key][: self.section.processes]
+    def _rows(self, place: _Place, processes: Sequence[Found]) -> list[dict[str, Any]]:
+        """Returns a row a variant, process and call, with `COLUMNS`."""
+        rows: list[dict[str, Any]] = []
         for variant, config in place.keys.items():
             for number, process in enumerate(processes):
                 found = process["configs"][config]
                 for call, timing in found["calls"].items():
-                    yield {
-                        **{name: value for name, value in timing.items() if name in COLUMNS},
-                        **{"variant": variant, "task": place.task, "size": place.size, "own": place.own},
-                        **{"call": call, "process": number, "busy": process["busy"]},
+                    row = {
+                        "variant": variant,
+                        "task": place.task,
+                        "size": place.size,
+                        "own": place.is_own_size,
+                        "call": call,
+                        "process": number,
+                        "seconds": timing["seconds"],
+                        "log_ratio": timing["log_ratio"],
                         "memory": found["memory"] if call == "step" else None,
+                        "examples": timing["examples"],
+                        "tokens": timing["tokens"],
+                        # The first process alone counts them.
                         "flops": processes[0]["configs"][config]["calls"][call]["flops"],
+                        "blocks": timing["blocks"],
+                        "busy": process["busy"],
                     }
+                    rows.append(row)
+        return rows
 
     def expected(self, processes: int) -> float:
-        """Seconds that so many processes take, about: more where a call alone takes a good part of a second."""
+        """Returns the seconds that so many processes take, about.
+
+        They take more where a call alone takes a good part of a second.
+        """
+        # The baseline is timed twice.
         copies = 1 + sum(not variant.placebo for variant in self.study.variants)
-        return processes * (START + len(self.places) * copies * len(self.section.calls) * BUDGET)
+        timing = len(self.places) * copies * len(self.section.calls) * BUDGET
+        return processes * (START_SECONDS + timing)
 
-    def complete(self, say: Callable[[str], None], *, fresh: bool = False) -> Timing:
-        """Runs a process for each number that some group lacks, or with `fresh` for each, and keeps every group as
-        soon as it is measured.
+    def complete(self, say: Say, *, fresh: bool = False) -> Timing:
+        """Runs the processes that some group lacks, or with `fresh` all, and returns itself.
 
-        Raises `AblateError` with the variant, and the size, that cannot be timed; an interruption says how much is
-        kept.
+        Every group is kept as soon as it is measured. Raises `AblateError` with the variant, and the size, that cannot
+        be timed; an interruption says how much is kept.
         """
         with measuring(self.store.root, say):
             # Another command may have measured meanwhile.
-            self.found = {key: [] if fresh else load(self.store, key) for key in self.places}
+            self.kept = {key: [] if fresh else load(self.store, key) for key in self.places}
             try:
                 self._measure(say)
             except KeyboardInterrupt:
                 raise KeyboardInterrupt(
-                    f"{self.processes} of {self.section.processes} timed processes"
+                    f"{self.num_complete} of {self.section.processes} timed processes"
                 ) from None
         return self
 
-    def _measure(self, say: Callable[[str], None]) -> None:
-        asked, least, started = self.section.processes, self.processes, time.monotonic()
+    def _measure(self, say: Say) -> None:
+        """Runs the processes that are missing, one after the other."""
+        first = self.num_complete
+        last = self.section.processes
+        subject = self._subject()
+        started = time.monotonic()
+        for process in range(first, last):
+            left = ""
+            if process > first:
+                seconds = (time.monotonic() - started) / (process - first)
+                left = f", about {duration(seconds * (last - process))} left"
+            say(f"Timing {subject}, process {process + 1} of {last}{left} …")
+            self._run_process(process)
+
+    def _subject(self) -> str:
+        """Returns the number of variants, and of sizes where there are several, in words."""
+        variants: set[str] = set()
+        for place in self.places.values():
+            variants |= place.keys.keys()
         sizes = {place.size for place in self.places.values()}
-        what = counted(len({variant for place in self.places.values() for variant in place.keys}), "variant")
-        what += f" at {len(sizes)} sizes" if len(sizes) > 1 else ""
-        for process in range(least, asked):
-            each = (time.monotonic() - started) / max(process - least, 1)
-            left = f", about {duration(each * (asked - process))} left" if process > least else ""
-            say(f"Timing {what}, process {process + 1} of {asked}{left} …")
-            groups = [self.places[key].group for key, found in self.found.items() if len(found) <= process]
-            told = measured(
-                reference(self.study),
-                Request(process, self.section.calls, groups, BUDGET),
-                lambda key, *of: self.places[key].advice(*of),
-            )
-            with closing(told):
-                for key, found in told:
-                    self.found[key].append(found)
-                    save(self.store, key, self.found[key])
+        at_sizes = f" at {len(sizes)} sizes" if len(sizes) > 1 else ""
+        return counted(len(variants), "variant") + at_sizes
+
+    def _run_process(self, process: int) -> None:
+        """Measures the groups that have nothing of a process, and keeps each as soon as it is measured."""
+
+        def advice(key: str, config: str, reason: str) -> str:
+            return self.places[key].advice(config, reason)
+
+        groups = [self.places[key].group for key, kept in self.kept.items() if len(kept) <= process]
+        request = Request(process, self.section.calls, groups, BUDGET)
+        results = measured(reference(self.study), request, advice)
+        with closing(results):
+            for key, found in results:
+                self.kept[key].append(found)
+                save(self.store, key, self.kept[key])
 
 
 def was_timed(study: Study, store: Store, section: SpeedSection) -> bool:
-    """Whether the store has processes of these variants at their own size."""
-    return any(Timing(study, store, section.model_copy(update={"over": {}})).found.values())
+    """Returns whether the store has processes of these variants at their own size."""
+    at_own_size = section.model_copy(update={"over": {}})
+    return any(Timing(study, store, at_own_size).kept.values())
 
 
-def _places(study: Study, section: SpeedSection) -> Iterator[_Place]:
-    """Every task at the study's own size, and at each that is listed."""
+def _places(study: Study, section: SpeedSection) -> list[_Place]:
+    """Returns every task at the study's own size, and at each that is listed."""
     workload = study.workload
     ids = TrialIds(workload, [path for path in (workload.steps_path, workload.rate_path) if path])
     conditions = {
@@ -162,37 +212,55 @@ def _places(study: Study, section: SpeedSection) -> Iterator[_Place]:
         "source": source_digest([type(workload), measure_group]),
         **here(),
     }
-    ((path, listed),) = section.over.items() or [("", [])]
+    path = next(iter(section.over), "")
+    places: list[_Place] = []
     for index, task in enumerate(study.tasks):
-        own = {v.name: v.configs[index] for v in study.variants if not v.placebo}
+        own = {variant.name: variant.configs[index] for variant in study.variants if not variant.placebo}
         own_size = float(value_at(own[BASELINE], path)) if path else math.nan
-        for size in [own_size, *(size for size in listed if size != own_size)]:
+        by_size: dict[float, Mapping[str, Config]] = {own_size: own}
+        for size in section.over.get(path, []):
             # Nothing else changes: what is matched stays as it was matched at the study's own size.
-            configs = (
-                {v: study.resolve(apply_patches(c, {path: size})) for v, c in own.items()}
-                if size is not own_size
-                else own
-            )
-            keys = {variant: ids.identity(config)(0, "speed") for variant, config in configs.items()}
-            by_key = {keys[variant]: config for variant, config in reversed(configs.items())}
-            order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
-            stands_for = digest_of_data({"configs": order, **conditions})[:16]
-            group = Group(stands_for, {key: by_key[key] for key in order})
-            where = study.on(task) + (f" at {path} = {size:g}" if path else "")
-            yield _Place(task, float(size), configs is own, keys, group, where)
+            if size != own_size:
+                by_size[size] = {
+                    name: study.resolve(apply_patches(config, {path: size})) for name, config in own.items()
+                }
+        for size, configs in by_size.items():
+            keys = {name: ids.identity(config)(0, "speed") for name, config in configs.items()}
+            group = _group(keys, configs, conditions)
+            where = study.on(task)
+            if path:
+                where += f" at {path} = {size:g}"
+            places.append(_Place(task, float(size), configs is own, keys, group, where))
+    return places
+
+
+def _group(keys: Mapping[str, str], configs: Mapping[str, Config], conditions: Mapping[str, Any]) -> Group:
+    """Returns the distinct configs as one group, whose key stands for them and for the conditions.
+
+    keys: variant → the key of its config. configs: variant → its config.
+    """
+    by_key: dict[str, Config] = {}
+    for variant, config in configs.items():
+        by_key.setdefault(keys[variant], config)
+    order = [keys[BASELINE], *sorted(by_key.keys() - {keys[BASELINE]})]
+    digest = digest_of_data({"configs": order, **conditions})
+    return Group(digest[:16], {key: by_key[key] for key in order})
 
 
 def file_of(store: Store, key: str) -> Path:
-    """The file of a group."""
+    """Returns the file of a group."""
     return store.root / "speed" / f"{key}.json"
 
 
-def load(store: Store, key: str) -> list[dict[str, Any]]:
-    """What the processes of a group have found so far; a corrupt file is set aside. Raises `StoreError`."""
+def load(store: Store, key: str) -> list[Found]:
+    """Returns what the processes of a group have found so far, in order.
 
-    def decode(content: bytes) -> list[dict[str, Any]]:
+    A corrupt file is set aside. Raises `StoreError`.
+    """
+
+    def decode(content: bytes) -> list[Found]:
         data = json.loads(content)
-        processes: list[dict[str, Any]] = data["processes"]
+        processes: list[Found] = data["processes"]
         if data["digest"] != digest_of_data([key, processes]):
             raise ValueError("it is not what was written")
         return processes
@@ -200,7 +268,7 @@ def load(store: Store, key: str) -> list[dict[str, Any]]:
     return store.read(file_of(store, key), decode, ", it will be measured again") or []
 
 
-def save(store: Store, key: str, processes: Sequence[Mapping[str, Any]]) -> None:
+def save(store: Store, key: str, processes: Sequence[Found]) -> None:
     """Writes all processes of a group, whole or not at all. Raises `StoreError`."""
     data = {"digest": digest_of_data([key, processes]), "processes": processes}
     write_text(file_of(store, key), json.dumps(data, indent=1, allow_nan=False) + "\n")

@@ -8,7 +8,7 @@ import pytest
 from ablate.analysis.search_table import Objective
 from ablate.core.metric import Description, Metric
 from ablate.core.record import Curve, Record, on_validation
-from ablate.stages.search.spec import intermediate, summarised
+from ablate.stages.search.objectives import intermediate, summarised
 
 SCORE = Objective("score", "max", "validation", floor=0.1)
 LOSS = Objective("loss", "min", "validation")

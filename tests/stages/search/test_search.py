@@ -127,7 +127,7 @@ def test_a_failed_trial_ends_its_search_after_its_batch_and_goes_on_once_it_is_m
 
     def train_all():
         known = {}
-        while cells := search.ask(known):
+        while cells := search.next_cells(known):
             for cell in cells:
                 if cell.id not in records or records[cell.id].status == "failed":
                     try:
@@ -267,7 +267,7 @@ def test_samplers_bear_worst_values_and_every_trial_is_a_row(write, sampler):
 def test_a_setting_that_needs_too_much_is_an_outcome_as_one_that_diverged(write, reason):
     experiment = prepared(write(SWEEP))
     search, known = search_of(experiment), dict[str, Record]()
-    while cells := search.ask(known):
+    while cells := search.next_cells(known):
         for cell in cells:
             lost = cell.trial.config["model"]["x"] > 0.5
             record = Record.of(cell.trial, "failed", reason=reason) if lost else train(experiment, cell.trial)

@@ -1,0 +1,191 @@
+"""Two sides of a comparison on one metric: their scores, the seeds that are compared, and the differences.
+
+A side has one part or, of an interaction, two. Each part has one or more variants, whose mean counts; the means of the
+parts are added: (A + D) − (B + C) is a difference of differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
+
+import numpy as np
+
+from ablate.analysis.paired import Differences, Flags, Floats, smallest_difference
+from ablate.analysis.runs import Side, solving_metric
+from ablate.analysis.unpaired import Unpaired
+from ablate.core.derived import Kind
+from ablate.core.facts import StudyFacts, TaskFacts
+from ablate.core.metric import Metric, sign
+
+Parts = Sequence[Sequence[Side]]
+"""The runs of each variant of each part."""
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The runs of two sides, A and B, on one metric of one task."""
+
+    plus: Parts
+    """Side A."""
+    minus: Parts
+    """Side B."""
+    name: str
+    """The metric."""
+    kind: Kind = "mean"
+    less: str = ""
+    """The metric of the second part of each side, where that is another; else empty."""
+
+    @cached_property
+    def variants(self) -> list[Side]:
+        """The runs of each variant, those of A first."""
+        return list(chain(*self.plus, *self.minus))
+
+    @property
+    def task(self) -> TaskFacts:
+        """The task, which all runs share."""
+        return self.variants[0].task
+
+    @property
+    def facts(self) -> StudyFacts:
+        """The facts of the study."""
+        return self.variants[0].runs.facts
+
+    @property
+    def metric(self) -> Metric:
+        """The metric, or that of the first parts."""
+        return self.task.metrics[self.name]
+
+    @cached_property
+    def paired(self) -> bool:
+        """Whether seeds make pairs of runs.
+
+        They always do in a study. Runs that were given, of two variants on a graded task with fresh examples, are not
+        paired where the noise of the baseline is known, or where the two share no two seeds. Comparisons by rates and
+        spreads take pairs.
+        """
+        if self.less or self.kind != "mean" or len(self.variants) != 2:
+            return True
+        if self.task.outcome != "graded" or self.task.sampling.pool != "fresh":
+            return True
+        if self.facts.given == "runs":
+            first, second = self.variants
+            return int((first.asked & second.asked).sum()) >= 2
+        return self.facts.given != "known_noise"
+
+    @cached_property
+    def planned_scores(self) -> tuple[Floats, Floats]:
+        """The scores of A and B on all planned seeds, each of shape (num_variants, num_seeds); NaN where none."""
+        return self._planned_scores(self.plus), self._planned_scores(self.minus)
+
+    def _planned_scores(self, parts: Parts) -> Floats:
+        rows = [side.scored(self.name) for side in parts[0]]
+        if len(parts) > 1:
+            rows += [side.scored(self.less or self.name) for side in parts[1]]
+        return np.stack(rows)
+
+    @cached_property
+    def seeds(self) -> ComparedSeeds:
+        """The seeds that are compared."""
+        return ComparedSeeds.of(self.variants, np.concatenate(self.planned_scores), paired=self.paired)
+
+    @cached_property
+    def scores(self) -> tuple[Floats, Floats]:
+        """The scores of A and B in the metric's own direction, each of shape (num_variants, n)."""
+        scores_a, scores_b = self.planned_scores
+        return scores_a[:, self.seeds.usable[0]], scores_b[:, self.seeds.usable[-1]]
+
+    @cached_property
+    def differences(self) -> Differences:
+        """The differences A − B of the means of each seed, oriented."""
+        planned_a, planned_b = self.planned_scores
+        better = sign(self.metric)
+        # Over all planned seeds, so that rounding does not depend on which of them are compared.
+        means_a = np.tensordot(better * _weights(self.plus), planned_a, 1)[self.seeds.usable[0]]
+        means_b = np.tensordot(better * _weights(self.minus), planned_b, 1)[self.seeds.usable[-1]]
+        scores_a, scores_b = self.scores
+        all_scores = np.concatenate([scores_a.ravel(), scores_b.ravel()])
+        step = self.metric.resolution or smallest_difference(all_scores)
+        if not self.paired:
+            known_noise = self.facts.given == "known_noise"
+            return Unpaired.of_runs(means_a, means_b, step, known=known_noise)
+        examples = self._by_example()
+        if self.facts.given == "documents" and examples is not None and len(examples) == 1:
+            # The test examples of the only run are the pairs.
+            by_document = Differences.between(examples[0], 0 * examples[0], self.metric.resolution)
+            return replace(by_document, unit="documents")
+        return Differences.between(means_a, means_b, step, examples, overlap(self.task))
+
+    def _by_example(self) -> Floats | None:
+        """Returns the differences A − B on each test example, oriented, shape (n, m); None where not all are known."""
+        if self.less:
+            return None
+        rows = []
+        for side in self.variants:
+            values = side.by_example(self.name)
+            if values is None:
+                return None
+            rows.append(values)
+        weights = sign(self.metric) * np.concatenate([_weights(self.plus), -_weights(self.minus)])
+        examples = np.tensordot(weights, np.broadcast_arrays(*rows), 1)
+        return np.asarray(examples[self.seeds.usable[0]])
+
+    @cached_property
+    def solved(self) -> tuple[Flags, Flags] | None:
+        """The seeds that A, and B, solved, of those on which both have an outcome; None where that is not known."""
+        if len(self.variants) != 2:
+            return None
+        if self.kind == "rate":
+            better = sign(self.metric)
+            scores_a, scores_b = self.scores
+            return better * scores_a[0] > better * 0.5, better * scores_b[0] > better * 0.5
+        if solving_metric(self.task, self.facts.metric) is None or not self.paired:
+            return None
+        ended = self.seeds.asked[0] & ~self.seeds.lost[0]
+        first, second = self.variants
+        return first.solved[ended], second.solved[ended]
+
+
+@dataclass(frozen=True)
+class ComparedSeeds:
+    """What each run is to a comparison; arrays of shape (num_variants, num_seeds), in the order of `Sides.variants`.
+
+    Where seeds are pairs, all rows are alike, but those of `diverged`.
+    """
+
+    asked: Flags
+    """Whether the run was asked for."""
+    usable: Flags
+    """Whether the run has a score."""
+    lost: Flags
+    """Whether the run was asked for and has no outcome."""
+    diverged: Flags
+    """Whether the run was asked for and diverged."""
+
+    @classmethod
+    def of(cls, variants: Sequence[Side], scores: Floats, *, paired: bool) -> ComparedSeeds:
+        """Returns the seeds on which these variants are compared; `scores` of shape (num_variants, num_seeds)."""
+        asked = np.array([side.asked for side in variants])
+        diverged = np.array([side.status == "diverged" for side in variants])
+        usable = ~np.isnan(scores)
+        lost = ~usable & ~diverged
+        if paired:
+            asked[:] = asked.all(axis=0)
+            usable[:] = usable.all(axis=0)
+            lost[:] = lost.any(axis=0)
+        return cls(asked, usable, lost & asked, diverged & asked)
+
+
+def _weights(parts: Parts) -> Floats:
+    """Returns the weight of each variant in the sum of the means of the parts, shape (num_variants,)."""
+    return np.concatenate([np.full(len(part), 1 / len(part)) for part in parts])
+
+
+def overlap(task: TaskFacts) -> float:
+    """Returns n_test/n_train, where every seed draws both from one pool; else 0."""
+    sampling = task.sampling
+    if sampling.pool != "resplit" or not sampling.train:
+        return 0.0
+    return sampling.test / sampling.train

@@ -1,0 +1,117 @@
+"""What the seeds of a study can detect, told by pairs that are known: of its last report, or of trials in the store.
+
+Only the spread of their differences is used, never the differences themselves.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ablate.analysis.family import family_size, weights
+from ablate.analysis.power import ALPHA, LEAST_PAIRS
+from ablate.analysis.prospects import Outlook, Power, Terms, outlook
+from ablate.base.errors import AblateError, Problem
+from ablate.base.wording import exact
+from ablate.core import names
+from ablate.core.facts import BASELINE, Evidence, StudyFacts
+from ablate.core.record import Record
+from ablate.core.trial import Cell
+from ablate.pipeline.comparable import comparable
+from ablate.pipeline.gather import gather
+from ablate.records.folder import StudyFolder
+from ablate.study.study import Study
+
+
+@dataclass(frozen=True)
+class KnownPairs:
+    """Evidence that has enough pairs to tell the spread of their differences."""
+
+    evidence: Evidence
+    # Where it comes from, in words.
+    source: str
+
+
+def power(
+    study: Study,
+    facts: StudyFacts,
+    known_pairs: KnownPairs | None,
+    *,
+    extra_variants: int,
+    detect: float | None = None,
+) -> Power:
+    """Returns what the seeds of a study can detect on its primary metric.
+
+    extra_variants: the variants that stages will add. detect: a difference that the seeds should find. Raises
+    `AblateError` for one that the metric can show on no task.
+    """
+    metric = facts.metric
+    tasks = [task for task in facts.tasks if metric in task.metrics]
+    spans = [task.metrics[metric].span or math.inf for task in tasks]
+    largest = max(spans, default=math.inf)
+    if detect is not None and not detect <= largest:
+        problem = Problem(
+            f"is more than {metric} can differ by",
+            given=detect,
+            allowed=f"above 0, up to {exact(largest)}",
+            source="--detect",
+        )
+        raise AblateError(str(problem))
+
+    seeds = study.config.seeds
+    comparisons = family_size(facts) + extra_variants
+    looks = max(1, len(seeds.looks))
+    level = ALPHA * weights(looks)[-1] / max(comparisons, 1)
+    terms = Terms(seeds.count, level, facts.margin, detect)
+    evidence = known_pairs.evidence if known_pairs is not None else None
+    variants = [variant.name for variant in study.variants[1:] if not variant.placebo]
+    outlooks: list[Outlook] = []
+    if comparisons:
+        outlooks = [outlook(task, metric, variants, evidence, terms) for task in tasks]
+    return Power(
+        metric,
+        seeds.count,
+        comparisons,
+        level=level,
+        looks=looks,
+        source=known_pairs.source if known_pairs is not None else "",
+        tasks=outlooks,
+        asked=detect,
+    )
+
+
+def reported_pairs(facts: StudyFacts, results: Path) -> KnownPairs | None:
+    """Returns the pairs of the last report of a study, or of the one that it repeats or differs from."""
+    reports = [facts.study, names.written(facts.study), names.confirmed(facts.study)]
+    for name in dict.fromkeys(reports):
+        if name is None:
+            continue
+        folder = StudyFolder(results, name)
+        with suppress(AblateError):
+            if not folder.has_report:
+                continue
+            evidence = folder.evidence()
+            is_judged_alike = (evidence.facts.metric, evidence.facts.column) == (facts.metric, facts.column)
+            if is_judged_alike and _has_pairs(evidence):
+                return KnownPairs(evidence, f"the last report, {folder.path}")
+    return None
+
+
+def stored_pairs(
+    facts: StudyFacts, cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
+) -> KnownPairs | None:
+    """Returns the pairs among the trials of a study that are in the store, with the variants as its file gives them."""
+    ran = [cell for cell in cells if cell.id in records]
+    facts = replace(facts, seeds=list(dict.fromkeys(cell.seed for cell in ran)))
+    evidence = gather(facts, ran, comparable(ran, records, warn))
+    return KnownPairs(evidence, "trials in the store") if _has_pairs(evidence) else None
+
+
+def _has_pairs(evidence: Evidence) -> bool:
+    """Returns whether enough seeds to tell a spread have ended on both sides of some comparison."""
+    ended = evidence.trials[evidence.trials["status"].isin(["completed", "diverged"])]
+    is_baseline = ended["variant"] == BASELINE
+    baseline_seeds = set(ended.loc[is_baseline, "seed"])
+    variant_seeds = set(ended.loc[~is_baseline, "seed"])
+    return len(baseline_seeds & variant_seeds) >= LEAST_PAIRS

@@ -1,0 +1,40 @@
+"""The versions of the packages that decide what a sampler suggests: others try other settings."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from ablate.analysis.search_table import NAME
+
+if TYPE_CHECKING:
+    from ablate.session.session import Session
+    from ablate.stages.search.spec import SearchSpec
+
+PACKAGES = ("optuna", "numpy", "scipy")
+
+
+def installed_versions() -> dict[str, str]:
+    """Returns package → its version."""
+    return {package: importlib.metadata.version(package) for package in PACKAGES}
+
+
+def say_versions_changed(session: Session, spec: SearchSpec, most: int) -> None:
+    """Says what it costs that other versions suggested the settings of the report, which has the same space.
+
+    most: the trainings that the search may need.
+    """
+    from ablate.report.words import message
+
+    if not session.folder.has_report:
+        return
+    reported = session.folder.facts().features.get(NAME, {})
+    installed = installed_versions()
+    changed: list[str] = []
+    for package, version in reported.get("versions", {}).items():
+        if version != installed.get(package):
+            changed.append(f"{package} {version}")
+    if changed and reported["parameters"] == [asdict(parameter) for parameter in spec.space.parameters]:
+        current = [f"{package} {version}" for package, version in installed.items()]
+        session.say(message("search.versions", changed, current, most))

@@ -1,0 +1,115 @@
+"""The grammar of claims.
+
+    A beats B on METRIC [by X]
+    A matches B on METRIC within X
+    A does not lose to B on METRIC within X
+    A beats B on METRIC by more at PATH=y than at PATH=x
+    A beats B by more on METRIC@y than on METRIC@x
+
+A side, A or B, is the name of a variant; or `path=level`, which is the mean over the other factors where the design
+crosses them; or several levels joined by commas, in any order, which are the one variant that has these levels and the
+baseline's on every other path.
+"""
+
+import re
+from dataclasses import dataclass
+
+from ablate.base.errors import Invalid, nearest
+from ablate.core.facts import INTERACTION
+
+GRAMMAR = (
+    "`A beats B on METRIC [by X]`, `A matches B on METRIC within X`, `A does not lose to B on METRIC within X`, "
+    "`A beats B on METRIC by more at PATH=y than at PATH=x`, where A and B are variants or path=level"
+)
+_VERBS = ("beats", "matches", "lose")
+# What a claim may lack.
+_OMISSIONS = ("X", "to", "by", "within", "within X", "on METRIC", "on METRIC within X", "than at PATH=x")
+# What some say → how a claim says it.
+_REWORDED = (
+    (r"(\S+) (?:is |are )?better than (\S+)", r"\1 beats \2"),
+    (r"(\S+) (?:is |are )?worse than (\S+)", r"\2 beats \1"),
+)
+_COMPARED = r"(?P<a>.+?) {} (?P<b>.+?) on (?P<metric>\S+)"
+# The groups are fields of `Statement`. The first pattern that matches a claim says its kind.
+_PATTERNS = (
+    (
+        INTERACTION,
+        re.compile(r"(?P<a>.+?) beats (?P<b>.+?) by more on (?P<metric>\S+) than on (?P<metric_less>\S+)"),
+    ),
+    ("beats", re.compile(_COMPARED.format("beats") + r"(?: by (?P<margin>\S+))?")),
+    ("matches", re.compile(_COMPARED.format("matches") + r" within (?P<margin>\S+)")),
+    ("does_not_lose", re.compile(_COMPARED.format("does not lose to") + r" within (?P<margin>\S+)")),
+    (
+        INTERACTION,
+        re.compile(_COMPARED.format("beats") + r" by more at (?P<level>.+?) than at (?P<level_less>.+)"),
+    ),
+)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A claim taken apart by the grammar, before its names are looked up; empty text where it has none."""
+
+    text: str
+    kind: str
+    a: str
+    b: str
+    # Of an interaction of two slices, the metric by which A beats B by more.
+    metric: str
+    # Of an interaction of two slices, the metric by which A beats B by less.
+    metric_less: str = ""
+    # X.
+    margin: str = ""
+    # Of an interaction of two levels, `path=level` where A beats B by more, and where by less.
+    level: str = ""
+    level_less: str = ""
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that the claim is about."""
+        return [self.metric, self.metric_less] if self.metric_less else [self.metric]
+
+    @property
+    def levels(self) -> list[str]:
+        """The two levels of an interaction of levels, else none."""
+        return [self.level, self.level_less] if self.level else []
+
+
+def read_statement(text: str) -> Statement:
+    """Returns a claim taken apart; raises `Invalid` with a hint for a text that is none."""
+    text = " ".join(text.split())
+    for kind, pattern in _PATTERNS:
+        match = pattern.fullmatch(text)
+        if match:
+            words = {name: word for name, word in match.groupdict().items() if word is not None}
+            return Statement(text, kind, **words)
+    raise Invalid("", "is not a claim", text, GRAMMAR, _hint(text))
+
+
+def _hint(text: str) -> str:
+    """Returns what may make a claim of a text: what it lacks, other words, or a verb that is spelt right."""
+    omission = _omission(text)
+    if omission:
+        return f"Add: {omission}"
+    for said, claimed in _REWORDED:
+        if re.match(said, text):
+            metric = "" if " on " in text else " on METRIC"
+            return f"Write: {re.sub(said, claimed, text)}{metric}"
+    for word in text.split():
+        verb = "" if word in (*_VERBS, "on", "within", "by") else nearest(word, _VERBS)
+        if verb:
+            return verb
+    return ""
+
+
+def _omission(text: str) -> str:
+    """Returns the words that make a claim of a text when they are put somewhere in it; or nothing."""
+    words = text.split()
+    for omission in _OMISSIONS:
+        if omission.startswith("on") and "on" in words:
+            continue
+        for index in range(1, len(words) + 1):
+            completed = " ".join([*words[:index], omission, *words[index:]])
+            if any(pattern.fullmatch(completed) for _, pattern in _PATTERNS):
+                return omission
+    return ""

@@ -1,0 +1,66 @@
+"""The contract of stages: what it lacks is refused, and what is not overridden does nothing."""
+
+from collections.abc import Iterable
+
+import pytest
+from harness import TOY_STUDY, checked, problems
+
+from ablate.session.stage import Preview, Stage, StageEvidence
+from ablate.stages import CONFIGS, STAGES
+from ablate.stages.speed.stage import SpeedStage
+
+SECTIONS = """\
+probe: {model.width: 2}
+tune: {over: {model.width: {int: [30, 40]}}, trials: 2, seeds: 3}
+speed: on
+"""
+
+
+def test_a_method_that_the_contract_lacks_is_refused() -> None:
+    with pytest.raises(TypeError, match=r"Misspelt\.mesure"):
+        type("Misspelt", (Stage,), {"mesure": lambda self: None})
+
+
+def test_what_is_not_overridden_does_nothing(toy_study) -> None:
+    class Silent(Stage):
+        name = "silent"
+
+        @classmethod
+        def from_study(cls, study, options):
+            return cls()
+
+    study, _ = checked(toy_study)
+    stage = Silent()
+    cells = study.cells()
+    assert (stage.metrics, stage.selects, stage.extra_variants(study)) == (frozenset(), False, 0)
+    assert (stage.max_trials(study, 7), stage.adjust(study)) == (7, study)
+    made: list[Iterable[object]] = [
+        stage.companions(study, cells),
+        stage.follow_up(study, cells, lambda: None),
+    ]
+    assert [list(each) for each in made] == [[], []]
+    assert stage.collect(study, [], {}) == StageEvidence()
+    assert stage.preview(study, None) == Preview()
+    assert stage.in_confirmation("", ()) is None
+
+
+def test_a_study_has_the_stages_that_it_asks_for_and_speed(toy_study, write) -> None:
+    _, stages = checked(toy_study)
+    assert [type(stage) for stage in stages] == [SpeedStage], "which goes on showing what was timed before"
+    _, stages = checked(write(TOY_STUDY + SECTIONS, "more.yaml"))
+    assert [stage.name for stage in stages] == ["probe", "search", "speed"]
+    assert [stage.name for stage in stages if stage.selects] == ["probe", "search"]
+
+
+def test_keys_of_stages_are_those_of_their_configs() -> None:
+    keys = [key for config in CONFIGS for key in config.model_fields]
+    assert keys == ["match", "probe", "acts_late", "search", "tune", "speed", "stress"]
+    assert [stage.name for stage in STAGES] == ["match", "probe", "path", "search", "speed", "stress"]
+
+
+def test_two_stages_that_select_and_do_not_know_of_one_another_are_refused(write) -> None:
+    path = "design: {name: path, to: both}\nvariants: {both: {model.effect: 0.2, model.noise: 0.3}}\n"
+    head = TOY_STUDY.partition("factors")[0] + "seeds: 2\n"
+    tune = "tune: {over: {model.width: {int: [30, 40]}}, trials: 2, seeds: 3}\n"
+    [problem] = problems(write(head + path + tune))
+    assert "search: cannot go with path" in problem
