@@ -40,7 +40,7 @@ TYPES: dict[str, type] = {"int": int, "float": float, "choice": str}
 
 @dataclass(frozen=True)
 class Parameter:
-    """One searched path, and its values: numbers, or the labels of choices."""
+    """A searched path, and its values: numbers, or the labels of choices."""
 
     path: str
     kind: str
@@ -107,7 +107,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Objective:
-    """One number that is searched for."""
+    """A number that a search makes larger, or smaller."""
 
     name: str
     """The name of the objective, and of its column."""
@@ -203,7 +203,7 @@ class TriedSetting:
 
 @dataclass(frozen=True)
 class SearchTable:
-    """One table of searches, with its facts."""
+    """A table of searches, with its facts."""
 
     facts: SearchFacts
     trials: pd.DataFrame
