@@ -12,11 +12,12 @@ from typing import cast
 
 import pandas as pd
 
-from ablate.analysis.agreeing import NEGATIVE, Estimated, Groups, main_estimate
-from ablate.analysis.compare import primary_comparison, with_seeds
+from ablate.analysis.agreeing import Estimated, main_estimate
+from ablate.analysis.compare import with_seeds
 from ablate.analysis.contrast import unseen
-from ablate.analysis.family import Look, alpha_at, at_looks, looks_taken, measures_of, planned_pairs
+from ablate.analysis.family import alpha_at, measures_of
 from ablate.analysis.judge import Judged, Kind, deciding, judge, on_all
+from ablate.analysis.looks import Look, at_looks
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs
@@ -32,7 +33,7 @@ LIKENESS = ("matches", "does_not_lose")
 
 @dataclass(frozen=True)
 class ClaimRow:
-    """One claim, as the table has it; the fields are the columns.
+    """A row of the table: a claim. The fields are the columns.
 
     The numbers are those of the task that decides the claim.
     """
@@ -64,7 +65,7 @@ class ClaimRow:
 
 @dataclass(frozen=True)
 class ClaimOnTask:
-    """What the evidence on one task says of a claim at one look."""
+    """The judgement of a claim on one task at one look."""
 
     task: str
     estimate: Estimated
@@ -73,7 +74,7 @@ class ClaimOnTask:
 
 @dataclass(frozen=True)
 class JudgedClaim:
-    """One claim at the look that decides it, else at the last of its runs."""
+    """A claim at the look that decides it, else at the last of its runs."""
 
     claim: Claim
     look: Look
@@ -91,12 +92,12 @@ class JudgedClaim:
 
     @property
     def decided(self) -> bool:
-        """Whether the claim is supported or refuted at this look."""
+        """True where the claim is supported or refuted at this look."""
         return bool(self.tasks) and self.judged.outcome != "inconclusive"
 
     @property
     def open(self) -> bool:
-        """Whether more seeds may decide the claim: not where a trial failed or is missing."""
+        """True where more seeds may decide the claim: no trial failed or is missing."""
         if self.decided or self.measured:
             return False
         reasons = [on_task.judged.why for on_task in self.tasks]
@@ -212,57 +213,3 @@ def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> ClaimO
     kind = "beats" if claim.kind == INTERACTION else claim.kind
     judged = judge(estimate, cast(Kind, kind), x=x, alpha=alpha, slack=slack)
     return ClaimOnTask(measure.task.name, estimate, judged)
-
-
-Place = tuple[str, str]
-"""A variant and a task."""
-
-
-def unsettled(evidence: Evidence) -> set[Place]:
-    """Returns where more seeds may settle a planned comparison or a claim.
-
-    The baseline and the placebos are needed there too.
-    """
-    runs = Runs(evidence)
-    facts = runs.facts
-    last_look = looks_taken(facts)[-1]
-    places: set[Place] = set()
-    for pair in planned_pairs(facts):
-        comparison = primary_comparison(runs, pair)
-        if comparison.open and comparison.look == last_look:
-            places |= {(name, pair.task.name) for name in (*pair.a, *pair.b)}
-    for claim in facts.claims:
-        judged = judged_claim(runs, claim)
-        if judged.open and judged.look == last_look:
-            for on_task in judged.tasks:
-                places |= {(name, on_task.task) for name in claim.variants}
-
-    baseline, *others = facts.variants
-    always = [baseline.name, *(variant.name for variant in others if variant.placebo)]
-    for task in {task for _, task in places}:
-        places |= {(name, task) for name in always}
-    return places
-
-
-def depends_on_tuning(evidence: Evidence) -> set[Place]:
-    """Returns the (variant, task) pairs on whose choice of settings a verdict depends."""
-    runs = Runs(evidence)
-    places: set[Place] = set()
-    for pair in planned_pairs(runs.facts):
-        decision = primary_comparison(runs, pair).decision
-        places |= _must_agree(pair.task.name, (pair.a, pair.b), decision.must_agree)
-    for claim in runs.facts.claims:
-        for on_task in judged_claim(runs, claim).tasks:
-            places |= _must_agree(on_task.task, claim.sides, on_task.judged.must_agree)
-    return places
-
-
-def _must_agree(task: str, groups: Groups, sides: tuple[bool, bool]) -> set[Place]:
-    """Returns the variants on a task whose other settings must agree with a decision; `sides` as `Judged` has them."""
-    above, below = sides
-    places: set[Place] = set()
-    for index, group in enumerate(groups):
-        needed = above if index in NEGATIVE else below
-        if needed:
-            places |= {(name, task) for name in group}
-    return places

@@ -13,8 +13,9 @@ import pandas as pd
 from ablate.analysis.agreeing import Estimated, main_estimate
 from ablate.analysis.contrast import Contrast, at_floor, unseen
 from ablate.analysis.estimates import Rate
-from ablate.analysis.family import Look, Pair, alpha_at, at_looks, p_sequential, pairs
+from ablate.analysis.family import Pair, alpha_at, pairs
 from ablate.analysis.judge import ALPHA, DECIDED, Row, row
+from ablate.analysis.looks import Look, at_looks, p_sequential
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
 from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
@@ -27,12 +28,12 @@ from ablate.core.rows import frame_of_rows
 
 @dataclass(frozen=True)
 class ComparisonRow:
-    """One pair on one metric, as the table has it; the fields are the columns."""
+    """A row of the table: a pair on one metric. The fields are the columns."""
 
     variant: str
     """The variant; of a crossed design `path=level`, which stands for all variants at that level."""
     baseline: str
-    """What the variant is compared with."""
+    """The variant, or `path=level`, that it is compared with."""
     task: str
     metric: str
     n: int
@@ -172,7 +173,10 @@ class Comparison:
 
     @property
     def open(self) -> bool:
-        """Whether more seeds may settle it: not where a trial failed or is missing, which no seed makes good."""
+        """True where more seeds may settle the comparison.
+
+        They cannot where a trial failed or is missing, which no seed makes good.
+        """
         if self.decision.verdict in DECIDED:
             return False
         why = self.decision.reason

@@ -1,23 +1,15 @@
-"""The family of a study: its planned comparisons, and the claims that are none of them; the level that each has.
+"""The family of a study: its planned comparisons, and the claims that are none of them; the α that each has.
 
 M is what was planned, whatever became of it. Each member is decided at α = 0.05/M, so that the chance of any false
 verdict among them is at most 0.05.
-
-A study with `seeds: {min, max}` looks at every multiple of `min` up to `max`, until it is settled: K looks, the k-th at
-exactly the first k·min seeds. None is revoked, and look k spends the share w_k = k/(1 + … + K) of the level, fixed
-beforehand, so that
-
-    p_seq = min(1, min over the looks taken of p_k / w_k)
-
-is a p-value whatever the test and whenever the looks end, by the union bound. A fixed plan is the case K = 1.
 """
 
 import itertools
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ablate.analysis.judge import ALPHA
+from ablate.analysis.looks import Look, weights
 from ablate.analysis.measure import Measure
 from ablate.analysis.measures import measure_of
 from ablate.analysis.runs import Runs
@@ -29,25 +21,13 @@ CROSSED = ("factorial", "fractional")
 
 
 @dataclass(frozen=True)
-class Look:
-    """One look of a sequential design."""
-
-    number: int
-    """From 1 to `count`."""
-    count: int
-    """Looks that are planned, K."""
-    seeds: int
-    """The first seeds of the plan that it sees."""
-
-
-@dataclass(frozen=True)
 class Pair:
     """A against B on one task: variants whose mean per seed is compared."""
 
     name: str
     """The variant or, of a main effect, `path=level`."""
     against: str
-    """What it is compared with, likewise."""
+    """The variant or level that it is compared with."""
     a: tuple[str, ...]
     """The variants of A."""
     b: tuple[str, ...]
@@ -56,45 +36,10 @@ class Pair:
     planned: bool = True
 
 
-def weights(count: int) -> list[float]:
-    """Returns w_1 … w_K of K looks."""
-    return [2 * k / (count * (count + 1)) for k in range(1, count + 1)]
-
-
-def p_sequential(p_by_look: Sequence[float], count: int) -> float:
-    """Returns p_seq after the first looks of `count`; a p that is NaN decides nothing."""
-    p_seq = 1.0
-    for p, weight in zip(p_by_look, weights(count), strict=False):
-        if not math.isnan(p):
-            p_seq = min(p_seq, p / weight)
-    return p_seq
-
-
 def alpha_at(runs: Runs, look: Look) -> float:
     """Returns α/M, or the share of it that the look has."""
     size = runs.memo("family", lambda evidence: max(family_size(evidence.facts), 1))
     return ALPHA * weights(look.count)[look.number - 1] / float(size)
-
-
-def looks_taken(facts: StudyFacts) -> list[Look]:
-    """Returns the looks that a study has taken, the last at all of its seeds; the first at least."""
-    planned = facts.looks or [len(facts.seeds)]
-    looks = [Look(number, len(planned), seeds) for number, seeds in enumerate(planned, start=1)]
-    return [look for look in looks if look.number == 1 or look.seeds <= len(facts.seeds)]
-
-
-def at_looks(runs: Runs, places: Sequence[tuple[TaskFacts, Sequence[str]]]) -> Iterator[tuple[Look, Runs]]:
-    """Yields each look that was taken, with the runs of its seeds.
-
-    places: tasks, and the variants on each. The looks end where these were not all asked for on the seeds of the next:
-    a variant may have been settled on fewer.
-    """
-    for look in looks_taken(runs.facts):
-        runs_at_look = runs.first(look.seeds)
-        sides = [runs_at_look.of(name, task) for task, names in places for name in names]
-        if look.number > 1 and not all(side.asked.all() for side in sides):
-            break
-        yield look, runs_at_look
 
 
 def pairs(facts: StudyFacts) -> list[Pair]:
@@ -113,8 +58,8 @@ def pairs(facts: StudyFacts) -> list[Pair]:
         exploratory = {variant.name for variant in facts.variants[1:] if by_design(variant)}
     for name, against in _variant_pairs(facts):
         for task in tasks:
-            pair = Pair(name, against, (name,), (against,), task, planned=name not in exploratory)
-            compared.append(pair)
+            is_planned = name not in exploratory
+            compared.append(Pair(name, against, a=(name,), b=(against,), task=task, planned=is_planned))
     return sorted(compared, key=lambda pair: not pair.planned)
 
 
@@ -141,13 +86,7 @@ def _main_effects(facts: StudyFacts, tasks: Sequence[TaskFacts]) -> list[Pair]:
     paths = [path for path in facts.factors if any(path in variant.changes for variant in crossed)]
     if len(paths) < 2:
         return []
-    cells: dict[str, dict[str, str]] = {}
-    for variant in crossed:
-        levels = {path: _level(facts, variant, path) for path in paths}
-        known = {path: level for path, level in levels.items() if level is not None}
-        if len(known) == len(paths):
-            cells[variant.name] = known
-
+    cells = _levels_by_cell(facts, crossed, paths)
     effects = []
     for path in paths:
         base, *others = facts.factors[path]
@@ -161,9 +100,23 @@ def _main_effects(facts: StudyFacts, tasks: Sequence[TaskFacts]) -> list[Pair]:
                 a = [name for name in a if rest[name] in shared]
                 b = [name for name in b if rest[name] in shared]
             if a and b:
-                for task in tasks:
-                    effects.append(Pair(f"{path}={label}", f"{path}={base}", tuple(a), tuple(b), task))
+                name = f"{path}={label}"
+                against = f"{path}={base}"
+                effects += [Pair(name, against, a=tuple(a), b=tuple(b), task=task) for task in tasks]
     return effects
+
+
+def _levels_by_cell(
+    facts: StudyFacts, crossed: Sequence[VariantFacts], paths: Sequence[str]
+) -> dict[str, dict[str, str]]:
+    """Returns cell → path → label of its level, without cells that lack a path."""
+    cells = {}
+    for variant in crossed:
+        levels = {path: _level(facts, variant, path) for path in paths}
+        known = {path: level for path, level in levels.items() if level is not None}
+        if len(known) == len(paths):
+            cells[variant.name] = known
+    return cells
 
 
 def _is_cell(variant: VariantFacts) -> bool:

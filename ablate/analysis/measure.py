@@ -1,4 +1,4 @@
-"""What variants are compared by, on one task: a metric of the task, of stability, or a derived one.
+"""Measures by which variants are compared on one task: a metric of the task, of stability, or a derived one.
 
 A metric that a task has is a paired mean, or a rate where the task is all or nothing. A derived metric is one of four
 kinds (`core.derived`): a mean by seed, 0 or 1 by seed, a spread over seeds, a ratio. `ablate.analysis.measures` has the
@@ -32,7 +32,7 @@ SPREAD_BLOCKS = ("incomplete", "unstable", "ceiling")
 
 @dataclass(frozen=True)
 class Estimator:
-    """How a derived metric is estimated from the runs of a study."""
+    """The estimator of a derived metric from the runs of a study."""
 
     by_seed: Callable[[Side], Floats] = lambda _: np.empty(0)
     """Runs of one variant → the value on each seed, shape (num_seeds,).
@@ -52,7 +52,7 @@ class Estimator:
 
 @dataclass(frozen=True)
 class Measure:
-    """One metric on one task, by which variants are compared."""
+    """A metric on one task, by which variants are compared."""
 
     name: str
     """The metric."""

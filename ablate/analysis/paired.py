@@ -175,7 +175,7 @@ class Differences:
 
     @property
     def all_zero(self) -> bool:
-        """Whether every pair is a tie."""
+        """True where every pair is a tie."""
         return not self.values.any()
 
     @cached_property

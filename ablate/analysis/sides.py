@@ -21,7 +21,7 @@ from ablate.core.facts import StudyFacts, TaskFacts
 from ablate.core.metric import Metric, sign
 
 Parts = Sequence[Sequence[Side]]
-"""The runs of each variant of each part."""
+"""Part → variant → its runs."""
 
 
 @dataclass(frozen=True)
@@ -29,9 +29,9 @@ class Sides:
     """The runs of two sides, A and B, on one metric of one task."""
 
     plus: Parts
-    """Side A."""
+    """The parts of side A."""
     minus: Parts
-    """Side B."""
+    """The parts of side B."""
     name: str
     """The metric."""
     kind: Kind = "mean"
@@ -60,7 +60,7 @@ class Sides:
 
     @cached_property
     def paired(self) -> bool:
-        """Whether seeds make pairs of runs.
+        """True where seeds make pairs of runs.
 
         They always do in a study. Runs that were given, of two variants on a graded task with fresh examples, are not
         paired where the noise of the baseline is known, or where the two share no two seeds. Comparisons by rates and
@@ -78,9 +78,9 @@ class Sides:
     @cached_property
     def planned_scores(self) -> tuple[Floats, Floats]:
         """The scores of A and B on all planned seeds, each of shape (num_variants, num_seeds); NaN where none."""
-        return self._planned_scores(self.plus), self._planned_scores(self.minus)
+        return self._scored(self.plus), self._scored(self.minus)
 
-    def _planned_scores(self, parts: Parts) -> Floats:
+    def _scored(self, parts: Parts) -> Floats:
         rows = [side.scored(self.name) for side in parts[0]]
         if len(parts) > 1:
             rows += [side.scored(self.less or self.name) for side in parts[1]]
@@ -150,8 +150,9 @@ class Sides:
 
 @dataclass(frozen=True)
 class ComparedSeeds:
-    """What each run is to a comparison; arrays of shape (num_variants, num_seeds), in the order of `Sides.variants`.
+    """The part of each run in a comparison.
 
+    Arrays of shape (num_variants, num_seeds), in the order of `Sides.variants` and of the planned seeds.
     Where seeds are pairs, all rows are alike, but those of `diverged`.
     """
 

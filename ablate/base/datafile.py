@@ -26,7 +26,7 @@ class DataFile(str):
     written: str  # As the study gives it.
 
     def __new__(cls, path: str, written: str | None = None) -> DataFile:
-        """`written` is `path` where it is not given."""
+        """Makes the file of a path, which is also how it was `written` unless that is given."""
         self = super().__new__(cls, path)
         self.written = path if written is None else written
         return self

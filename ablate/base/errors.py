@@ -1,4 +1,4 @@
-"""One family of errors, each of which says where, the rule, what was given, what is allowed, what to do next."""
+"""The errors that a user can cause: each says where, the rule, what was given, what is allowed, what to do next."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class AblateError(Exception):
 
 @dataclass(frozen=True)
 class Problem:
-    """One mistake in an input."""
+    """A mistake in an input."""
 
     rule: str  # What must hold, as a sentence without its subject: `must divide d_model = 32`.
     path: tuple[str | int, ...] = ()  # Where, from the root of the study or, inside a part, from the part.
@@ -42,7 +42,7 @@ class Problem:
 
 
 class Invalid(AblateError):
-    """One or several problems, found below some path; raised by parts with a path relative to themselves."""
+    """Problems that were found below some path; parts raise it with a path relative to themselves."""
 
     def __init__(
         self, field: str, rule: str, given: Any = NOT_GIVEN, allowed: str = "", hint: str = ""

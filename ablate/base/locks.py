@@ -1,4 +1,4 @@
-"""One driver per study at a time."""
+"""Locks of a store: one driver per study at a time, and no training while speed is measured."""
 
 import os
 from collections.abc import Callable, Iterator

@@ -14,7 +14,7 @@ import traceback
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.machinery import PathFinder
+from importlib.machinery import ModuleSpec, PathFinder
 from itertools import accumulate
 from pathlib import Path
 
@@ -52,7 +52,7 @@ class Fault:
     line: int | None = None
 
     def __str__(self) -> str:
-        """`ValueError: no (own.py:3)`: with no folder outside of the current one."""
+        """Returns `ValueError: no (own.py:3)`, without the folder where that is not the current one or below it."""
         here = self.file.is_relative_to(Path.cwd())
         file = self.file.relative_to(Path.cwd()) if here else self.file.name
         return f"{self.error} ({file}:{self.line})" if self.line else f"{self.error} ({file})"
@@ -69,47 +69,78 @@ def load_plugin(path: Path, known_as: Plugin | None = None) -> Plugin:
     """
     path = path.resolve()
     name = f"{PREFIX}{path.stem}"
-    known, files = _loaded.get(name), known_as.files if known_as else named_by(path)
-    came = known.files if known and known.path == str(path) else {}
-    plugin = _with_digest(path, {**came, **files})
-    # Another plugin may have brought a module of the same name.
-    loaded = ((getattr(sys.modules.get(own), "__file__", file), file) for own, file in plugin.files.items())
-    if known == plugin and all(os.path.realpath(one) == os.path.realpath(other) for one, other in loaded):
-        return plugin
-    _forget({name, *files, *(known.files if known else ())})
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise AblateError(f"{path}: a plugin must be a Python file; allowed: a path that ends in .py")
-    before, module = {*sys.modules}, importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    beside = any(file.startswith(f"{path.parent}{os.sep}") for own, file in files.items() if own != name)
-    if beside:
-        sys.path.insert(0, str(path.parent))
-    # Bytecode stands for a time and a size: after an edit in the same second it would be that of the old text.
-    writes, sys.dont_write_bytecode = sys.dont_write_bytecode, True
+    files = known_as.files if known_as else named_by(path)
+    former = _loaded.get(name)
+    if former and _is_current(former, path, files):
+        return former
+
+    _forget({name, *files, *(former.files if former else ())})
+    modules_before = {*sys.modules}
     try:
-        spec.loader.exec_module(module)
+        _run(name, path, files)
     except BaseException:
         _forget({name, *files})
         raise
-    finally:
-        sys.dont_write_bytecode = writes
-        if beside:
-            sys.path.remove(str(path.parent))
-    _loaded[name] = _with_digest(path, {**files, **users_modules(before)})
+    _loaded[name] = _with_digest(path, {**files, **users_modules(modules_before)})
     return _loaded[name]
 
 
-def settle(names: Iterable[str], before: Collection[str]) -> None:
-    """After the checks of a study: what they have loaded, as by `importlib`, came with the plugins of these names."""
-    for name in (f"{PREFIX}{Path(name).stem}" for name in names):
-        files = {**_loaded[name].files, **users_modules(before)}
-        _loaded[name] = _with_digest(Path(_loaded[name].path), files)
+def _is_current(plugin: Plugin, path: Path, files: Mapping[str, str]) -> bool:
+    """Returns whether a plugin was loaded from this path, and its files and modules are still the same."""
+    came_with = plugin.files if plugin.path == str(path) else {}
+    if plugin != _with_digest(path, {**came_with, **files}):
+        return False
+    # Another plugin may have brought a module of the same name.
+    for module, file in plugin.files.items():
+        loaded_from = getattr(sys.modules.get(module), "__file__", file)
+        if os.path.realpath(loaded_from) != os.path.realpath(file):
+            return False
+    return True
+
+
+def _run(name: str, path: Path, files: Mapping[str, str]) -> None:
+    """Runs a plugin as the module `name`; `files` are the modules that it names. Raises whatever it does."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise AblateError(f"{path}: a plugin must be a Python file; allowed: a path that ends in .py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    folder = str(path.parent)
+    modules = [file for own_name, file in files.items() if own_name != name]
+    has_modules_beside = any(file.startswith(f"{folder}{os.sep}") for file in modules)
+    if has_modules_beside:
+        sys.path.insert(0, folder)
+    # Bytecode stands for a time and a size: after an edit in the same second it would be that of the old text.
+    without_bytecode = sys.dont_write_bytecode
+    sys.dont_write_bytecode = True
+    try:
+        spec.loader.exec_module(module)
+    finally:
+        sys.dont_write_bytecode = without_bytecode
+        if has_modules_beside:
+            sys.path.remove(folder)
+
+
+def add_loaded_modules(names: Iterable[str], before: Collection[str]) -> None:
+    """Adds what the checks of a study have loaded, as by `importlib`, to the plugins of these names.
+
+    before: the modules that were loaded before the checks.
+    """
+    for name in names:
+        module = f"{PREFIX}{Path(name).stem}"
+        plugin = _loaded[module]
+        _loaded[module] = _with_digest(Path(plugin.path), {**plugin.files, **users_modules(before)})
 
 
 def plugin_fault(path: Path) -> Fault | None:
-    """Loads a plugin; None, or the error that it raises. Folder, streams and threads of the process are put back."""
-    file, here, streams = path.resolve(), Path.cwd(), (sys.stdout, sys.stderr)
+    """Loads a plugin, and returns the error that it raises, or None.
+
+    Folder, streams and threads of the process are put back.
+    """
+    file = path.resolve()
+    folder = Path.cwd()
+    output = sys.stdout
+    errors = sys.stderr
     torch = sys.modules.get("torch")
     threads = torch.get_num_threads() if torch else 0
     try:
@@ -118,86 +149,119 @@ def plugin_fault(path: Path) -> Fault | None:
         text, where, line = described(error, *named_by(file).values())
         return Fault(text, Path(where or file), line)
     finally:
-        os.chdir(here)
-        sys.stdout, sys.stderr = streams
+        os.chdir(folder)
+        sys.stdout = output
+        sys.stderr = errors
         if torch and torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
     return None
 
 
 def raised_by_plugin(error: BaseException) -> Fault | None:
-    """The fault of the loaded plugin through whose code an error came; None where it came through none."""
+    """Returns the fault of the loaded plugin through whose code an error came; None where it came through none."""
     text, where, line = described(error, *files_of_plugins().values())
     return Fault(text, Path(where), line) if where else None
 
 
 def trace(error: BaseException) -> str:
-    """The traceback of an error; of one that came through a plugin from there on."""
-    files, inner = {*files_of_plugins().values()}, error.__traceback__
-    while inner is not None and inner.tb_frame.f_code.co_filename not in files:
-        inner = inner.tb_next
-    return "".join(traceback.format_exception(type(error), error, inner or error.__traceback__))
+    """Returns the traceback of an error; of one that came through a plugin from there on."""
+    files = {*files_of_plugins().values()}
+    step = error.__traceback__
+    while step is not None and step.tb_frame.f_code.co_filename not in files:
+        step = step.tb_next
+    lines = traceback.format_exception(type(error), error, step or error.__traceback__)
+    return "".join(lines)
 
 
 def load_plugins(paths: Iterable[Path]) -> None:
-    """Registers the parts of plugins; raises `AblateError` with the line at which the first faulty one fails."""
+    """Registers the parts of plugins. Raises `AblateError` with the line at which the first faulty one fails."""
     # Built-in parts first, so that a plugin that takes the name of one is what is refused.
     CATALOGUE.load_builtin()
     for path in paths:
-        if rule := unreadable(path, MAX_BYTES):
+        rule = unreadable(path, MAX_BYTES)
+        if rule:
             raise AblateError(str(Problem(rule, hint="Name a Python file", source=str(path))))
-        if fault := plugin_fault(path):
+        fault = plugin_fault(path)
+        if fault:
             raise AblateError(str(Problem(f"{FAILS}: {fault}", hint="Correct the plugin", source=str(path))))
 
 
 def users_modules(before: Collection[str] = ()) -> dict[str, str]:
-    """Module → file of all that are loaded and a user's, or of a package that has parts, but for those `before`."""
-    parts = (CATALOGUE.get(slot, name) for slot in CATALOGUE.slots() for name in CATALOGUE.names(slot))
-    owners = {part.__module__.split(".")[0] for part in parts} - {"ablate"}
-    files = {
-        name: getattr(module, "__file__", None)
-        for name, module in sys.modules.copy().items()
-        if name not in before
-    }
-    return {
-        name: file
-        for name, file in files.items()
-        if file and (is_users(file) or name.split(".")[0] in owners)
-    }
+    """Returns module → file of all that are loaded and a user's, or of a package that has parts.
+
+    before: modules that are left out.
+    """
+    packages_with_parts: set[str] = set()
+    for slot in CATALOGUE.slots():
+        parts = [CATALOGUE.get(slot, name) for name in CATALOGUE.names(slot)]
+        packages_with_parts.update(part.__module__.split(".")[0] for part in parts)
+    packages_with_parts.discard("ablate")
+
+    files = {}
+    for name, module in sys.modules.copy().items():
+        file = getattr(module, "__file__", None)
+        if name in before or not file:
+            continue
+        if is_users(file) or name.split(".")[0] in packages_with_parts:
+            files[name] = file
+    return files
 
 
 def files_of_plugins(modules: Collection[str] = ()) -> dict[str, str]:
-    """Module → file of the loaded plugins with what came with them; of those alone that have one of these `modules`."""
+    """Returns module → file of the loaded plugins with what came with them.
+
+    modules: leaves out the plugins that have none of these; all plugins without any.
+    """
     having = (of.files for of in _loaded.values() if not modules or not of.files.keys().isdisjoint(modules))
     return {module: file for files in having for module, file in files.items()}
 
 
 def named_by(path: Path, also: Sequence[str] = ()) -> dict[str, str]:
-    """Module → file of a plugin, and of a user's modules that it names, and that these name, imported later or never.
+    """Returns module → file of a plugin, and of a user's modules that it names, and that these name in turn.
 
-    What lies beside the plugin comes first, as when it is loaded. With `also`, modules that are known, those alone are
-    followed that lie beside it.
+    They may be imported later or never. What lies beside the plugin comes first, as when it is loaded. With `also`,
+    modules that are known, those alone are followed that lie beside it.
     """
     importlib.invalidate_caches()
-    files, places = {f"{PREFIX}{path.stem}": str(path)}, {"": [str(path.parent), *_PATH]}
+    beside = f"{path.parent}{os.sep}"
+    files = {f"{PREFIX}{path.stem}": str(path)}
+    places = {
+        "": [str(path.parent), *_PATH]
+    }  # Module → the folders in which the modules below it are looked for.
     pending = [*also, *_named(_content(str(path)), "")]
-    for name in pending:
-        steps = [*accumulate(name.split("."), "{}.{}".format)]
-        for outer, module in zip(["", *steps], steps, strict=False):
+    for name in pending:  # It grows while it is gone through.
+        package = ""
+        for module in accumulate(name.split("."), "{}.{}".format):
             if module not in places:
-                spec = PathFinder.find_spec(module.rpartition(".")[2], places[outer])
-                file = str(spec.origin) if spec and spec.has_location else ""
-                inside = spec.submodule_search_locations if spec and (not file or is_users(file)) else None
-                places[module] = [*(inside or ())]
-                if file and is_users(file):
+                spec = PathFinder.find_spec(module.rpartition(".")[2], places[package])
+                file, places[module] = _file_and_places(spec)
+                if file:
                     files[module] = file
-                    if file.startswith(f"{path.parent}{os.sep}") or (not also and len(files) < FOLLOWED):
-                        pending += _named(_content(file), module if inside else outer)
+                    if file.startswith(beside) or (not also and len(files) < FOLLOWED):
+                        is_package = bool(places[module])
+                        pending += _named(_content(file), module if is_package else package)
+            package = module
     return files
 
 
+def _file_and_places(spec: ModuleSpec | None) -> tuple[str, list[str]]:
+    """Returns the file of a module, empty where it is no user's, and the folders of the modules below it.
+
+    A library has no such folders: its modules are not followed.
+    """
+    if spec is None:
+        return "", []
+    file = str(spec.origin) if spec.has_location else ""
+    if file and not is_users(file):
+        return "", []
+    return file, [*(spec.submodule_search_locations or ())]
+
+
 def imported(node: ast.Import | ast.ImportFrom, package: str) -> list[tuple[str, tuple[str, str]]]:
-    """Each name that an import in a module of `package` defines, with the module and the name there, or none."""
+    """Returns each name that an import defines, with the module and the name in it, empty for the module itself.
+
+    package: that of the module in which the import stands.
+    """
     if isinstance(node, ast.Import):
         return [(alias.asname or alias.name.split(".")[0], (alias.name, "")) for alias in node.names]
     base = node.module or ""
@@ -209,34 +273,39 @@ def imported(node: ast.Import | ast.ImportFrom, package: str) -> list[tuple[str,
 
 @functools.lru_cache(maxsize=1000)
 def _named(source: bytes, package: str) -> list[str]:
-    """What the imports of a source may mean, those in its functions too: dotted names."""
-    with suppress(SyntaxError, ValueError):
-        nodes = (
-            node for node in ast.walk(ast.parse(source)) if isinstance(node, (ast.Import, ast.ImportFrom))
-        )
-        return [".".join(filter(None, symbol)) for node in nodes for _, symbol in imported(node, package)]
-    return []
+    """Returns the dotted names that the imports of a source may mean, those in its functions too."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError):
+        return []
+    names = []
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            for _, (module, name) in imported(node, package):
+                names.append(".".join(filter(None, (module, name))))
+    return names
 
 
 def is_users(file: str) -> bool:
-    """Whether a module is a user's own, without a version, in a file: that of a library's may be none."""
-    return (
-        not file.startswith(_VERSIONED) and _INSTALLED.isdisjoint(file.split(os.sep)) and os.path.isfile(file)
-    )
+    """Returns whether a module's file is a user's own, without a version; that of a library's may not exist."""
+    if file.startswith(_VERSIONED) or not _INSTALLED.isdisjoint(file.split(os.sep)):
+        return False
+    return os.path.isfile(file)
 
 
 def _with_digest(path: Path, files: Mapping[str, str]) -> Plugin:
-    """The plugin with the digest of its files as they are now."""
-    of_each = (f"{module} {digest_of(_content(file))}\n".encode() for module, file in sorted(files.items()))
-    return Plugin(str(path), files, digest_of(*of_each))
+    """Returns the plugin with the digest of its files as they are now."""
+    lines = [f"{module} {digest_of(_content(file))}\n" for module, file in sorted(files.items())]
+    return Plugin(str(path), files, digest_of("".join(lines).encode()))
 
 
 def _content(file: str) -> bytes:
-    """Nothing where it cannot be read."""
+    """Returns the content of a file; nothing where it cannot be read."""
     return Path(file).read_bytes() if os.access(file, os.R_OK) else b""
 
 
 def _forget(modules: Collection[str]) -> None:
+    """Unloads modules, with the parts that they have registered."""
     CATALOGUE.forget(modules)
     for module in modules:
         _loaded.pop(module, None)

@@ -1,4 +1,4 @@
-"""What belongs to this process: time, memory, signals, standard streams."""
+"""Time, memory, signals and standard streams of this process."""
 
 import atexit
 import gc

@@ -65,7 +65,7 @@ class PartConfig(StrictModel):
     "The name under which the part is registered."
 
     def build(self, *args: Any, **kwargs: Any) -> Any:
-        """The part itself: `part(config, *args, **kwargs)`; raises `Invalid` with paths from the part."""
+        """Builds the part: `part(config, *args, **kwargs)`. Raises `Invalid` with paths from the part."""
         return self.part(self, *args, **kwargs)
 
 
@@ -86,7 +86,7 @@ class Catalogue:
         self._loaded: set[str] = set()
 
     def register(self, slot: str, name: str) -> Callable[[Class], Class]:
-        """A class decorator that files a part under `slot` and `name`; two parts cannot share both."""
+        """Returns a class decorator that files a part under `slot` and `name`; two parts cannot share both."""
 
         def decorate(part: Class) -> Class:
             known = self._parts.setdefault(slot, {}).get(name)
@@ -111,19 +111,19 @@ class Catalogue:
         return decorate
 
     def slots(self) -> list[str]:
-        """All slots that have a part."""
+        """Returns all slots that have a part."""
         return sorted(self._parts)
 
     def names(self, slot: str) -> list[str]:
-        """The names registered under `slot`."""
+        """Returns the names registered under `slot`."""
         return sorted(self._parts.get(slot, {}))
 
     def able(self, slot: str, ability: str, *, silent: bool = False) -> list[str]:
-        """The names of the parts of `slot` that have `ability`; `silent` is assumed where the class does not say."""
+        """Returns the parts of `slot` that have `ability`; `silent` is assumed where the class does not say."""
         return [name for name in self.names(slot) if getattr(self._parts[slot][name], ability, silent)]
 
     def get(self, slot: str, name: object) -> type:
-        """The part, or `UnknownPart` with the nearest name."""
+        """Returns the part. Raises `UnknownPart` with the nearest name."""
         parts = self._parts.get(slot, {})
         if not isinstance(name, str) or name not in parts:
             raise UnknownPart(slot, name, parts)
@@ -168,7 +168,7 @@ class Slot:
     default: str | None = None
 
     def config(self, value: Any) -> tuple[type[PartConfig], dict[str, Any]]:
-        """The config class that `value` asks for, and the parameters given; raises `PydanticCustomError`."""
+        """Returns the config class that `value` asks for, and the parameters given. Raises `PydanticCustomError`."""
         if isinstance(value, PartConfig):
             value = value.model_dump()
         params = dict(value) if isinstance(value, dict) else {"name": value}
@@ -201,5 +201,5 @@ class Slot:
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """A mark, in whose place `ablate.study.json_schema` puts the parts that are registered."""
+        """Returns a mark, in whose place `ablate.study.json_schema` puts the parts that are registered."""
         return {SLOT_MARK: {"slot": self.slot, "unnamed": self.default}}

@@ -19,18 +19,18 @@ if TYPE_CHECKING:
 
 
 def stream_seed(seed: int, *names: str | int) -> int:
-    """A 63-bit seed for the stream `names` of `seed`; different names give independent streams."""
+    """Returns a 63-bit seed for the stream `names` of `seed`; different names give independent streams."""
     text = "\x1f".join(str(part) for part in (seed, *names))
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "big") >> 1
 
 
 def numpy_stream(seed: int, *names: str | int) -> np.random.Generator:
-    """A numpy generator for the stream `names` of `seed`."""
+    """Returns a numpy generator for the stream `names` of `seed`."""
     return np.random.default_rng(stream_seed(seed, *names))
 
 
 def torch_stream(seed: int, *names: str | int) -> torch.Generator:
-    """A torch generator, on the CPU, for the stream `names` of `seed`."""
+    """Returns a torch generator, on the CPU, for the stream `names` of `seed`."""
     import torch
 
     return torch.Generator().manual_seed(stream_seed(seed, *names))

@@ -73,7 +73,7 @@ def output_console(as_json: bool) -> Iterator[Console]:
         yield Console(stderr=as_json)
 
 
-def finish(
+def exit_code_of(
     path: Path, outcome: RunOutcome | None, as_json: bool, gate: bool = False, strict: bool = False
 ) -> int:
     """Prints the object that `--json` asks for, and returns the exit code of a report, or of the run that made it.

@@ -103,11 +103,12 @@ def _check_workload(part: Any) -> Mapping[str, str]:
     again = metrics_under(0)
     other = metrics_under(1)
     fixed = [name for name in first if not name.endswith(FREE)]
-    repeats = all(first[name] == again.get(name) for name in fixed)
-    ignores_seed = all(first[name] == other.get(name) for name in fixed)
     missing = [name for name in workload.describe(config).metrics if first.get(name) is None]
-    return {
-        "repeat": "" if repeats else "two trials under one seed differ",
-        "seeds": "two seeds give the same" if ignores_seed else "",
-        "metrics": f"a trial has no {missing[0]}" if missing else "",
-    }
+    faults = dict.fromkeys(("repeat", "seeds", "metrics"), "")
+    if any(first[name] != again.get(name) for name in fixed):
+        faults["repeat"] = "two trials under one seed differ"
+    if all(first[name] == other.get(name) for name in fixed):
+        faults["seeds"] = "two seeds give the same"
+    if missing:
+        faults["metrics"] = f"a trial has no {missing[0]}"
+    return faults

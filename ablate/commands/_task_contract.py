@@ -39,20 +39,17 @@ def check_task(part: Any) -> Mapping[str, str]:
 
     draws = [_draw(task, seed) for seed in (0, 0, 1)]
     first, again, other = ([digest(batch) for batch in batches] for batches in draws)
-    repeats = first == again
-    ignores_seed = first[0] == other[0]
-    apart = _is_apart(task, draws[0])
-    fits, measure = _faults_of_training(task, draws[0])
-    return {
-        "repeat": "" if repeats else "two draws under one seed differ",
-        "seeds": "two seeds train on the same data" if ignores_seed else "",
-        "apart": "" if apart else "test examples occur in training or validation",
-        "fits": fits,
-        "measure": measure,
-        "solved": ""
-        if _is_scaled(task)
-        else "floor, solved and ceiling of a metric are missing or not in order",
-    }
+    faults = dict.fromkeys(("repeat", "seeds", "apart", "fits", "measure", "solved"), "")
+    if first != again:
+        faults["repeat"] = "two draws under one seed differ"
+    if first[0] == other[0]:
+        faults["seeds"] = "two seeds train on the same data"
+    if not _is_apart(task, draws[0]):
+        faults["apart"] = "test examples occur in training or validation"
+    faults["fits"], faults["measure"] = _faults_of_training(task, draws[0])
+    if not _is_scaled(task):
+        faults["solved"] = "floor, solved and ceiling of a metric are missing or not in order"
+    return faults
 
 
 def _draw(task: Task, seed: int) -> list[Batch]:
@@ -95,15 +92,16 @@ def _faults_of_training(task: Task, batches: Sequence[Any]) -> tuple[str, str]:
         # A metric that only a summary has counts as measured.
         return {name: shapes.get(name, (len(batch),)) for name in metrics}
 
-    shapes: Any = None
     faults = []
-    for batch in batches:
+    for batch in batches:  # The last is the test split, whose shapes are compared.
         shapes, problems = attempt(shapes_of_metrics, batch)
         faults += problems
     if faults:
         return f"no model can be trained on it: {faults[0].rule}", ""
     declared = dict.fromkeys(task.metrics, (task.sampling.test,))
-    return "", "" if shapes == declared else f"it gives {shapes} of test, not {declared}"
+    if shapes != declared:
+        return "", f"it gives {shapes} of test, not {declared}"
+    return "", ""
 
 
 def _is_scaled(task: Task) -> bool:

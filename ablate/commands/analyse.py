@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, finish, output_console, warn
+from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, exit_code_of, output_console, warn
 
 FILE = click.Path(path_type=Path, dir_okay=False)
 WAY = click.Choice(["max", "min"])
@@ -88,4 +88,4 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
             say(caution)
         print_results(folder, console)
         say(f"Card for a pull request: {folder.path / 'card.md'}")
-    return finish(folder.path, None, as_json, gate, strict)
+    return exit_code_of(folder.path, None, as_json, gate, strict)

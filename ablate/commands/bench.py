@@ -6,7 +6,7 @@ from typing import Any
 import click
 
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, STUDY, finish, options_of, output_console
+from ablate.commands._console import AS_JSON, STUDY, exit_code_of, options_of, output_console
 
 
 @click.command("bench")
@@ -41,4 +41,4 @@ def command(study: Path, processes: int | None, as_json: bool, **options: Any) -
         )
         print_verdicts(folder, console, measured=True)
         print_places(folder, console)
-    return finish(folder.path, None, as_json)
+    return exit_code_of(folder.path, None, as_json)

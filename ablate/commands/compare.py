@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ablate.commands._call_options import COMMAND, DIRECTION, LINKS, READ
+from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, READ
 from ablate.commands._console import AS_JSON, RESULTS
 
 

@@ -88,8 +88,8 @@ def plan_blocks(plan: StudyPlan, width: int, by_part: bool) -> Iterator[str | Ta
             yield f"\n{part}" if isinstance(part, str) else part
     yield from _expected_work(plan)
     power = power_parts(plan.power, plan.study.config.labels)
-    yield from _listed(message("plan.power"), [*power], width)
-    yield from _listed(message("plan.limitations"), plan.limitations, width)
+    yield from _list_under(message("plan.power"), [*power], width)
+    yield from _list_under(message("plan.cautions"), plan.limitations, width)
 
 
 def _expected_work(plan: StudyPlan) -> Iterator[str]:
@@ -110,7 +110,7 @@ def _expected_work(plan: StudyPlan) -> Iterator[str]:
         yield message("plan.evaluation", baseline.examples, baseline.forwarded)
 
 
-def _listed(title: str, items: Sequence[str | Table], width: int) -> Iterator[str | Table]:
+def _list_under(title: str, items: Sequence[str | Table], width: int) -> Iterator[str | Table]:
     """Yields a title and its items, sentences behind a dash in lines of at most `width`; nothing without items."""
     if items:
         yield f"\n{title}"
@@ -138,22 +138,27 @@ def _variants(plan: StudyPlan, by_part: bool) -> Iterator[Table]:
             names = {"variant": short_name(variant, study.config.labels)}
             if len(study.tasks) > 1:
                 names["task"] = task
-            size: dict[str, int | None] = {
-                "parameters": description.parameters,
-                "FLOPs forward": description.flops,
-                "and backward": description.training_flops,
-            }
-            if lengths_differ:
-                size["of training"] = description.compute
             cached = plan.cached.get((variant, task), 0)
-            size["cached"] = cached
-            size["to train"] = study.config.seeds.count - cached
-            part_sizes = {part.replace("_", " "): n for part, n in description.parameters_by_part.items()}
+            size = _size(description, with_length=lengths_differ)
+            size |= {"cached": cached, "to train": study.config.seeds.count - cached}
             sizes.append(names | {column: count(number) for column, number in size.items()})
-            parts.append(names | {part: count(number) for part, number in part_sizes.items()})
+            of_parts = description.parameters_by_part
+            parts.append(names | {part.replace("_", " "): count(number) for part, number in of_parts.items()})
     yield _table(message("plan.title", study.config.name, len(study.variants)), sizes)
     if by_part:
         yield _table(message("plan.by_part"), parts)
+
+
+def _size(description: Description, *, with_length: bool) -> dict[str, int | None]:
+    """Returns column → parameters and FLOPs of a variant; with those of a whole training where lengths differ."""
+    size = {
+        "parameters": description.parameters,
+        "FLOPs forward": description.flops,
+        "and backward": description.training_flops,
+    }
+    if with_length:
+        size["of training"] = description.compute
+    return size
 
 
 def _lengths_differ(descriptions: Iterable[Sequence[Description]]) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 import click
 
 from ablate.base.text import saying
-from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, STUDY, finish, output_console
+from ablate.commands._console import AS_JSON, GATE, RESULTS, STRICT, STUDY, exit_code_of, output_console
 
 
 @click.command("report")
@@ -33,4 +33,4 @@ def command(study: Path, results: Path, gate: bool, strict: bool, as_json: bool)
         folder = report_folder(study, results)
         publish(folder, saying(console, "warning"))
         print_results(folder, console)
-    return finish(folder.path, None, as_json, gate, strict)
+    return exit_code_of(folder.path, None, as_json, gate, strict)

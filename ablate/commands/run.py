@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ablate.commands._console import AS_JSON, GATE, STRICT, STUDY, finish, options_of, output_console
+from ablate.commands._console import AS_JSON, GATE, STRICT, STUDY, exit_code_of, options_of, output_console
 from ablate.session.options import Options
 
 
@@ -32,4 +32,4 @@ def command(study: Path, gate: bool, strict: bool, as_json: bool, **options: Any
 
     with output_console(as_json) as console:
         outcome = run_study(study, Options(**options), console)
-    return finish(outcome.folder, outcome, as_json, gate, strict)
+    return exit_code_of(outcome.folder, outcome, as_json, gate, strict)

@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from ablate.commands._console import AS_JSON, STUDY, finish, options_of, output_console
+from ablate.commands._console import AS_JSON, STUDY, exit_code_of, options_of, output_console
 
 
 @click.command("sweep")
@@ -32,4 +32,4 @@ def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> i
         options["sets"] = (*options["sets"], f"search.trials={trials}")
     with output_console(as_json) as console:
         outcome = run_study(study, Options(**options, sweep=True), console)
-    return finish(outcome.folder, outcome, as_json)
+    return exit_code_of(outcome.folder, outcome, as_json)

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ablate.analysis.family import weights
 from ablate.analysis.judge import ALPHA, judge, row
+from ablate.analysis.looks import weights
 from ablate.analysis.paired import Differences, smallest_difference
 from ablate.commits.bench import opened
 from ablate.core.spelling import spelled

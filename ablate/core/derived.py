@@ -1,4 +1,4 @@
-"""Metrics that claims may name beside those of a task: what each is, and what a study must give for it.
+"""The metrics that claims may name beside those of a task, and what a study must give for each.
 
 How their differences are estimated is a table of `ablate.analysis.measures`.
 """
@@ -23,7 +23,7 @@ CALL_OF: Mapping[str, TimedCall] = {**{f"{call}_seconds": call for call in CALLS
 
 @dataclass(frozen=True)
 class StudyContext:
-    """What a study gives on one task."""
+    """The properties of a study on one task that decide which derived metrics it has."""
 
     metrics: Mapping[str, Metric]
     # The metrics of this module that its stages measure.
@@ -36,22 +36,25 @@ class StudyContext:
 
 @dataclass(frozen=True)
 class Derived:
-    """One metric that is derived from the runs of a study, or measured beside them."""
+    """A metric that is derived from the runs of a study, or measured beside them."""
 
     metric: Metric
     kind: Kind
-    # What a study would have to give for it, in a sentence; nothing where it does.
+    # Returns what a study would have to give for the metric, in a sentence; empty where it does.
     lacks: Callable[[StudyContext], str] = lambda _: ""
     # Whether the table of stability has it.
     described: bool = False
 
 
 def _needs_solved(study: StudyContext) -> str:
-    said = any(metric.solved is not None for metric in study.metrics.values())
-    return "" if said else "It takes a metric that says at which value the task counts as solved"
+    """Returns what a study lacks to tell whether a run has solved its task; empty where it lacks nothing."""
+    if any(metric.solved is not None for metric in study.metrics.values()):
+        return ""
+    return "It takes a metric that says at which value the task counts as solved"
 
 
 def _needs_target(study: StudyContext) -> str:
+    """Returns what a study lacks to tell when a run has learned; empty where it lacks nothing."""
     if study.target.keys() & study.metrics.keys():
         return ""
     name, metric = next(iter(study.metrics.items()), ("accuracy", Metric("max")))
@@ -60,6 +63,7 @@ def _needs_target(study: StudyContext) -> str:
 
 
 def _needs_stress(study: StudyContext) -> str:
+    """Returns what a study lacks to measure sensitivity to the learning rate; empty where it lacks nothing."""
     if LR_SENSITIVITY in study.of_stages:
         return ""
     if study.rate_path is None:
@@ -70,16 +74,17 @@ def _needs_stress(study: StudyContext) -> str:
 
 
 def _timed(name: str) -> Derived:
-    """Describes a metric of speed."""
+    """Returns a metric of speed, which takes that its call is timed."""
 
     def needs_call(study: StudyContext) -> str:
+        """Returns what a study lacks to have the metric; empty where it lacks nothing."""
         if name in study.of_stages:
             return ""
         timed = {CALL_OF[metric] for metric in study.of_stages if metric in CALL_OF}
         if not timed:
             return "Time the variants: speed: on"
-        both = ", ".join(call for call in CALLS if call in {*timed, CALL_OF[name]})
-        return f"Time this call too: speed: {{calls: [{both}]}}"
+        calls = [call for call in CALLS if call in {*timed, CALL_OF[name]}]
+        return f"Time this call too: speed: {{calls: [{', '.join(calls)}]}}"
 
     return Derived(Metric("min"), "ratio", needs_call)
 

@@ -1,4 +1,4 @@
-"""All that tables, verdicts and figures need: frames, and the facts beside them: variants, tasks, factors, claims."""
+"""The evidence of a study, for tables, verdicts and figures: frames, and facts on variants, tasks and claims."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ import hashlib
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.trial import Level
@@ -21,9 +21,15 @@ if TYPE_CHECKING:
 INTERACTION = "interaction"
 
 
+# Kept facts with another key are of another version: a key that was renamed would load as nothing.
+_NO_OTHER_KEYS = ConfigDict(extra="forbid")
+
+
 @dataclass(frozen=True)
 class Claim:
     """A claim; each side is a set of variants, whose mean per seed is compared."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
 
     text: str
     kind: str  # beats, matches, does_not_lose or interaction.
@@ -46,12 +52,13 @@ class Claim:
 
     @property
     def variants(self) -> list[str]:
-        """All that it rests on."""
-        return [name for side in self.sides for name in side if name != self.constant]
+        """The variants that are compared, side by side."""
+        names = itertools.chain.from_iterable(self.sides)
+        return [name for name in names if name != self.constant]
 
     @property
     def hash(self) -> str:
-        """Identifies the claim by its words."""
+        """A digest of the words of the claim."""
         return hashlib.blake2b(self.text.encode(), digest_size=6).hexdigest()
 
 
@@ -61,7 +68,9 @@ ALL_PAIRS = "all_pairs"  # In place of one variant that all others are compared 
 
 @dataclass(frozen=True)
 class TaskFacts:
-    """One task of the study."""
+    """The facts of a task of the study."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
 
     name: str
     # The metrics that trials are compared by; also the names of columns of the trials frame.
@@ -76,7 +85,9 @@ class TaskFacts:
 
 @dataclass(frozen=True)
 class VariantFacts:
-    """One variant, the baseline included (always the first)."""
+    """The facts of a variant; the baseline is the first."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
 
     name: str
     # Path that some variant changes → what this one has there, on the first task; without paths that it lacks.
@@ -101,7 +112,9 @@ class VariantFacts:
 
 @dataclass(frozen=True)
 class StudyFacts:
-    """All that tables and figures need beside the frames."""
+    """The facts of a study that tables and figures need beside the frames."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
 
     study: str
     question: str
@@ -128,7 +141,7 @@ class StudyFacts:
     rate: str = ""
     # What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …
     cautions: list[str] = field(default_factory=list)
-    # Name of a feature → what it keeps beside its frames, as plain data.
+    # Name of a stage → what it keeps beside its frames, as plain data.
     features: dict[str, Any] = field(default_factory=dict)
     # Metric → the value on validation data whose first time is asked for; empty: none.
     target: dict[str, float] = field(default_factory=dict)
@@ -152,24 +165,25 @@ class StudyFacts:
     own_seeds: dict[str, dict[str, list[int]]] = field(default_factory=dict)
 
     def column_of(self, metric: str) -> str:
-        """The column of the trials frame that holds a metric as it is judged."""
+        """Returns the column of the trials frame that holds a metric as it is judged."""
         return self.column if metric == self.metric else metric
 
     @property
     def planned(self) -> int:
         """The number of trials that verdicts were to rest on."""
-        places = itertools.product(self.variants, self.tasks)
-        return sum(len(self.seeds_of(variant.name, task.name)) for variant, task in places)
+        pairs = itertools.product(self.variants, self.tasks)
+        return sum(len(self.seeds_of(variant.name, task.name)) for variant, task in pairs)
 
     def seeds_of(self, variant: str, task: str) -> list[int]:
-        """The seeds that a variant was asked for on a task: not all where it was settled before the last look."""
+        """Returns the planned seeds of a variant on a task: not all where it was settled before the last look."""
         if self.given:
             return self.own_seeds.get(variant, {}).get(task, [])
-        return self.seeds[: self.until.get(variant, {}).get(task)]
+        count = self.until.get(variant, {}).get(task)
+        return self.seeds[:count]
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> StudyFacts:
-        """Of plain data, as `dataclasses.asdict` makes it."""
+        """Returns the facts in plain data, as `dataclasses.asdict` makes it."""
         return _adapter().validate_python(data)
 
 
@@ -183,10 +197,10 @@ RUNNER_UPS = "rivals"  # The frame of the trials of variants at other settings, 
 
 
 def frame_of(rows: Any, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """A frame, with these columns. Whoever only plans a study has none, and need not wait for pandas."""
+    """Returns rows as a frame with these columns. A study that is only planned has none, and pandas is not loaded."""
     import pandas as pd
 
-    return pd.DataFrame(rows, columns=columns if columns is None else list(columns))
+    return pd.DataFrame(rows, columns=None if columns is None else list(columns))
 
 
 @dataclass(frozen=True)
@@ -201,19 +215,25 @@ class Evidence:
     # tasks whose seeds share test examples, and of metrics that are judged: the primary one, as at the step that is
     # judged, and those that claims name, as at the last.
     examples: pd.DataFrame = field(default_factory=functools.partial(frame_of, (), EXAMPLE_COLUMNS))
-    # Name → what a feature has measured or trained beside that; those without rows may be missing.
+    # Name → what a stage has measured or trained beside that; those without rows may be missing.
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def frame(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
-        """What a feature keeps under `name`; without rows, but with `columns`, where there is nothing."""
-        return self.frames[name] if name in self.frames else frame_of((), columns)
+        """Returns what a stage keeps under `name`; without rows, but with `columns`, where there is nothing."""
+        if name in self.frames:
+            return self.frames[name]
+        return frame_of((), columns)
 
     def having(self, name: str, frame: pd.DataFrame, facts: Mapping[str, Any]) -> Evidence:
-        """With what a feature has measured."""
-        known = replace(self.facts, features={**self.facts.features, name: dict(facts)})
-        return replace(self, facts=known, frames={**self.frames, name: frame})
+        """Returns the evidence with the frame and the facts that a stage keeps under `name`."""
+        features = {**self.facts.features, name: dict(facts)}
+        return replace(
+            self,
+            facts=replace(self.facts, features=features),
+            frames={**self.frames, name: frame},
+        )
 
     @property
     def only_measured(self) -> bool:
-        """Whether the study was measured, as by `ablate bench`, and never trained."""
+        """True where the study was measured, as by `ablate bench`, and never trained."""
         return self.trials.empty and any(len(frame) for frame in self.frames.values())

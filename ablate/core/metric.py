@@ -38,27 +38,30 @@ class Metric:
 
 
 def sliced(metric: str, name: str) -> str:
-    """A metric on an evaluation slice: `accuracy@far`."""
+    """Returns the name of a metric on an evaluation slice: `accuracy@far`."""
     return f"{metric}@{name}"
 
 
 def plain(metric: str) -> str:
-    """The metric without its slice."""
+    """Returns the name of a metric without its slice."""
     return metric.partition("@")[0]
 
 
 def validated(metric: str) -> str:
-    """The name under which runs report a metric on validation data, which has no slices."""
+    """Returns the name under which runs report a metric on validation data, which has no slices."""
     return f"validation_{plain(metric)}"
 
 
 def sign(metric: Any) -> float:
-    """1 where more of a metric, or an objective, is better; −1 where less is."""
+    """Returns 1 where more of a metric, or an objective, is better, and −1 where less is."""
     return 1.0 if metric.direction == "max" else -1.0
 
 
 def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Whether each of the points (n × objectives; more is better) is on the Pareto front."""
+    """Returns whether each point is on the Pareto front, shape (num_points,).
+
+    points: shape (num_points, num_objectives); more is better.
+    """
     import numpy as np
 
     return np.array(
@@ -68,7 +71,7 @@ def undominated(points: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True)
 class Sampling:
-    """Where the examples of the test split come from, which decides what a seed repeats."""
+    """The origin of the examples of the test split, which decides what a seed repeats."""
 
     # fresh: a generator draws them anew for every seed. held_out: they are the same for every seed, and no seed
     # trains on them. resplit: every seed draws them, and its training examples, from one finite pool.
@@ -126,7 +129,7 @@ class Description:
 
 
 def size_of(description: Description | None) -> dict[str, int | None]:
-    """The size of a model, as records keep it."""
+    """Returns the size of a model, as records keep it."""
     if description is None:
         return {}
     return {name: getattr(description, name) for name in ("parameters", "flops", "training_flops", "compute")}

@@ -1,4 +1,4 @@
-"""Names of reports, which are those of their folders: a study's own, and after an `@` how it was run otherwise.
+"""Names of reports and of their folders: the name of the study, and after an `@` how the run differs from it.
 
 x                       the study as written
 x@training.steps=50     a run that differs from it
@@ -17,62 +17,80 @@ RESERVED = ("store", "atlas", "bench", "calibration", "torture")
 GIVEN = "given in Python.yaml"
 OWN = "[A-Za-z0-9][A-Za-z0-9._-]*"  # Pattern of the name that a study can give itself, but for `@confirm`.
 NAME = f"{OWN}(@[A-Za-z0-9._=+,-]+)?"  # Pattern of the name of a report.
-MAX_ITEM, MAX_DIFFERENCE = 40, 80  # Characters of one difference, and of those that are added to a name.
+MAX_ITEM = 40  # Characters of one difference.
+MAX_DIFFERENCE = 80  # Characters of the differences that are added to a name.
 
 
 def stem(name: str) -> str:
-    """The name of the study: `x` of `x@seeds=3`."""
+    """Returns the name of the study: `x` of `x@seeds=3`."""
     return name.partition("@")[0]
 
 
 def difference(name: str) -> str:
-    """What follows the `@`."""
+    """Returns the part of a name after the `@`, empty without one."""
     return name.partition("@")[2]
 
 
 def confirming(name: str) -> str:
-    """The name of the report that confirms `name`, or is one that does."""
-    return name if confirmed(name) else _joined(stem(name), [*_items(name), CONFIRM])
+    """Returns the name of the report that confirms `name`; that is `name` where it confirms another."""
+    if confirmed(name):
+        return name
+    return _joined(stem(name), [*_items(name), CONFIRM])
 
 
 def confirmed(name: str) -> str | None:
-    """The name of the report that is confirmed; None where none is."""
+    """Returns the name of the report that the report `name` confirms; None where it confirms none."""
     items = _items(name)
-    return _joined(stem(name), items[: items.index(CONFIRM)]) if CONFIRM in items else None
+    if CONFIRM not in items:
+        return None
+    return _joined(stem(name), items[: items.index(CONFIRM)])
 
 
 def written(name: str) -> str | None:
-    """The name of the report as written from which a report differs; None for one that does not."""
+    """Returns the name of the report as written from which a report differs; None for one that does not."""
     items = _items(name)
-    kept = items[: items.index(CONFIRM) + 1] if CONFIRM in items else []
-    return _joined(stem(name), kept) if len(kept) < len(items) else None
+    as_written = items[: items.index(CONFIRM) + 1] if CONFIRM in items else []
+    if as_written == items:
+        return None
+    return _joined(stem(name), as_written)
 
 
 def beside(name: str, differences: Sequence[str]) -> str:
-    """The name of a report that differs from `name`: the same for the same differences, and safe in any file system.
+    """Returns the name of a report that differs from `name`.
 
-    What had to be changed or cut for that ends in a digest of the whole.
+    It is the same for the same differences, and safe in any file system; a difference that had to be changed or cut for
+    that ends in a digest of the whole.
 
     >>> beside("x", ["seeds=3"]), beside("x@seeds=3", ["only=a b"])
     ('x@seeds=3', 'x@seeds=3,only=a-b-dc1cdd')
     """
-    known = _items(name)
-    new = [item for text in differences if (item := _safe(text, MAX_ITEM)) not in known]
-    return _joined(stem(name), [*known, *filter(None, [_safe(",".join(new), MAX_DIFFERENCE, ",")])])
+    items = _items(name)
+    safe = [_safe(text, MAX_ITEM) for text in differences]
+    new = ",".join(item for item in safe if item not in items)
+    if new:
+        items.append(_safe(new, MAX_DIFFERENCE, ","))
+    return _joined(stem(name), items)
 
 
 def _items(name: str) -> list[str]:
+    """Returns the differences in a name."""
     return list(filter(None, difference(name).split(",")))
 
 
 def _joined(name: str, items: Sequence[str]) -> str:
+    """Returns the name of a report from that of the study and its differences."""
     return f"{name}@{','.join(items)}" if items else name
 
 
 def _safe(text: str, length: int, more: str = "") -> str:
-    """Letters, digits, `.`, `_`, `=`, `+`, `-` and `more`, at most `length` of them; file systems may ignore case."""
-    safe = re.sub(f"[^A-Za-z0-9._=+{more}-]+", "-", re.sub(r"[\"'\[\]{}]", "", text))
-    if safe == text and len(text) <= length and not text.endswith(".") and (more or text == text.lower()):
+    """Returns the text with letters, digits, `.`, `_`, `=`, `+`, `-` and `more` alone, at most `length` of them.
+
+    A text that is changed for that, or that a file system which ignores case may take for another, ends in a digest.
+    """
+    without_marks = re.sub(r"[\"'\[\]{}]", "", text)
+    safe = re.sub(f"[^A-Za-z0-9._=+{more}-]+", "-", without_marks)
+    is_unique = bool(more) or text == text.lower()
+    if safe == text and len(text) <= length and not text.endswith(".") and is_unique:
         return text
     digest = hashlib.blake2b(text.encode(errors="surrogateescape"), digest_size=3).hexdigest()
     return f"{safe[: length - 7].strip('-.,')}-{digest}"

@@ -1,6 +1,6 @@
-"""Why a verdict is what it is, as a value: a code with numbers, typed and unformatted; `report` has the words.
+"""The reason of a verdict as a value, a code with typed numbers; and the contract of everything that is judged.
 
-And what everything that is judged has in common, whatever it is an estimate of.
+`ablate.report` has the words for reasons.
 """
 
 from __future__ import annotations
@@ -12,21 +12,26 @@ from typing import Protocol
 
 @dataclass(frozen=True)
 class Reason:
-    """A code, and what there is to say in numbers; a table keeps it as `code name=number …`."""
+    """A code with numbers by name; a table keeps it as `code name=number …`."""
 
     code: str
     numbers: Mapping[str, float] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return " ".join([self.code, *(f"{name}={value:.6g}" for name, value in self.numbers.items())])
+        pairs = [f"{name}={value:.6g}" for name, value in self.numbers.items()]
+        return " ".join([self.code, *pairs])
 
     @classmethod
     def parse(cls, text: str) -> Reason | None:
-        """The inverse of `str`; None of an empty text, and of the sentences that older tables have."""
+        """Returns the reason that `str` has written; None for an empty text, and for the sentences of older tables."""
         code, *pairs = text.split() or [""]
         if not code.isidentifier() or not all("=" in pair for pair in pairs):
             return None
-        return cls(code, {name: float(value) for name, _, value in (pair.partition("=") for pair in pairs)})
+        numbers = {}
+        for pair in pairs:
+            name, _, value = pair.partition("=")
+            numbers[name] = float(value)
+        return cls(code, numbers)
 
 
 Interval = tuple[float, float]
@@ -34,18 +39,18 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class Block:
-    """What keeps an estimate from deciding."""
+    """A reason that keeps an estimate from deciding."""
 
     reason: Reason
     wholly: bool = True  # Whether from anything, or only from support of `matches` and `does not lose`.
 
 
 class Estimate(Protocol):
-    """Of a number, oriented so that more is better."""
+    """An estimate of a number, oriented so that more is better."""
 
     @property
     def n(self) -> int:
-        """Pairs."""
+        """The number of pairs."""
 
     @property
     def mean(self) -> float:
@@ -53,16 +58,19 @@ class Estimate(Protocol):
 
     @property
     def blocks(self) -> Sequence[Block]:
-        """All that hold, the first of which is the reason."""
+        """The blocks that hold; the first gives the reason of the verdict."""
 
     def above(self, x: float) -> float:
-        """The one-sided p against a value of at most `x`: small where it lies above."""
+        """Returns the one-sided p against a value of at most `x`: small where the estimate lies above."""
 
     def below(self, x: float) -> float:
-        """The one-sided p against a value of at least `x`: small where it lies below."""
+        """Returns the one-sided p against a value of at least `x`: small where the estimate lies below."""
 
     def interval(self, alpha: float) -> Interval | None:
-        """At level 1 − `alpha`; None where there is none."""
+        """Returns the confidence interval at level 1 − `alpha`; None where there is none."""
 
     def mde(self, alpha: float, n: int | None = None) -> float:
-        """The smallest true value that is found with 80 % power at `alpha`, two-sided, by these pairs or `n` others."""
+        """Returns the smallest true value that is found with 80 % power at `alpha`, two-sided.
+
+        n: a number of pairs in place of those of the estimate.
+        """

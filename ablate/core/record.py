@@ -25,19 +25,21 @@ _NO_MEMORY = ("memoryerror", "out of memory", "outofmemory", "not enough memory"
 
 
 def lost_to_its_variant(status: str, reason: str) -> bool:
-    """Whether a failed trial ran out of its time or of memory: an outcome of what was trained, as divergence is."""
+    """Returns whether a failed trial ran out of time or memory: an outcome of what was trained, as divergence is."""
     return status == "failed" and (
         reason.startswith("time limit of") or any(words in reason.lower() for words in _NO_MEMORY)
     )
 
 
 def outcome(status: str, reason: str) -> str:
-    """The status with its reason, where that does not begin with the status already: `diverged: loss …`."""
-    return reason if reason.startswith(f"{status}: ") else f"{status}: {reason}"
+    """Returns the status with its reason, which may begin with the status already: `diverged: loss …`."""
+    if reason.startswith(f"{status}: "):
+        return reason
+    return f"{status}: {reason}"
 
 
 def why(status: str, reason: str) -> str:
-    """The reason where the status stands beside it: without the status."""
+    """Returns the reason without the status that it may begin with."""
     return reason.removeprefix(f"{status}: ")
 
 
@@ -54,7 +56,7 @@ class Curve:
 
 @dataclass
 class Record:
-    """One finished trial. A trial that raised is `failed`; one whose loss is no longer finite is `diverged`."""
+    """A finished trial. A trial that raised is `failed`; one whose loss is no longer finite is `diverged`."""
 
     id: str
     config: Mapping[str, Any]
@@ -85,7 +87,7 @@ class Record:
 
     @classmethod
     def of(cls, trial: Trial, status: Status = "completed", **fields: Any) -> Record:
-        """The record of `trial`, with `fields` as its outcome."""
+        """Returns the record of `trial`, with `fields` as its outcome."""
         return cls(trial.id, trial.config, trial.seed, status, trial.stream, **fields)
 
     @property
@@ -95,7 +97,7 @@ class Record:
 
     @property
     def seconds(self) -> float:
-        """From its start to its end; 0 where these are not known."""
+        """The seconds from start to end; 0 where these are not known."""
         if not (self.started_at and self.finished_at):
             return 0.0
         start, end = map(datetime.fromisoformat, (self.started_at, self.finished_at))
@@ -103,11 +105,11 @@ class Record:
 
     @property
     def faulty(self) -> bool:
-        """Whether it failed for no reason of its variant, so that nothing is known of what was trained."""
+        """True where the trial failed for no reason of its variant, so that nothing is known of what was trained."""
         return self.status == "failed" and not lost_to_its_variant(self.status, self.reason)
 
     def is_of(self, trial: Trial) -> bool:
-        """Whether it has the seed, the stream and the config of `trial`, as far as the id stands for the config.
+        """Returns whether it has the seed, stream and config of `trial`, as far as the id stands for the config.
 
         Of a trial that is known by its id alone, without a config, only the seed is compared.
         """
@@ -128,17 +130,20 @@ def on_validation(record: Record, metric: str, at: str) -> tuple[float, str]:
     or `best_validation`: the step at which it was best on validation.
     """
     name = validated(metric)
-    curve, known = record.curves.get(name), record.metrics
+    curve = record.curves.get(name)
+    metrics = record.metrics
     if at == "best_validation" and curve is not None:
-        found = curve.values[curve.steps == known.get(f"{plain(metric)}_best_step")]
-        if len(found):
-            return float(found[0]), "validation"
-    if name in known:
-        return _number(known[name]), "validation"
+        best_step = metrics.get(f"{plain(metric)}_best_step")
+        values = curve.values[curve.steps == best_step]
+        if len(values):
+            return float(values[0]), "validation"
+    if name in metrics:
+        return _number(metrics[name]), "validation"
     if curve is not None and len(curve.values):
         return float(curve.values[-1]), "validation"
-    return _number(known.get(f"{metric}_at_{at}", known.get(metric))), "own"
+    return _number(metrics.get(f"{metric}_at_{at}", metrics.get(metric))), "own"
 
 
 def _number(value: float | None) -> float:
+    """Returns a value, NaN for none."""
     return math.nan if value is None else float(value)

@@ -13,13 +13,19 @@ _LEFT_OUT = ("none", "off")
 
 
 def short_names(facts: StudyFacts) -> dict[str, str]:
-    """Variant → its label in the study's `labels:`, or a name made of what it changes; no two alike.
+    """Returns variant → its label in the study's `labels:`, or a name made of what it changes; no two alike.
 
     Where two variants would share a name, each keeps the one it has in the study.
     """
-    found = {v.name: facts.labels.get(v.name) or _short(v, facts.labels) for v in facts.variants}
-    counts = Counter(found.values())
-    return {n: short if counts[short] == 1 and short not in found else n for n, short in found.items()}
+    candidates = {}
+    for variant in facts.variants:
+        candidates[variant.name] = facts.labels.get(variant.name) or _short(variant, facts.labels)
+    counts = Counter(candidates.values())
+    names = {}
+    for name, short in candidates.items():
+        is_unique = counts[short] == 1 and short not in candidates
+        names[name] = short if is_unique else name
+    return names
 
 
 def short_claim(claim: str, facts: StudyFacts) -> str:
@@ -28,44 +34,57 @@ def short_claim(claim: str, facts: StudyFacts) -> str:
     A name that two of its words would share is used for neither.
     """
     variants = short_names(facts)
-    words = {word for other in facts.claims for word in (*other.text.split(), *other.a, *other.b)}
+    words: set[str] = set()
+    metrics: set[str] = set()
+    for other in facts.claims:
+        words.update([*other.text.split(), *other.a, *other.b])
+        metrics.update([other.metric, other.metric_less])
     names = {}
     for word in words:
         if word in variants or "=" in word:
             names[word] = variants.get(word) or _named(levels_in(word), facts.labels)
     counts = Counter(names.values())
-    metrics = {metric for other in facts.claims for metric in (other.metric, other.metric_less)}
 
-    # What a user may write as 0.02.
-    written = re.sub(r"(?<= by )(?=\.\d)|(?<= within )(?=\.\d)", "0", claim).split(" ")
-    said = []
-    for before, word in zip(["", *written], written, strict=False):
+    # Numbers below one keep their zero: `by .02` becomes `by 0.02`.
+    with_zeros = re.sub(r"(?<= by )(?=\.\d)|(?<= within )(?=\.\d)", "0", claim)
+    parts = []
+    before = ""
+    for word in with_zeros.split(" "):
+        name = names.get(word, "")
         if before == "on" and word in metrics:
-            said.append(spelled(word))
+            parts.append(spelled(word))
+        elif counts[name] == 1:
+            parts.append(name)
         else:
-            name = names.get(word, "")
-            said.append(name if counts[name] == 1 else word)
-    # Of several things, `no positions beat …`; a single word may be a name.
+            parts.append(word)
+        before = word
+    # The verb of several things has no `s`: `no positions beat …`; a single word may be a name.
     several = r"^(\S+ [^()]*[^\Waisu]s(?: \([^)]*\))?) (beat|match|do)e?s "
-    return re.sub(several, r"\1 \2 ", " ".join(said))
+    return re.sub(several, r"\1 \2 ", " ".join(parts))
 
 
 def short_name(variant: str, labels: Mapping[str, str]) -> str:
-    """The same of a variant of which the name alone is known; of `NAME · setting 001` its first part."""
+    """Returns the name for readers of a variant of which the name alone is known.
+
+    Of a name such as `NAME · setting 001`, the first part is replaced.
+    """
     name, *rest = variant.split(" · ")
-    short = labels.get(name) or (_named(levels_in(name), labels) if "=" in name else name)
+    short = labels.get(name, "")
+    if not short:
+        short = _named(levels_in(name), labels) if "=" in name else name
     return " · ".join([short, *rest])
 
 
 def _named(levels: Iterable[tuple[str, str]], labels: Mapping[str, str]) -> str:
-    """`no positions + 1 head` of paths and levels."""
-    return " + ".join(labels.get(f"{path}={level}") or level_name(path, level) for path, level in levels)
+    """Returns paths and levels in words: `no positions + 1 head`."""
+    names = [labels.get(f"{path}={level}") or level_name(path, level) for path, level in levels]
+    return " + ".join(names)
 
 
 def levels_in(words: str) -> Iterator[tuple[str, str]]:
-    """The paths and levels of `model.position=none,model.mixer=conv(a=1,b=2)`: a comma in brackets parts none."""
+    """Yields the paths and levels of `model.position=none,model.mixer=conv(a=1,b=2)`; a comma in brackets is no end."""
     start = 0
-    for comma in [*re.finditer(r",(?=[\w.]+=)|$", words)]:
+    for comma in re.finditer(r",(?=[\w.]+=)|$", words):
         piece = words[start : comma.start()]
         if piece.count("(") <= piece.count(")"):
             path, _, level = piece.partition("=")
@@ -74,11 +93,13 @@ def levels_in(words: str) -> Iterator[tuple[str, str]]:
 
 
 def by_design(variant: VariantFacts) -> bool:
-    """Whether the name of a variant is made of what it changes, and so says all of it."""
-    return variant.name == ",".join(f"{path}={level}" for path, level in variant.changes.items())
+    """Returns whether the name of a variant is made of what it changes, and so says all of it."""
+    changes = [f"{path}={level}" for path, level in variant.changes.items()]
+    return variant.name == ",".join(changes)
 
 
 def _short(variant: VariantFacts, labels: Mapping[str, str]) -> str:
+    """Returns a name made of what a variant changes, where its own is made so too."""
     if variant.name == BASELINE or variant.placebo or not variant.changes or not by_design(variant):
         return variant.name
     return _named(variant.changes.items(), labels)
@@ -96,8 +117,10 @@ def level_name(path: str, level: str) -> str:
     noun = _NOUNS.get(leaf) or spelled(leaf)
     if parent == "dropout":
         return f"{spelled(leaf)} dropout {level}"
-    if counted := re.fullmatch(r"num_(\w+?)s", leaf):
-        return f"{level} {spelled(counted[1])}{'' if level == '1' else 's'}"
+    counted = re.fullmatch(r"num_(\w+?)s", leaf)
+    if counted:
+        plural = "" if level == "1" else "s"
+        return f"{level} {spelled(counted[1])}{plural}"
     if name in _LEFT_OUT:
         return f"no {noun}{details}"
     if name == "on":
@@ -107,29 +130,39 @@ def level_name(path: str, level: str) -> str:
     if not re.search(r"[a-z]{2}", name):
         return f"{noun} {level}"
     words = compound(name) if name.isidentifier() else name
-    return f"{words}{details}" if words.endswith(noun) else f"{words} {noun}{details}"
+    if not words.endswith(noun):
+        words = f"{words} {noun}"
+    return f"{words}{details}"
 
 
 def _details(parameters: str) -> str:
     """Returns the parameters of a part in words: `kernel size 3, bias off` of `kernel_size=3,bias=off`."""
-    # Not the names of files.
-    words = re.sub(r"(?<![\w./-])[^\W\d]\w*(?![\w./-])", lambda name: spelled(name[0]), parameters)
-    words = re.sub(r"[^\W\d][\w.]*=", lambda key: " ".join(map(spelled, key[0].split("."))), words)
-    return words.replace("=", " ").replace(",", ", ")
+    # Words, but not those of the names of files.
+    text = re.sub(r"(?<![\w./-])[^\W\d]\w*(?![\w./-])", lambda word: spelled(word[0]), parameters)
+    # Paths, each name by itself.
+    text = re.sub(r"[^\W\d][\w.]*=", lambda path: " ".join(map(spelled, path[0].split("."))), text)
+    return text.replace("=", " ").replace(",", ", ")
 
 
 def in_short_names(words: str, names: Mapping[str, str]) -> str:
-    """A sentence with the names of variants for readers in place of those that are made of paths."""
+    """Returns a sentence with the names of variants for readers in place of those that are made of paths.
+
+    names: variant → its name for readers.
+    """
     # Most sentences have none, and a pattern of a thousand names takes long to make.
-    paths = [full for full, short in names.items() if "=" in full and full != short] if "=" in words else []
+    if "=" not in words:
+        return words
+    paths = [name for name, short in names.items() if "=" in name and name != short]
     if not paths:
         return words
-    found = "|".join(map(re.escape, sorted(paths, key=len, reverse=True)))
-    return re.sub(rf"(?<![\w.=])(?:{found})(?![\w=(])", lambda name: names[name[0]], words)
+    pattern = "|".join(map(re.escape, sorted(paths, key=len, reverse=True)))
+    return re.sub(rf"(?<![\w.=])(?:{pattern})(?![\w=(])", lambda match: names[match[0]], words)
 
 
 def with_name(name: str) -> str:
-    """`with additive scoring`, `without positions`, `with the baseline`."""
+    """Returns a variant behind its preposition: `with additive scoring`, `without positions`, `with the baseline`."""
     if name in (BASELINE, "winner"):
         return f"with the {name}"
-    return f"without {name.removeprefix('no ')}" if name.startswith("no ") else f"with {name}"
+    if name.startswith("no "):
+        return f"without {name.removeprefix('no ')}"
+    return f"with {name}"

@@ -1,4 +1,4 @@
-"""What can be timed of a config."""
+"""The calls of a config that can be timed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ CALLS: tuple[TimedCall, ...] = ("forward", "step", "generation")
 
 @dataclass(frozen=True)
 class Operation:
-    """One call that can be timed: built, and ready to be repeated."""
+    """A call that can be timed: built, and ready to be repeated."""
 
     run: Callable[[], Any]
     # Sequences that one call processes.

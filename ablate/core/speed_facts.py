@@ -1,4 +1,4 @@
-"""How the variants of a study were timed, as its report keeps it, and the frame of what was measured."""
+"""The facts of timing the variants of a study, as its report keeps them, and the columns of what was measured."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class SpeedFacts:
-    """How the variants of a study were timed."""
+    """The conditions under which the variants of a study were timed."""
 
     over: str = ""  # The path whose values are the sizes; empty where each variant has its own size alone.
     sizes: list[float] = field(default_factory=list)
@@ -37,5 +37,7 @@ class SpeedFacts:
 
     @classmethod
     def of(cls, facts: StudyFacts) -> SpeedFacts | None:
-        """Returns those of a study; None where its variants were not timed."""
-        return cls(**facts.features["speed"]) if "speed" in facts.features else None
+        """Returns the conditions of a study; None where its variants were not timed."""
+        if "speed" not in facts.features:
+            return None
+        return cls(**facts.features["speed"])

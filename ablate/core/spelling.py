@@ -1,6 +1,6 @@
-"""How the field spells what files write in lower case with underscores: `RMS norm`, `learning rate`, `validation loss`.
+"""The field's spelling of names that files write in lower case with underscores: `RMS norm`, `learning rate`.
 
-Whatever is said to a reader is spelled so; files, claims, `--json` and code keep their own spelling.
+Whatever a reader sees is spelled so; files, claims, `--json` and code keep their own spelling.
 """
 
 import re
@@ -77,18 +77,18 @@ def compound(name: str) -> str:
 
 
 def spelled_paths(paths: Iterable[str]) -> dict[str, str]:
-    """Returns path → its end in words; of ends that would be said alike as much of the path as tells them apart."""
-    every = list(dict.fromkeys(paths))
-    found = {}
-    for path in every:
-        parts = path.split(".")
-        for size in range(1, len(parts) + 1):
-            end = parts[-size:]
-            alike = [other for other in every if other.split(".")[-size:] == end]
+    """Returns path → the shortest end in words that no other path has; all of it where there is none."""
+    distinct = list(dict.fromkeys(paths))
+    words = {}
+    for path in distinct:
+        names = path.split(".")
+        for size in range(1, len(names) + 1):
+            end = names[-size:]
+            alike = [other for other in distinct if other.split(".")[-size:] == end]
             if len(alike) == 1:
                 break
-        found[path] = " ".join(spelled(part) for part in end)
-    return found
+        words[path] = " ".join(spelled(name) for name in end)
+    return words
 
 
 def as_sentence(words: str) -> str:

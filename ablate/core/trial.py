@@ -1,4 +1,4 @@
-"""One training run, its place in a study, and the function by which it reports."""
+"""A training run, its place in a study, and the function by which it reports."""
 
 import copy
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ Checkpoint = Literal["none", "final", "best"]
 
 @dataclass(frozen=True)
 class Trial:
-    """One training run: everything that its result depends on."""
+    """A training run: everything that its result depends on."""
 
     id: str
     config: Mapping[str, Any]  # As resolved: every default filled in.
@@ -33,7 +33,7 @@ class Trial:
 def identified(
     config: Mapping[str, Any], irrelevant: Iterable[str], files: Mapping[str, str]
 ) -> dict[str, Any]:
-    """What the id of a trial stands for of its config: a copy with the digest of each of these files in its place.
+    """Returns the part of a config that the id of a trial stands for, with digests in place of these files.
 
     `irrelevant`: dotted paths that are left out; those that do not exist are passed over.
     """
@@ -68,31 +68,36 @@ def _with_digests(value: Any, files: Mapping[str, str]) -> Any:
 
 
 def merged(old: Any, new: Any) -> Any:
-    """`old` with `new` laid over it: parts merge while their name stays, mappings merge, the rest is replaced."""
-    whole = copy.deepcopy(new)
-    if isinstance(old, Mapping) and "name" in old:
-        new = new if isinstance(new, Mapping) else {"name": new}
+    """Returns `old` with `new` laid over it.
+
+    Parts merge while their name stays, mappings merge, and the rest is replaced.
+    """
+    replacement = copy.deepcopy(new)
+    if not isinstance(old, Mapping):
+        return replacement
+    if "name" in old:
+        if not isinstance(new, Mapping):
+            new = {"name": new}
         if new.get("name", old["name"]) != old["name"]:
-            return whole
-    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
-        return whole
-    return {
-        **old,
-        **{
-            key: merged(old[key], value) if key in old else copy.deepcopy(value) for key, value in new.items()
-        },
-    }
+            return replacement
+    if not isinstance(new, Mapping):
+        return replacement
+    result = dict(old)
+    for key, value in new.items():
+        result[key] = merged(old[key], value) if key in old else copy.deepcopy(value)
+    return result
 
 
 # What a variant has at a path: a number, a word, on or off as a bool, nothing; a part by its label.
 Level = str | int | float | bool | None
-JUDGED, RUNNER_UP = "judged", "rival"
+JUDGED = "judged"
+RUNNER_UP = "rival"
 AGAIN = "again"  # In place of the stream: the same trial a second time, to see whether it repeats.
 
 
 @dataclass(frozen=True)
 class Cell:
-    """Variant, task, seed, levels, name and trial, which travel together; several cells may share a trial."""
+    """The place of a trial in a study; several cells may share a trial."""
 
     variant: str
     task: str  # Empty where the workload has no tasks.
@@ -102,15 +107,15 @@ class Cell:
     # Path that some variant changes → what this one has there; searched path → the label of its value.
     levels: Mapping[str, Level] = field(default_factory=dict)
     # What it is trained for: `judged` where verdicts rest on it; `rival` where they must hold at another setting of its
-    # variant too; else as the feature that asks for it says.
+    # variant too; else as the stage that asks for it says.
     role: str = JUDGED
-    # What its record says of the size of the model: `parameters`, `flops`, `training_flops`.
+    # Gives the size of the model for its record: `parameters`, `flops`, `training_flops`.
     size: Callable[[], Mapping[str, int | None]] = field(default=dict, repr=False, compare=False)
-    setting: str = ""  # Of a rival: its variant at the setting that verdicts must hold for too.
+    setting: str = ""  # Of a runner-up: its variant at the setting that verdicts must hold for too.
 
     @property
     def judged(self) -> bool:
-        """Whether verdicts rest on it."""
+        """True where verdicts rest on the cell."""
         return self.role == JUDGED
 
     @property

@@ -59,11 +59,11 @@ class Workload(ABC):
 
     @abstractmethod
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
-        """Its sections of a study: name → (type, default); `task` is the one that `tasks` repeats."""
+        """Returns its sections of a study: name → (type, default); `task` is the one that `tasks` repeats."""
 
     @abstractmethod
     def train(self, trial: Trial, emit: Emit) -> Record:
-        """Trains; fills in the record's status, metrics, curves, arrays and data digests, the harness the rest."""
+        """Trains, and fills in the record's status, metrics, curves, arrays and data digests, the harness the rest."""
 
     def load_parts(self) -> None:  # noqa: B027
         """Registers the parts that its schema may name."""
@@ -72,41 +72,41 @@ class Workload(ABC):
         """Raises `Invalid`, with paths from the root of the config, when `config` cannot be built."""
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        """Parameters, FLOPs and metrics of a config; here, `metrics` alone."""
+        """Returns parameters, FLOPs and metrics of a config; here, `metrics` alone."""
         if not self.metrics:
             raise TypeError(f"{type(self).__name__} must define `metrics` or override `describe`")
         return Description(self.metrics)
 
     def parameters(self, config: Mapping[str, Any]) -> int:
-        """`describe(config).parameters`; matching asks for it often, so override it where counting is cheaper."""
+        """Returns `describe(config).parameters`. Matching asks for it often: override it where counting is cheaper."""
         return self.describe(config).parameters
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        """What limits a verdict on `config`, known without training it: each a sentence without its full stop."""
+        """Returns what limits a verdict on `config`, known without training it: sentences without full stops."""
         return []
 
     def fingerprint(self, config: Mapping[str, Any]) -> str:
-        """Equal for two configs exactly when they compute the same function from the same initial values."""
+        """Returns a text that two configs share when they compute the same function from the same initial values."""
         return json.dumps(config, sort_keys=True)
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
-        """Everything else that the result depends on: versions, device type, dtype, more threads than one."""
+        """Returns everything else that the result depends on: versions, device type, dtype, more threads than one."""
         return {"device": "cpu"} | ({} if self.threads == 1 else {"threads": str(self.threads)})
 
     def irrelevant(self) -> tuple[str, ...]:
-        """Paths of the config that cannot change the result (a device given as `auto`)."""
+        """Returns paths of the config that cannot change the result (a device given as `auto`)."""
         return ()
 
     def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
-        """Files that the result of `config` rests on, beside those that it names: name → place."""
+        """Returns the files that the result of `config` rests on, beside those that it names: name → place."""
         return {}
 
     def sources(self, config: BaseModel) -> list[Any]:
-        """The functions and classes that train `config`, beside the parts that it names."""
+        """Returns the functions and classes that train `config`, beside the parts that it names."""
         return [type(self)]
 
     def operations(self, config: Mapping[str, Any]) -> Mapping[str, Operation]:
-        """What `ablate bench` times of a config, by the names of `core.speed.CALLS`; none: it cannot be timed.
+        """Returns the calls that `ablate bench` times, by the names of `core.speed.CALLS`; none: it cannot be timed.
 
         Whatever a call changes, such as weights, is the operations' own, so that calls take turns undisturbed.
         """

@@ -1,4 +1,4 @@
-"""`ablate bench`: times the variants of a study, adds what it found to the report of the study, and trains nothing."""
+"""`ablate bench`: times the variants of a study for its report, and trains nothing."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,43 +34,45 @@ from ablate.study.study import Study
 def bench(path: Path, options: Options, processes: int | None, say: Say, warn: Say) -> StudyFolder:
     """Times what is missing of a study, writes its report, and returns its folder.
 
-    `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. `processes`:
-    their number, in place of the study's. Raises `StudyError` where nothing can be timed at all, and
+    path: a study file; or the name of a study or its results folder, which is taken as it was run.
+
+    processes: their number, in place of the study's. Raises `StudyError` where nothing can be timed at all, and
     `CannotBeTimedError` for a variant.
     """
     given, stages, folder = reread(path, options)
-    if rule := lacks_operations(given.workload):
-        raise StudyError(
-            [
-                Problem(
-                    rule,
-                    ("workload",),
-                    hint="Override `operations` of the workload",
-                    source=str(given.path),
-                )
-            ]
-        )
+    _refuse_untimeable(given)
     section = config_of(given.config, SpeedConfig).speed or SpeedSection()
     if processes is not None:
         section = section.model_copy(update={"processes": processes})
     store = Store(options.results / "store", warn)
     with exclusive(store.root, folder.name, say), interruptible():
-        study = given
         if folder.has_trials:
-            study, evidence = as_reported(study, folder), folder.evidence()
+            study = as_reported(given, folder)
+            evidence = folder.evidence()
             _warn_of_stale(evidence.trials, study, warn)
         else:
-            evidence = _untrained(study, stages, folder, store, section)
-        known = Timing(study, store, section).complete(say, fresh=options.fresh).measurement
-        folder.save_evidence(evidence.having("speed", known.frame, known.facts))
+            study = given
+            evidence = _untrained(study, stages, folder, store=store, section=section)
+        measurement = Timing(study, store, section).complete(say, fresh=options.fresh).measurement
+        folder.save_evidence(evidence.having("speed", measurement.frame, measurement.facts))
         publish(folder, warn)
     return folder
 
 
+def _refuse_untimeable(study: Study) -> None:
+    """Raises `StudyError` where nothing of the study's workload can be timed."""
+    rule = lacks_operations(study.workload)
+    if rule:
+        hint = "Override `operations` of the workload"
+        raise StudyError([Problem(rule, ("workload",), hint=hint, source=str(study.path))])
+
+
 def _warn_of_stale(trials: pd.DataFrame, study: Study, warn: Say) -> None:
     """Names the variants whose reported trials are not what the study would train now."""
-    other = ~trials["id"].isin([cell.id for cell in study.cells()])
-    if stale := [*trials.loc[other & trials["seed"].isin(study.config.seeds.values), "variant"].unique()]:
+    is_stale = ~trials["id"].isin([cell.id for cell in study.cells()])
+    has_seed = trials["seed"].isin(study.config.seeds.values)
+    stale = list(trials.loc[is_stale & has_seed, "variant"].unique())
+    if stale:
         warn(
             f"{listed(stale, 4)}: trained with other sources, versions or device than are timed now, so that speed "
             "and quality are not of the same code; run the study again"
@@ -78,13 +80,14 @@ def _warn_of_stale(trials: pd.DataFrame, study: Study, warn: Say) -> None:
 
 
 def _untrained(
-    study: Study, stages: Sequence[Stage], folder: StudyFolder, store: Store, section: SpeedSection
+    study: Study, stages: Sequence[Stage], folder: StudyFolder, *, store: Store, section: SpeedSection
 ) -> Evidence:
-    """That of a study that was never run, with its claims about speed; all of its claims get their dates."""
-    names = {variant.name for variant in study.variants}
-    claims = date_claims(folder, study.claims, CALL_OF if was_timed(study, store, section) else ())
+    """Dates the claims of a study that was never run, and returns its evidence with those about speed."""
+    post_hoc_metrics = CALL_OF if was_timed(study, store, section) else ()
+    claims = date_claims(folder, study.claims, post_hoc_metrics)
     folder.begin(resolved_text(study, folder.path), [])
-    own = [claim for claim in claims if is_measured(claim) and {*claim.variants} <= names]
-    facts = facts_of(study, own, reference(study).environment())
+    names = {variant.name for variant in study.variants}
+    about_speed = [claim for claim in claims if is_measured(claim) and names.issuperset(claim.variants)]
+    facts = facts_of(study, about_speed, reference(study).environment())
     facts = replace(facts, source=source_of(study.path, folder), reported=now())
     return with_stages(gather(facts, [], {}), study, stages, [], {})

@@ -1,4 +1,4 @@
-"""Whether the report of a run is up to date, told without torch."""
+"""The test that a report is up to date, which needs no torch."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ def print_current(folder: StudyFolder, overrides: Sequence[str], console: Consol
 
 
 def remember(document: Document, session: Session, trials: Sequence[str], data: Iterable[str]) -> None:
-    """Notes what the report of a run was made from, for `is_current`; warns where that cannot be noted.
+    """Notes what the report of a run was made from, for `is_current`.
 
-    data: the files of data on which the report depends.
+    A warning says where that cannot be noted. data: the files of data on which the report depends.
     """
     module_of: dict[str, str] = {}
     for module, file in {**files_of_plugins(), **users_modules()}.items():
@@ -80,7 +80,9 @@ def remember(document: Document, session: Session, trials: Sequence[str], data: 
 def _digest(
     document: Document, options: Options, folder: StudyFolder, trials: Sequence[str], files: Mapping[str, str]
 ) -> str:
-    """Returns a digest of the study, its options, modules, data and records, this package, and the report.
+    """Returns a digest of a report and of all that it is made from.
+
+    That is the study, options, modules, data and records, and this package.
 
     files: those of modules and of data, relative to the study, each with its module; "" for data. Raises `AblateError`
     or `OSError` when one is missing.
@@ -113,7 +115,10 @@ def _data_of(document: Document) -> Mapping[str, Any]:
 
 
 def _files_of_modules(document: Document, modules: Sequence[str]) -> list[dict[str, str]]:
-    """Returns where the modules of each plugin are now: another file may have come before one that was loaded."""
+    """Returns, for each plugin, module → file as an import would find it now.
+
+    Another file may have come before one that was loaded.
+    """
     data = _data_of(document)
     base = base_of(document.path, data.get("folder"))
     files: list[dict[str, str]] = []
@@ -125,7 +130,7 @@ def _files_of_modules(document: Document, modules: Sequence[str]) -> list[dict[s
 
 @functools.cache
 def _package() -> list[object]:
-    """Returns what changes with any file of this package, and with the libraries that make the numbers.
+    """Returns the state of this package, and the versions of the libraries that make the numbers.
 
     A file is known by its size and the time of its last change: to read all files takes longer than all else.
     """

@@ -1,4 +1,4 @@
-"""The dates of claims, which they get before the first trial; and claims that wait for a verdict."""
+"""The dates of claims, given before the first trial; and claims that wait for a verdict."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ WAITING = "not judged yet"
 
 
 def preregister(study: Study, stages: Sequence[Stage], session: Session) -> list[Claim]:
-    """Dates the claims of a study before anything is trained; new ones on known results are post hoc."""
+    """Dates the claims of a study before training; new claims on known results are post hoc."""
     selecting = [stage for stage in stages if stage.selects]
     post_hoc_metrics: set[str] = set()
     # Of variants that are still to be selected nothing is measured.
@@ -69,7 +69,7 @@ def date_claims(
 
 
 def _folders_of_study(folder: StudyFolder) -> list[StudyFolder]:
-    """Returns the report of a study as written, and those of runs that differ from it, which make its claims too."""
+    """Returns the reports that make the claims of a study: as written, and of runs that differ from it."""
     as_written = folder.written or folder
     folders = {as_written.name: as_written, folder.name: folder}
     for other in StudyFolder.all(folder.results):

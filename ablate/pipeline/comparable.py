@@ -1,4 +1,4 @@
-"""Which trials can be paired with their baseline: those that were trained on the same data and kind of machine."""
+"""The trials that can be paired with their baseline: on the same data and kind of machine."""
 
 from collections.abc import Callable, Mapping, Sequence
 

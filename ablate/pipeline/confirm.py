@@ -1,4 +1,4 @@
-"""What a study found, again on seeds that it has not seen: a study of its own, in `results/<study>@confirm/`.
+"""A confirmation repeats on unseen seeds what a study decided; it reports in `results/<study>@confirm/`.
 
 Its variants and claims are those that were decided, its settings those that were chosen, or tuned again where tuning
 chose them: a family of its own, whose outcome was not used to choose it.
@@ -32,7 +32,7 @@ class NothingDecided(AblateError):
 def restrict_to_confirmed(
     study: Study, stages: tuple[Stage, ...], options: Options
 ) -> tuple[Study, tuple[Stage, ...]]:
-    """Returns a confirmation with what its study decided, on fresh seeds; any other study as it is.
+    """Returns a confirmation with what its study decided, on unseen seeds; another study as it is.
 
     Where a stage that selects has a part in the confirmation, as tuning has, the variants are selected again; else they
     are those of the report. Raises `NothingDecided`, or `AblateError` where there is no report of the study as it is
@@ -54,17 +54,17 @@ def restrict_to_confirmed(
         restricted_stage = stage.in_confirmation(facts.searched, claimed)
         if restricted_stage is not None:
             confirming.append(restricted_stage)
+    basis = reported
+    selection = Selection("report")
     if any(stage.selects for stage in confirming):
-        basis, selection = study, Selection()
-    else:
-        basis, selection = reported, Selection("report")
-
+        basis = study
+        selection = Selection()
     restricted = _restricted(basis, selection, report=report, claims=claims, options=options)
     return _without_keys_of_others(restricted, stages, confirming), tuple(confirming)
 
 
 def _decided_claims(study: Study, report: StudyFolder) -> list[Claim]:
-    """Returns the claims that a report decided; those on what is measured do not depend on seeds."""
+    """Returns the claims that a report decided; what is measured does not depend on seeds."""
     decided = {row["hash"] for row in report.claims() if row["verdict"] in ("supported", "refuted")}
     return [claim for claim in study.claims if claim.hash in decided and not is_measured(claim)]
 
@@ -81,7 +81,7 @@ def _decided_comparisons(report: StudyFolder, facts: StudyFacts) -> set[tuple[st
 def _restricted(
     study: Study, selection: Selection, *, report: StudyFolder, claims: Sequence[Claim], options: Options
 ) -> Study:
-    """Returns a study with the variants and claims that its report decided, on seeds that the report has not used."""
+    """Returns a study with the variants and claims that its report decided, on unseen seeds."""
     facts = report.facts()
     comparisons = _decided_comparisons(report, facts)
     if not comparisons and not claims:
@@ -118,7 +118,7 @@ def _restricted(
 
 
 def _without_keys_of_others(study: Study, stages: Sequence[Stage], confirming: Sequence[Stage]) -> Study:
-    """Returns a study without the keys of stages that do not go on as they are in a confirmation."""
+    """Returns a study without the keys of stages that a confirmation leaves out or changes."""
     kept_configs = {stage.Config for stage in stages if stage in confirming}
     defaults: dict[str, object] = {}
     for config in study.stage_configs:
@@ -132,12 +132,13 @@ def _without_keys_of_others(study: Study, stages: Sequence[Stage], confirming: S
 def unseen_seeds(
     given: SeedsSection, used: Sequence[int], *, asked: Asked, report: StudyFolder
 ) -> SeedsSection:
-    """Returns the seeds of the study where they begin after those used, else as many as were used, after the last.
+    """Returns seeds that a report has not used.
 
-    given: the seeds of the study, in which those asked for one by one are already.
+    They are those of the study, where these begin after the last that was used or are asked for one by one; else those
+    that follow it, as many as are asked for or were used. Raises `AblateError` where they were used, or would reach
+    those that tune.
 
-    asked: the number of seeds, or each of them. Raises `AblateError` where they were used, or would reach those that
-    tune.
+    given: the seeds of the study, as options have changed it. asked: the number of seeds, or each of them.
     """
     last = max(used)
     if asked is not None and not isinstance(asked, int):

@@ -1,4 +1,4 @@
-"""What differs between two reports: in a sentence, in tables, and path by path; from their folders alone."""
+"""Differences between two reports: in a sentence, in tables, and path by path; from their folders alone."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ BASELINE_SECTIONS = ("task", "tasks", "model", "training")
 
 @dataclass(frozen=True)
 class Difference:
-    """What is said of two reports."""
+    """The differences between two reports, in words and tables."""
 
     conclusion: str
     sides: Sequence[Side]
@@ -43,41 +43,27 @@ def difference_of(a: StudyFolder, b: StudyFolder) -> Difference:
     settings = differences(side_a.settings(), side_b.settings())
     origins = differences(side_a.origin(), side_b.origin())
 
-    changed_verdicts = [pair for pair in comparisons.pairs if pair.verdict_changed]
-    changed_claims = [pair for pair in claims.pairs if pair.verdict_changed]
-    changed_numbers = [pair for pair in comparisons.pairs if pair.numbers_changed]
     conclusion = message(
         "diff.conclusion",
-        verdicts=(len(changed_verdicts), len(comparisons.pairs)),
-        claims=(len(changed_claims), len(claims.pairs)),
-        numbers=len(changed_numbers),
+        verdicts=(len(comparisons.changed_verdicts), len(comparisons.pairs)),
+        claims=(len(claims.changed_verdicts), len(claims.pairs)),
+        numbers=len(comparisons.changed_numbers),
         alone=[("A", len(comparisons.only_a)), ("B", len(comparisons.only_b))],
         settings=len(settings),
         other_seeds=set(side_a.evidence.facts.seeds) != set(side_b.evidence.facts.seeds),
     )
-
     places = _varying_places(side_a, side_b)
-    only_numbers = [pair for pair in changed_numbers if not pair.verdict_changed]
-    tables: list[Table] = []
-    if changed_verdicts:
-        tables.append(_comparison_table("Verdicts that changed", changed_verdicts, places))
-    if changed_claims:
-        tables.append(_claim_table("Claims that changed", changed_claims))
-    if only_numbers:
-        tables.append(_comparison_table("Same verdicts, other numbers", only_numbers, places))
-
-    notes: list[str] = []
-    if changed_verdicts or changed_claims:
-        notes.append(message("diff.evidence"))
-    baseline_paths = [path for path in settings if path.partition(".")[0] in BASELINE_SECTIONS]
-    if comparisons.pairs and baseline_paths:
-        notes.append(message("diff.baselines", baseline_paths))
+    notes = _notes_on_verdicts(comparisons, claims, list(settings))
     notes += _only_in_one("Comparison", comparisons, places)
     notes += _only_in_one("Claim", claims, places)
     notes.append(_agreement_of_trials(side_a, side_b))
-
-    lists = {"Settings that differ": [*settings.values()], "Runs that differ": [*origins.values()]}
-    return Difference(conclusion, (side_a, side_b), tables, notes, lists)
+    return Difference(
+        conclusion,
+        sides=(side_a, side_b),
+        tables=_tables(comparisons, claims, places),
+        notes=notes,
+        lists={"Settings that differ": [*settings.values()], "Runs that differ": [*origins.values()]},
+    )
 
 
 def differences(a: Mapping[str, object], b: Mapping[str, object]) -> dict[str, str]:
@@ -101,6 +87,17 @@ def _varying_places(a: Side, b: Side) -> list[str]:
     """Returns those of task and metric in which the planned comparisons of two reports differ."""
     planned = [*planned_rows(a.comparisons), *planned_rows(b.comparisons)]
     return [column for column in ("task", "metric") if len({row[column] for row in planned}) > 1]
+
+
+def _notes_on_verdicts(comparisons: Matched, claims: Matched, changed_paths: Sequence[str]) -> list[str]:
+    """Says what changed verdicts, and baselines that differ, do not show."""
+    notes: list[str] = []
+    if comparisons.changed_verdicts or claims.changed_verdicts:
+        notes.append(message("diff.evidence"))
+    baseline_paths = [path for path in changed_paths if path.partition(".")[0] in BASELINE_SECTIONS]
+    if comparisons.pairs and baseline_paths:
+        notes.append(message("diff.baselines", baseline_paths))
+    return notes
 
 
 def _only_in_one(noun: str, matched: Matched, places: Sequence[str]) -> list[str]:
@@ -132,8 +129,21 @@ def _agreement_of_trials(a: Side, b: Side) -> str:
     )
 
 
+def _tables(comparisons: Matched, claims: Matched, places: Sequence[str]) -> list[Table]:
+    """Returns a table each of changed verdicts, changed claims, and other numbers; none without rows."""
+    only_numbers = [pair for pair in comparisons.changed_numbers if not pair.verdict_changed]
+    tables: list[Table] = []
+    if comparisons.changed_verdicts:
+        tables.append(_comparison_table("Verdicts that changed", comparisons.changed_verdicts, places))
+    if claims.changed_verdicts:
+        tables.append(_claim_table("Claims that changed", claims.changed_verdicts))
+    if only_numbers:
+        tables.append(_comparison_table("Same verdicts, other numbers", only_numbers, places))
+    return tables
+
+
 def _named(row: Row, places: Sequence[str]) -> str:
-    """Returns the name of a comparison or claim, with task and metric where they are among `places`."""
+    """Returns the name of a comparison or claim, with what it has in the columns `places`."""
     name = text(row["name"])
     if not places:
         return name
@@ -169,7 +179,7 @@ def _claim_table(caption: str, pairs: Sequence[Pair]) -> Table:
 
 
 def _rows(pairs: Sequence[Pair], places: Sequence[str]) -> list[dict[str, str]]:
-    """Returns two rows for each pair, A above B, so that their intervals are side by side."""
+    """Returns two rows for each pair, A above B, so that intervals lie side by side."""
     rows: list[dict[str, str]] = []
     for pair in pairs:
         rows.append({"name": _named(pair.a, places), "of": "A", "apart": "", **cells(pair.a)})

@@ -1,4 +1,4 @@
-"""The two reports that `ablate diff` compares, each from its folder alone, and the rows that both have."""
+"""The reports that `ablate diff` compares, read from their folders, and the rows that both have."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_SETTINGS = ("name", "question", "notes", "labels", "claims", "seeds", "resour
 
 @dataclass(frozen=True)
 class Side:
-    """One of the two reports."""
+    """A report that is compared with another."""
 
     folder: StudyFolder
     evidence: Evidence
@@ -33,11 +33,11 @@ class Side:
 
     @property
     def seeds(self) -> str:
-        """Its seeds, in words."""
+        """The seeds of the report, in words."""
         return in_words(sorted(self.evidence.facts.seeds))
 
     def settings(self) -> dict[str, Any]:
-        """Returns dotted path → value of the study as it was run, without `NO_SETTINGS`; lists are whole."""
+        """Returns the settings of the study as it was run: dotted path → value, lists whole."""
         file = self.folder.study_file
         document = read_document(file).data if file.is_file() else {}
         data = {key: value for key, value in document.items() if key not in NO_SETTINGS}
@@ -68,24 +68,24 @@ class Side:
 
 @dataclass(frozen=True)
 class Pair:
-    """One comparison, or one claim, in both reports."""
+    """A comparison, or a claim, in both reports."""
 
     a: Row
     b: Row
 
     @property
     def verdict_changed(self) -> bool:
-        """Whether the verdicts differ."""
+        """True where the verdicts differ."""
         return bool(self.a["verdict"] != self.b["verdict"])
 
     @property
     def numbers_changed(self) -> bool:
-        """Whether a number differs in the digits that its interval leaves."""
+        """True where a number differs in the digits that its interval leaves."""
         return {**cells(self.a), "verdict": ""} != {**cells(self.b), "verdict": ""}
 
     @property
     def apart(self) -> bool | None:
-        """Whether the intervals have no point in common; None where one is missing."""
+        """True where the intervals have no point in common; None where one is missing."""
         lows: list[float] = []
         highs: list[float] = []
         for row in (self.a, self.b):
@@ -105,6 +105,16 @@ class Matched:
     pairs: Sequence[Pair]
     only_a: Sequence[Row]
     only_b: Sequence[Row]
+
+    @property
+    def changed_verdicts(self) -> list[Pair]:
+        """The pairs whose verdicts differ."""
+        return [pair for pair in self.pairs if pair.verdict_changed]
+
+    @property
+    def changed_numbers(self) -> list[Pair]:
+        """The pairs whose numbers differ; see `Pair.numbers_changed`."""
+        return [pair for pair in self.pairs if pair.numbers_changed]
 
     def planned(self) -> Matched:
         """Returns the rows that at least one of the studies planned."""
@@ -133,23 +143,31 @@ def read_side(folder: StudyFolder) -> Side:
 
 
 def _for_readers(row: Row, name: str, facts: StudyFacts) -> Row:
-    """Returns a row with its name for readers, and its difference in the direction of the metric."""
+    """Returns a row with its name for readers, its difference in the direction of the metric."""
     direction = direction_of(facts, row.get("task"), text(row.get("metric")))
     return {**own_direction(row, direction), "name": text(name), "less": direction == "min"}
 
 
 def match_rows(a: Sequence[Row], b: Sequence[Row], key: Sequence[str]) -> Matched:
-    """Matches the rows of two reports by the columns of `key`, in the order of the first report."""
-    rows_a = {tuple(row[column] for column in key): row for row in a}
-    rows_b = {tuple(row[column] for column in key): row for row in b}
+    """Matches rows of two reports by the columns of `key`, in the order of the first."""
+    rows_a = _by_key(a, key)
+    rows_b = _by_key(b, key)
     pairs = [Pair(row, rows_b[place]) for place, row in rows_a.items() if place in rows_b]
     only_a = [row for place, row in rows_a.items() if place not in rows_b]
     only_b = [row for place, row in rows_b.items() if place not in rows_a]
     return Matched(pairs, only_a, only_b)
 
 
+def _by_key(rows: Sequence[Row], key: Sequence[str]) -> dict[tuple[str, ...], Row]:
+    """Returns rows by what they have in the columns of `key`."""
+    return {tuple(row[column] for column in key): row for row in rows}
+
+
 def cells(row: Row) -> dict[str, str]:
-    """Returns verdict, mean and difference of a row as text. Raises `ValueError` where one is no number."""
+    """Returns verdict, mean and difference of a row as text.
+
+    Raises `ValueError` where mean or difference are no numbers.
+    """
     low = row.get("ci_low")
     high = row.get("ci_high")
     return {

@@ -36,17 +36,19 @@ if TYPE_CHECKING:
     from ablate.session.options import Options
     from ablate.study.study import Study
 
-Changes = Mapping[str, Any]  # Dotted path below `task` → value; of no change at all, the study's own task.
+# Dotted path below `task` → value; of no change at all, the study's own task.
+Changes = Mapping[str, Any]
 
 
 def evaluate(
     path: Path, options: Options, say: Callable[[str], None], warn: Callable[[str], None]
 ) -> StudyFolder:
-    """Evaluates the kept weights of a study, writes the results and its report, and returns its folder.
+    """Evaluates the kept weights of a study, writes its report, and returns its folder.
 
-    `path` is a study file, or the name of a study or its results folder: then it is taken as it was run. The sets of
-    `options` change its task. Raises `StudyError` for a task that a model cannot be evaluated on, and `AblateError`
-    where no weights have been kept.
+    path: a study file; or the name of a study or its results folder, which is taken as it was run.
+
+    options: `sets` change the task. Raises `StudyError` for a task that a model cannot be evaluated on, and
+    `AblateError` where no weights have been kept.
     """
     given, _, folder = reread(path, replace(options, sets=(), only=()))
     study = as_reported(given, folder)
@@ -54,102 +56,124 @@ def evaluate(
         name = study.workload.name
         rule = f"evaluates kept weights, and workload {name} keeps none"
         raise StudyError([Problem(rule, ("workload",), name, source=str(given.path))])
-    every = study.cells()
-    cells = [
-        cell for cell in requested(every, options.only) if not options.only or cell.variant in options.only
-    ]
-    if changes := _changes(options.sets):
-        _check(changes, cells, study)
-    store, ids = Store(options.results / "store", warn), {cell.id for cell in every}
+
+    all_cells = study.cells()
+    cells = requested(all_cells, options.only)
+    if options.only:  # without the baseline, unless it is named
+        cells = [cell for cell in cells if cell.variant in options.only]
+    slices: list[Changes] = [{}]
+    changes = _changes(options.sets)
+    if changes:
+        _refuse_incapable(changes, cells, study)
+        slices.append(changes)
+
+    store = Store(options.results / "store", warn)
     with exclusive(store.root, folder.name, say), interruptible():
         folder.evidence()  # a report that can be read, before anything is evaluated
         kept = _kept(cells, store, study)
-        new = _evaluated(kept, [{}, *([changes] if changes else [])], store, study)
-        Evaluated.load(folder).current(ids, study.config.checkpoint).updated(new).save(folder)
+        new = _evaluated(kept, slices, store, study)
+        current = Evaluated.load(folder).current({cell.id for cell in all_cells}, study.config.checkpoint)
+        current.updated(new).save(folder)
         publish(folder, warn)
     say(f"{message('evaluate.done', len(kept), [*new.rows['slice'].unique()])}: {folder.path}")
     return folder
 
 
 def _changes(sets: Sequence[str]) -> Changes:
-    """The changes of `--set`, which make one slice together. Raises `StudyError`."""
-    asked = Document("")
-    asked.apply(sets)
-    for keys, option in asked.origins.items():
+    """Returns the changes of `--set`, which make one slice together. Raises `StudyError`."""
+    document = Document("")
+    document.apply(sets)
+    for keys, option in document.origins.items():
         if keys[0] != "task" or len(keys) < 2:
-            asked.note(
-                Problem(
-                    "must be task.PATH=VALUE: only the task can be changed, not the trained weights",
-                    source=option,
-                )
-            )
-    asked.raise_problems()
-    return {".".join(map(str, keys)): value for keys, value in asked.given.items()}
+            rule = "must be task.PATH=VALUE: only the task can be changed, not the trained weights"
+            document.note(Problem(rule, source=option))
+    document.raise_problems()
+    return {".".join(map(str, keys)): value for keys, value in document.given.items()}
 
 
 def _slice(changes: Changes) -> str:
-    return ", ".join(f"{path}={value}" for path, value in changes.items()) or TEST
+    """Returns the name of the slice that changes make."""
+    if not changes:
+        return TEST
+    return ", ".join(f"{path}={value}" for path, value in changes.items())
 
 
-def _check(changes: Changes, cells: Sequence[Cell], study: Study) -> None:
+def _refuse_incapable(changes: Changes, cells: Sequence[Cell], study: Study) -> None:
     """Raises `StudyError` with everything that keeps the variants from being evaluated on a slice."""
     from ablate.study.checks import in_variants
-
-    configs = [(c.variant, dict(c.trial.config)) for c in {(c.variant, c.task): c for c in cells}.values()]
 
     def check(config: Mapping[str, Any]) -> None:
         task = study.resolve(apply_patches(config, changes))["task"]
         study.workload.check_evaluation(config, task)
 
-    if problems := in_variants(check, configs):
-        raise StudyError(
-            replace(
-                problem,
-                source=f"--set {_slice(changes)}",
-                hint=problem.hint or "Evaluate those without this problem, by --only",
-            )
-            for problem in problems
-        )
+    # Seeds share the config of their variant and task.
+    cell_of_place = {(cell.variant, cell.task): cell for cell in cells}
+    configs = [(cell.variant, dict(cell.trial.config)) for cell in cell_of_place.values()]
+    problems: list[Problem] = []
+    for problem in in_variants(check, configs):
+        hint = problem.hint or "Evaluate those without this problem, by --only"
+        problems.append(replace(problem, source=f"--set {_slice(changes)}", hint=hint))
+    if problems:
+        raise StudyError(problems)
 
 
 def _kept(cells: Sequence[Cell], store: Store, study: Study) -> list[tuple[Cell, Record]]:
-    """The trials that have the weights that the study keeps; raises `AblateError` when there are none."""
-    config = study.config
-    found = [(cell, record) for cell in cells if (record := store.load(cell.id))]
-    kept = [(c, r) for c, r in found if r.status == "completed" and store.has_weights(r, config.checkpoint)]
+    """Returns the trials with the weights that the study keeps. Raises `AblateError` where there are none.
+
+    Warns of completed trials without their weights, and of trials that have not run.
+    """
+    checkpoint = study.config.checkpoint
+    kept: list[tuple[Cell, Record]] = []
+    lost: list[str] = []
+    for cell in cells:
+        record = store.load(cell.id)
+        if record is None:
+            lost.append(cell.name)
+        elif record.status == "completed":
+            if store.has_weights(record, checkpoint):
+                kept.append((cell, record))
+            else:
+                lost.append(cell.name)
+
     command = "sweep" if study.selection.by == "sweep" else "run"
     again = typed(command, study.path, *at_results(store.root.parent))
-    how = message("evaluate.how", again, config.checkpoint != "none")
+    remedy = message("evaluate.how", again, checkpoint != "none")
     if not kept:
-        raise AblateError(f"{store.trials}: has no kept weights of {config.name}; {how}")
-    known = {record.id for _, record in kept} | {r.id for _, r in found if r.status != "completed"}
-    if lost := [cell.name for cell in cells if cell.id not in known]:
-        store.warn(message("evaluate.left_out", len(lost), listed(lost, 3), how))
+        raise AblateError(f"{store.trials}: has no kept weights of {study.config.name}; {remedy}")
+    if lost:
+        store.warn(message("evaluate.left_out", len(lost), listed(lost, 3), remedy))
     return kept
 
 
 def _evaluated(
-    kept: Sequence[tuple[Cell, Record]],
-    slices: Sequence[Changes],
-    store: Store,
-    study: Study,
+    kept: Sequence[tuple[Cell, Record]], slices: Sequence[Changes], store: Store, study: Study
 ) -> Evaluated:
-    rows: list[tuple[Any, ...]] = []
-    maps: list[tuple[Any, ...]] = []
-    seed, kind = min(cell.seed for cell, _ in kept), study.config.checkpoint
-    made_by: dict[str, str] = {}
+    """Evaluates kept weights on each slice.
+
+    Maps of attention are kept of the first seed, on the study's own task.
+    """
+    checkpoint = study.config.checkpoint
+    first_seed = min(cell.seed for cell, _ in kept)
+    rows: list[dict[str, object]] = []
+    maps: list[dict[str, object]] = []
+    attention_of: dict[str, str] = {}  # task → the attention of which it has maps first
+    # The baseline comes first.
     for cell, record in sorted(kept, key=lambda pair: pair[0].variant != BASELINE):
         weights = store.weights(record) or b""
-        place = record.id, cell.variant, cell.task, cell.seed
+        place = {"id": record.id, "variant": cell.variant, "task": cell.task, "seed": cell.seed}
         for changes in slices:
             task = study.resolve(apply_patches(cell.trial.config, changes))["task"]
-            found = study.workload.evaluate(cell.trial, weights, task)
-            rows += [
-                (*place, kind, _slice(changes), metric, value) for metric, value in found.metrics.items()
-            ]
-            # The baseline comes first; a variant with the same attention adds no map.
-            new = cell.variant == BASELINE or made_by.get(cell.task) != found.attention
-            if not changes and cell.seed == seed and new:
-                made_by.setdefault(cell.task, found.attention)
-                maps += [(*place, path, layer, kind) for path, layer in found.maps.items()]
+            evaluation = study.workload.evaluate(cell.trial, weights, task)
+            slice_name = _slice(changes)
+            for metric, value in evaluation.metrics.items():
+                number = {"weights": checkpoint, "slice": slice_name, "metric": metric, "value": value}
+                rows.append(place | number)
+            if changes or cell.seed != first_seed:
+                continue
+            # A variant with the same attention as the baseline adds no map.
+            if cell.variant != BASELINE and attention_of.get(cell.task) == evaluation.attention:
+                continue
+            attention_of.setdefault(cell.task, evaluation.attention)
+            for layer_path, layer in evaluation.maps.items():
+                maps.append(place | {"path": layer_path, "weights": layer, "kept": checkpoint})
     return Evaluated(pd.DataFrame(rows, columns=list(COLUMNS)), pd.DataFrame(maps, columns=list(MAP_COLUMNS)))

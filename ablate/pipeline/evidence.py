@@ -1,4 +1,4 @@
-"""What a report is made from, and the measurements beside it."""
+"""The evidence of a run, and the measurements that stages make after it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ def measure(
 def collect(
     plan: TrialPlan, session: Session, records: Mapping[str, Record], measured: Mapping[str, Measurement]
 ) -> Evidence:
-    """Collects the evidence of a run, with where it ran and what limits its verdicts."""
+    """Collects the evidence of a run, with its environment and limitations."""
     facts = _as_reported(plan, session, records)
     evidence = plan.evidence(facts, comparable(plan.used, records, session.warn))
     for name, measurement in measured.items():
@@ -52,9 +52,10 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
     study = plan.study
     environment = session.workers.where.environment()
     environments = [record.environment for record in records.values() if record.status == "completed"]
-    # The driver may have trained nothing.
+    # Trials may have been trained elsewhere, all of them.
     if environments:
         environment["machine"] = environments[0].get("machine")
+    # The kind of a machine tells which trials can be paired, and no more.
     environment.pop("kind", None)
     selects = any(stage.selects for stage in plan.stages)
     return replace(

@@ -19,13 +19,14 @@ def finish(
     records: Mapping[str, Record],
     measured: Mapping[str, Measurement],
 ) -> RunOutcome:
-    """Says where the report is, brings MLflow up to date, and notes what the report was made from.
+    """Ends a run: prints where its report is, completes MLflow, and notes the sources of the report.
 
     planned: the study before its variants were chosen.
     """
-    options, folder = session.options, session.folder
+    options = session.options
+    folder = session.folder
     print_places(folder, session.console, options.tracking_uri)
-    # The study keeps the variants that it gives.
+    # The study keeps the trials of the variants that its file gives, whatever stages chose in their place.
     cells = [*plan.cells, *planned.cells()]
     if options.partial:
         folder.trial_list.add(cells)

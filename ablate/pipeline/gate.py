@@ -1,4 +1,4 @@
-"""Whether the claims of a report let it pass `--gate`."""
+"""The gate that the claims of a report must pass, with `--gate`."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ OPEN = 3
 
 
 def pass_gate(claims: Sequence[Mapping[str, str]], *, strict: bool) -> tuple[int, list[str]]:
-    """Returns the exit code that rows of `claims.csv` ask for, and a line for each claim that does not pass.
+    """Returns an exit code for rows of `claims.csv`, and a line for each claim that does not pass.
 
     Exploratory claims count like the others: a build that rests on a claim should not pass because the claim came late.
 

@@ -1,4 +1,4 @@
-"""From records to evidence."""
+"""The evidence of a study, gathered from its records."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def gather(facts: StudyFacts, cells: Sequence[Cell], records: Mapping[str, Recor
 def _trials(
     facts: StudyFacts, ran: Sequence[Cell], records: Mapping[str, Record], paths: Sequence[str]
 ) -> pd.DataFrame:
-    """Returns a row for each cell, with the columns of `Evidence.trials`; `paths` are those of the study's factors."""
+    """Returns a row for each cell, with the columns of `Evidence.trials`.
+
+    paths: of the factors, each a column.
+    """
     measured = [facts.column]
     for task in facts.tasks:
         measured += task.metrics
@@ -87,7 +90,10 @@ def _metrics(record: Record) -> dict[str, float]:
 
 
 def _level_column(levels: Sequence[Level]) -> pd.Series:
-    """Returns a column of numbers, of on and off, or of words; whole numbers stay whole where a variant has none."""
+    """Returns a column of numbers, of on and off, or of words.
+
+    Whole numbers stay whole where a variant has none.
+    """
     import pandas as pd
 
     types = {type(level) for level in levels if level is not None}
@@ -97,7 +103,10 @@ def _level_column(levels: Sequence[Level]) -> pd.Series:
 
 
 def _curves(records: Sequence[Record]) -> pd.DataFrame:
-    """Returns the curves of trials as one frame: id, step, metric, value. Records may repeat; their rows do not."""
+    """Returns the curves of trials as one frame: id, step, metric, value.
+
+    Records may repeat; their rows do not.
+    """
     ids: list[str] = []
     names: list[str] = []
     # So that no curves at all have the types of some.

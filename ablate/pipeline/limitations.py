@@ -1,4 +1,4 @@
-"""What limits the verdicts of a study, known before it is trained: for the plan, the run and the report."""
+"""Limitations of the verdicts of a study, known before it is trained."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ MAX_NAMES = 4
 
 
 def print_limitations(study: Study, selecting: Sequence[Stage], session: Session) -> None:
-    """Prints how a run differs from its study, and what limits the verdicts."""
+    """Prints how a run differs from its study, and the limitations of its verdicts."""
     if study.overrides:
         session.say(explained(session.folder, study.overrides))
     for limitation in limitations(study, selects=bool(selecting)):
@@ -22,7 +22,9 @@ def print_limitations(study: Study, selecting: Sequence[Stage], session: Session
 
 
 def limitations(study: Study, *, selects: bool) -> list[str]:
-    """Returns sentences without their full stops; one that holds for some variants alone begins with their names.
+    """Returns the limitations of a study, as sentences without their full stops.
+
+    One that holds for some variants alone begins with their names.
 
     selects: whether trainings choose the variants.
     """
@@ -34,7 +36,7 @@ def limitations(study: Study, *, selects: bool) -> list[str]:
 
 
 def _cautions(study: Study) -> list[str]:
-    """Returns the cautions of the workload, each with the variants and the task for which it holds."""
+    """Returns the cautions of the workload, with the variants and tasks that they are about."""
     judged = [variant for variant in study.variants if not variant.placebo]
     variants_of: dict[tuple[str, str], list[str]] = {}
     for variant in judged:

@@ -1,4 +1,4 @@
-"""What the terminal shows after a report: its verdicts, where it is, and the command that comes next."""
+"""The end of a report in the terminal: verdicts, places, and the command that comes next."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
 
 
 def _next_command(folder: StudyFolder, results: Sequence[str]) -> tuple[str, str] | None:
-    """Returns the command that would settle what is open, or confirm what was decided; with its purpose in front.
+    """Returns the purpose and the command of a run that settles what is open, or confirms verdicts.
 
     None for the report of a run that differs from its study, and where more seeds would not help.
 

@@ -1,4 +1,4 @@
-"""Where a run reports, and whose report is there: that of its study file, or of another study of the same name."""
+"""The folder in which a run reports, and the study whose report is there already."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from ablate.base.text import masked
 from ablate.base.wording import joined
 from ablate.core import names
 from ablate.records.folder import StudyFolder
-from ablate.study.document import Document, PathKey, read_document
+from ablate.study.document import Document, read_document
 from ablate.study.patch import short_label
+from ablate.study.plain_yaml import PathKey
 from ablate.study.sections import Seeds
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def report_place(document: Document, options: Options) -> tuple[StudyFolder, list[str]]:
-    """Returns the folder in which a run reports, and what its options change of the study as written.
+    """Returns the folder in which a run reports, and its overrides of the study as written.
 
     document: as the options have changed it.
     """
@@ -42,7 +43,7 @@ def explained(folder: StudyFolder, overrides: Sequence[str]) -> str:
 
 
 def overrides_in(document: Document) -> list[str]:
-    """Returns what `--set` and `--seeds` change of what the file says, as `PATH=VALUE`, seeds last."""
+    """Returns the changes of `--set` and `--seeds` to the study file, as `PATH=VALUE`, seeds last."""
     overrides: list[str] = []
     for path, value in sorted(document.given.items(), key=lambda item: (item[0] == ("seeds",), item[0])):
         # Another name is another study.
@@ -75,7 +76,10 @@ def _value_at(data: Mapping[str, object], path: PathKey) -> object:
 
 
 def _in_words(path: PathKey, value: object) -> str:
-    """Returns a value in words, without passwords; several seeds with a plus, as a comma separates overrides."""
+    """Returns a value in words, without passwords.
+
+    Seeds have a plus between them, as a comma separates overrides.
+    """
     if path == ("seeds",) and isinstance(value, list) and len(value) > 1:
         return "+".join(map(str, sorted(value, key=str)))
     if isinstance(value, Mapping):
@@ -117,7 +121,10 @@ def refuse_another(study: Study, results: Path) -> None:
 
 
 def source_of(path: Path, folder: StudyFolder) -> str:
-    """Returns the study file of a report, relative to its folder; of a file in a folder of its reports, that one's."""
+    """Returns the study file of a report, relative to its folder.
+
+    A resolved file in a folder of its reports has the study file of that report.
+    """
     if path.name == names.GIVEN:
         return ""
     if _is_resolved(path, folder):
@@ -127,7 +134,7 @@ def source_of(path: Path, folder: StudyFolder) -> str:
 
 
 def _is_resolved(path: Path, folder: StudyFolder) -> bool:
-    """Returns whether a file is the resolved study of this report, or of another report of the same study."""
+    """Returns whether a file is the resolved study of this report, or of another one of the study."""
     report = path.resolve().parent
     is_beside = report.parent == folder.results.resolve()
     return is_beside and names.stem(report.name) == names.stem(folder.name)

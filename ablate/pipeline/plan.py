@@ -1,4 +1,4 @@
-"""What a study will train, and what that can tell, before it is trained."""
+"""The plan of a study: what it will train, and what that can tell."""
 
 import shlex
 from collections import Counter
@@ -37,17 +37,18 @@ class StudyPlan:
     """The trials of a study, what is left of them, and what they can tell."""
 
     study: Study
-    # Trials of each place that are in the store.
+    # The number of trials at each place that are in the store.
     cached: Mapping[Place, int]
-    # Trials that are not, of the variants as the study gives them.
+    # The number of trials that are not, of the variants as the study gives them.
     to_train: int
-    # Of one training at each place where some have run; where none has, of what took as many FLOPs here.
+    # The time of one training at each place where some have run; where none has, of what took as many FLOPs here.
     seconds: Mapping[Place, float]
-    # What a run has.
+    # The workers of a run.
     capacity: Capacity
+    # The differences that the seeds can detect.
     power: Power
     limitations: Sequence[str]
-    # What each stage says of it, by its name.
+    # Name of a stage → what it says of the study.
     previews: Mapping[str, Preview]
     # The stages that select variants by trainings.
     selecting: Sequence[Stage]

@@ -1,6 +1,7 @@
-"""What the seeds of a study can detect, told by pairs that are known: of its last report, or of trials in the store.
+"""The differences that the seeds of a study can detect, by pairs that are known.
 
-Only the spread of their differences is used, never the differences themselves.
+Known pairs are those of the last report, or of trials in the store. Only the spread of their differences is used,
+never the differences themselves.
 """
 
 import math
@@ -9,13 +10,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ablate.analysis.family import family_size, weights
+from ablate.analysis.family import family_size
+from ablate.analysis.looks import weights
 from ablate.analysis.power import ALPHA, LEAST_PAIRS
 from ablate.analysis.prospects import Outlook, Power, Terms, outlook
 from ablate.base.errors import AblateError, Problem
 from ablate.base.wording import exact
 from ablate.core import names
-from ablate.core.facts import BASELINE, Evidence, StudyFacts
+from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.pipeline.comparable import comparable
@@ -48,16 +50,8 @@ def power(
     """
     metric = facts.metric
     tasks = [task for task in facts.tasks if metric in task.metrics]
-    spans = [task.metrics[metric].span or math.inf for task in tasks]
-    largest = max(spans, default=math.inf)
-    if detect is not None and not detect <= largest:
-        problem = Problem(
-            f"is more than {metric} can differ by",
-            given=detect,
-            allowed=f"above 0, up to {exact(largest)}",
-            source="--detect",
-        )
-        raise AblateError(str(problem))
+    if detect is not None:
+        _refuse_impossible(detect, metric, tasks)
 
     seeds = study.config.seeds
     comparisons = family_size(facts) + extra_variants
@@ -81,8 +75,19 @@ def power(
     )
 
 
+def _refuse_impossible(detect: float, metric: str, tasks: Sequence[TaskFacts]) -> None:
+    """Raises `AblateError` for a difference that a metric can show on none of these tasks."""
+    spans = [task.metrics[metric].span or math.inf for task in tasks]
+    largest = max(spans, default=math.inf)
+    if detect <= largest:
+        return
+    rule = f"is more than {metric} can differ by"
+    allowed = f"above 0, up to {exact(largest)}"
+    raise AblateError(str(Problem(rule, given=detect, allowed=allowed, source="--detect")))
+
+
 def reported_pairs(facts: StudyFacts, results: Path) -> KnownPairs | None:
-    """Returns the pairs of the last report of a study, or of the one that it repeats or differs from."""
+    """Returns the pairs of the last report of a study, or of a report that it repeats or differs from."""
     reports = [facts.study, names.written(facts.study), names.confirmed(facts.study)]
     for name in dict.fromkeys(reports):
         if name is None:
@@ -101,7 +106,7 @@ def reported_pairs(facts: StudyFacts, results: Path) -> KnownPairs | None:
 def stored_pairs(
     facts: StudyFacts, cells: Sequence[Cell], records: Mapping[str, Record], warn: Callable[[str], None]
 ) -> KnownPairs | None:
-    """Returns the pairs among the trials of a study that are in the store, with the variants as its file gives them."""
+    """Returns the pairs among stored trials of a study, with the variants as its file gives them."""
     ran = [cell for cell in cells if cell.id in records]
     facts = replace(facts, seeds=list(dict.fromkeys(cell.seed for cell in ran)))
     evidence = gather(facts, ran, comparable(ran, records, warn))

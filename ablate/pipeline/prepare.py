@@ -1,4 +1,4 @@
-"""From a document to a study and its stages, with all mistakes of meaning at once."""
+"""The step from a document to a study and its stages, with all mistakes at once."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 
-from ablate.base.plugins import settle
+from ablate.base.plugins import add_loaded_modules
 from ablate.core.trial import Cell
 from ablate.pipeline.confirm import restrict_to_confirmed
 from ablate.pipeline.place import refuse_another, report_place
@@ -16,8 +16,8 @@ from ablate.session.options import Options
 from ablate.session.stage import Stage
 from ablate.stages import CONFIGS, STAGES
 from ablate.study.document import Document, read_document
+from ablate.study.draft import draft_study
 from ablate.study.load import load
-from ablate.study.prepare import draft_study
 from ablate.study.stage_config import StageOutline
 from ablate.study.study import Study
 
@@ -44,7 +44,10 @@ def prepare(
 
 
 def reread(path: Path, options: Options) -> tuple[Study, tuple[Stage, ...], StudyFolder]:
-    """Prepares the study of a file, or as it was run of a name or a folder, and returns where it reports."""
+    """Prepares a study, and returns it with its stages and the folder in which it reports.
+
+    path: a study file; or the name of a study or its results folder, which is taken as it was run.
+    """
     file = path if path.is_file() else report_folder(path, options.results).study_file
     document = read_document(file).override(options, CONFIGS)
     study, stages = prepare(document, STAGES, options)
@@ -56,10 +59,13 @@ def reread(path: Path, options: Options) -> tuple[Study, tuple[Stage, ...], Stud
 def check(
     document: Document, stage_types: Sequence[type[Stage]], options: Options
 ) -> tuple[Study, tuple[Stage, ...]]:
-    """Checks a study, and returns it as its file says, with its stages. Raises `StudyError` with all mistakes."""
+    """Checks a study, and returns it as its file says, with its stages.
+
+    Raises `StudyError` with all mistakes.
+    """
     configs = [stage_type.Config for stage_type in stage_types]
     config, workload = load(document, configs)
-    loaded = {*sys.modules}
+    loaded_before = {*sys.modules}
     made = [stage_type.from_study(config, options) for stage_type in stage_types]
     stages = tuple(stage for stage in made if stage is not None)
     drafted = draft_study(document, config, workload, outline_of(stages))
@@ -68,7 +74,8 @@ def check(
             stage.check(drafted.draft)
     refuse_two_selections(stages, document)
     document.raise_problems()
-    settle(config.plugins, loaded)
+    # The modules that checks have loaded belong to the plugins.
+    add_loaded_modules(config.plugins, loaded_before)
     return replace(drafted.study, stage_configs=configs), stages
 
 
@@ -81,7 +88,7 @@ def refuse_two_selections(stages: Sequence[Stage], document: Document) -> None:
 
 
 def outline_of(stages: Iterable[Stage]) -> StageOutline:
-    """Gathers what stages will add to a study."""
+    """Gathers the metrics, variants and varied paths that stages will add to a study."""
     metrics: frozenset[str] = frozenset()
     names: list[str] = []
     varied: dict[str, Sequence[str]] = {}
@@ -111,5 +118,6 @@ def _selected_paths(stages: Iterable[Stage]) -> list[str]:
 
 
 def _companions_per_cell(study: Study, stages: Iterable[Stage]) -> int:
+    """Returns the number of cells that stages train beside each judged one."""
     first = study.cells(study.config.seeds.values[:1])[:1]
     return len(companions(study, stages, first))

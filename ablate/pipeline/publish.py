@@ -1,4 +1,4 @@
-"""From the evidence in a study's folder to its verdicts and its page."""
+"""The step from the evidence in a study's folder to its verdicts and its page."""
 
 from __future__ import annotations
 
@@ -46,7 +46,10 @@ def publish(
 
 
 def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
-    """Yields the verdicts of a study and then its page, from its folder alone; writes nothing. Raises `AblateError`."""
+    """Yields the verdicts of a study and then its page, from its folder alone.
+
+    Writes nothing. Raises `AblateError`.
+    """
     from ablate.pipeline.claims import with_waiting
     from ablate.report.sections import HEADLINE
     from ablate.report.sections.headline import noise_lines

@@ -1,4 +1,4 @@
-"""The process that judges and draws the report of a run: it imports scipy and seaborn while trials train."""
+"""The process that makes the report of a run; it imports scipy and seaborn while trials train."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class _Ended(Exception):
 
 
 class Publisher(Keeper):
-    """The process that makes reports; where seaborn is imported already, as in a notebook, this process makes them.
+    """The process that makes reports, or this one where seaborn is imported already.
 
-    The other process writes nothing: it sends the parts of a report, which are written here.
+    That is so in a notebook. The other process writes nothing: it sends the parts of a report, which are written here.
     """
 
     def __init__(self, in_process: bool = False) -> None:
         """Starts nothing; with `in_process` reports are made in this process, for a debugger."""
         self.in_process = in_process
 
-    def prepare(self) -> None:
+    def start(self) -> None:
         """Starts the process, unless it runs or is not needed."""
         if not self.in_process and SLOWEST_IMPORT not in sys.modules:
             self.started(partial(fresh, __name__))
@@ -41,7 +41,7 @@ class Publisher(Keeper):
         self, folder: StudyFolder, warn: Callable[[str], None], on_verdicts: Callable[[], None]
     ) -> None:
         """Writes verdicts and page of a study as `pipeline.publish.publish` does. Raises `AblateError`."""
-        self.prepare()
+        self.start()
         if self._child is None:
             publish(folder, warn, on_verdicts)
             return
@@ -98,9 +98,10 @@ def main() -> None:
 
 
 def import_seaborn() -> None:
-    """Imports seaborn without parts of scipy, which take nearly as long to import as seaborn and draw nothing here.
+    """Imports seaborn without parts of scipy that take nearly as long to import.
 
-    Seaborn needs them for clusters and densities only: this is for processes of our own, not for a notebook.
+    Seaborn needs them for clusters and densities only, which are not drawn here. This is for processes of our own, not
+    for a notebook.
     """
     if SLOWEST_IMPORT in sys.modules:
         return

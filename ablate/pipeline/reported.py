@@ -27,7 +27,7 @@ FREE_SECTIONS = (
 
 
 def changed_sections(study: Study, folder: StudyFolder) -> list[str]:
-    """Returns the sections in which a study differs from its report, without those in which it may.
+    """Returns the sections in which a study differs from its report and may not.
 
     Raises `AblateError` for a report of another version of this package.
     """
@@ -47,7 +47,7 @@ def changed_sections(study: Study, folder: StudyFolder) -> list[str]:
 
 
 def as_reported(study: Study, folder: StudyFolder) -> Study:
-    """Returns a study with the variants of its last report; a study without a report as it is.
+    """Returns a study with the variants of its last report, if it has one.
 
     Raises `AblateError` where the report is of another study.
     """

@@ -9,19 +9,26 @@ from ablate.study.sections import in_words
 
 
 def requested(cells: Sequence[Cell], only: Sequence[str] = (), seed: int | None = None) -> list[Cell]:
-    """Returns all cells, or those of `only` these variants with the baseline, and of one seed. Raises `StudyError`."""
-    rule = "is not a variant of the study"
+    """Returns the cells of some variants with the baseline, and of one seed; or all cells.
+
+    Raises `StudyError` for a variant or a seed that no cell has.
+    """
+    problems: list[Problem] = []
     names = list(dict.fromkeys(cell.variant for cell in cells))
-    problems = [
-        Problem(rule, given=name, allowed=listed(names), hint=nearest(name, names), source="--only")
-        for name in only
-        if name not in names
-    ]
+    for name in only:
+        if name not in names:
+            rule = "is not a variant of the study"
+            hint = nearest(name, names)
+            problems.append(Problem(rule, given=name, allowed=listed(names), hint=hint, source="--only"))
     seeds = {cell.seed for cell in cells}
     if seed is not None and seed not in seeds:
         allowed = in_words(sorted(seeds))
         problems.append(Problem("is not a seed of the study", given=seed, allowed=allowed, source="--seed"))
     if problems:
         raise StudyError(problems)
-    wanted = {BASELINE, *only} if only else set(names)
-    return [cell for cell in cells if cell.variant in wanted and seed in (None, cell.seed)]
+    wanted = list(cells)
+    if only:
+        wanted = [cell for cell in wanted if cell.variant == BASELINE or cell.variant in only]
+    if seed is not None:
+        wanted = [cell for cell in wanted if cell.seed == seed]
+    return wanted

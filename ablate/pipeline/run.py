@@ -1,4 +1,4 @@
-"""A run from its study file to its report, on one screen: what `ablate run`, `ablate sweep` and Python share."""
+"""A run from its study file to its report, for `ablate run`, `ablate sweep` and Python."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
         Session(document, folder, options, console) as session,
         closing(Publisher(in_process=options.jobs == 0)) as publisher,
     ):
-        publisher.prepare()
+        publisher.start()
         study, stages = prepare(document, STAGES, options)  # raises StudyError with all mistakes
         refuse_another(study, options.results)
         study = study.reporting(folder.name, overrides)

@@ -1,4 +1,4 @@
-"""The trials that verdicts rest on, asked for look by look until everything is settled.
+"""The trials on which verdicts depend, asked for look by look until everything is settled.
 
 What a look decides follows from the records of its seeds alone, so that a kill, or another number of jobs, changes no
 decision: the same command takes the same looks again, from the store, and goes on.
@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ablate.analysis.claims import Place, unsettled
+from ablate.analysis.further_runs import Place, unsettled
 from ablate.core.derived import is_measured
 from ablate.core.events import Plan
 from ablate.core.facts import Claim, Evidence, StudyFacts
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 def plan_trials(
     study: Study, stages: Sequence[Stage], claims: Sequence[Claim], session: Session
 ) -> TrialPlan:
-    """Plans the trials of a study whose variants are chosen, and notes them before they are trained."""
+    """Plans the trials of a study whose variants are chosen, and lists them before they are trained."""
     study = study.settling()  # with the claims that its variants can decide
     claims = mark_post_hoc(claims, study.cells(), session.store)
     return TrialPlan(study, stages, claims, session.enlist)
 
 
 class TrialPlan(Plan):
-    """The plan of a study's trials; a fixed number of seeds is a single look. See `core.events.Plan`."""
+    """The plan of a study's trials, a look at a time; a fixed number of seeds is a single look."""
 
     def __init__(
         self,
@@ -49,32 +49,35 @@ class TrialPlan(Plan):
         claims: Sequence[Claim] = (),
         enlist: Callable[[Sequence[Cell]], None] = lambda cells: None,
     ) -> None:
-        """`enlist` hears of cells before they are trained; claims are dated."""
+        """Asks stages for their companions of the study's cells; `claims` have their dates.
+
+        enlist: is called with cells before they are trained.
+        """
         self.study = study
         self.stages = stages
         self.claims = claims
         self._enlist = enlist
-        # By role: `judged`, those that stages add, and those that chose the variants.
+        # By role: judged cells, those that stages train beside them, and those that chose the variants.
         judged = study.cells()
         self.cells = list(judged)
         for stage in stages:
             self.cells += stage.companions(study, judged)
         self.cells += study.selection.cells
+
         seeds = study.config.seeds
-        self._number = {seed: number for number, seed in enumerate(seeds.values)}
         self._looks = seeds.looks or [seeds.count]
-        self._taken = 0
-        # The number of seeds that each variant was asked for on each task.
-        self._until: dict[Place, int] = {}
-        self._open = {_place(cell) for cell in self.cells if cell.seed in self._number}
+        self._looks_taken = 0
+        self._seed_index = {seed: index for index, seed in enumerate(seeds.values)}
+        # The number of seeds that looks have asked for at each place, and the places that may need more.
+        self._seeds_asked: dict[Place, int] = {}
+        self._unsettled = {_place(cell) for cell in self.cells if cell.seed in self._seed_index}
         enlist(self.cells)
 
     def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        """Returns what stages follow up after the last look, then the cells of the next; none where all is settled."""
-        before = {id(cell) for cell in self.used} if self._taken else set()
+        """Returns the cells that stages follow up, then those of the next look; none when settled."""
 
         @functools.cache
-        def evidence() -> Evidence:
+        def evidence() -> Evidence:  # made only where something is decided by it
             return self._seed_evidence(records)
 
         follow_up = self._follow_up(evidence)
@@ -83,15 +86,21 @@ class TrialPlan(Plan):
             self.cells += follow_up
             return follow_up
 
-        if self._taken == len(self._looks):
-            self._open = set()
-        elif self._taken:
-            self._open &= unsettled(evidence())
-        if not self._open:
+        if self._looks_taken == len(self._looks):
+            self._unsettled = set()
+        elif self._looks_taken:
+            self._unsettled &= unsettled(evidence())
+        if not self._unsettled:
             return []
-        self._until |= dict.fromkeys(self._open, self._looks[self._taken])
-        self._taken += 1
-        return [cell for cell in self.used if id(cell) not in before]
+        return self._take_look()
+
+    def _take_look(self) -> list[Cell]:
+        """Takes the next look at what is not settled, and returns the cells that it adds."""
+        # As objects, since cells may share a trial. The first look asks for cells on other seeds, too.
+        asked = {id(cell) for cell in self.used} if self._looks_taken else set()
+        self._seeds_asked |= dict.fromkeys(self._unsettled, self._looks[self._looks_taken])
+        self._looks_taken += 1
+        return [cell for cell in self.used if id(cell) not in asked]
 
     def _follow_up(self, evidence: Callable[[], Evidence]) -> list[Cell]:
         """Returns the cells that stages ask for once the judged cells so far are trained."""
@@ -104,7 +113,7 @@ class TrialPlan(Plan):
         return follow_up
 
     def _seed_evidence(self, records: Mapping[str, Record]) -> Evidence:
-        """Returns the evidence without claims on what is measured: more seeds do not settle these."""
+        """Returns the evidence without claims on what is measured, which more seeds do not settle."""
         facts = self.facts()
         facts = replace(facts, claims=[claim for claim in facts.claims if not is_measured(claim)])
         return self.evidence(facts, comparable(self.used, records, lambda text: None))
@@ -113,20 +122,25 @@ class TrialPlan(Plan):
     def left(self) -> int:
         """The most trainings that may follow those already asked for."""
         used = {cell.id for cell in self.used}
-        return len({cell.id for cell in self.cells if _place(cell) in self._open} - used)
+        possible = {cell.id for cell in self.cells if _place(cell) in self._unsettled}
+        return len(possible - used)
 
     @property
     def used(self) -> list[Cell]:
-        """The cells that have been asked for; those on other seeds, as of a search, from the first look on."""
-        return [
-            cell for cell in self.cells if self._number.get(cell.seed, -1) < self._until.get(_place(cell), 0)
-        ]
+        """The cells that have been asked for."""
+        return [cell for cell in self.cells if self._is_asked(cell)]
+
+    def _is_asked(self, cell: Cell) -> bool:
+        """Returns whether looks have come to the seed of a cell; other seeds, as of a search, come first."""
+        index = self._seed_index.get(cell.seed, -1)
+        return index < self._seeds_asked.get(_place(cell), 0)
 
     def wanted(self, options: Options) -> Callable[[Cell], bool]:
-        """Returns whether `--only` and `--seed` ask for a cell. Raises `StudyError`."""
-        asked = requested([cell for cell in self.cells if cell.judged], options.only, options.seed)
-        places = {(cell.variant, cell.task, cell.seed) for cell in asked}
-        return lambda cell: (cell.variant, cell.task, cell.seed) in places
+        """Returns a function that tells whether `--only` and `--seed` ask for a cell. Raises `StudyError`."""
+        judged = [cell for cell in self.cells if cell.judged]
+        wanted = requested(judged, options.only, options.seed)
+        wanted_runs = {(cell.variant, cell.task, cell.seed) for cell in wanted}
+        return lambda cell: (cell.variant, cell.task, cell.seed) in wanted_runs
 
     def facts(self) -> StudyFacts:
         """Returns the study as it was trained, with the claims that these variants can settle."""
@@ -135,16 +149,17 @@ class TrialPlan(Plan):
         if not self.study.config.seeds.looks:
             return facts
         until: dict[str, dict[str, int]] = {}
-        for (variant, task), count in self._until.items():
+        for (variant, task), count in self._seeds_asked.items():
             until.setdefault(variant, {})[task] = count
-        return replace(facts, seeds=facts.seeds[: max(self._until.values())], until=until)
+        most = max(self._seeds_asked.values())
+        return replace(facts, seeds=facts.seeds[:most], until=until)
 
     def evidence(self, facts: StudyFacts, records: Mapping[str, Record]) -> Evidence:
-        """Collects what was asked for, with what stages add to it."""
+        """Gathers the evidence of the cells that were asked for, with what stages add to it."""
         used = self.used
-        gathered = gather(facts, [cell for cell in used if cell.judged or cell.setting], records)
+        compared = [cell for cell in used if cell.judged or cell.setting]
         beside = [cell for cell in used if not cell.judged]
-        return with_stages(gathered, self.study, self.stages, beside, records)
+        return with_stages(gather(facts, compared, records), self.study, self.stages, beside, records)
 
 
 def with_stages(

@@ -18,8 +18,8 @@ from ablate.models.reference import places, settings_for
 from ablate.search.pruners import PRUNERS
 from ablate.search.samplers import SAMPLERS
 from ablate.study.json_schema import fields, summary
-from ablate.study.patch import part_hint
 from ablate.study.stage_config import StageConfig
+from ablate.study.suggestions import part_hint
 from ablate.tasks.task import Task
 from ablate.training.section import TrainingSection
 

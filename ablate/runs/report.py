@@ -28,7 +28,8 @@ from ablate.report.terminal import summary
 from ablate.report.words import message
 from ablate.runs.reading import KEY, checked
 from ablate.study.claims import Claimable, parse_claim
-from ablate.study.designs import Design, OneFactor, Variant
+from ablate.study.design_kinds import OneFactor
+from ablate.study.designs import Design, Variant
 
 
 def metrics_of(asked: Mapping[str, Any]) -> dict[str, Metric]:

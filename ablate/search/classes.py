@@ -85,7 +85,7 @@ class OptunaSlot(Slot):
     def __get_pydantic_json_schema__(
         self, schema: core_schema.CoreSchema, handler: GetJsonSchemaHandler
     ) -> dict[str, Any]:
-        """Returns the schema of a registered part, or of what looks like a class with plain arguments."""
+        """Returns the schema of a registered part, or of any class with plain arguments."""
         name = {"type": "string", "pattern": r"^[A-Z]\w*$", "description": f"The name of {self.noun}."}
         arguments = {"type": ["number", "string", "boolean", "null"]}
         named = {
@@ -165,7 +165,10 @@ def _field(parameter: inspect.Parameter) -> tuple[Any, Any]:
 
 
 def _type_names(annotation: Any) -> list[str]:
-    """Returns the names of the types that an argument takes; its annotation is text, or a type."""
+    """Returns the names of the types that an argument takes.
+
+    annotation: text, or a type.
+    """
     text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
     return text.split(" | ")
 

@@ -44,7 +44,7 @@ class Sampler:
         raise NotImplementedError
 
     def check(self, *, objectives: int, numbers: int | None, suggest: Suggest | None) -> None:
-        """Raises `Invalid` for a sampler that cannot search for so many objectives, or over the space.
+        """Raises `Invalid` where it cannot search for so many objectives, or over the space.
 
         `numbers`: how many numeric parameters are always searched; `suggest` asks a trial for a setting; both are None
         where the space is not known.

@@ -1,4 +1,4 @@
-"""How a study is run, and how that ended."""
+"""The options of a run, and its outcome."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class SeedsType(click.ParamType):
 
 
 class FolderType(click.Path):
-    """A folder, by a name that is not empty: an empty name would be the current folder."""
+    """A folder, by a name that is not empty; an empty one would be the current folder."""
 
     def convert(self, value: Any, parameter: click.Parameter | None, context: click.Context | None) -> Any:
         """Returns the path; refuses an empty name."""
@@ -48,9 +48,10 @@ class FolderType(click.Path):
 
 
 def option(flag: str, text: str, *, report: bool = False, **settings: Any) -> dict[str, Any]:
-    """Returns the metadata of a field of `Options`, from which the commands make their click options, in this order.
+    """Returns the metadata of a field of `Options`, from which commands make their click options.
 
-    flag: of the command line. text: its help. settings: of the click option.
+    The order of the fields is that of the options. flag: of the command line. text: its help. settings: of the click
+    option.
 
     report: whether the option changes the report of a document. Then it is in the name of the report's folder, and in
     the digest by which a report is known to be up to date, as is what `--set` and `--seeds` change of the document.
@@ -154,7 +155,7 @@ class Options:
 
     @property
     def partial(self) -> bool:
-        """Whether only some of the trials are asked for."""
+        """True where only some of the trials are asked for."""
         return bool(self.only) or self.seed is not None
 
     def overrides(self) -> list[str]:
@@ -180,7 +181,7 @@ class Options:
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """How a run ended."""
+    """The end of a run."""
 
     folder: Path
     # Names of the trials that failed, with the reason.

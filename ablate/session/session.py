@@ -1,4 +1,4 @@
-"""One run of a study: its workers, display, MLflow and lock."""
+"""A run of a study: its workers, display, MLflow and lock."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from contextlib import ExitStack, closing, contextmanager
 from itertools import islice
 from typing import TYPE_CHECKING, Self
 
-from ablate.base.locks import Say, exclusive, training
+from ablate.base import locks
+from ablate.base.locks import Say
 from ablate.base.process import interruptible
 from ablate.base.text import saying
 from ablate.base.wording import joined
@@ -42,7 +43,10 @@ class IncompleteSelection(Exception):
 
 
 class Session:
-    """What a run holds: open, its workers and MLflow start; locked, it is the only one that trains its study."""
+    """The processes and locks of a run.
+
+    Open, its workers and MLflow start; locked, it is the only one that trains its study.
+    """
 
     def __init__(self, document: Document, folder: StudyFolder, options: Options, console: Console) -> None:
         self.folder = folder
@@ -62,10 +66,10 @@ class Session:
         self.server = self._open.enter_context(closing(Server()))
         tracker = Tracker(self.folder, self.options.tracking_uri, self.warn)
         self.tracker = self._open.enter_context(closing(tracker))
-        # Beside this process, which has the study to check; in vain where nothing is left to train.
+        # Beside this process, which checks the study; in vain where nothing is left to train.
         if self._starts_early:
-            self.server.prepare(1, "early")
-        self.tracker.prepare()
+            self.server.start(1, "early")
+        self.tracker.start()
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -74,21 +78,25 @@ class Session:
     @contextmanager
     def lock(self, study: Study, *, selects: bool) -> Iterator[None]:
         """Waits until no other driver runs the study; an interruption inside says what is kept."""
-        with exclusive(self.store.root, self.folder.name, self.say), interruptible():
+        with locks.exclusive(self.store.root, self.folder.name, self.say), interruptible():
             self._workers = Workers(study, self.options, self.server)
             self._display = self._display_of(study, self._workers, selects=selects)
             try:
                 with self.tracker:
                     yield
             except KeyboardInterrupt as error:
-                # With the processes that have timed its variants.
+                # What was raised names the processes that have timed variants.
                 kept = joined([self._kept(study, selects=selects), *error.args])
                 raise KeyboardInterrupt(kept) from None
 
     @contextmanager
     def training(self) -> Iterator[None]:
         """Keeps speed from being measured while trials are trained; afterwards the workers are gone."""
-        with training(self.store.root, self.folder.name, self.say), closing(self.workers), self.display:
+        with (
+            locks.training(self.store.root, self.folder.name, self.say),
+            closing(self.workers),
+            self.display,
+        ):
             yield
 
     @property
@@ -111,9 +119,10 @@ class Session:
         wanted: Callable[[Cell], bool] = lambda cell: True,
         fresh: bool = False,
     ) -> Mapping[str, Record]:
-        """Trains what a plan asks for and the store lacks, or all with `fresh`; returns the records by trial id.
+        """Trains what a plan asks for and the store lacks; returns the records by trial id.
 
-        later: the most trainings that follow this plan.
+        wanted: tells which cells are trained. fresh: trains those that the store has, too. later: the most trainings
+        that follow this plan.
         """
         return drive(
             plan,
@@ -151,10 +160,10 @@ class Session:
 
     def announce_report(self) -> None:
         """Says that training is over, and has MLflow shown as far as it is."""
-        self.tracker.prepare()
+        self.tracker.start()
         if self.display.done:
             self.say("Comparing, and writing the report …")
-            # Beside it; what is left for the end is the report.
+            # Beside this process; what is left for the end is the report.
             self.tracker.tell("RUNNING")
 
     def print_verdicts(self) -> None:

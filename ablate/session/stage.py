@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class StageEvidence:
-    """What a stage adds to the evidence of a study."""
+    """The facts and frames that a stage adds to the evidence of a study."""
 
     # Under the name of the stage; empty: nothing.
     facts: Mapping[str, JsonValue] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class StageEvidence:
 
 @dataclass(frozen=True)
 class Measurement:
-    """What a stage has measured of the variants of a study."""
+    """The measurement that a stage has made of the variants of a study."""
 
     # Kept under the name of the stage, where it has rows.
     frame: pd.DataFrame
@@ -58,7 +58,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class Preview:
-    """What `ablate plan` shows of a stage."""
+    """The part of `ablate plan` that shows a stage."""
 
     parts: Sequence[str | Table] = ()
     # In its JSON, under the name of the stage.
@@ -66,14 +66,14 @@ class Preview:
 
 
 class Stage(ABC):
-    """One step of one study."""
+    """A step of a study."""
 
     name: ClassVar[str] = ""
-    """The name under which facts, frames and `--json` have what it keeps."""
+    """The name under which facts, frames and `--json` have what the stage keeps."""
     Config: ClassVar[type[StageConfig]] = StageConfig
-    """Its keys of a study file; without any where its section is a part, as that of a design."""
+    """The keys of a study file that make the stage; none where its section is a part, as that of a design."""
     selects_after: ClassVar[tuple[type[Stage], ...]] = ()
-    """Stages that may select variants before it; beside any other that selects it is refused."""
+    """Stages that may select variants before this one; beside any other that selects it is refused."""
 
     def __init_subclass__(cls) -> None:
         unknown = [name for name in vars(cls) if not name.startswith("_") and name not in dir(Stage)]
@@ -89,24 +89,24 @@ class Stage(ABC):
 
     @property
     def metrics(self) -> frozenset[str]:
-        """The metrics that claims may name because of it."""
+        """The metrics that claims may name because of this stage."""
         return frozenset()
 
     @property
     def selects(self) -> bool:
-        """Whether it trains before the variants are judged, and may choose them by that."""
+        """True where the stage trains before the variants are judged, and may choose them by that."""
         return False
 
     def varied_paths(self) -> Mapping[str, Sequence[str]]:
-        """Returns, for each of its keys, the paths whose values it chooses for each variant."""
+        """Returns, for each key, the paths whose values the stage chooses for each variant."""
         return {}
 
     def variant_names(self) -> Sequence[str]:
-        """Returns the names of variants that it will find."""
+        """Returns the names of the variants that the stage will add."""
         return ()
 
     def check(self, draft: Draft) -> None:  # noqa: B027
-        """Refuses mistakes of meaning in its keys, and keeps what it reads of them."""
+        """Refuses mistakes of meaning in the stage's keys, and keeps what it reads of them."""
 
     def in_confirmation(self, selected_by: str, claimed: Collection[str]) -> Stage | None:
         """Returns the stage of a confirmation; None where it has no part in one.
@@ -122,25 +122,28 @@ class Stage(ABC):
     # What a run may train.
 
     def extra_variants(self, study: Study) -> int:
-        """Returns the number of variants that it will add."""
+        """Returns the number of variants that the stage will add."""
         return 0
 
     def max_trials(self, study: Study, judged: int) -> int:
-        """Returns the most trainings of a run in which it selects, with `judged` of the variants as they are given."""
+        """Returns the most trainings of a run in which the stage selects.
+
+        judged: the trainings of the variants as they are given.
+        """
         return judged
 
     def preview(self, study: Study, store: Store) -> Preview:
-        """Describes for `ablate plan` what it will do; writes nothing."""
+        """Describes for `ablate plan` what the stage will do; writes nothing."""
         return Preview()
 
     # During a run, in this order.
 
     def has_results(self, study: Study, session: Session) -> bool:
-        """Returns whether something is known from which a new claim could have been read."""
+        """Returns whether results are known from which a new claim could have been read."""
         return False
 
     def select(self, study: Study, session: Session) -> Study:
-        """Trains, and returns the study with the variants that it chooses. Raises `IncompleteSelection`."""
+        """Trains, and returns the study with the chosen variants. Raises `IncompleteSelection`."""
         return study
 
     def companions(self, study: Study, judged: Sequence[Cell]) -> Iterable[Cell]:
@@ -150,13 +153,19 @@ class Stage(ABC):
     def follow_up(
         self, study: Study, judged: Sequence[Cell], evidence: Callable[[], Evidence]
     ) -> Iterable[Cell]:
-        """Yields cells on which verdicts depend once these judged ones, of all looks so far, are trained."""
+        """Yields cells on which verdicts depend once judged cells are trained.
+
+        judged: those of all looks so far. evidence: makes their evidence, which takes time.
+        """
         return ()
 
     def collect(self, study: Study, beside: Sequence[Cell], records: Records) -> StageEvidence:
-        """Collects what it adds to the evidence; `beside` are the cells asked for that are not judged."""
+        """Collects what the stage adds to the evidence.
+
+        beside: the cells asked for that are not judged.
+        """
         return StageEvidence()
 
     def measure(self, study: Study, session: Session, complete: bool) -> Measurement | None:
-        """Measures on the idle machine, where it is to `complete` that, and returns what is known."""
+        """Returns what is measured; with `complete`, measures on the idle machine what is not."""
         return None

@@ -18,7 +18,7 @@ from ablate.study.document import base_of
 from ablate.study.study import Study
 
 ENGINES: tuple[type[LocalPool] | type[RayCluster], ...] = (LocalPool, RayCluster)
-"""What `--engine` may name."""
+"""The engines that `--engine` may name."""
 
 
 def engine_named(name: str) -> type[LocalPool] | type[RayCluster]:
@@ -30,18 +30,18 @@ def engine_named(name: str) -> type[LocalPool] | type[RayCluster]:
 
 
 def reference(study: Study) -> WorkloadRef:
-    """Returns all that a worker needs to train the study's trials."""
-    folder, workload = base_of(study.path, study.config.folder), study.workload
+    """Returns all that a worker must know to train the trials of a study."""
+    folder = base_of(study.path, study.config.folder)
+    workload = study.workload
     files = [folder / name for name in study.config.plugins]
     plugins = tuple(load_plugin(file) for file in files)
-    watched = (study.path, *files)
     return WorkloadRef(
         workload.name,
         plugins,
-        command_line(sys.argv),
-        watched,
-        workload.threads,
-        folder,
+        command=command_line(sys.argv),
+        watched=(study.path, *files),
+        threads=workload.threads,
+        folder=folder,
         identity=dict(workload.identity(study.variants[0].configs[0])),
         parallel=study.describe(study.variants[0])[0].parallel,
         resources=study.config.resources,
@@ -49,10 +49,13 @@ def reference(study: Study) -> WorkloadRef:
 
 
 class Workers(Supervised):
-    """The supervised engine of a run: it starts processes when it is given trials, and ends them when it is left."""
+    """The supervised engine of a run.
+
+    It starts processes when it is given trials, and ends them when it is left.
+    """
 
     def __init__(self, study: Study, options: Options, server: Server | None = None) -> None:
-        """With `--jobs 0` it trains in this process, whatever the engine. Raises `AblateError`."""
+        """Makes the engine of `--engine`, or with `--jobs 0` one in this process. Raises `AblateError`."""
         self.where = reference(study)
         if options.jobs == 0:
             engine: Engine = InProcess(self.where, study.workload)

@@ -19,7 +19,7 @@ from ablate.core.record import on_validation
 from ablate.core.trial import Cell
 from ablate.session.stage import Stage
 from ablate.stages.probe import ProbeStage
-from ablate.study.designs import Path
+from ablate.study.design_kinds import Path
 from ablate.study.patch import key_of
 from ablate.study.sections import TUNING_SEEDS_FROM, in_words
 
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
 
 
 class PathStage(Stage):
-    """Trains the steps of a path, and has its configurations judged; its section is the design."""
+    """Trains the steps of a path, and has its configurations judged.
+
+    Its section is the design.
+    """
 
     name = "path"
     selects_after = (ProbeStage,)
@@ -63,7 +66,7 @@ class PathStage(Stage):
         return judged + steps + extra * study.config.seeds.count
 
     def select(self, study: Study, session: Session) -> Study:
-        """Returns the study with the configurations of the path, in their order, before its other variants."""
+        """Returns the study with the configurations of the path, in order, before its other variants."""
         from ablate.study.study import Selection
 
         path: list[Variant] = []
@@ -97,7 +100,7 @@ class PathStage(Stage):
         trained: Sequence[Cell],
         number: int,
     ) -> tuple[str, str]:
-        """Trains the candidates of a step, and returns the best change with a note on it.
+        """Trains the candidates of a step; returns the best change with a note on it.
 
         step: change → the cells of its candidate. trained: all cells of the path up to this step.
         """
@@ -124,7 +127,9 @@ class PathStage(Stage):
         return next(variant for variant in study.variants if variant.name == self._target_name)
 
     def _candidates(self, study: Study, remaining: Sequence[str]) -> dict[str, Variant]:
-        """Returns the configurations that may come next, by the change that each adds; one may have to wait.
+        """Returns the configurations that may come next, by the change that each adds.
+
+        A change that cannot be built alone has to wait.
 
         Raises `Invalid` where none can be.
         """
@@ -158,12 +163,18 @@ class PathStage(Stage):
 
 
 def num_candidates(changes: int) -> int:
-    """Returns how many configurations are trained to order so many changes; the last needs no choice."""
+    """Returns how many configurations are trained to order so many changes.
+
+    The last change needs no choice.
+    """
     return max(0, changes * (changes + 1) // 2 - 1)
 
 
 def _score(study: Study, records: Sequence[Record]) -> float:
-    """Returns the mean over seeds on validation data, oriented; a run without a value counts as guessing."""
+    """Returns the mean over seeds on validation data, oriented so that more is better.
+
+    A run without a value counts as guessing.
+    """
     metric = study.describe(study.variants[0])[0].metrics[study.metric]
     worst = -math.inf if metric.floor is None else sign(metric) * metric.floor
     values: list[float] = []

@@ -69,7 +69,7 @@ class ProbeStage(Stage):
         return bool(self._config.probe)
 
     def check(self, draft: Draft) -> None:
-        """Refuses a probe that does not fit the baseline, or that changes what the study compares.
+        """Refuses a probe that does not fit the baseline or changes what is compared.
 
         Refuses, too, a path that acts late where no variant changes it.
         """
@@ -92,7 +92,10 @@ class ProbeStage(Stage):
         return judged + len({cell.id for cell in self._runs(study)})
 
     def select(self, study: Study, session: Session) -> Study:
-        """Trains the short runs. Raises `AblateError` for a level that they have not shown to change anything."""
+        """Trains the short runs, and returns the study with notes on them.
+
+        Raises `AblateError` for a level that they have not shown to change anything.
+        """
         cells = list(self._runs(study))
         session.enlist(cells)
         records = session.train(FixedPlan(cells), later=len(study.cells()), fresh=session.options.fresh)
@@ -158,7 +161,7 @@ def _unchanged(cells: Sequence[Cell], records: Records, noise: Mapping[str, floa
 
 
 def _refusal(study: Study, dead: Sequence[Cell]) -> AblateError:
-    """Returns the error that names each run that changed nothing, with what the workload cautions of."""
+    """Returns the error that names each run that changed nothing, with the workload's cautions."""
     reasons = [f"{cell.name} changes nothing" for cell in dead]
     reasons += study.workload.cautions(study.variants[0].configs[0])
     lines = "\n".join(f"  {reason}" for reason in reasons)
@@ -169,7 +172,10 @@ def _refusal(study: Study, dead: Sequence[Cell]) -> AblateError:
 
 
 def distance(one: Record, other: Record) -> float:
-    """Returns the largest difference of any number of two runs; infinite where one lacks some. Times do not count."""
+    """Returns the largest difference of any number of two runs.
+
+    Infinite where one lacks some of the other's numbers. Times do not count.
+    """
     numbers = _numbers(one)
     others = _numbers(other)
     if numbers.keys() != others.keys():
@@ -178,7 +184,10 @@ def distance(one: Record, other: Record) -> float:
 
 
 def _numbers(record: Record) -> Mapping[tuple[str, int], float]:
-    """Returns metric and step → value, of those that have one; that of the end is at step −1."""
+    """Returns metric and step → value, without missing values.
+
+    The value at the end of the run is at step −1.
+    """
     values: dict[tuple[str, int], float | None] = {}
     for name, value in record.metrics.items():
         if not name.endswith(FREE):

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from ablate.session.stage import Records
     from ablate.study.checks import Draft
     from ablate.study.designs import Config
-    from ablate.study.document import PathKey
+    from ablate.study.plain_yaml import PathKey
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
 
@@ -46,7 +46,10 @@ UNEVEN = 2 - 1e-9
 
 
 def _even(levels: list[int | float]) -> list[float]:
-    """Returns learning rates in rising order; refuses those that are far from evenly apart on a log scale."""
+    """Returns learning rates in rising order.
+
+    Refuses a grid that is far from even on a log scale.
+    """
     rates = [float(rate) for rate in rising(levels)]
     steps: list[tuple[float, str]] = []
     for below, above in itertools.pairwise(rates):
@@ -120,7 +123,10 @@ class StressStage(Stage):
         )
 
     def _check_baseline(self, draft: Draft) -> None:
-        """Refuses a workload without held-out loss, and rates that the baseline, which is valid, cannot have."""
+        """Refuses a workload without held-out loss, and rates that the baseline cannot have.
+
+        The baseline itself is valid.
+        """
         workload = draft.workload
         document = draft.document
         baseline = draft.design.variants[0].configs
@@ -136,7 +142,9 @@ class StressStage(Stage):
                 report_at(problems, {self._path: rate}, (*at, index), document)
 
     def companions(self, study: Study, judged: Sequence[Cell]) -> Iterator[Cell]:
-        """Yields the cells at each learning rate; where that is a cell's own, the two share a trial.
+        """Yields the judged cells at each learning rate.
+
+        Where that is a cell's own rate, the two share a trial.
 
         A placebo has none: its learning rate is the baseline's.
         """
@@ -164,7 +172,10 @@ class StressStage(Stage):
         return StageEvidence(facts, {self.name: self._frame(beside, records)})
 
     def _frame(self, cells: Iterable[Cell], records: Records) -> pd.DataFrame:
-        """Returns a row for each trial of the grid that has run, with the columns of `analysis.sensitivity`."""
+        """Returns a row for each trial of the grid that has run.
+
+        The columns are those of `ablate.analysis.sensitivity`.
+        """
         from ablate.analysis.sensitivity import COLUMNS
         from ablate.core.facts import frame_of
 

@@ -17,11 +17,12 @@ from ablate.core.facts import ALL_PAIRS, BASELINE
 from ablate.core.metric import Description
 from ablate.core.workload import Workload
 from ablate.study.designs import Config, Design, Resolve, Variant
-from ablate.study.document import Document, PathKey
+from ablate.study.document import Document
 from ablate.study.expand import CHANGES_NOTHING, report_at
-from ablate.study.load import translated
 from ablate.study.patch import has_path, value_at
+from ablate.study.plain_yaml import PathKey
 from ablate.study.schema import StudyConfig
+from ablate.study.schema_errors import translated
 from ablate.study.stage_config import StageOutline
 
 MAX_TRIALS = 1_000_000

@@ -8,8 +8,8 @@ from ablate.base.wording import joined
 from ablate.core.short_names import levels_in
 from ablate.study.claim_grammar import Statement
 from ablate.study.designs import Design, Variant
-from ablate.study.document import parse_value
-from ablate.study.patch import did_you_mean, elsewhere, meanings
+from ablate.study.plain_yaml import parse_value
+from ablate.study.suggestions import did_you_mean, elsewhere, meanings
 
 
 @dataclass(frozen=True)

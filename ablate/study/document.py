@@ -1,52 +1,25 @@
-"""A study file as plain data, with the line of every node, what options change of it, and all problems found.
-
-YAML 1.2 through ruamel.yaml: `1e-4` is a number and `off` a word. The tree of nodes is read rather than the constructed
-data: construction stops at the first duplicate key, and a few aliases can stand for a billion values.
-"""
+"""A study file as plain data, with the line of every node, what options change of it, and all problems found."""
 
 import copy
-import math
-import operator
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol, Self
 
-from ruamel.yaml import YAML
-from ruamel.yaml.composer import MaxDepthExceededError
-from ruamel.yaml.error import YAMLError
-from ruamel.yaml.nodes import MappingNode, Node, ScalarNode
-
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem, StudyError, nearest
 from ablate.base.files import unreadable
 from ablate.base.text import masked, masked_inside
 from ablate.core import names
 from ablate.study.patch import document_keys, is_empty, set_in_document
+from ablate.study.plain_yaml import MAX_DEPTH, MAX_PROBLEMS, PathKey, parse_value, read_plain
 from ablate.study.sections import Asked, asked_for
 from ablate.study.stage_config import StageConfig
 
-PathKey = tuple[str | int, ...]
-
 # Of a study file.
 MAX_BYTES = 250_000
-# Keys and values of a study, those behind an alias as often as they are used.
-MAX_NODES = 20_000
-# Of values inside one another, and of the path of a `--set`.
-MAX_DEPTH = 40
 # Characters of a `--set` that its problems show.
 MAX_SHOWN = 200
-# Of one study: what comes after them is not looked for.
-MAX_PROBLEMS = 100
-_TAG = "tag:yaml.org,2002:"
-_TAGS = [_TAG + kind for kind in ("map", "seq", "str", "int", "float", "bool", "null", "timestamp")]
-# Control characters but those that end lines and columns, and halves of surrogate pairs, which no file can hold.
-_NO_TEXT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-_TOO_MANY = (
-    f"must have at most {MAX_NODES:,} keys and values, those behind an alias counted wherever it is used"
-)
-_TOO_DEEP = f"must be YAML: is nested too deeply; allowed: {MAX_DEPTH} levels"
 
 
 class Overrides(Protocol):
@@ -87,20 +60,34 @@ class Document:
         return Path(self.source)
 
     def line(self, path: PathKey) -> int | None:
-        """The line of the node at `path`, or of its nearest ancestor that the file holds."""
-        ancestors = (path[:length] for length in range(len(path), -1, -1))
-        return next((self.lines[node] for node in ancestors if node in self.lines), None)
+        """Returns the line of the node at `path`, or of its nearest ancestor that the file holds."""
+        for length in range(len(path), -1, -1):
+            ancestor = path[:length]
+            if ancestor in self.lines:
+                return self.lines[ancestor]
+        return None
 
     def report(self, problem: Problem) -> None:
         """Notes a problem, with its line or the option that caused it.
 
         Passwords in what was given are masked here, before an error cuts it.
         """
-        path = problem.path
-        # Of two nodes, one is the other or contains it.
-        above = [text for node, text in self.origins.items() if path and all(map(operator.eq, node, path))]
-        place = {"source": above[0]} if above else {"line": self.line(path), "source": self.source}
-        self.note(replace(problem, given=masked_inside(problem.given), **place))
+        masked_problem = replace(problem, given=masked_inside(problem.given))
+        option = self._option_for(problem.path)
+        if option is not None:
+            self.note(replace(masked_problem, source=option))
+        else:
+            self.note(replace(masked_problem, line=self.line(problem.path), source=self.source))
+
+    def _option_for(self, path: PathKey) -> str | None:
+        """Returns the first option that set the node at `path`, one that it lies in, or one inside it."""
+        if not path:
+            return None
+        for node, option in self.origins.items():
+            shared = min(len(node), len(path))
+            if node[:shared] == path[:shared]:
+                return option
+        return None
 
     def note(self, problem: Problem) -> None:
         """Notes a problem that has its place; raises `StudyError` when there are too many."""
@@ -116,7 +103,7 @@ class Document:
         self.report(Problem(rule, path, given, allowed, hint))
 
     def report_all(self, problems: Iterable[Problem], path: PathKey = (), **changes: Any) -> None:
-        """Notes problems whose paths are relative to `path`, with some of their fields changed."""
+        """Notes problems whose paths are relative to `path`, with `changes` to their fields."""
         for problem in problems:
             self.report(replace(problem, path=(*path, *problem.path), **changes))
 
@@ -144,10 +131,13 @@ class Document:
 
     def apply(self, sets: Sequence[str], configs: Sequence[type[StageConfig]] = ()) -> None:
         """Changes the data as `--set` asks; notes what is wrong with the changes."""
-        keyed_by_path = [place for config in configs for place in config.keyed_by_path]
+        keyed_by_path: list[str] = []
+        for config in configs:
+            keyed_by_path += config.keyed_by_path
         for text in sets:
             option = masked(f"--set {text}")
-            option = option if len(option) <= MAX_SHOWN else f"{option[:MAX_SHOWN]}…"
+            if len(option) > MAX_SHOWN:
+                option = f"{option[:MAX_SHOWN]}…"
             try:
                 path, value = parse_set(text)
             except ValueError as error:
@@ -156,44 +146,62 @@ class Document:
                 self.set(document_keys(path, keyed_by_path), value, option)
 
     def _set_seeds(self, seeds: int | Sequence[int]) -> None:
+        """Changes the seeds; a number keeps the first seed that the file gives."""
         given = self.data.get("seeds")
-        plain: Any = seeds if isinstance(seeds, int) else [*seeds]
-        if isinstance(given, dict) and isinstance(seeds, int):
-            plain = {"from": given.get("from", 0), "count": seeds}
-        self.set(("seeds",), plain, f"--seeds {asked_for(seeds)}")
+        asked: object = seeds
+        if not isinstance(seeds, int):
+            asked = list(seeds)
+        elif isinstance(given, dict):
+            asked = {"from": given.get("from", 0), "count": seeds}
+        self.set(("seeds",), asked, f"--seeds {asked_for(seeds)}")
 
     def set(self, keys: tuple[str, ...], value: Any, option: str) -> None:
         """Changes the value at some keys, as `option` of the command line asks."""
-        self.written = self.written or copy.deepcopy(self.data)
+        if not self.written:
+            self.written = copy.deepcopy(self.data)
         set_in_document(self.data, keys, value)
-        self.given[keys], self.origins[keys] = value, option
+        self.given[keys] = value
+        self.origins[keys] = option
 
 
 def base_of(path: Path, folder: object) -> Path:
-    """The folder to which paths are relative in a study at `path` whose `folder` is this, without links."""
-    return (path.parent / folder if isinstance(folder, str) else path.parent).resolve()
+    """Returns the folder to which paths in the study at `path` are relative, without links.
+
+    `folder` is what the study says under that key; what is no text counts as not given.
+    """
+    base = path.parent
+    if isinstance(folder, str):
+        base = base / folder
+    return base.resolve()
 
 
 def read_document(path: Path) -> Document:
     """Reads a study file; raises `StudyError` when it is no mapping of plain data, or larger than any study."""
     source = str(path)
     try:
-        read = _Reader(_text(path))
-        if not isinstance(read.data, dict):
-            kinds = {
-                list: "must be a mapping, not a list",
-                type(None): "must be a mapping, but the file is empty",
-            }
-            rule = kinds.get(type(read.data), "must be a mapping, not a single value")
-            raise StudyError([Problem(rule, line=1)])
+        plain = read_plain(_text(path))
+        _check_mapping(plain.data)
     except StudyError as error:
-        found = (replace(p, source=source, given=masked_inside(p.given)) for p in error.problems)
-        raise StudyError(found) from None
-    return Document(source, read.data, read.lines)
+        raise StudyError(
+            replace(problem, source=source, given=masked_inside(problem.given)) for problem in error.problems
+        ) from None
+    return Document(source, plain.data, plain.lines)
+
+
+def _check_mapping(data: object) -> None:
+    """Raises `StudyError` for the data of a file that is no mapping."""
+    if isinstance(data, dict):
+        return
+    rule = "must be a mapping, not a single value"
+    if data is None:
+        rule = "must be a mapping, but the file is empty"
+    elif isinstance(data, list):
+        rule = "must be a mapping, not a list"
+    raise StudyError([Problem(rule, line=1)])
 
 
 def parse_set(text: str) -> tuple[str, Any]:
-    """Path and value of a `--set`; raises `ValueError` with what is wrong."""
+    """Returns path and value of a `--set`; raises `ValueError` with what is wrong."""
     path, equals, value = text.partition("=")
     path = path.strip()
     if not equals or not all(path.split(".")):
@@ -209,107 +217,17 @@ def parse_set(text: str) -> tuple[str, Any]:
     return path, parsed
 
 
-def parse_value(text: str) -> Any:
-    """A value as a study file would have it; raises `ValueError` with all that is wrong."""
-    try:
-        return _Reader(text).data
-    except StudyError as error:
-        found = (str(replace(problem, line=None)) for problem in error.problems)
-        raise ValueError("; ".join(found).removeprefix("must be YAML: ")) from None
-
-
 def _text(path: Path) -> str:
-    if rule := unreadable(path, MAX_BYTES):
-        names = sorted(p.name for p in path.parent.glob("*.yaml")) if rule == "does not exist" else []
-        raise StudyError([Problem(f"{rule}; name a study file", hint=nearest(path.name, names))])
+    """Returns the text of a file; raises `StudyError` for a file that cannot be read, or is no text."""
+    rule = unreadable(path, MAX_BYTES)
+    if rule:
+        neighbours: list[str] = []
+        if rule == "does not exist":
+            neighbours = sorted(neighbour.name for neighbour in path.parent.glob("*.yaml"))
+        raise StudyError([Problem(f"{rule}; name a study file", hint=nearest(path.name, neighbours))])
     try:
         return path.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object[: error.start].count(b"\n") + 1
         byte = f"byte {error.object[error.start]:#04x}"
         raise StudyError([Problem("must be UTF-8 text", given=byte, line=line)]) from None
-
-
-def _composed(yaml: YAML, text: str) -> Node | None:
-    """The node tree of a text, in which aliases lead to one node from several places; raises `StudyError`."""
-    yaml.max_depth = MAX_DEPTH
-    yaml.composer.warn_double_anchors = False
-    try:
-        return yaml.compose(text)
-    except (YAMLError, ValueError) as error:
-        mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
-        line = mark.line if mark else text.count("\n", 0, getattr(error, "position", 0))
-        said = " ".join(filter(None, (getattr(error, name, None) for name in ("context", "problem"))))
-        what = said or str(error).partition("\n")[0]
-        rule = _TOO_DEEP if isinstance(error, MaxDepthExceededError) else f"must be YAML: {what}"
-        raise StudyError([Problem(rule, line=line + 1)]) from None
-
-
-class _Reader:
-    """The data of one text and the line of each node; raises `StudyError` with the first problems."""
-
-    def __init__(self, text: str) -> None:
-        self.lines: dict[PathKey, int] = {}
-        self.problems: list[Problem] = []
-        self._count = 0
-        yaml = YAML(typ="safe", pure=True)
-        self._construct = yaml.constructor.construct_object
-        root = _composed(yaml, text)
-        self.data = None if root is None else self._read(root, ())
-        if self.problems:
-            raise StudyError(self.problems[:MAX_PROBLEMS])
-
-    def _read(self, node: Node, path: PathKey) -> Any:
-        """The data of a node; None where it cannot be read, which is a problem."""
-        line = node.start_mark.line + 1
-        self.lines.setdefault(path, line)
-        self._count += 1
-        if self._count > MAX_NODES or len(path) > MAX_DEPTH:
-            # At the entry of the file that is read; the node may be that of an alias, far above.
-            rule = _TOO_MANY if self._count > MAX_NODES else _TOO_DEEP
-            raise StudyError([Problem(rule, line=self.lines.get(path[:1], line))])
-        try:
-            if str(node.tag) not in _TAGS:
-                tag = str(node.tag).replace(_TAG, "!!")
-                raise Invalid("", "has a tag that means nothing in a study", tag)
-            if isinstance(node, MappingNode):
-                return self._mapping(node, path)
-            if isinstance(node, ScalarNode):
-                return self._scalar(node)
-            return [self._read(item, (*path, index)) for index, item in enumerate(node.value)]
-        except Invalid as error:
-            self.problems += [replace(problem, path=path, line=line) for problem in error.problems]
-            return None
-
-    def _mapping(self, node: MappingNode, path: PathKey) -> dict[str, Any]:
-        result: dict[str, Any] = {}
-        for key_node, value_node in node.value:
-            line, key = key_node.start_mark.line + 1, str(key_node.value)
-            inside = (*path, key)
-            plain = isinstance(key_node, ScalarNode) and str(key_node.tag).startswith(_TAG)
-            if not plain or _NO_TEXT.search(key):
-                given = key if isinstance(key_node, ScalarNode) else NOT_GIVEN
-                self.problems.append(Problem("a key must be a word", path, given, line=line))
-            elif key in result:
-                rule = f"duplicate key, first defined on line {self.lines[inside]}"
-                self.problems.append(Problem(rule, inside, line=line))
-            else:
-                self.lines[inside] = line
-                result[key] = self._read(value_node, inside)
-        return result
-
-    def _scalar(self, node: ScalarNode) -> Any:
-        """The value of a word or number; raises `Invalid`."""
-        if _NO_TEXT.search(node.value):
-            raise Invalid("", "must not have a control character", node.value)
-        if str(node.tag) == f"{_TAG}timestamp":
-            return str(node.value)  # the word itself, which the schema then judges
-        try:
-            value = self._construct(node)
-        except (YAMLError, ValueError, LookupError):
-            raise Invalid("", "is not a value that YAML knows", node.value) from None
-        if isinstance(value, float) and not math.isfinite(value):
-            raise Invalid("", "must be a finite number", value)
-        if type(value) is int and not -(2**63) <= value < 2**63:
-            raise Invalid("", "must be a number of at most 64 bits", node.value)
-        return value

@@ -7,8 +7,9 @@ from typing import Any
 from ablate.base.errors import NOT_GIVEN, Invalid, Problem
 from ablate.core.facts import BASELINE
 from ablate.study.designs import Config, Design, Kind, Level, Resolve, Variant, labels_of
-from ablate.study.document import Document, PathKey
+from ablate.study.document import Document
 from ablate.study.patch import apply_patches, key_of, value_at
+from ablate.study.plain_yaml import PathKey
 from ablate.study.schema import PLACEBO, StudyConfig
 
 CHANGES_NOTHING = "Give it another value, or take it out"

@@ -25,7 +25,7 @@ _DEFS = "#/$defs/"
 
 
 class _Generator(GenerateJsonSchema):
-    """Pydantic's, without titles that only repeat a name, and with the words that a switch takes."""
+    """Pydantic's generator, without titles that only repeat a name, and with the words that a switch takes."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
@@ -37,56 +37,88 @@ class _Generator(GenerateJsonSchema):
 def study_schema(workload: Workload, configs: Sequence[type[StageConfig]]) -> Node:
     """Returns the schema of the studies of a workload, whose parts have been loaded, with the keys of stages."""
     study_of = study_model(workload, configs)
-    slots = [slot for slot in CATALOGUE.slots() if slot != "workload"]
-    parts: list[Any] = [CATALOGUE.get(slot, name) for slot in slots for name in CATALOGUE.names(slot)]
-    models: list[Any] = [study_of, *(part.Config for part in parts)]
+    parts = _registered_parts()
+    models: list[Any] = [study_of, *[part.Config for part in parts]]
     places, whole = models_json_schema(
         [(model, "validation") for model in models], schema_generator=_Generator
     )
-    marks: dict[str, Node] = {}
-
-    def linked(node: Node) -> Node:
-        """A node with a reference to a slot in the place of its mark."""
-        if mark := node.pop(SLOT_MARK, None):
-            key = ".".join(filter(None, ("slot", mark["slot"], mark["unnamed"])))
-            marks[key] = mark
-            node["$ref"] = _DEFS + key
-        return node
-
-    definitions = json.loads(json.dumps(whole["$defs"]), object_hook=linked)
-    keys = [places[model, "validation"]["$ref"].removeprefix(_DEFS) for model in models]
-    study, *configs = map(definitions.pop, keys)
-    for part, config in zip(parts, configs, strict=True):
-        config |= {"title": f"{part.slot} {part.name}", "description": inspect.getdoc(part) or ""}
-        config["properties"]["name"] = {"const": part.name, "description": summary(part)}
-        definitions[f"{part.slot}.{part.name}"] = config
+    definitions, marks = _with_links(whole["$defs"])
+    schemas: list[Node] = []
+    for model in models:
+        key = places[model, "validation"]["$ref"].removeprefix(_DEFS)
+        schemas.append(definitions.pop(key))
+    study, *part_schemas = schemas
+    for part, schema in zip(parts, part_schemas, strict=True):
+        definitions[f"{part.slot}.{part.name}"] = _described(part, schema)
     for key, mark in marks.items():
-        definitions[key] = {"oneOf": [*_forms(mark, definitions)]}
-    properties, name = study["properties"], getattr(workload, "name", None)
-    if name is not None and "workload" not in workload.schema():
-        properties["workload"]["const"] = name
-        study["required"] += [] if name == StudyConfig.model_fields["workload"].default else ["workload"]
-    if "task" in properties:
-        study["oneOf"] = [{"required": ["task"]}, {"required": ["tasks"]}]
-    properties["claims"]["items"]["description"] = f"{GRAMMAR}."
+        definitions[key] = {"oneOf": list(_forms(mark, definitions))}
+    _complete(study, workload)
     title = "A study of `ablate run`"
     return {"$schema": _Generator.schema_dialect, **study, "title": title, "$defs": definitions}
 
 
+def _registered_parts() -> list[Any]:
+    """Returns the parts of all slots, but workloads."""
+    parts: list[Any] = []
+    for slot in CATALOGUE.slots():
+        if slot != "workload":
+            parts += [CATALOGUE.get(slot, name) for name in CATALOGUE.names(slot)]
+    return parts
+
+
+def _with_links(definitions: Node) -> tuple[Node, dict[str, Node]]:
+    """Returns a copy of definitions with a reference in the place of each mark of a slot, and key → mark."""
+    marks: dict[str, Node] = {}
+
+    def linked(node: Node) -> Node:
+        mark = node.pop(SLOT_MARK, None)
+        if mark:
+            steps = [step for step in ("slot", mark["slot"], mark["unnamed"]) if step]
+            key = ".".join(steps)
+            marks[key] = mark
+            node["$ref"] = _DEFS + key
+        return node
+
+    return json.loads(json.dumps(definitions), object_hook=linked), marks
+
+
+def _described(part: Any, schema: Node) -> Node:
+    """Returns the schema of a part's config with the name and the description of the part."""
+    schema |= {"title": f"{part.slot} {part.name}", "description": inspect.getdoc(part) or ""}
+    schema["properties"]["name"] = {"const": part.name, "description": summary(part)}
+    return schema
+
+
+def _complete(study: Node, workload: Workload) -> None:
+    """Adds what the models do not say: the name of the workload, one task or several, and how claims are made."""
+    properties = study["properties"]
+    name = getattr(workload, "name", None)
+    if name is not None and "workload" not in workload.schema():
+        properties["workload"]["const"] = name
+        if name != StudyConfig.model_fields["workload"].default:
+            study["required"].append("workload")
+    if "task" in properties:
+        study["oneOf"] = [{"required": ["task"]}, {"required": ["tasks"]}]
+    properties["claims"]["items"]["description"] = f"{GRAMMAR}."
+
+
 def _forms(mark: Node, definitions: Mapping[str, Node]) -> Iterator[Node]:
-    """The forms of a part in its slot: its name, or its parameters with `name`."""
+    """Yields the forms of a part in its slot: its name, or its parameters with `name`."""
     for name in CATALOGUE.names(mark["slot"]):
         key = f"{mark['slot']}.{name}"
         if "required" not in definitions[key]:
             yield definitions[key]["properties"]["name"]
-        yield {"$ref": _DEFS + key} | ({} if name == mark["unnamed"] else {"required": ["name"]})
+        reference: Node = {"$ref": _DEFS + key}
+        if name != mark["unnamed"]:
+            reference["required"] = ["name"]
+        yield reference
 
 
 def fields(model: type[BaseModel]) -> dict[str, Node]:
-    """The schema of each field of a section or of a part's config; a mark is where a part goes."""
+    """Returns the schema of each field of a section or of a part's config; a mark is where a part goes."""
     return model.model_json_schema(schema_generator=_Generator).get("properties", {})
 
 
 def summary(part: type) -> str:
-    """The first line of a part's docstring: its formula."""
+    """Returns the first line of a part's docstring: its formula."""
     return (inspect.getdoc(part) or "").partition("\n")[0]

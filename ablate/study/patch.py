@@ -1,8 +1,7 @@
-"""Paths of a config: changes by path, labels of the values there, and what a user meant by one that is not known.
+"""Paths of a config: changes by path, and labels of the values there.
 
 A patch states only what differs. On a part (a mapping with a `name`) it replaces the whole part when the name
-changes, and merges parameters when it does not. Other words for names are kept here, and not beside the parts, whose
-sources are part of every trial's id.
+changes, and merges parameters when it does not.
 """
 
 import copy
@@ -12,25 +11,25 @@ from typing import Any
 
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Gather, Invalid, listed, nearest
-from ablate.base.registry import CATALOGUE
 from ablate.base.text import printable
 from ablate.core.trial import merged
+from ablate.study.suggestions import elsewhere
 
 
 def key_of(value: Any) -> str:
-    """The JSON of a config, or of a value in one: equal for equal ones."""
+    """Returns the JSON of a config, or of a value in one: equal for equal ones."""
     return json.dumps(value, sort_keys=True)
 
 
 def is_empty(value: Any) -> bool:
-    """Whether a value, laid over another as a patch, changes nothing: a mapping without a value in it."""
+    """Returns whether a value, laid over another as a patch, changes nothing: a mapping without a value in it."""
     return isinstance(value, Mapping) and all(map(is_empty, value.values()))
 
 
 def apply_patches(
     config: Mapping[str, Any], patches: Mapping[str, Any], *, skip_removed: bool = False
 ) -> dict[str, Any]:
-    """A copy of `config`, resolved or not, with the value at each dotted path changed.
+    """Returns a copy of `config`, resolved or not, with the value at each dotted path changed.
 
     Outer paths come first. With `skip_removed`, a path that an outer patch removed is left out (a factorial
     collapses there). Raises `Invalid`, with all paths that do not exist.
@@ -51,7 +50,7 @@ def apply_patches(
 
 
 def has_path(config: Mapping[str, Any], path: str) -> bool:
-    """Whether the dotted path leads to a value."""
+    """Returns whether the dotted path leads to a value."""
     node: Any = config
     for key in path.split("."):
         if not isinstance(node, Mapping) or key not in node:
@@ -66,63 +65,82 @@ def overlap(path: str, other: str) -> bool:
 
 
 def value_at(config: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path; raises `Invalid` with the nearest name where it ends."""
+    """Returns the value at a dotted path; raises `Invalid` with the nearest name where the path ends."""
     node: Any = config
     keys = path.split(".")
     for depth, key in enumerate(keys):
-        known = node if isinstance(node, Mapping) else {}
-        if key not in known:
+        entries = node if isinstance(node, Mapping) else {}
+        if key not in entries:
             where = ".".join(keys[:depth]) or "a study's config"
-            hint = elsewhere(path, paths_of(config)) or nearest(key, known)
-            raise Invalid("", f"the path does not exist: {where} has no {key!r}", path, listed(known), hint)
-        node = known[key]
+            hint = elsewhere(path, paths_of(config)) or nearest(key, entries)
+            rule = f"the path does not exist: {where} has no {key!r}"
+            raise Invalid("", rule, path, listed(entries), hint)
+        node = entries[key]
     return node
 
 
 def document_keys(path: str, keyed_by_path: Iterable[str] = ()) -> tuple[str, ...]:
     """Returns the keys that a dotted path means in a study file, where a path of a factor or variant is one key.
 
-    keyed_by_path: further places whose entries are paths, each of which is one key.
+    `keyed_by_path`: further places whose entries are paths, each of which is one key.
     """
-    places = {place: place.count(".") + 1 for place in keyed_by_path}
-    for place, steps in {**places, "factors": 1, "variants": 2}.items():  # variants.VARIANT.PATH
+    # Place → the keys before the path of an entry; that of a variant is `variants.VARIANT.PATH`.
+    keys_before_path = {place: place.count(".") + 1 for place in keyed_by_path}
+    keys_before_path |= {"factors": 1, "variants": 2}
+    for place, num_keys in keys_before_path.items():
         if path.startswith(f"{place}."):
-            return tuple(path.split(".", steps))
+            return tuple(path.split(".", num_keys))
     return tuple(path.split("."))
 
 
 def set_in_document(data: dict[str, Any], keys: Sequence[str], value: Any) -> None:
-    """Changes a study as it was written, where much may be left out or be in its short form: `--set`."""
+    """Changes the value at some keys of a study as it was written, as `--set` does.
+
+    What the study leaves out is made, and what it gives in short form is written out.
+    """
     *outer, last = keys
-    node: Any = data
+    node = data
     for key in outer:
-        below = node.get(key)
-        short: dict[str, Any] = {"name": below} if _is_name(below) else {}
-        if key == "seeds" and isinstance(below, int):
-            short = {"count": below}
-        node[key] = node = below if isinstance(below, dict) else short
+        inner = node.get(key)
+        if not isinstance(inner, dict):
+            inner = _written_out(key, inner)
+            node[key] = inner
+        node = inner
     old = node.get(last)
-    node[last] = merged({"name": old} if _is_name(old) and isinstance(value, Mapping) else old, value)
+    if _is_part_name(old) and isinstance(value, Mapping):
+        old = {"name": old}
+    node[last] = merged(old, value)
 
 
-def _is_name(value: Any) -> bool:
-    """Whether a value is short for a part; `on` and `off` are switches, of a section with its defaults."""
+def _written_out(key: str, value: object) -> dict[str, Any]:
+    """Returns the mapping that a value at `key` is short for; an empty one where it is short for none."""
+    if _is_part_name(value):
+        return {"name": value}
+    if key == "seeds" and isinstance(value, int):
+        return {"count": value}
+    return {}
+
+
+def _is_part_name(value: object) -> bool:
+    """Returns whether a value is short for a part; `on` and `off` are switches, of a section with its defaults."""
     return isinstance(value, str) and value not in ("on", "off")
 
 
 def level_labels(values: Iterable[Any]) -> dict[str, str]:
-    """Labels for the values at one path, by their JSON: the name, with the parameters that tell apart
-    values of one name (`low_rank(rank=8)`).
+    """Returns labels for the values at one path, by the JSON of each value.
+
+    A label is a name, with the parameters that tell apart values of one name (`low_rank(rank=8)`).
     """
     distinct = {key_of(value): value for value in values}
-    return {
-        key: printable(short_label(value) + _telling(value, distinct.values()))
-        for key, value in distinct.items()
-    }
+    labels: dict[str, str] = {}
+    for key, value in distinct.items():
+        parameters = _distinguishing_parameters(value, distinct.values())
+        labels[key] = printable(short_label(value) + parameters)
+    return labels
 
 
 def short_label(value: Any) -> str:
-    """A value as a word: of a part its name; on, off and null as a study file writes them."""
+    """Returns a value as a word: of a part its name; on, off and null as a study file writes them."""
     if isinstance(value, DataFile):
         return value.written
     if isinstance(value, Mapping):
@@ -131,130 +149,41 @@ def short_label(value: Any) -> str:
         return "on" if value else "off"
     if value is None:
         return "null"
-    return str(value) if isinstance(value, (str, int, float)) else json.dumps(value, separators=(",", ":"))
+    if isinstance(value, (str, int, float)):
+        return str(value)
+    return json.dumps(value, separators=(",", ":"))
 
 
-def _telling(value: Any, values: Iterable[Any]) -> str:
-    """The parameters of a part by which it differs from others of its name, in brackets; or nothing."""
+def _distinguishing_parameters(value: Any, values: Iterable[Any]) -> str:
+    """Returns the parameters by which a part differs from others of its name, in brackets; or nothing."""
     if not isinstance(value, Mapping):
         return ""
-    flat = _flat(value)
-    others = [_flat(o) for o in values if isinstance(o, Mapping) and short_label(o) == short_label(value)]
-    differing = [key for key in flat if any(key not in other or other[key] != flat[key] for other in others)]
-    return f"({','.join(f'{key}={short_label(flat[key])}' for key in differing)})" if differing else ""
+    parameters = _parameters(value)
+    name = short_label(value)
+    namesakes = [
+        _parameters(other) for other in values if isinstance(other, Mapping) and short_label(other) == name
+    ]
+    differing: list[str] = []
+    for path, parameter in parameters.items():
+        if any(path not in other or other[path] != parameter for other in namesakes):
+            differing.append(f"{path}={short_label(parameter)}")
+    return f"({','.join(differing)})" if differing else ""
 
 
-def _flat(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters by dotted path; a nested part counts by its name and by its own parameters."""
-    found = {path: value_at(value, path) for path in paths_of(value)}
-    return {path: item.get("name") if isinstance(item, Mapping) else item for path, item in found.items()}
+def _parameters(part: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the parameters of a part by dotted path; a nested part counts by its name and by its own parameters."""
+    parameters: dict[str, Any] = {}
+    for path in paths_of(part):
+        value = value_at(part, path)
+        parameters[path] = value.get("name") if isinstance(value, Mapping) else value
+    return parameters
 
 
-# Name → other words for it, in lower case and without punctuation.
-OTHER_WORDS = {
-    # parts
-    "attention": "mha mhsa multihead multiheadattention selfattention transformer",
-    "linear_attention": "lineartransformer performer",
-    "conv": "cnn convolution conv1d depthwise",
-    "fourier": "fnet fft",
-    "mlp": "ffn dense feedforward",
-    "rope": "rotary rotaryembedding rotarypositions",
-    "sincos": "sinusoidal sinusoid sin sine",
-    "learned": "absolute trainable learnable",
-    "relative": "t5 relativebias",
-    "layer": "layernorm ln",
-    "batch": "batchnorm bn",
-    "rms": "rmsnorm",
-    "adamw": "adam",
-    "sgd": "momentum nesterov",
-    "silu": "swish",
-    "identity": "linear",
-    "scaled_dot": "sdpa scaleddotproduct",
-    "dot": "dotproduct luong",
-    "additive": "bahdanau",
-    "bilinear": "general multiplicative",
-    "gaussian": "rbf",
-    "cosine": "cosineannealing cosinesimilarity cos",
-    "constant": "fixed",
-    "shared_kv": "mqa",
-    "low_rank": "lowrank lora",
-    "hard": "hardmax argmax",
-    "decoder": "gpt causal autoregressive decoderonly",
-    "encoder": "bert bidirectional encoderonly",
-    "encoder_decoder": "seq2seq",
-    "tpe": "bayesian bayes",
-    "CmaEsSampler": "cmaes cma",
-    "GPSampler": "gp gaussianprocess",
-    "nsga2": "nsga nsgaii",
-    "QMCSampler": "qmc sobol halton",
-    "PatientPruner": "patient patience",
-    "PercentilePruner": "percentile",
-    "ThresholdPruner": "threshold",
-    "WilcoxonPruner": "wilcoxon",
-    "recall": "mqar associativerecall",
-    "digits": "mnist",
-    # keys of a study
-    "lr": "learningrate rate",
-    "batch_size": "bs minibatch",
-    "steps": "iterations iters maxsteps numsteps epochs",
-    "d_model": "dim width hidden hiddensize hiddendim embeddim modeldim",
-    "num_layers": "layers nlayers depth",
-    "num_heads": "heads nheads nhead",
-    "weight_decay": "wd l2",
-    "clip_norm": "clip gradclip gradnorm maxgradnorm gradientclipping",
-    "warmup_steps": "warmup",
-    "feedforward": "ffn mlp",
-    "vocab_size": "vocab vocabulary",
-    "seq_len": "length sequencelength maxlen",
-}
-
-
-def did_you_mean(name: object, names: Iterable[str]) -> str:
-    """`Did you mean 'rope'?` for the one of `names` that is meant by `name`, or nothing."""
-    names = list(names)
-    meant = meanings(name, names)
-    return f"Did you mean {meant[0]!r}?" if meant else nearest(name, names)
-
-
-def meanings(name: object, names: Iterable[str]) -> list[str]:
-    """Those of `names` that `name` is another word or another spelling for."""
-    word = _plain(name)
-    return [known for known in names if word == _plain(known) or word in OTHER_WORDS.get(known, "").split()]
-
-
-def part_hint(slot: str, name: object, names: Sequence[str], command: str = "") -> str:
-    """What may be meant by a `name` that is none of the `names` of `slot`: one of them, or a part of another slot.
-
-    `command`: of which slot and name are the arguments; without it they are a key and a value of a study.
-    """
-    own = meanings(name, names)
-    slots = sorted(CATALOGUE.slots(), key=lambda known: -len(CATALOGUE.names(known)))
-    others = [(other, part) for other in slots for part in meanings(name, CATALOGUE.names(other))]
-    found = [(slot, part) for part in own] or others
-    if not found or (own and not command):
-        return did_you_mean(name, names or slots)
-    separator = " " if command else ": "
-    return f"Did you mean {' or '.join(f'`{command}{separator.join(pair)}`' for pair in found)}?"
-
-
-def elsewhere(path: str, paths: Iterable[str]) -> str:
-    """`Did you mean 'training.lr'?` for the one of the dotted `paths` that ends as `path` does, or nothing."""
-    *outer, last = path.split(".")
-    ends = {known: known.rpartition(".")[2] for known in paths if known != path}
-    alike = [last] if last in ends.values() else meanings(last, ends.values())
-    found = [known for known, end in ends.items() if end in alike]
-    # Of several, the outermost of those that share most keys further up.
-    found.sort(key=lambda known: (-len(set(outer) & set(known.split("."))), known.count(".")))
-    return f"Did you mean {found[0]!r}?" if found else ""
-
-
-def paths_of(config: Any, prefix: str = "") -> Iterator[str]:
-    """Every dotted path of a config except the names of parts."""
-    for key, value in config.items() if isinstance(config, Mapping) else ():
+def paths_of(config: object, prefix: str = "") -> Iterator[str]:
+    """Yields every dotted path of a config except the names of parts."""
+    if not isinstance(config, Mapping):
+        return
+    for key, value in config.items():
         if key != "name":
             yield f"{prefix}{key}"
             yield from paths_of(value, f"{prefix}{key}.")
-
-
-def _plain(name: object) -> str:
-    return "".join(c for c in str(name).lower() if c.isalnum())

@@ -14,12 +14,12 @@ from pydantic import (
     create_model,
 )
 
-from ablate.base.registry import OnOff, Slot, StrictModel
+from ablate.base.registry import OnOff, PartConfig, Slot, StrictModel
 from ablate.core import names
 from ablate.core.facts import BASELINE
 from ablate.core.trial import Checkpoint
 from ablate.core.workload import Workload
-from ablate.study import designs as designs  # A study has a design whatever its workload
+from ablate.study import design_kinds, fractional  # noqa: F401  # A study has a design whatever its workload
 from ablate.study.sections import ResourcesSection, Seeds, SeedsSection, refusal
 from ablate.study.stage_config import StageConfig
 
@@ -29,20 +29,30 @@ PLACEBO = "placebo"
 
 
 def _study_name(name: str) -> str:
-    if names.stem(name).lower() in names.RESERVED:
+    """Returns a name that a study may have; refuses those of the harness, and what is too long."""
+    stem = names.stem(name)
+    if stem.lower() in names.RESERVED:
         raise refusal("is kept for the harness", f"any other name than {', '.join(names.RESERVED)}")
-    if len(names.stem(name)) > MAX_NAME:
+    if len(stem) > MAX_NAME:
         raise refusal("is too long", f"at most {MAX_NAME} characters")
     return name
 
 
 def _variant_name(name: str) -> str:
-    forbidden = any(c in "/\\=," or c.isspace() or not c.isprintable() for c in name)
+    """Returns a name that a variant may have, which also names columns and files; refuses others."""
+    has_bad_length = not 0 < len(name) <= 80
+    is_taken = name in (BASELINE, PLACEBO, ".", "..")
     # Programs take a cell of a table for a formula where it begins so.
-    if not 0 < len(name) <= 80 or forbidden or name in (BASELINE, PLACEBO, ".", "..") or name[0] in "@+-":
+    is_like_formula = name.startswith(("@", "+", "-"))
+    if has_bad_length or is_taken or is_like_formula or any(map(_is_forbidden, name)):
         allowed = "1 to 80 characters, no space, '/', '\\', '=' or ',', the first none of '@', '+' and '-'"
         raise refusal("is not a name for a variant", f"{allowed}, and not {BASELINE} or {PLACEBO}")
     return name
+
+
+def _is_forbidden(character: str) -> bool:
+    """Returns whether no variant may have a character in its name."""
+    return character in "/\\=," or character.isspace() or not character.isprintable()
 
 
 StudyName = Annotated[str, Field(pattern=f"^{names.OWN}$"), AfterValidator(_study_name)]
@@ -63,19 +73,21 @@ class MetricSection(StrictModel):
     "The value on validation data that counts as learned, for `steps_to_target`; not given: that at which it is solved."
 
 
+def _by_name(given: object) -> object:
+    """Returns the section of a metric that is given by its name alone."""
+    return {"name": given} if isinstance(given, str) else given
+
+
 MetricAsked = Annotated[
     MetricSection,
-    BeforeValidator(
-        lambda given: {"name": given} if isinstance(given, str) else given,
-        json_schema_input_type=str | MetricSection,
-    ),
+    BeforeValidator(_by_name, json_schema_input_type=str | MetricSection),
 ]
 
 
-def _short(part: Any) -> Any:
-    """A part without parameters by its name alone."""
-    given = part.model_dump()
-    return given["name"] if len(given) == 1 else given
+def _short(part: PartConfig) -> Any:
+    """Returns a part as a study file has it: without parameters by its name alone."""
+    dumped = part.model_dump()
+    return dumped["name"] if len(dumped) == 1 else dumped
 
 
 class StudyConfig(StrictModel):
@@ -126,12 +138,13 @@ class StudyConfig(StrictModel):
     "Free text for the report."
 
     def configs(self, sections: list[str]) -> list[dict[str, Any]]:
-        """The baseline's resolved config, one for each task."""
+        """Returns the baseline's resolved config, one for each task."""
         data = self.model_dump()
         base = {name: data[name] for name in sections if name != "task"}
         if "task" not in sections:
             return [base]
-        return [{"task": task} | base for task in (data["tasks"] or [data["task"]])]
+        tasks = data["tasks"] or [data["task"]]
+        return [{"task": task, **base} for task in tasks]
 
 
 def study_model(workload: Workload, configs: Sequence[type[StageConfig]]) -> type[StudyConfig]:
@@ -151,7 +164,7 @@ def study_model(workload: Workload, configs: Sequence[type[StageConfig]]) -> typ
 
 
 def config_model(workload: Workload) -> type[StrictModel]:
-    """The schema of one trial's config: the workload's sections, one task."""
+    """Returns the schema of one trial's config: the workload's sections, one task."""
     return create_model("Config", __base__=_Config, **dict[str, Any](workload.schema()))
 
 

@@ -1,4 +1,4 @@
-"""Sections of a study: `seeds:`, its blocks; a path and its numbers."""
+"""Sections of a study that have forms of their own: seeds, resources, and a path with its numbers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ablate.base.registry import StrictModel
 
 
 def refusal(rule: str, allowed: str) -> PydanticCustomError:
-    """An error that says what must hold and what is allowed."""
+    """Returns an error that says what must hold and what is allowed."""
     return PydanticCustomError("rule", rule, {"allowed": allowed})
 
 
@@ -51,7 +51,7 @@ class SeedsSection(StrictModel):
 
     @classmethod
     def of(cls, start: int, count: int) -> SeedsSection:
-        """`count` seeds from `start` on."""
+        """Returns `count` seeds from `start` on."""
         return cls.model_validate({"from": start, "count": count})
 
     @property
@@ -62,18 +62,22 @@ class SeedsSection(StrictModel):
     @property
     def looks(self) -> list[int]:
         """The numbers of seeds at which verdicts are looked at, where these decide whether more are added."""
-        return list(range(self._least, self.count + 1, self._least)) if self._least else []
+        if not self._least:
+            return []
+        return list(range(self._least, self.count + 1, self._least))
 
     @property
     def plain(self) -> int | dict[str, int] | list[int]:
-        """As a study file gives them, as data."""
+        """The seeds as a study file gives them, as data."""
         start = {"from": self.start} if self.start else {}
         if self._least:
             return {"min": self._least, "max": self.count} | start
-        return list(self._numbers) or (start | {"count": self.count} if start else self.count)
+        if self._numbers:
+            return list(self._numbers)
+        return start | {"count": self.count} if start else self.count
 
     def __str__(self) -> str:
-        """As a study file gives them."""
+        """Returns the seeds as a study file gives them."""
         return str(self.plain).replace("'", "")
 
 
@@ -85,42 +89,54 @@ class _Looks(StrictModel):
     start: Annotated[int, Field(alias="from", ge=0, description="The first seed.")] = 0
 
 
-def _read(given: Any) -> Any:
+def _read_seeds(given: object) -> object:
+    """Returns seeds as the section has them, of a number, a list, or a mapping of either kind."""
     if isinstance(given, dict) and given.keys() & {"min", "max"}:
-        looks = _Looks.model_validate(given)
-        if looks.most <= looks.least or looks.most % looks.least:
-            several = ", ".join(str(number * looks.least) for number in (2, 3, 4))
-            raise refusal(
-                f"has a max, {looks.most}, that is no further multiple of its min", f"a max of {several}, …"
-            )
-        found = SeedsSection.of(looks.start, looks.most)
-        found._least = looks.least
-        return found
+        return _up_to_looks(_Looks.model_validate(given))
     if isinstance(given, (dict, SeedsSection)):
         return given
     if isinstance(given, (list, tuple)):
-        whole = [seed for seed in given if type(seed) is int and 0 <= seed < TUNING_SEEDS_FROM]
-        if not given or len(set(whole)) < len(given):
-            raise refusal("must list seeds, each once", f"whole numbers from 0 to {TUNING_SEEDS_FROM - 1}")
-        found = SeedsSection.of(min(given), len(given))
-        # Seeds that follow one another are the same as their number, whatever their order in the list.
-        found._numbers = () if max(given) < found.start + found.count else tuple(sorted(given))
-        return found
+        return _listed_seeds(given)
     if type(given) is not int or given < 1:
         rule = "must be a number of seeds, a list of them, {from, count}, or {min, max}"
         raise refusal(rule, "for instance 5, or [0, 3, 7], or {from: 100, count: 10}, or {min: 5, max: 20}")
     return {"count": given}
 
 
+def _up_to_looks(looks: _Looks) -> SeedsSection:
+    """Returns the seeds of all looks; refuses a last look that is no further multiple of the first."""
+    if looks.most <= looks.least or looks.most % looks.least:
+        multiples = ", ".join(str(number * looks.least) for number in (2, 3, 4))
+        rule = f"has a max, {looks.most}, that is no further multiple of its min"
+        raise refusal(rule, f"a max of {multiples}, …")
+    seeds = SeedsSection.of(looks.start, looks.most)
+    seeds._least = looks.least
+    return seeds
+
+
+def _listed_seeds(given: Sequence[object]) -> SeedsSection:
+    """Returns the seeds of a list; refuses what is no seed, and one that is there twice."""
+    numbers = [seed for seed in given if type(seed) is int and 0 <= seed < TUNING_SEEDS_FROM]
+    if not given or len(set(numbers)) < len(given):
+        raise refusal("must list seeds, each once", f"whole numbers from 0 to {TUNING_SEEDS_FROM - 1}")
+    seeds = SeedsSection.of(min(numbers), len(numbers))
+    # Seeds that follow one another are the same as their number, whatever their order in the list.
+    if max(numbers) >= seeds.start + seeds.count:
+        seeds._numbers = tuple(sorted(numbers))
+    return seeds
+
+
 def asked_for(seeds: int | Sequence[int]) -> str:
-    """As the option gives it: `5`, or `0,3,7`, or `7,` for the one seed 7."""
+    """Returns seeds as the option gives them: `5`, or `0,3,7`, or `7,` for the one seed 7."""
     if isinstance(seeds, int):
         return str(seeds)
-    return ",".join(map(str, seeds)) + ("," if len(seeds) == 1 else "")
+    if len(seeds) == 1:
+        return f"{seeds[0]},"
+    return ",".join(map(str, seeds))
 
 
 def in_words(seeds: Sequence[int]) -> str:
-    """`0–4`, or `0, 3, 7` where they do not follow one another."""
+    """Returns `0–4`, or `0, 3, 7` where the seeds do not follow one another."""
     if len(seeds) == seeds[-1] - seeds[0] + 1 and len(seeds) > 1:
         return f"{seeds[0]}–{seeds[-1]}"
     return ", ".join(map(str, seeds))
@@ -133,16 +149,17 @@ _Listed = Annotated[
 ]
 Seeds = Annotated[
     SeedsSection,
-    BeforeValidator(_read, json_schema_input_type=_Number | _Listed | SeedsSection | _Looks),
+    BeforeValidator(_read_seeds, json_schema_input_type=_Number | _Listed | SeedsSection | _Looks),
     PlainSerializer(lambda seeds: seeds.plain, return_type=int | dict | list),
 ]
 
 
-# Numbers, at least: fewer show no slope and no curve.
+# The least count of values on a path: fewer show no slope and no curve.
 LEAST = 3
 
 
-def _above_zero(given: Any) -> Any:
+def _above_zero(given: object) -> int | float:
+    """Returns a number; refuses what is none, and one that is not above 0."""
     if isinstance(given, bool) or not isinstance(given, int | float) or given <= 0:
         raise refusal("must be a number above 0", "for instance 64, 128 and 256")
     return given
@@ -152,16 +169,17 @@ Number = Annotated[int | float, BeforeValidator(_above_zero)]
 
 
 def rising(numbers: list[int | float]) -> list[int | float]:
-    """The numbers in order; refuses too few, and one that is there twice."""
-    if twice := sorted({number for number in numbers if numbers.count(number) > 1}):
-        raise refusal(f"lists {twice[0]:g} twice", "each value once")
+    """Returns the numbers in order; refuses too few, and one that is there twice."""
+    repeated = [number for number in numbers if numbers.count(number) > 1]
+    if repeated:
+        raise refusal(f"lists {min(repeated):g} twice", "each value once")
     if len(numbers) < LEAST:
         raise refusal("has too few values", f"at least {LEAST}")
     return sorted(numbers)
 
 
 def one_path(given: dict[str, Any]) -> dict[str, Any]:
-    """Refuses more than one."""
+    """Returns a mapping as given; refuses more than one path in it."""
     if len(given) > 1:
         raise refusal("has more than one path", "one path with its values")
     return given

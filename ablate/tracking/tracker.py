@@ -66,7 +66,7 @@ class Tracker(Keeper):
             self._due = time.monotonic() + INTERVAL
             self.tell("RUNNING")
 
-    def prepare(self) -> None:
+    def start(self) -> None:
         """Starts the process, unless it runs, so that it imports MLflow while there is other work."""
         # Where one is gone, the next writes what it missed.
         if not self._is_off:
@@ -74,7 +74,7 @@ class Tracker(Keeper):
 
     def tell(self, status: Status | None) -> None:
         """Has MLflow show the study with a status; without one, only sees to it that there is a database."""
-        self.prepare()
+        self.start()
         if self._child is not None:
             self._child.send((self.folder, self.uri, status))
 

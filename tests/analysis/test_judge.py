@@ -7,10 +7,12 @@ import pytest
 from made_evidence import ACCURACY, RATES, claim, crossed, study
 
 from ablate.analysis.agreeing import IntersectionUnion
-from ablate.analysis.claims import judge_claims, unsettled
+from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
-from ablate.analysis.family import Look, alpha_at, family_size, looks_taken, pairs, planned_pair_of
+from ablate.analysis.family import alpha_at, family_size, pairs, planned_pair_of
+from ablate.analysis.further_runs import unsettled
 from ablate.analysis.judge import Judged, deciding, judge, on_all, row
+from ablate.analysis.looks import Look, looks_taken
 from ablate.analysis.paired import Differences
 from ablate.analysis.runs import Runs
 from ablate.core.metric import Metric

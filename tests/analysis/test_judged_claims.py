@@ -10,8 +10,9 @@ from made_evidence import claim, study
 from made_speed import speed_frame, timed
 from scipy import stats
 
-from ablate.analysis.claims import judge_claims, unsettled
+from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
+from ablate.analysis.further_runs import unsettled
 from ablate.analysis.paired import Differences
 from ablate.core.facts import Claim
 from ablate.core.metric import Metric, Sampling

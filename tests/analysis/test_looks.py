@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from made_evidence import claim, study
 from scipy import stats
 
-from ablate.analysis.claims import judge_claims, unsettled
+from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
 from ablate.analysis.contrast import Contrast
-from ablate.analysis.family import p_sequential, weights
+from ablate.analysis.further_runs import unsettled
+from ablate.analysis.looks import p_sequential, weights
 from ablate.analysis.runs import Runs
 from ablate.report.sections.differences import seed_pairs
 from ablate.report.sections.runs import incidents

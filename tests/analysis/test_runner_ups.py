@@ -8,8 +8,9 @@ import pytest
 from made_evidence import ACCURACY, claim, study
 from scipy import stats
 
-from ablate.analysis.claims import depends_on_tuning, judge_claims
+from ablate.analysis.claims import judge_claims
 from ablate.analysis.compare import compare
+from ablate.analysis.further_runs import depends_on_tuning
 from ablate.analysis.prospects import Terms, outlook
 from ablate.analysis.runner_ups import runner_ups
 from ablate.analysis.search_table import (

@@ -108,7 +108,7 @@ def drawn(rng: np.random.Generator, evidence: Evidence, n: int = 5) -> bool:
                 )
             )
         variants.append(
-            VariantFacts(name, {}, {}, runner_ups={evidence.facts.tasks[0].name: [*every.values()][1:]})
+            VariantFacts(name, {}, {}, rivals={evidence.facts.tasks[0].name: [*every.values()][1:]})
         )
     whole = pd.concat(frames, ignore_index=True)
     facts = replace(evidence.facts, seeds=list(range(n)), variants=variants)

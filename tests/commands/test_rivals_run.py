@@ -49,7 +49,7 @@ def test_a_rival_of_the_baseline_makes_inconclusive_what_the_chosen_setting_deci
     assert trained == {f"baseline at model.twin={i}": [0, 1, 2, 3, 4] for i in (0, 1, 2)}
     assert row["settings"] == "model.twin=3"
     facts = {v.name: v for v in load(tmp_path / "results/peaks").evidence.facts.variants}
-    assert len(facts["placebo"].runner_ups["peak"]) == 3
+    assert len(facts["placebo"].rivals["peak"]) == 3
     page = (tmp_path / "results/peaks/report.md").read_text()
     assert "does not hold at every setting that tuning cannot tell from the chosen one" in page
     made_again_alone(tmp_path / "results/peaks", tmp_path / "alone")
@@ -83,7 +83,7 @@ def test_what_a_variant_would_lose_asks_for_its_own_and_a_run_that_was_killed_me
     assert found[0].equals(whole[0])
     assert found[1] == whole[1]
     assert (found[0]["verdict"], found[0]["reason"]) == ("inconclusive", "rivals")
-    facts = {v.name: v.runner_ups["peak"] for v in load(tmp_path / "results/peaks").evidence.facts.variants}
+    facts = {v.name: v.rivals["peak"] for v in load(tmp_path / "results/peaks").evidence.facts.variants}
     assert set(found[1]) == {*facts["baseline"], *facts["plain"]}
     assert len(facts["plain"]) == 3
 

@@ -61,7 +61,7 @@ def test_a_report_of_the_process_is_the_one_that_is_made_here(apart, folder, kno
 
 def test_a_process_that_is_killed_in_the_middle_still_leaves_a_whole_report(apart, folder, known):
     made, judged = Publisher(), []
-    made.prepare()
+    made.start()
     process = made._child.process
 
     def end():
@@ -79,7 +79,7 @@ def test_one_that_was_killed_before_is_started_again_and_says_what_is_wrong_as_i
     apart, folder, tmp_path
 ):
     made = Publisher()
-    made.prepare()
+    made.start()
     first = made._child.process
     killed(made)
     first.wait()
@@ -95,7 +95,7 @@ def test_one_that_was_killed_before_is_started_again_and_says_what_is_wrong_as_i
 def test_nothing_is_started_where_seaborn_is_or_a_debugger(folder, monkeypatch):
     monkeypatch.setattr(publisher, "SLOWEST_IMPORT", "numpy")
     found = Publisher()
-    found.prepare()
+    found.start()
     assert found._child is None
     monkeypatch.setattr(publisher, "SLOWEST_IMPORT", "a module that nobody imports")
     found = Publisher(in_process=True)

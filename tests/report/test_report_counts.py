@@ -27,7 +27,7 @@ def counting(found, name, of):
 @pytest.fixture
 def calls(monkeypatch):
     found = Counter()
-    places = ((tables, "_read"), (family, "family_size"), (compare, "compared"), (Figure, "draw"))
+    places = ((tables, "_read"), (family, "family_size"), (compare, "primary_comparison"), (Figure, "draw"))
     for owner, name in (*places, (ConstrainedLayoutEngine, "execute")):
         monkeypatch.setattr(owner, name, counting(found, name, getattr(owner, name)))
     return found
@@ -35,7 +35,7 @@ def calls(monkeypatch):
 
 def test_each_table_is_read_each_pair_compared_and_each_figure_drawn_once(publish, evidence, calls):
     folder = publish(evidence)
-    assert calls["compared"] == len(evidence.facts.variants) - 1
+    assert calls["primary_comparison"] == len(evidence.facts.variants) - 1
     assert calls["_read"] == len(list(folder.glob("*.parquet")))
     assert calls["draw"] == len(list((folder / "figures").iterdir())) == 5
     assert calls["execute"] == 5, "each is laid out once"

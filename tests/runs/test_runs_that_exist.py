@@ -78,7 +78,7 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
     plain = dataclasses.replace(
         facts,
         design="",
-        variants=[dataclasses.replace(v, runner_ups={}) for v in facts.variants],
+        variants=[dataclasses.replace(v, rivals={}) for v in facts.variants],
         claims=[dataclasses.replace(claim, exploratory=False) for claim in claims.values()],
     )
     alone = dataclasses.replace(evidence, facts=plain)
@@ -93,7 +93,7 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
     same = mine.index.intersection(committed.index)
     assert np.allclose(mine.loc[same, "diff"], committed.loc[same, "diff"], rtol=1e-4, atol=1e-7)
     if len(claims) == len(facts.claims) and facts.design == "one_factor":
-        runner_ups = {v.name for v in facts.variants if v.runner_ups}
+        runner_ups = {v.name for v in facts.variants if v.rivals}
         for key, row in committed.loc[same].iterrows():
             if not runner_ups & {row["baseline"], key[0]}:
                 assert np.allclose(

@@ -4,15 +4,8 @@ from pathlib import Path
 import pytest
 
 from ablate.base.errors import StudyError
-from ablate.study.document import (
-    MAX_BYTES,
-    MAX_DEPTH,
-    MAX_NODES,
-    MAX_PROBLEMS,
-    Document,
-    parse_value,
-    read_document,
-)
+from ablate.study.document import MAX_BYTES, Document, read_document
+from ablate.study.plain_yaml import MAX_DEPTH, MAX_NODES, MAX_PROBLEMS, parse_value
 
 
 def test_scalars_are_those_of_yaml_1_2(write):

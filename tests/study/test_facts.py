@@ -3,7 +3,8 @@
 import dataclasses
 
 import pytest
-from harness import prepare
+from harness import TOY_STUDY, prepare
+from pydantic import ValidationError
 
 from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_names
@@ -63,6 +64,17 @@ def test_the_numbers_of_stability_are_those_of_any_variant(write):
     assert StudyFacts.from_dict(data) == facts
     del data["tasks"][0]["stability"]
     assert StudyFacts.from_dict(data).tasks[0].stability == {}
+
+
+@pytest.mark.parametrize("place", [("tasks", 0), ("variants", 1), ()])
+def test_kept_facts_with_another_key_are_refused(write, place):
+    data = dataclasses.asdict(facts_of(prepare(write(TOY_STUDY))))
+    inside = data
+    for key in place:
+        inside = inside[key]
+    inside["renamed"] = []
+    with pytest.raises(ValidationError, match="renamed"):
+        StudyFacts.from_dict(data)
 
 
 def test_no_step_of_a_short_training_has_a_window_for_spikes(write):

@@ -8,7 +8,7 @@ import pytest
 from harness import TOY, prepare
 
 from ablate.pipeline.limitations import limitations
-from ablate.study.designs import FRACTIONS, cells
+from ablate.study.fractional import FRACTIONS, cells
 
 HEAD = f"name: x\nworkload: toy\nplugins: [{TOY}]\ntask: {{name: coin}}\n"
 FIVE = "factors: {model.effect: [1], model.noise: [0.2], model.width: [5], training.steps: [4], training.note: [a]}\n"

@@ -6,7 +6,7 @@ import pytest
 from harness import TOY_STUDY, prepare
 
 from ablate.base.registry import CATALOGUE
-from ablate.study.ids import definitions
+from ablate.study.sources import definitions
 
 PLUGIN = '''
 """Parts of a user."""

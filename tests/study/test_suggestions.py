@@ -3,7 +3,8 @@ from harness import prepare
 from ablate.base.registry import CATALOGUE
 from ablate.search.pruners import PRUNERS
 from ablate.search.samplers import SAMPLERS
-from ablate.study.patch import OTHER_WORDS, did_you_mean, paths_of
+from ablate.study.patch import paths_of
+from ablate.study.suggestions import OTHER_WORDS, did_you_mean
 
 STUDY = """\
 name: x

@@ -59,7 +59,7 @@ def finished(folder: StudyFolder, uri: str | None = None) -> list[str]:
     warnings: list[str] = []
     with Tracker(folder, uri, warnings.append) as tracker:
         tracker(tracked("baseline", 0))
-        tracker.prepare()
+        tracker.start()
         assert tracker.finish() == (not warnings)
     return warnings
 
@@ -67,7 +67,7 @@ def finished(folder: StudyFolder, uri: str | None = None) -> list[str]:
 def test_a_report_is_in_mlflow_when_the_driver_ends(folder):
     with FileLock(folder.results / "store" / ".mlflow.lock") as other:
         tracker = Tracker(folder, None, pytest.fail)
-        tracker.prepare()
+        tracker.start()
         other.release()
         assert tracker.finish()
     assert shown(folder.results) == DONE

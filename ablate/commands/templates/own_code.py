@@ -10,7 +10,7 @@ from ablate.base.registry import CATALOGUE
 from ablate.commands.templates import PARTS
 from ablate.commands.templates.fill import OTHER, refusal, rendered, write
 from ablate.models.reference import places
-from ablate.study.document import parse_value
+from ablate.study.plain_yaml import parse_value
 
 
 def create_part(slot: str, target: Path) -> list[Path]:

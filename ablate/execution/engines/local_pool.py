@@ -124,13 +124,13 @@ class LocalPool(Engine):
 class Server(Keeper):
     """Starts workers, which go on when it is closed. Its process is started when one is asked for, unless it was."""
 
-    def prepare(self, threads: int = 1, *early: str) -> Child:
+    def start(self, threads: int = 1, *early: str) -> Child:
         """Returns its process, which is started unless it runs; with an argument, it imports built-in parts at once."""
         return self.started(partial(fresh, "ablate.execution.forking", threads=threads, arguments=early))
 
     def fork(self, reference: WorkloadRef, trial: Trial, pipe: int, output: int) -> _Forked:
         """Starts a worker that will train such trials."""
-        server = self.prepare(reference.threads)
+        server = self.start(reference.threads)
         pid = _ask(server, (reference, trial.config, trial.files), pipe, output)
         return _Forked(server, pid)
 

@@ -19,12 +19,15 @@ OTHER_PATH = "Match by another path"
 
 
 class Matcher:
-    """Changes the value at one path of a config so that its quantity meets the target."""
+    """Changes the value at one path of a config until its quantity meets the target."""
 
     def __init__(
         self, match: MatchSection, workload: Workload, baseline: Sequence[Config], resolve: Resolve
     ) -> None:
-        """`baseline` is resolved, one config a task; raises `Invalid` where its quantity is unknown or fixed."""
+        """Computes the targets; raises `Invalid` where the baseline's quantity is unknown or fixed.
+
+        baseline: one resolved config a task.
+        """
         self.match = match
         self.workload = workload
         self.resolve = resolve
@@ -76,7 +79,10 @@ class Matcher:
         return replace(variant, configs=[self(config, i) for i, config in enumerate(variant.configs)])
 
     def given(self, config: Config, task_index: int = 0) -> dict[str, float]:
-        """Returns the value, the quantity, and the error as a share of the target, of a config that was matched."""
+        """Returns the value, the quantity and the error of a config that was matched.
+
+        The error is a share of the target.
+        """
         achieved = self._amount(config)
         return {
             "value": self._number(config),
@@ -85,7 +91,10 @@ class Matcher:
         }
 
     def _number(self, config: Config) -> Number:
-        """Returns the value at the path; raises `Invalid` when it does not exist or is no number."""
+        """Returns the value at the path.
+
+        Raises `Invalid` when it does not exist or is no number.
+        """
         by = self.match.by
         try:
             value = value_at(config, by)
@@ -124,7 +133,10 @@ class Matcher:
         return Invalid(self.match.by, rule, self._number(config), hint=OTHER_PATH)
 
     def _solver(self, config: Config) -> Solver:
-        """Returns a solver for the value at the path, in whole numbers where the schema takes no others."""
+        """Returns a solver for the value at the path.
+
+        It tries whole numbers alone where the schema takes no others.
+        """
         start = self._number(config)
 
         def changed(value: Number) -> Config | None:
@@ -167,7 +179,7 @@ def check_match(draft: Draft, match: MatchSection) -> Matcher | None:
 
 
 def _check_path(draft: Draft, by: str) -> None:
-    """Refuses a path that is compared or searched, and a variant that sets it: a match changes it."""
+    """Refuses a path that is compared, searched or set by a variant: a match changes it."""
     document = draft.document
     config = draft.config
     uses: list[str] = []

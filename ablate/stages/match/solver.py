@@ -24,7 +24,7 @@ MAX_DIGITS = 12
 
 
 class Solver:
-    """One search, with the quantities known so far.
+    """A search for a number, with the quantities known so far.
 
     It starts from `start`, which must have a quantity. whole: only whole numbers are tried.
     """
@@ -70,7 +70,7 @@ class Solver:
         return True
 
     def _approach(self, sign: int, target: float) -> None:
-        """Steps from the start in one direction until the target is passed, and closes in on it.
+        """Steps from the start until the target is passed, and closes in on it.
 
         It ends early where the quantity does not come nearer there.
         """

@@ -71,7 +71,7 @@ class MatchStage(Stage):
         return self._matcher
 
     def _facts(self, study: Study) -> Mapping[str, JsonValue]:
-        """Returns the section, and for each variant and task its value at the path and the share by which it misses."""
+        """Returns the section, and what each variant was given on each task."""
         matcher, section = self._checked, self._section
         rows: list[JsonValue] = []
         for variant in study.variants:

@@ -21,7 +21,10 @@ LOST = ("diverged", "failed")
 def read_objectives(
     draft: Draft, key: str, section: SearchSection | TuneSection, baseline: Description
 ) -> list[Objective]:
-    """Returns the objectives of a section; those that the study cannot have are reported and left out."""
+    """Returns the objectives of a section.
+
+    Those that the study cannot have are reported.
+    """
     metrics = baseline.metrics
     costs = _costs(baseline)
     available = _available(baseline)
@@ -69,7 +72,10 @@ def read_objectives(
 
 
 def _available(baseline: Description) -> dict[str, Objective]:
-    """Returns the objectives that a search may have, by name: a metric comes before a cost of its name."""
+    """Returns the objectives that a search may have, by name.
+
+    A metric comes before a cost of its name.
+    """
     available: dict[str, Objective] = {}
     for name, metric in baseline.metrics.items():
         available[name] = Objective(name, metric.direction, "validation", metric.floor)
@@ -81,7 +87,10 @@ def _available(baseline: Description) -> dict[str, Objective]:
 
 
 def _costs(description: Description) -> dict[str, int | None]:
-    """Returns the costs of a config by name, each in the unit of `Description`; None where it is not known."""
+    """Returns the costs of a config by name, in the units of `Description`.
+
+    None where a cost is not known.
+    """
     return {
         "parameters": description.parameters,
         "flops": description.flops,
@@ -184,7 +193,7 @@ def _spread(values: Sequence[float]) -> float:
 
 
 def _or_worst(value: float | None, objective: Objective) -> float:
-    """Returns a value as a sampler is told it; where there is none, the worst possible."""
+    """Returns a value as a sampler is told it: the worst possible for none."""
     if value is None or math.isnan(value):
         return worst(objective)
     return float(value)

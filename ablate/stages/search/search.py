@@ -37,7 +37,7 @@ Prepare = Callable[[int, Point], tuple[list[Cell], Description]]
 
 @dataclass
 class Setting:
-    """One setting of the open batch."""
+    """A setting of the open batch."""
 
     asked: optuna.Trial
     point: Point
@@ -98,12 +98,12 @@ class Search:
 
     @property
     def failed(self) -> bool:
-        """Whether a trial has failed, on which nothing may rest: it asks for nothing more."""
+        """True where a trial has failed: nothing may rest on it, and nothing more is asked for."""
         return any(tried.row.status == "failed" for tried in self.tried)
 
     @property
     def complete(self) -> bool:
-        """Whether every setting of the budget, or of the space, has been tried."""
+        """True once every setting of the budget, or of the space, has been tried."""
         return not self.failed and (self._stopped or len(self.tried) >= self.spec.facts.trials)
 
     @property
@@ -120,7 +120,10 @@ class Search:
 
     @quiet()
     def next_cells(self, records: Mapping[str, Record]) -> list[Cell]:
-        """Returns the cells of the batch that need a record; where all have theirs, those of the next one."""
+        """Returns the cells of the batch that need a record.
+
+        Where all have theirs, those of the next batch; none where the search has ended.
+        """
         while not (self.failed or self.complete):
             if not self._batch:
                 self._ask()
@@ -198,12 +201,12 @@ class Search:
     def _needed_by_step(
         self, setting: Setting, missing: Sequence[Cell], records: Mapping[str, Record]
     ) -> list[Cell]:
-        """Returns the first seed of a setting, then the others, unless the pruner ends the first."""
+        """Returns the first seed of a setting, which may be pruned, and then the others."""
         first = setting.cells[0]
         record = records.get(first.id)
         needed = list(missing)
-        # Another search, or this one with other settings before it, had it ended early. A second time it is trained
-        # whole: what it reported was not what its record has.
+        # Another search, or this one with other settings before it, may have pruned it elsewhere. Where this search
+        # pruned it, and its record has other values than it reported, it is trained whole.
         if record is None or (record.status == "pruned" and first.id not in self._requested):
             needed = [replace(first, trial=replace(first.trial, prunable=True))]
         values = intermediate(record, self._objective.name) if record else {}
@@ -213,9 +216,9 @@ class Search:
     def _pruned_at(
         self, setting: Setting, values: Mapping[int, float], last: int | None = None
     ) -> int | None:
-        """Shows the pruner the values of a setting until it ends it there; returns the step, or None.
+        """Shows the pruner the values of a setting; returns the step at which it ends, if any.
 
-        last: the step at which nothing is left that could be saved.
+        last: the step at which no training is left that could be saved.
         """
         setting.shown = {}
         for step, value in values.items():
@@ -224,7 +227,7 @@ class Search:
         return None
 
     def _prunes(self, setting: Setting, step: int, value: float) -> bool:
-        """Shows the pruner one more value of a setting, and returns whether it ends the setting.
+        """Shows the pruner one more value of a setting; returns whether it ends the setting.
 
         Of other settings the pruner sees those that were told, of earlier batches.
         """
@@ -237,7 +240,7 @@ class Search:
         return bool(self.study.pruner.prune(self.study, so_far))
 
     def _tell(self, records: Mapping[str, Record]) -> None:
-        """Tells the values of the settings of the batch, in the order in which they were asked for."""
+        """Tells Optuna the values of the batch's settings, in the order in which they were asked."""
         for setting in self._batch:
             cells = setting.cells
             if setting.pruned_at is not None:
@@ -255,7 +258,7 @@ class Search:
     def _outcome(
         self, setting: Setting, records: Sequence[Record]
     ) -> tuple[TrialState, Sequence[float] | None, TriedSetting]:
-        """Returns the state and the values of a setting for Optuna, and the setting for the table."""
+        """Returns a setting's state and values for Optuna, and the setting for the table."""
         from optuna.trial import TrialState
 
         row = SettingRow(

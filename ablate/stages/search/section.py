@@ -62,7 +62,7 @@ class Values(StrictModel):
 
 
 def _check_numbers(values: Values, low: float, high: float) -> None:
-    """Refuses a range without numbers, and a scale or a step that does not fit it."""
+    """Refuses a range without numbers, and a scale or step that does not fit."""
     step = values.step or 0
     if low >= high:
         raise refusal("is empty or inverted", "[low, high] with low < high")

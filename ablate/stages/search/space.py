@@ -31,7 +31,7 @@ class Space:
     conditions: Mapping[str, Conditions] = field(default_factory=dict)
 
     def active(self, parameter: Parameter, point: Mapping[str, Any]) -> bool:
-        """Returns whether the conditions of a parameter hold at a point, as far as that is known."""
+        """Returns whether the conditions of a parameter hold at a point, as far as known."""
         conditions = self.conditions.get(parameter.path, {})
         return all(path in point and point[path] in values for path, values in conditions.items())
 
@@ -100,7 +100,10 @@ class Space:
         return crossed[: MAX_POINTS + 1]
 
     def satisfying(self, parameter: Parameter) -> Point:
-        """Returns the first values under which a parameter is searched, of the parameters that it depends on."""
+        """Returns a point at which a parameter is searched.
+
+        It has the first allowed value of each parameter that this one depends on.
+        """
         point: Point = {}
         for path, values in self.conditions.get(parameter.path, {}).items():
             other = next(p for p in self.parameters if p.path == path)

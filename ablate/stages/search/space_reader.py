@@ -11,8 +11,8 @@ from ablate.stages.search.section import Values
 from ablate.stages.search.space import Conditions, Space
 from ablate.study.checks import Draft, attempt
 from ablate.study.designs import Config
-from ablate.study.document import PathKey
 from ablate.study.patch import apply_patches, key_of, level_labels, value_at
+from ablate.study.plain_yaml import PathKey
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,10 @@ class SpaceReader:
         return resolved
 
     def _labelled(self, path: str, values: Sequence[Any]) -> dict[str, Any]:
-        """Returns label → value, of choices; the label is that of the value once it is resolved."""
+        """Returns label → value, of choices.
+
+        The label is that of the value once it is resolved.
+        """
         _, base = self.bases[0]
         resolved: list[Any] = []
         for value in values:
@@ -119,7 +122,7 @@ class SpaceReader:
         return list(ordered.values())
 
     def _check(self, space: Space, parameter: Parameter, name: str, base: Config) -> None:
-        """Reports a path that one base does not have, or a value that it cannot have there.
+        """Reports a path that one base lacks, or a value that it cannot have there.
 
         Whether all values together can be built shows in the search: a setting that cannot is listed as invalid.
         """
@@ -146,7 +149,10 @@ class SpaceReader:
 
 
 def _parameter(path: str, values: Values, choices: Mapping[str, Mapping[str, Any]]) -> Parameter:
-    """Returns the parameter of one entry of `over:`; choices: path → the labels of its values."""
+    """Returns the parameter of one entry of `over:`.
+
+    choices: path → label → value.
+    """
     when = values.when if isinstance(values.when, str) else " and ".join(values.when)
     if values.choice:
         return Parameter(path, "choice", choices=list(choices[path]), when=when)
@@ -186,5 +192,5 @@ def _condition(text: str, others: Mapping[str, Parameter]) -> tuple[str, list[An
 
 
 def _names(label: Any) -> tuple[str, str]:
-    """Returns the names of a choice in a condition: its label, and the name of its part alone."""
+    """Returns a choice's names in a condition: its label, and that without parameters."""
     return str(label), str(label).partition("(")[0]

@@ -18,8 +18,8 @@ from ablate.stages.search.space import Space
 from ablate.stages.search.space_reader import SpaceReader
 from ablate.study.checks import Draft
 from ablate.study.designs import Config
-from ablate.study.document import PathKey
 from ablate.study.patch import key_of, overlap
+from ablate.study.plain_yaml import PathKey
 from ablate.study.sections import TUNING_SEEDS_FROM
 
 DEFAULT_TRIALS = 20
@@ -29,7 +29,7 @@ NUM_FIRST_SEEDS = 900_000
 
 @dataclass(frozen=True)
 class SearchSpec:
-    """One search, or one for each variant and task that is tuned."""
+    """The search of a section; tuning makes it for each variant and task."""
 
     space: Space
     # What tables and reports show.
@@ -46,7 +46,10 @@ class SearchSpec:
 
 
 def check_searches(draft: Draft, config: SearchConfig) -> Mapping[str, SearchSpec | None]:
-    """Returns the searches of a study by their keys; None for one with mistakes, which are reported."""
+    """Returns the searches of a study by their keys.
+
+    None stands for one with mistakes, which are reported.
+    """
     specs: dict[str, SearchSpec | None] = {}
     for key, section in config.sections().items():
         specs[key] = _read(draft, key, section)
@@ -100,7 +103,7 @@ def _read(draft: Draft, key: str, section: SearchSection | TuneSection) -> Searc
 
 
 def _check_conflicts(draft: Draft, key: str, section: SearchSection | TuneSection) -> None:
-    """Refuses a name that a winner will have, and a path that is searched and set by something else at once."""
+    """Refuses names that winners will have, and paths that something else sets."""
     config = draft.config
     refuse = draft.document.refuse
     if isinstance(section, SearchSection):
@@ -126,7 +129,10 @@ def _check_conflicts(draft: Draft, key: str, section: SearchSection | TuneSectio
 
 
 def _read_space(draft: Draft, key: str, section: SearchSection | TuneSection) -> Space | None:
-    """Returns the space of a section: tuning changes every variant, and a sweep the baseline alone."""
+    """Returns the space of a section; None where it has mistakes.
+
+    Tuning changes every variant, and a sweep the baseline alone.
+    """
     variants = draft.design.variants
     changed = variants if key == "tune" else variants[:1]
     bases: list[tuple[str, Config]] = []
@@ -136,7 +142,10 @@ def _read_space(draft: Draft, key: str, section: SearchSection | TuneSection) ->
 
 
 def _num_trials(draft: Draft, key: str, section: SearchSection | TuneSection, space: Space | None) -> int:
-    """Returns how many settings are tried: of a grid every point, or 0 where the grid is refused."""
+    """Returns how many settings are tried.
+
+    Of a grid every point; 0 where the grid is refused.
+    """
     sampler = section.sampler.build()
     if not sampler.exhaustive or space is None:
         return section.trials or DEFAULT_TRIALS

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Self
 
 from ablate.core.facts import BASELINE
-from ablate.core.trial import RUNNER_UP, Cell
+from ablate.core.trial import Cell
 from ablate.session.stage import Preview, Stage, StageEvidence
 from ablate.stages.probe import ProbeStage
 from ablate.stages.search.section import SearchConfig, SearchSection
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from ablate.stages.search.space import Point
     from ablate.stages.search.spec import SearchSpec
     from ablate.study.checks import Draft
-    from ablate.study.designs import Config
     from ablate.study.schema import StudyConfig
     from ablate.study.study import Study
 
@@ -138,7 +137,7 @@ class SearchStage(Stage):
         return any(session.store.has(cell.id) for cell in tried)
 
     def select(self, study: Study, session: Session) -> Study:
-        """Searches until the budget is used, and returns the study with the best settings as its variants."""
+        """Searches until the budget is used; returns the study with the best settings as variants."""
         from ablate.analysis.search_table import tabulated
         from ablate.stages.search.search import SearchPlan
         from ablate.stages.search.versions import installed_versions, say_versions_changed
@@ -166,7 +165,10 @@ class SearchStage(Stage):
         return self._with_tuned(study, session, spec, self._table, cells, kept)
 
     def _spec(self, study: Study, key: str) -> SearchSpec:
-        """Returns a search as it was read; where each seed chooses for itself, it tunes on the seeds of the study."""
+        """Returns a search as it was read.
+
+        Where each seed chooses for itself, it tunes on the seeds of the study.
+        """
         spec = self._specs[key]
         assert spec is not None, "a study with mistakes is not run"
         if not spec.section.each_seed:
@@ -212,13 +214,19 @@ class SearchStage(Stage):
         return "search" if self._sweeps else "tune"
 
     def _num_searches(self, study: Study, key: str) -> int:
-        """Returns the number of searches of a section: a sweep is one, and tuning one for each variant and task."""
+        """Returns the number of searches of a section.
+
+        A sweep is one; tuning is one for each variant and task.
+        """
         if key == "search":
             return 1
         return sum(not variant.placebo for variant in study.variants) * len(study.tasks)
 
     def _max_judged(self, study: Study, spec: SearchSpec, kept: int) -> int:
-        """Returns the most trainings that judge what is chosen; `kept`: the variants that a tuning keeps."""
+        """Returns the most trainings that judge what is chosen.
+
+        kept: the number of variants that a tuning keeps.
+        """
         variants = kept
         if isinstance(spec.section, SearchSection):
             variants = 1 + spec.section.winners + study.config.placebo
@@ -233,7 +241,7 @@ class SearchStage(Stage):
         table: SearchTable,
         cells: Sequence[Cell],
     ) -> Study:
-        """Returns the study with the baseline, the best settings that differ from it, and the placebo."""
+        """Returns the study with the baseline, the best settings that differ, and the placebo."""
         from ablate.analysis.search_table import winner_names
         from ablate.report.words import message
         from ablate.study.study import Selection
@@ -274,7 +282,10 @@ class SearchStage(Stage):
         cells: Sequence[Cell],
         kept: Sequence[Variant],
     ) -> Study:
-        """Returns the study with every variant at its best settings; where none has a value, as it was given."""
+        """Returns the study with every variant at its best settings.
+
+        Where no setting has a value, the variant stays as it was given.
+        """
         from ablate.analysis.runner_ups import runner_ups
         from ablate.stages.search.tuned import tuned_variant
         from ablate.study.study import Selection
@@ -293,8 +304,12 @@ class SearchStage(Stage):
     def follow_up(
         self, study: Study, judged: Sequence[Cell], evidence: Callable[[], Evidence]
     ) -> Iterator[Cell]:
-        """Yields judged cells at runner-ups of their setting: the baseline's, and of what depends on tuning."""
-        from ablate.analysis.claims import depends_on_tuning  # A plan does not need it.
+        """Yields judged cells at the runner-ups of their setting.
+
+        Those of the baseline, and of variants whose verdict depends on how they were tuned.
+        """
+        from ablate.analysis.further_runs import depends_on_tuning  # A plan does not need it.
+        from ablate.stages.search.tuned import at_setting
 
         runner_ups = {variant.name: variant.runner_ups for variant in study.variants}
         if not judged or not any(runner_ups.values()):
@@ -304,7 +319,7 @@ class SearchStage(Stage):
             if cell.variant != BASELINE and (cell.variant, cell.task) not in dependent:
                 continue
             for name, config in runner_ups[cell.variant].get(cell.task, {}).items():
-                yield _at_setting(study, cell, name, config)
+                yield at_setting(study, cell, name, config)
 
     def collect(self, study: Study, beside: Sequence[Cell], records: Records) -> StageEvidence:
         """Collects the settings that were tried, and what their searches share."""
@@ -313,23 +328,8 @@ class SearchStage(Stage):
         return StageEvidence(asdict(self._table.facts), {self.name: self._table.trials})
 
 
-def _at_setting(study: Study, cell: Cell, name: str, config: Config) -> Cell:
-    """Returns a judged cell at another setting of its variant, which has a name of its own."""
-    # Only the trials of the comparison are evaluated.
-    trial = replace(study.trial(config, cell.seed, cell.trial.stream), checkpoint="none")
-    variant = Variant(f"{name}{study.on(cell.task)}", [config])
-    return replace(
-        cell,
-        trial=trial,
-        name=f"{name}{cell.name.removeprefix(cell.variant)}",
-        role=RUNNER_UP,
-        size=partial(study.size, variant, 0),
-        setting=name,
-    )
-
-
 def _with_sources(objectives: list[Objective], searches: Sequence[Search]) -> list[Objective]:
-    """Returns the objectives, with the source `own` where some metric was not measured on validation data."""
+    """Returns the objectives, with the source `own` where some metric lacks validation data."""
     settings: list[TriedSetting] = []
     for search in searches:
         settings += search.tried

@@ -1,11 +1,13 @@
-"""A variant at the settings that tuning chose for it."""
+"""A variant at the settings that tuning chose for it, and at their runner-ups."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from ablate.analysis.search_table import SearchTable
 from ablate.base.locks import Say
 from ablate.core.facts import BASELINE
+from ablate.core.trial import RUNNER_UP, Cell
 from ablate.stages.search.spec import SearchSpec
 from ablate.study.designs import Config, Variant
 from ablate.study.study import Study
@@ -72,9 +74,27 @@ def _named(variant: Variant, settings: Sequence[_Setting]) -> dict[str, Config]:
 
 
 def _joined_labels(chosen: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    """Returns path → its label in the chosen settings, those of several seeds joined by `or`."""
+    """Returns path → its label in the chosen settings.
+
+    Labels of several seeds are joined by `or`.
+    """
     joined: dict[str, str] = {}
     for path in chosen[0]:
         labels = dict.fromkeys(setting[path] for setting in chosen if path in setting)
         joined[path] = " or ".join(labels)
     return joined
+
+
+def at_setting(study: Study, cell: Cell, name: str, config: Config) -> Cell:
+    """Returns a judged cell at another setting of its variant; `name`: the variant's there."""
+    # Only the trials of the comparison are evaluated.
+    trial = replace(study.trial(config, cell.seed, cell.trial.stream), checkpoint="none")
+    variant = Variant(f"{name}{study.on(cell.task)}", [config])
+    return replace(
+        cell,
+        trial=trial,
+        name=f"{name}{cell.name.removeprefix(cell.variant)}",
+        role=RUNNER_UP,
+        size=partial(study.size, variant, 0),
+        setting=name,
+    )

@@ -21,9 +21,9 @@ def installed_versions() -> dict[str, str]:
 
 
 def say_versions_changed(session: Session, spec: SearchSpec, most: int) -> None:
-    """Says what it costs that other versions suggested the settings of the report, which has the same space.
+    """Says what it costs that other versions suggested the settings of the report.
 
-    most: the trainings that the search may need.
+    Says nothing where the space was another. most: the trainings that the search may need.
     """
     from ablate.report.words import message
 

@@ -39,7 +39,7 @@ def waited() -> float:
 
 @dataclass(frozen=True)
 class Timing:
-    """How long a call of one operation takes."""
+    """The time that a call of one operation takes."""
 
     seconds: float  # The median over blocks of the median of a block.
     log_ratio: float  # The mean over blocks of the log of its median over that of the first operation.
@@ -91,7 +91,7 @@ def time_blocks(
 
 
 def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[str, int], int]:
-    """Returns the number of calls in a visit of each operation, and the number of blocks.
+    """Returns the calls of one visit, by operation, and the number of blocks.
 
     `seconds`: operation → the time of one call. The blocks are as many as the slowest leaves time for; a visit of a
     faster one is longer than a moment.
@@ -106,7 +106,10 @@ def effort(seconds: Mapping[str, float], budget: float = BUDGET) -> tuple[dict[s
 
 
 def _warmed(operation: Operation, budget: float, waits: Callable[[], float]) -> float:
-    """Calls an operation until caches are warm; returns the median time of a call, without the first."""
+    """Calls an operation until caches are warm.
+
+    Returns the median time of a call, without the first.
+    """
     _visit(operation, 1, waits)
     times = _visit(operation, 1, waits)
     while sum(times) < budget / FEWEST / CALLS and len(times) < MOST_WARM:
@@ -125,7 +128,7 @@ def _visit(operation: Operation, calls: int, waits: Callable[[], float]) -> list
 
 
 def _on_cpu(run: Callable[[], object], calls: int, waits: Callable[[], float]) -> list[float]:
-    """Returns the seconds of each call on the wall, without what the thread waited for a core."""
+    """Returns the seconds of each call, without those waited for a core."""
     times, before = [], waits()
     for _ in range(calls):
         start = perf_counter()

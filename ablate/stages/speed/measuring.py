@@ -64,7 +64,7 @@ class CannotBeTimedError(AblateError):
 def measured(
     where: WorkloadRef, request: Request, advice: Callable[[str, str, str], str]
 ) -> Generator[tuple[str, Found]]:
-    """Yields the key of each group of a request, and what was found of it, as soon as it is measured.
+    """Yields the key and the results of each group of a request as soon as it is measured.
 
     It is measured in a process of its own, which ends with this generator. Raises `CannotBeTimedError`, with the
     `advice` on a group, a config and the reason.
@@ -135,7 +135,7 @@ def measure_group(workload: Workload, group: Group, request: Request, at: Callab
 
 
 def _busy() -> float:
-    """Returns the seconds that all cores together were busy since the machine started; 0 where unknown."""
+    """Returns the seconds that all cores were busy since the machine started; 0 where unknown."""
     try:
         ticks = Path("/proc/stat").read_text(encoding="ascii").splitlines()[0].split()[1:]
         return sum(int(ticks[place]) for place in _BUSY) / os.sysconf("SC_CLK_TCK")

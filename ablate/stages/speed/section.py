@@ -64,7 +64,10 @@ class SpeedSection(StrictModel):
 
 
 def _switched(given: Any) -> Any:
-    """Returns the section that `on` and `off` are short for; refuses what is neither nor a mapping."""
+    """Returns the section that `on` and `off` are short for.
+
+    Refuses anything else that is no mapping.
+    """
     if given is True or given == "on":
         return {}
     if given is False or given == "off":
@@ -92,7 +95,10 @@ class SpeedConfig(StageConfig):
 
 
 def check_speed(draft: Draft, section: SpeedSection) -> None:
-    """Refuses to time what cannot be timed, and sizes that some variant cannot have; the baseline is valid."""
+    """Refuses what cannot be timed, and sizes that some variant cannot have.
+
+    The baseline itself is valid.
+    """
     document = draft.document
     rule = lacks_operations(draft.workload)
     if rule:

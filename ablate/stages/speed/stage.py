@@ -47,7 +47,10 @@ class SpeedStage(Stage):
             check_speed(draft, self._section)
 
     def in_confirmation(self, selected_by: str, claimed: Collection[str]) -> Stage | None:
-        """Returns a stage that times nothing: seeds say nothing about time. What was timed is still shown."""
+        """Returns a stage that times nothing, since seeds say nothing about time.
+
+        What was timed is still shown.
+        """
         return SpeedStage(None)
 
     def preview(self, study: Study, store: Store) -> Preview:

@@ -33,8 +33,9 @@ from ablate.stages.speed.blocks import BUDGET
 from ablate.stages.speed.measuring import Found, Group, Request, measure_group, measured
 from ablate.stages.speed.section import SpeedSection
 from ablate.study.designs import Config
-from ablate.study.ids import TrialIds, source_digest
+from ablate.study.ids import TrialIds
 from ablate.study.patch import apply_patches, value_at
+from ablate.study.sources import source_digest
 from ablate.study.study import Study
 
 START_SECONDS = 4.0
@@ -70,7 +71,7 @@ class _Place:
 
 
 class Timing:
-    """The variants of a study as a section times them, and what the store has of that.
+    """The variants of a study as a section times them, and what is kept of that.
 
     Raises `AblateError` for a size that a variant cannot have.
     """
@@ -182,7 +183,7 @@ class Timing:
         return counted(len(variants), "variant") + at_sizes
 
     def _run_process(self, process: int) -> None:
-        """Measures the groups that have nothing of a process, and keeps each as soon as it is measured."""
+        """Measures the groups that lack a process, and keeps each as soon as it is measured."""
 
         def advice(key: str, config: str, reason: str) -> str:
             return self.places[key].advice(config, reason)
@@ -235,7 +236,7 @@ def _places(study: Study, section: SpeedSection) -> list[_Place]:
 
 
 def _group(keys: Mapping[str, str], configs: Mapping[str, Config], conditions: Mapping[str, Any]) -> Group:
-    """Returns the distinct configs as one group, whose key stands for them and for the conditions.
+    """Returns the distinct configs as one group, with a key that also stands for the conditions.
 
     keys: variant → the key of its config. configs: variant → its config.
     """
