@@ -20,7 +20,7 @@ EDGE = 0.05
 
 @dataclass(frozen=True)
 class BudgetRow:
-    """What the search of a variant on one task was given, and what it found."""
+    """The budget of the search of a variant on one task, and its outcome."""
 
     variant: str
     task: str

@@ -20,7 +20,7 @@ from ablate.core.rows import frame_of_rows
 
 @dataclass(frozen=True)
 class Learned:
-    """Whether the baseline learned a task, and how that is told: by runs that solved it, or by their mean."""
+    """The verdict on whether the baseline learned a task: by runs that solved it, or by their mean."""
 
     task: str
     ok: bool
@@ -75,7 +75,7 @@ def _learned(side: Side, primary: str) -> Learned | None:
 
 @dataclass(frozen=True)
 class ConvergenceRow:
-    """How much the primary metric still improved at the end of training: a row a variant and task."""
+    """The gain of the primary metric at the end of training, of a variant on one task."""
 
     variant: str
     task: str

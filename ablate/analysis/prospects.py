@@ -29,7 +29,7 @@ from ablate.core.reason import Reason
 
 @dataclass(frozen=True)
 class Prospect:
-    """One planned comparison with the baseline, by the mean; numbers are None where they are not known."""
+    """A planned comparison with the baseline, by the mean; numbers are None where they are not known."""
 
     variant: str
     pairs: int = 0
@@ -50,7 +50,7 @@ class Prospect:
 
 @dataclass(frozen=True)
 class Outlook:
-    """What the planned comparisons can tell on one task."""
+    """The planned comparisons on one task, and the differences and failure rates that they can tell."""
 
     task: str
     metric: str
@@ -71,7 +71,7 @@ class Outlook:
 
 @dataclass(frozen=True)
 class Power:
-    """What a study can detect on its primary metric."""
+    """The differences in its primary metric that a study can detect."""
 
     metric: str
     seeds: int
@@ -89,7 +89,7 @@ class Power:
 
 @dataclass(frozen=True)
 class Terms:
-    """What planned comparisons are judged by."""
+    """The terms on which planned comparisons are judged."""
 
     n: int
     """The number of planned seeds."""

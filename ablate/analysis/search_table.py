@@ -40,7 +40,7 @@ TYPES: dict[str, type] = {"int": int, "float": float, "choice": str}
 
 @dataclass(frozen=True)
 class Parameter:
-    """One searched path, and its values: numbers, or the labels of choices."""
+    """A searched path, and its values: numbers, or the labels of choices."""
 
     path: str
     kind: str
@@ -107,7 +107,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Objective:
-    """One number that is searched for."""
+    """A number that a search makes larger, or smaller."""
 
     name: str
     """The name of the objective, and of its column."""
@@ -189,8 +189,21 @@ COLUMNS = tuple(column.name for column in fields(SettingRow))
 
 
 @dataclass(frozen=True)
+class TriedSetting:
+    """A setting that was tried, with all that the table has of it."""
+
+    row: SettingRow
+    point: Mapping[str, Any]
+    """Searched path → number, or label of a choice; without the paths that are not searched there."""
+    objectives: Mapping[str, float] = field(default_factory=dict)
+    """Name of an objective → its value over seeds; without those that are not known."""
+    own: bool = False
+    """Whether a metric among the objectives was not measured on validation data."""
+
+
+@dataclass(frozen=True)
 class SearchTable:
-    """One table of searches, with its facts."""
+    """A table of searches, with its facts."""
 
     facts: SearchFacts
     trials: pd.DataFrame
@@ -261,15 +274,12 @@ def with_values(settings: pd.DataFrame, objectives: Sequence[Objective]) -> pd.D
     return settings[settings["status"].isin(OUTCOMES) & np.isfinite(values).all(axis=1)]
 
 
-def tabulated(facts: SearchFacts, searches: Sequence[Sequence[Mapping[str, Any]]]) -> SearchTable:
-    """Returns one table of the settings of several searches; no setting is chosen yet.
-
-    A setting is a mapping with the values of its columns; it may lack what is not known.
-    """
+def tabulated(facts: SearchFacts, searches: Sequence[Sequence[TriedSetting]]) -> SearchTable:
+    """Returns one table of the settings of several searches; no setting is chosen yet."""
     rows = []
     for search in searches:
-        for setting in search:
-            rows.append({"chosen": "", "diverged": 0, "values": [], "ties": [], "front": False, **setting})
+        for tried in search:
+            rows.append({**vars(tried.row), **tried.point, **tried.objectives})
     paths = [parameter.path for parameter in facts.parameters]
     names = [objective.name for objective in facts.objectives]
     # An objective such as `parameters` has its column already.

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 COLUMNS = ("id", "name", "variant", "task", "seed", "value", "status", "reason", "test_loss", "initial_loss")
-"""Of the frame `stress` of the evidence, one row a trial of the grid: value is the float at the path; the losses are
-NaN where the run has none."""
+"""The columns of the frame `stress` of the evidence, one row a trial of the grid: value is the learning rate; the
+losses are NaN where the run has none."""
 LEAST_RATES = 5
 """The learning rates below which their grid is no sample."""
 

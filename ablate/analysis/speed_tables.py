@@ -58,12 +58,12 @@ class SpeedRow:
 
 @dataclass(frozen=True)
 class SlopeRow:
-    """How seconds, or peak bytes, of a variant grow with the size on one task."""
+    """The growth of seconds, or of peak bytes, of a variant with the size on one task."""
 
     variant: str
     task: str
     metric: str
-    """As in `SpeedRow`."""
+    """The metric, as in `SpeedRow`."""
     slope: float
     """The slope of log seconds, or log bytes, over log size: 2 is time that grows with the square of the size."""
     ci_low: float

@@ -25,7 +25,7 @@ from ablate.core.rows import frame_of_rows
 
 @dataclass(frozen=True)
 class StabilityRow:
-    """One measure of how steadily a variant trains on one task, beside the baseline.
+    """The steadiness of a variant on one task by one measure, beside the baseline's.
 
     The `mean_*` are means over paired seeds where `kind` is `mean`, rates (0 to 1) where it is `rate`, and standard
     deviations where it is `spread`; the `low_*` and `high_*` are the ends of their 95 % intervals, of t, of Clopper and

@@ -13,7 +13,14 @@ from ablate.analysis.compare import compare
 from ablate.analysis.further_runs import depends_on_tuning
 from ablate.analysis.prospects import Terms, outlook
 from ablate.analysis.runner_ups import runner_ups
-from ablate.analysis.search_table import Objective, Parameter, SearchFacts, tabulated
+from ablate.analysis.search_table import (
+    Objective,
+    Parameter,
+    SearchFacts,
+    SettingRow,
+    TriedSetting,
+    tabulated,
+)
 from ablate.core.metric import Metric
 
 # Rivals of the baseline by hand. Its residuals are ±0.01/0.01/0.02 as below, those of `a` are 0:
@@ -27,16 +34,15 @@ SCORES = {
 def table(scores=SCORES, losses=None, diverged=(), objective=None):
     """A grid of learning rates 1, 2, …; `diverged`: variant and setting of which a seed did."""
     objective = objective or Objective("accuracy", "max", "validation", 0.1)
-    searches = [
-        [
-            {"variant": variant, "task": "recall", "number": i, "status": "completed", "seeds": len(values)}
-            | {"lr": i + 1, "values": values, objective.name: float(np.mean(values))}
-            | {"diverged": int((variant, i) in diverged)}
-            | {"ties": [(losses or {}).get((variant, i), 1.0)] * len(values)}
-            for i, values in enumerate(found)
-        ]
-        for variant, found in scores.items()
-    ]
+    searches = []
+    for variant, found in scores.items():
+        search = []
+        for i, values in enumerate(found):
+            row = SettingRow(variant, "recall", i, "completed", seeds=len(values), values=values)
+            ties = [(losses or {}).get((variant, i), 1.0)] * len(values)
+            row = replace(row, diverged=int((variant, i) in diverged), ties=ties)
+            search.append(TriedSetting(row, {"lr": i + 1}, {objective.name: float(np.mean(values))}))
+        searches.append(search)
     lr = Parameter("lr", "int", 1, 9)
     return tabulated(SearchFacts([lr], [objective], "grid", "none", 4, [0, 1, 2], 4), searches)
 

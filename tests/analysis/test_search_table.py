@@ -8,7 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ablate.analysis.search_table import Objective, Parameter, SearchFacts, tabulated
+from ablate.analysis.search_table import (
+    Objective,
+    Parameter,
+    SearchFacts,
+    SettingRow,
+    TriedSetting,
+    tabulated,
+)
 
 SCORE = Objective("score", "max", "validation")
 COST = Objective("cost", "min", "cost")
@@ -16,9 +23,13 @@ X = Parameter("x", "float", 0, 1)
 
 
 def searched(rows, *objectives):
-    base = {"variant": "baseline", "task": "", "status": "completed", "seeds": 2, "diverged": 0, "chosen": ""}
-    full = [base | {"number": i, "x": i / 10} | row for i, row in enumerate(rows)]
-    return tabulated(SearchFacts([X], [*objectives], "tpe", "none", len(rows), [10_000], 4), [full])
+    tried = []
+    for number, row in enumerate(rows):
+        numbers = {objective.name: row[objective.name] for objective in objectives}
+        status, diverged = row.get("status", "completed"), row.get("diverged", 0)
+        fixed = SettingRow("baseline", "", number, status, seeds=2, diverged=diverged)
+        tried.append(TriedSetting(fixed, {"x": row.get("x", number / 10)}, numbers))
+    return tabulated(SearchFacts([X], [*objectives], "tpe", "none", len(rows), [10_000], 4), [tried])
 
 
 def test_the_best_is_the_best_in_its_own_direction():

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -138,15 +138,29 @@ def _ends_finite(record: Record) -> bool:
     return True
 
 
+@dataclass(frozen=True)
+class Summary:
+    """The value of each objective of a setting, and how it varies over its seeds."""
+
+    objectives: list[float]
+    """The value of each objective, in their order."""
+    values: list[float]
+    """The first objective by seed; NaN where it is no metric."""
+    spread: float
+    """The standard deviation over seeds of the first metric; NaN below two finite values."""
+    diverged: int
+    """The number of seeds that diverged, or were lost to memory or the time limit."""
+    own: bool
+    """Whether some metric was not measured on validation data."""
+
+
 def summarised(
     records: Sequence[Record], objectives: Sequence[Objective], description: Description, at: str
-) -> tuple[list[float], dict[str, Any]]:
-    """Returns the value of each objective, and more columns for the row of a setting.
+) -> Summary:
+    """Returns the value of each objective of a setting; that of a metric is its mean over seeds.
 
-    The value of a metric is its mean over seeds. Where a seed that was lost has no value of guessing, or a completed
-    one no value, the setting has the worst possible value. The columns: `values` of the first objective by seed;
-    `spread`, their standard deviation, or that of the first metric; `diverged` seeds; `own`, whether some metric was
-    not measured on validation data.
+    Where a seed that was lost has no value of guessing, or a completed one no value, the setting has the worst possible
+    value.
     """
     metrics = [objective for objective in objectives if objective.measured]
     by_seed: dict[str, list[float]] = {}
@@ -163,13 +177,13 @@ def summarised(
     for name, values in by_seed.items():
         numbers[name] = float(np.mean(values))
 
-    columns = {
-        "values": by_seed.get(objectives[0].name, [math.nan] * len(records)),
-        "spread": spread,
-        "diverged": num_lost,
-        "own": any(_reads_own(records, metric, at) for metric in metrics),
-    }
-    return [_or_worst(numbers[objective.name], objective) for objective in objectives], columns
+    return Summary(
+        objectives=[_or_worst(numbers[objective.name], objective) for objective in objectives],
+        values=by_seed.get(objectives[0].name, [math.nan] * len(records)),
+        spread=spread,
+        diverged=num_lost,
+        own=any(_reads_own(records, metric, at) for metric in metrics),
+    )
 
 
 def _spread(values: Sequence[float]) -> float:

@@ -10,8 +10,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from ablate.analysis.search_table import SettingRow, TriedSetting
 from ablate.base.errors import Invalid
 from ablate.base.quiet import quiet
 from ablate.base.streams import stream_seed
@@ -21,7 +22,7 @@ from ablate.core.record import Record, on_validation
 from ablate.core.trial import Cell
 from ablate.search.classes import refusing
 from ablate.search.samplers import NUM_SEEDS
-from ablate.stages.search.objectives import LOST, intermediate, seed_value, summarised
+from ablate.stages.search.objectives import LOST, Summary, intermediate, seed_value, summarised
 from ablate.stages.search.space import Point
 from ablate.stages.search.spec import SearchSpec
 
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 # From a number and a point to the cells of a setting, one for each tuning seed, and what is known of it without
 # training; raises `Invalid` where it cannot be built.
 Prepare = Callable[[int, Point], tuple[list[Cell], Description]]
-# One row of the table of searches, by column.
-Row = dict[str, Any]
 
 
 @dataclass
@@ -70,8 +69,8 @@ class Search:
         self.prepare = prepare
         self.variant = variant
         self.task = task
-        # One for each setting that was told, in the order in which they were asked for.
-        self.rows: list[Row] = []
+        # The settings that were told, in the order in which they were asked for.
+        self.tried: list[TriedSetting] = []
         self._batch: list[Setting] = []
         # The ids of the trials that this search has asked for.
         self._requested: set[str] = set()
@@ -100,12 +99,12 @@ class Search:
     @property
     def failed(self) -> bool:
         """True where a trial has failed: nothing may rest on it, and nothing more is asked for."""
-        return any(row["status"] == "failed" for row in self.rows)
+        return any(tried.row.status == "failed" for tried in self.tried)
 
     @property
     def complete(self) -> bool:
         """True once every setting of the budget, or of the space, has been tried."""
-        return not self.failed and (self._stopped or len(self.rows) >= self.spec.facts.trials)
+        return not self.failed and (self._stopped or len(self.tried) >= self.spec.facts.trials)
 
     @property
     def left(self) -> int:
@@ -116,7 +115,7 @@ class Search:
         for setting in self._batch:
             if setting.pruned_at is None:
                 of_batch |= {cell.id for cell in setting.cells}
-        unasked = self.spec.facts.trials - len(self.rows) - len(self._batch)
+        unasked = self.spec.facts.trials - len(self.tried) - len(self._batch)
         return len(of_batch - self._requested) + unasked * len(self.spec.facts.seeds)
 
     @quiet()
@@ -154,7 +153,7 @@ class Search:
 
     def _ask(self) -> None:
         """Asks the sampler for the settings of the next batch."""
-        first = len(self.rows)
+        first = len(self.tried)
         end = min(first + self.spec.facts.batch, self.spec.facts.trials)
         self._batch = [self._setting(number) for number in range(first, end)]
 
@@ -249,8 +248,8 @@ class Search:
                 # Another search may have trained seeds behind the one at which it was pruned.
                 cells = cells[: setting.pruned_at + 1] if self._reads == "seeds" else cells[:1]
             trained = [records[cell.id] for cell in cells if cell.id in records]
-            state, values, row = self._outcome(setting, trained)
-            self.rows.append(row)
+            state, values, tried = self._outcome(setting, trained)
+            self.tried.append(tried)
             for step, value in setting.shown.items():
                 if not math.isnan(value):
                     setting.asked.report(value, step)
@@ -259,57 +258,68 @@ class Search:
 
     def _outcome(
         self, setting: Setting, records: Sequence[Record]
-    ) -> tuple[TrialState, Sequence[float] | None, Row]:
-        """Returns a setting's state and values for Optuna, and its row of the table."""
+    ) -> tuple[TrialState, Sequence[float] | None, TriedSetting]:
+        """Returns a setting's state and values for Optuna, and the setting for the table."""
         from optuna.trial import TrialState
 
-        row: Row = {
-            "variant": self.variant,
-            "task": self.task,
-            "number": setting.asked.number,
-            "ids": [record.id for record in records],
-            "seeds": len(records),
-            "train_seconds": sum(record.metrics.get("train_seconds") or 0.0 for record in records),
-            **setting.point,
-        }
+        row = SettingRow(
+            variant=self.variant,
+            task=self.task,
+            number=setting.asked.number,
+            status="invalid",
+            reason=setting.invalid,
+            seeds=len(records),
+            train_seconds=sum(record.metrics.get("train_seconds") or 0.0 for record in records),
+            ids=[record.id for record in records],
+        )
         description = setting.description
         if description is None:
             # Pruned without a value: a sampler that reads this state learns to avoid such points.
-            return TrialState.PRUNED, None, row | {"status": "invalid", "reason": setting.invalid}
+            return TrialState.PRUNED, None, TriedSetting(row, setting.point)
 
-        row |= {"parameters": description.parameters, "flops": description.flops}
+        row = replace(row, parameters=description.parameters, flops=description.flops)
         faulty = [record for record in records if record.faulty]
         if faulty:
-            return TrialState.FAIL, None, row | {"status": "failed", "reason": faulty[0].reason}
+            row = replace(row, status="failed", reason=faulty[0].reason)
+            return TrialState.FAIL, None, TriedSetting(row, setting.point)
 
-        values, columns = summarised(records, self.spec.facts.objectives, description, self.spec.at)
+        summary = summarised(records, self.spec.facts.objectives, description, self.spec.at)
         if setting.pruned_at is not None:
-            return TrialState.PRUNED, None, row | self._pruned_columns(setting, setting.pruned_at, columns)
+            return TrialState.PRUNED, None, self._pruned(setting, setting.pruned_at, row, summary)
+        return TrialState.COMPLETE, summary.objectives, self._completed(setting, records, row, summary)
 
-        if self.spec.tie:
-            row["ties"] = [on_validation(record, self.spec.tie, self.spec.at)[0] for record in records]
-        row |= columns
-        for objective, value in zip(self.spec.facts.objectives, values, strict=True):
-            row[objective.name] = value
+    def _pruned(self, setting: Setting, step: int, row: SettingRow, summary: Summary) -> TriedSetting:
+        """Returns a setting that was pruned at a step, or at the place of a seed, with its value there."""
+        objectives = {self._objective.name: setting.shown[step]}
+        row = replace(row, status="pruned")
+        if self._reads == "seeds":
+            num_seeds = step + 1
+            row = replace(row, pruned_at=num_seeds, reason=f"pruned after seed {num_seeds}")
+            return TriedSetting(_with_summary(row, summary), setting.point, objectives, summary.own)
+        # What a finished record has beyond its cut is not known either.
+        row = replace(row, pruned_at=step, reason=f"pruned after step {step}", values=[math.nan])
+        return TriedSetting(row, setting.point, objectives)
+
+    def _completed(
+        self, setting: Setting, records: Sequence[Record], row: SettingRow, summary: Summary
+    ) -> TriedSetting:
+        """Returns a setting that was trained to its end on every seed, though some may have diverged."""
+        row = replace(_with_summary(row, summary), status="completed", reason="")
         reasons = [record.reason for record in records if record.status in LOST]
         if reasons:
             reason = f"{len(reasons)} of {len(records)} seeds {reasons[0]}"
-            return TrialState.COMPLETE, values, row | {"status": "diverged", "reason": reason}
-        return TrialState.COMPLETE, values, row | {"status": "completed", "reason": ""}
+            row = replace(row, status="diverged", reason=reason)
+        if self.spec.tie:
+            ties = [on_validation(record, self.spec.tie, self.spec.at)[0] for record in records]
+            row = replace(row, ties=ties)
+        names = [objective.name for objective in self.spec.facts.objectives]
+        objectives = dict(zip(names, summary.objectives, strict=True))
+        return TriedSetting(row, setting.point, objectives, summary.own)
 
-    def _pruned_columns(self, setting: Setting, step: int, columns: Row) -> Row:
-        """Returns the columns of a pruned setting.
 
-        step: that at which it was pruned, or the place of the seed.
-
-        columns: those of its records.
-        """
-        row: Row = {self._objective.name: setting.shown[step], "status": "pruned"}
-        if self._reads == "seeds":
-            num_seeds = step + 1
-            return columns | row | {"pruned_at": num_seeds, "reason": f"pruned after seed {num_seeds}"}
-        # What a finished record has beyond its cut is not known either.
-        return row | {"values": [math.nan], "pruned_at": step, "reason": f"pruned after step {step}"}
+def _with_summary(row: SettingRow, summary: Summary) -> SettingRow:
+    """Returns the row with what is known over its seeds."""
+    return replace(row, values=summary.values, spread=summary.spread, diverged=summary.diverged)
 
 
 class SearchPlan:

@@ -20,14 +20,14 @@ from ablate.study.stage_config import config_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from ablate.analysis.search_table import Objective, SearchTable
+    from ablate.analysis.search_table import Objective, SearchTable, TriedSetting
     from ablate.core.facts import Evidence
     from ablate.core.metric import Description
     from ablate.records.store import Store
     from ablate.session.options import Options
     from ablate.session.session import Session
     from ablate.session.stage import Records
-    from ablate.stages.search.search import Row, Search
+    from ablate.stages.search.search import Search
     from ablate.stages.search.space import Point
     from ablate.stages.search.spec import SearchSpec
     from ablate.study.checks import Draft
@@ -159,7 +159,7 @@ class SearchStage(Stage):
 
         objectives = _with_sources(spec.facts.objectives, searches)
         facts = replace(spec.facts, objectives=objectives, versions=installed_versions())
-        self._table = tabulated(facts, [search.rows for search in searches])
+        self._table = tabulated(facts, [search.tried for search in searches])
         if self._sweeps:
             return self._with_winners(study, session, spec, self._table, cells)
         return self._with_tuned(study, session, spec, self._table, cells, kept)
@@ -330,9 +330,9 @@ class SearchStage(Stage):
 
 def _with_sources(objectives: list[Objective], searches: Sequence[Search]) -> list[Objective]:
     """Returns the objectives, with the source `own` where some metric lacks validation data."""
-    rows: list[Row] = []
+    settings: list[TriedSetting] = []
     for search in searches:
-        rows += search.rows
-    if not any(row.get("own") for row in rows):
+        settings += search.tried
+    if not any(setting.own for setting in settings):
         return objectives
     return [replace(objective, source="own") if objective.measured else objective for objective in objectives]

@@ -42,42 +42,39 @@ def test_validation_comes_before_what_is_judged():
 
 
 def test_a_metric_is_its_mean_over_the_seeds():
-    values, row = summarised(
-        [record(validation_score=v) for v in (0.5, 0.7, 0.9)], [SCORE, COST], KNOWN, "last"
-    )
-    assert values == pytest.approx([0.7, 7.0])
-    assert row == {
-        "values": [0.5, 0.7, 0.9],
-        "spread": pytest.approx(np.std([0.5, 0.7, 0.9], ddof=1)),
-        "diverged": 0,
-        "own": False,
-    }
+    summary = summarised([record(validation_score=v) for v in (0.5, 0.7, 0.9)], [SCORE, COST], KNOWN, "last")
+    assert summary.objectives == pytest.approx([0.7, 7.0])
+    assert summary.values == [0.5, 0.7, 0.9]
+    assert summary.spread == pytest.approx(np.std([0.5, 0.7, 0.9], ddof=1))
+    assert (summary.diverged, summary.own) == (0, False)
     # What is not measured on validation data is said.
-    assert summarised([record(score=0.5)], [SCORE], KNOWN, "last")[1]["own"]
+    assert summarised([record(score=0.5)], [SCORE], KNOWN, "last").own
 
 
 @pytest.mark.parametrize("status", ["diverged", "failed"])
 def test_a_seed_that_was_lost_counts_as_guessing_where_that_is_known(status):
     records = [record(validation_score=0.5, validation_loss=1.0), record(status)]
-    values, row = summarised(records, [SCORE, DIVERGED], KNOWN, "last")
-    assert values == pytest.approx([0.3, 0.5])
-    assert (row["values"], row["diverged"]) == ([0.5, 0.1], 1)
-    assert summarised(records, [LOSS], KNOWN, "last")[0] == [math.inf]
-    assert summarised(records, [Objective("score", "max", "validation")], KNOWN, "last")[0] == [-math.inf]
+    summary = summarised(records, [SCORE, DIVERGED], KNOWN, "last")
+    assert summary.objectives == pytest.approx([0.3, 0.5])
+    assert (summary.values, summary.diverged) == ([0.5, 0.1], 1)
+    assert summarised(records, [LOSS], KNOWN, "last").objectives == [math.inf]
+    assert summarised(records, [Objective("score", "max", "validation")], KNOWN, "last").objectives == [
+        -math.inf
+    ]
 
 
 def test_what_has_no_value_is_the_worst_there_is():
-    assert summarised([record(other=1.0)], [SCORE], KNOWN, "last")[0] == [-math.inf]
+    assert summarised([record(other=1.0)], [SCORE], KNOWN, "last").objectives == [-math.inf]
     one = [record(validation_score=1.0)]
-    assert summarised(one, [SCORE, FLOPS], KNOWN, "last")[0] == [1.0, math.inf]
+    assert summarised(one, [SCORE, FLOPS], KNOWN, "last").objectives == [1.0, math.inf]
     # One seed has no spread.
-    assert summarised(one, [SCORE, SPREAD], KNOWN, "last")[0] == [1.0, math.inf]
+    assert summarised(one, [SCORE, SPREAD], KNOWN, "last").objectives == [1.0, math.inf]
 
 
 def test_the_spread_is_that_of_the_first_metric_wherever_it_stands():
     records = [record(validation_score=v) for v in (0.5, 0.7)]
-    values, _ = summarised(records, [COST, SPREAD, SCORE], KNOWN, "last")
-    assert values == pytest.approx([7.0, np.std([0.5, 0.7], ddof=1), 0.6])
+    summary = summarised(records, [COST, SPREAD, SCORE], KNOWN, "last")
+    assert summary.objectives == pytest.approx([7.0, np.std([0.5, 0.7], ddof=1), 0.6])
 
 
 def test_an_evaluation_at_which_a_trial_diverged_was_not_reported():

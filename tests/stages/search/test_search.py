@@ -29,7 +29,7 @@ PRUNED = MIXED.replace(
 
 
 def table(search):
-    return tabulated(search.spec.facts, [search.rows])
+    return tabulated(search.spec.facts, [search.tried])
 
 
 def frame_of(search):
