@@ -82,6 +82,8 @@ class Group(click.Group):
             if as_json:
                 _print_object(Failure(error.format_message(), error.exit_code))
             raise
+        except click.exceptions.Exit:  # of --help
+            raise
         except (Exception, KeyboardInterrupt) as error:
             failure = _failure(error)
             code = failure.exit_code
