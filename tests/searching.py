@@ -13,7 +13,8 @@ from ablate.core.events import Progress
 from ablate.core.record import Record
 from ablate.core.trial import Cell, Trial
 from ablate.records.folder import StudyFolder
-from ablate.stages.search.search import Search, SearchPlan
+from ablate.stages.search.plan import SearchPlan
+from ablate.stages.search.search import Search
 from ablate.stages.search.section import SearchConfig
 from ablate.stages.search.spec import SearchSpec, check_searches
 from ablate.study.checks import Draft

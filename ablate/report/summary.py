@@ -30,7 +30,7 @@ class Spent:
 
 
 def spent(evidence: Evidence) -> Spent:
-    """Returns what the trials of a study cost, those of tuning and of a grid of rates among them."""
+    """Returns what the trials of a study cost, those of tuning among them."""
     frames = [evidence.trials, *evidence.frames.values()]
     timed = [frame for frame in frames if "train_seconds" in frame]
     # A setting that a search tried was trained on several seeds.

@@ -5,7 +5,7 @@ from searching import GRID, SWEEP, prepared, search_of, train
 
 from ablate.core.events import FixedPlan, Progress
 from ablate.core.record import Record
-from ablate.stages.search.search import SearchPlan
+from ablate.stages.search.plan import SearchPlan
 
 PRUNED = SWEEP + "  pruner: {name: median, n_startup_trials: 2, n_warmup_steps: 1}\n"
 

@@ -320,39 +320,3 @@ class Search:
 def _with_summary(row: SettingRow, summary: Summary) -> SettingRow:
     """Returns the row with what is known over its seeds."""
     return replace(row, values=summary.values, spread=summary.spread, diverged=summary.diverged)
-
-
-class SearchPlan:
-    """Several searches that proceed together, so that all workers are busy; see `core.events.Plan`."""
-
-    def __init__(self, searches: Sequence[Search], enlist: Callable[[Sequence[Cell]], None]) -> None:
-        """`enlist` hears of cells before they are trained."""
-        self.searches = searches
-        self.enlist = enlist
-        # All that were asked for, by trial id.
-        self.cells: dict[str, Cell] = {}
-
-    def next_cells(self, records: Mapping[str, Record]) -> Sequence[Cell]:
-        """Returns the cells that the searches need now."""
-        cells: list[Cell] = []
-        for search in self.searches:
-            cells += search.next_cells(records)
-        fresh: dict[str, Cell] = {}
-        for cell in reversed(cells):
-            # Of searches that share a trial, the first one's cell is kept.
-            if cell.id not in self.cells:
-                fresh[cell.id] = cell
-        self.cells |= fresh
-        self.enlist(cells)
-        return cells
-
-    def should_prune(self, report: Progress) -> bool:
-        """Returns whether a setting that waits ends here."""
-        # Each of the searches that share the trial keeps the report, so that all are asked.
-        decisions = [search.should_prune(report) for search in self.searches]
-        return any(decisions)
-
-    @property
-    def left(self) -> int:
-        """The most trainings that the searches may ask for later."""
-        return sum(search.left for search in self.searches)

@@ -139,7 +139,7 @@ class SearchStage(Stage):
     def select(self, study: Study, session: Session) -> Study:
         """Searches until the budget is used; returns the study with the best settings as variants."""
         from ablate.analysis.search_table import tabulated
-        from ablate.stages.search.search import SearchPlan
+        from ablate.stages.search.plan import SearchPlan
         from ablate.stages.search.versions import installed_versions, say_versions_changed
 
         spec = self._spec(study, self._key)
