@@ -66,7 +66,8 @@ class Group(click.Group):
         except OSError as error:  # of what is printed without a command
             sys.exit(safe(_outside_failure(error).message))
         except SystemExit as end:
-            # Where nobody reads it any more, click puts another in its place, and both click and rich end with 1.
+            # The reader of the output is gone (`ablate … | head`): click has replaced sys.stdout, and both click and
+            # rich end with 1, where a shell expects 128 + SIGPIPE.
             if sys.stdout is not output or isinstance(end.__context__, BrokenPipeError):
                 end.code = 141
             raise

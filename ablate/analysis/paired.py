@@ -212,7 +212,7 @@ class Differences:
         return math.sqrt(n) * max(error.se for error in self.errors_at(n))
 
     def interval(self, alpha: float = ALPHA) -> Interval:
-        """Returns the two-sided t interval of the mean, the widest that any standard error gives."""
+        """Returns the two-sided t interval of the mean, the widest over its standard errors."""
         bounds = [t_interval(self.mean, error.se, error.df, alpha) for error in self.errors]
         return min(low for low, _ in bounds), max(high for _, high in bounds)
 

@@ -19,7 +19,7 @@ def exclusive(root: Path, study: str, say: Say) -> AbstractContextManager[None]:
 
 @contextmanager
 def training(root: Path, study: str, say: Say) -> Iterator[None]:
-    """Keeps speed from being measured in the store while a study trains; waits, and says so, while it is measured."""
+    """Blocks measurements of speed while a study trains; first waits for a running one, and says so."""
     with ExitStack() as locks:
         # A measurement that begins meanwhile finds the lock of this training.
         with _held(root, f"{MEASURING}.lock", say, "speed is being measured, which training would disturb"):

@@ -29,7 +29,7 @@ _UNSEEN = re.compile(
 
 
 def printable(text: str) -> str:
-    r"""Returns the text without the colours of a terminal, with characters that control or deceive escaped: `\u202e`.
+    r"""Strips terminal colours, and escapes characters that control or deceive, such as `\u202e`.
 
     What people write stays: letters of any script with their marks, emoji with joiners, left-to-right marks.
     """

@@ -67,7 +67,7 @@ class Bench(NamedTuple):
         write_text(self.path, "".join(f"{json.dumps(each)}\n" for each in self.lines))
 
     def run(self, tree: Tree, seed: int) -> float:
-        """The number of a run, oriented; from the lines where they have it. Raises `NotMeasured`."""
+        """Returns the metric of one run, oriented, from the kept lines where they have it. Raises `NotMeasured`."""
         name, pattern = self.call["read"]
         key = digest_of_data([self.call, tree.digest, tree.inside, seed])
         value: float | None = next((line["value"] for line in self.lines if line.get("run") == key), None)

@@ -43,7 +43,7 @@ def attempt(
     pairs: Callable[[Sequence[int]], Sequence[Sequence[float]]],
     begun: Callable[[State], object],
 ) -> tuple[dict[str, Any], State]:
-    """What is said of a try, and the state that follows.
+    """Screens a try, and confirms a promising one; returns the verdict's fields and the next state.
 
     `screen` runs it under a seed, `pairs` the base and the try under several; `begun` hears of a confirmation, with the
     state that it leaves even if it never ends. `retest`: the try would be kept if no other were ever confirmed.

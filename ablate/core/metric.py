@@ -129,7 +129,7 @@ class Description:
 
 
 def size_of(description: Description | None) -> dict[str, int | None]:
-    """Returns the size of a model, as records keep it."""
+    """Returns the numbers of parameters and FLOPs of a model by name, as records keep them."""
     if description is None:
         return {}
     return {name: getattr(description, name) for name in ("parameters", "flops", "training_flops", "compute")}

@@ -56,7 +56,7 @@ def drive(
             engine.run(list(batch.trials.values()), partial(driver.on_event, batch))
         except _FirstFailure:
             break
-    return driver.outdated | driver.records
+    return driver.replaced | driver.records
 
 
 @dataclass
@@ -70,7 +70,7 @@ class _Batch:
 
 
 class _Driver:
-    """Looks the cells of a plan up, and takes what an engine tells of their trials."""
+    """Looks up the cells of a plan in the store, and handles the events of the trials to train."""
 
     def __init__(
         self,
@@ -89,8 +89,8 @@ class _Driver:
         self.fresh = fresh
         self.fail_fast = fail_fast
         self.records: dict[str, Record] = {}
-        # Records in the store in place of which trials are trained: they count until these have new ones.
-        self.outdated: dict[str, Record] = {}
+        # Records of trials that are trained again: each counts until its trial has a new one.
+        self.replaced: dict[str, Record] = {}
 
     def look_up(self, cells: Sequence[Cell]) -> _Batch:
         """Takes the records that the store has, and returns what is left to train."""
@@ -125,10 +125,10 @@ class _Driver:
         if is_finished and not self.fresh:
             batch.without_weights += 1
         if record is not None:
-            self.outdated[trial_id] = record
+            self.replaced[trial_id] = record
 
     def on_event(self, batch: _Batch, event: EngineEvent) -> bool:
-        """Takes an event of the engine; returns whether the trial that reports ends there."""
+        """Stores what an engine sends, and passes events on; returns whether to prune the trial that reports."""
         if isinstance(event, Saved):
             self.store.save_state(event.trial_id, event.state)
         elif isinstance(event, Ended):

@@ -21,7 +21,7 @@ class Resources(StrictModel):
 
 
 class Options(StrictModel):
-    """What a study says of its own code, whatever its kind."""
+    """Settings that all kinds of a user's own training code share."""
 
     read: Annotated[
         dict[str, str],

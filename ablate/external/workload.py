@@ -42,7 +42,7 @@ class External(Workload):
     Options: ClassVar[type[options.Options]]
 
     def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
-        """The command line of a trial: here that of `runner`. Raises `Invalid`."""
+        """Returns the command line of a trial, by default that of `runner`. Raises `Invalid`."""
         own, values = config["workload"], config["config"]
         given = json.dumps(values | ({own["seed"]: seed} if own.get("seed") else {}))
         return [sys.executable, "-P", runner.__file__, own[self.name], given, str(seed)]

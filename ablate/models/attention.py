@@ -173,7 +173,7 @@ class Attention(Mixer):
         return self._weights(q, k, position, mask, causal)
 
     def _positioned(self, q: Tensor, k: Tensor, position: Position) -> tuple[Tensor, Tensor]:
-        """The arguments of the score: queries and keys, normalised, with their positions, H heads of each."""
+        """Returns queries and keys ready for the score: normalised, with their positions, H heads of each."""
         if self.score is not None:
             q, k = position.rotate(self.query_norm(q), self.key_norm(k))
         return q, self._shared(k)

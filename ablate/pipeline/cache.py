@@ -31,7 +31,10 @@ if TYPE_CHECKING:
 
 
 def is_current(folder: StudyFolder, document: Document, options: Options) -> bool:
-    """Returns whether a run that reports in `folder` would train nothing and report the same."""
+    """Returns whether a run that reports in `folder` would train nothing and report the same.
+
+    Where it is, the facts of the report are kept as `folder.cached_facts`, for `print_current`.
+    """
     if options.partial or options.fresh or options.tracking_uri or document.problems:
         return False
     try:

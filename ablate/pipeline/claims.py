@@ -24,10 +24,13 @@ WAITING = "not judged yet"
 
 
 def preregister(study: Study, stages: Sequence[Stage], session: Session) -> list[Claim]:
-    """Dates the claims of a study before training; new claims on known results are post hoc."""
+    """Dates the claims of a study before training, and marks new claims on known results as post hoc.
+
+    `plan_trials` also marks those whose sides were trained before.
+    """
     selecting = [stage for stage in stages if stage.selects]
     post_hoc_metrics: set[str] = set()
-    # Of variants that are still to be selected nothing is measured.
+    # Where variants are still to be selected, no other stage can have results on them.
     for stage in selecting or stages:
         if not stage.has_results(study, session):
             continue

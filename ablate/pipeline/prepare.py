@@ -118,6 +118,6 @@ def _selected_paths(stages: Iterable[Stage]) -> list[str]:
 
 
 def _companions_per_cell(study: Study, stages: Iterable[Stage]) -> int:
-    """Returns the number of cells that stages train beside each judged one."""
+    """Returns how many cells the stages train beside each judged cell."""
     first = study.cells(study.config.seeds.values[:1])[:1]
     return len(companions(study, stages, first))

@@ -34,7 +34,7 @@ def plan_trials(
     study: Study, stages: Sequence[Stage], claims: Sequence[Claim], session: Session
 ) -> TrialPlan:
     """Plans the trials of a study whose variants are chosen, and lists them before they are trained."""
-    study = study.settling()  # with the claims that its variants can decide
+    study = study.settling()
     claims = mark_post_hoc(claims, study.cells(), session.store)
     return TrialPlan(study, stages, claims, session.enlist)
 

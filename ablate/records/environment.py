@@ -28,7 +28,7 @@ def command_line(words: Sequence[str]) -> str:
 
 @functools.cache
 def environment(command: str, watched: tuple[Path, ...]) -> dict[str, Any]:
-    """Returns command, commit, dirty flag, versions and machine of this process, as they were at first.
+    """Returns command, commit, dirty flag, versions and machine of this process; kept from the first call.
 
     `watched` are the study and its plugins: changes to them or to the package make a commit dirty, results never do.
     """

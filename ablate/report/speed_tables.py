@@ -34,7 +34,7 @@ HEADS = dict(zip(MEASURES, ("Step", "Forward pass", "Generation", "Memory"), str
 
 
 def with_interval(found: Any, low: Any, high: Any, mark: str = "") -> str:
-    """`1.93 [1.90, 1.96]` after a mark, to the digits of the interval, which is left out where it has no width."""
+    """Formats `1.93 [1.90, 1.96]` after a mark; leaves out an interval that shows no width."""
     places = min(decimals(low, high), 3)
     ends = {fixed(end, places) for end in (found, low, high)}
     if number(found) is None:

@@ -47,7 +47,7 @@ def keep(trials: pd.DataFrame, asked: Mapping[str, Any]) -> str:
 
 
 def beside(rows: pd.DataFrame, asked: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows with those of the baseline that were kept."""
+    """Adds the baseline's runs that `--known-noise` names to the rows."""
     file, made = asked["known_noise"], _made(asked)
     try:
         kept = json.loads(file.read_bytes())

@@ -187,5 +187,5 @@ class RunOutcome:
     # Names of the trials that failed, with the reason.
     failed: list[str] = field(default_factory=list)
     trained: int = 0
-    # Planned trials that were not asked for, with `only` or `seed`.
+    # Judged trials without a finished record.
     missing: int = 0

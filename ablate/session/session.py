@@ -101,7 +101,7 @@ class Session:
 
     @property
     def workers(self) -> Workers:
-        """The supervised engine of a locked session."""
+        """The supervised engine that trains the trials of a run, while the lock of its study is held."""
         assert self._workers is not None, "a session trains while it holds the lock of its study"
         return self._workers
 
@@ -159,11 +159,10 @@ class Session:
         return [f"{names.get(trial, trial)}: {reason}" for trial, reason in reasons.items()]
 
     def announce_report(self) -> None:
-        """Says that training is over, and has MLflow shown as far as it is."""
+        """Says that the report is being made, and has MLflow show the trials so far, in its own process."""
         self.tracker.start()
         if self.display.done:
             self.say("Comparing, and writing the report …")
-            # Beside this process; what is left for the end is the report.
             self.tracker.tell("RUNNING")
 
     def print_verdicts(self) -> None:

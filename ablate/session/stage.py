@@ -167,5 +167,5 @@ class Stage(ABC):
         return StageEvidence()
 
     def measure(self, study: Study, session: Session, complete: bool) -> Measurement | None:
-        """Returns what is measured; with `complete`, measures on the idle machine what is not."""
+        """Returns the measurements of the stage; with `complete`, takes missing ones first, on the idle machine."""
         return None

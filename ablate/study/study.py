@@ -173,7 +173,7 @@ class Study:
         return self.adjust(config, task_index)
 
     def judging(self, variants: Sequence[Variant], paths: Sequence[str], selection: Selection) -> Study:
-        """Returns the study with the variants that were chosen, the baseline first, which differ on `paths`."""
+        """Returns the study with the chosen variants, the baseline first; `paths`: those on which they differ."""
         factors = {path: levels for path, levels in self.design.factors.items() if path in paths}
         return dataclasses.replace(
             self,
@@ -189,7 +189,7 @@ class Study:
         return dataclasses.replace(self, config=config, overrides=overrides)
 
     def settling(self) -> Study:
-        """Returns the study with those of its claims whose variants it all has."""
+        """Returns the study without the claims on variants that it does not have: a selection left them out."""
         names = {variant.name for variant in self.variants}
         decidable = [claim for claim in self.claims if names.issuperset(claim.variants)]
         return dataclasses.replace(self, claims=decidable)

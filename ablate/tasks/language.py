@@ -115,7 +115,7 @@ class Language(Labelling):
             yield f"an encoder sees its target: what it has learned to tell, loss@{PREFIX} alone says"
 
     def slices(self) -> Mapping[str, Mapping[str, Any]]:
-        """`prefix`: only the last position of each window, where no model sees its target."""
+        """Returns the slice `prefix`: the last position of each window, whose target no model sees."""
         return {} if self.config.asked == "last" else {PREFIX: {"asked": "last"}}
 
     def constants(self) -> Mapping[str, Mapping[str, float]]:

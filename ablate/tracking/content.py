@@ -107,7 +107,7 @@ def content_of(name: str, cell: Cell, record: Record) -> Content:
 
 
 def parent_of(folder: StudyFolder) -> Parent:
-    """Returns what MLflow holds of a study that has a report. Raises `AblateError` when the folder cannot be read."""
+    """Makes the content of a study's parent run from its report. Raises `AblateError` for an unreadable folder."""
     study = read_document(folder.study_file).data
     facts = folder.facts()
     planned = flattened({key: study[key] for key in ("design", "seeds") if key in study})
@@ -225,7 +225,7 @@ def milliseconds(moment: str) -> int:
 
 
 def user() -> str:
-    """Returns the name of the user, which containers may lack."""
+    """Returns the user's name; `unknown` where the system has none, as in some containers."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):

@@ -73,7 +73,7 @@ class Tracker(Keeper):
             self.started(partial(fresh, __name__))
 
     def tell(self, status: Status | None) -> None:
-        """Has MLflow show the study with a status; without one, only sees to it that there is a database."""
+        """Sends the process a status to show in MLflow; without one, it only makes the database."""
         self.start()
         if self._child is not None:
             self._child.send((self.folder, self.uri, status))

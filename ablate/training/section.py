@@ -12,7 +12,7 @@ LEAST = 128  # The fewest validation examples of an evaluation, where neither st
 
 
 class EvaluationSection(StrictModel):
-    """Settings of evaluation: validation examples, a test with the best weights, numbers of layers."""
+    """Settings of evaluation: validation examples, a test with the best weights, measures of each layer."""
 
     validation: PositiveInt | None = None
     """Validation examples of each evaluation. Not given: as many as leave all examples that are only forwarded, test

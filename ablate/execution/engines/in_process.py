@@ -36,4 +36,4 @@ class InProcess(Engine):
 
 
 class _DriverFault(BaseException):
-    """Carries an error of the driver through a trial in its process, which has not failed itself."""
+    """Carries an exception of `on_event` past the trial, which is not recorded as failed."""

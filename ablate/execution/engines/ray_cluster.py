@@ -208,7 +208,7 @@ class RayCluster(Engine):
             worker.awaited = worker.actor.train.options(num_returns="streaming").remote(trial, files)
 
     def _receive(self, worker: _Worker) -> None:
-        """Takes what is awaited of a worker: that it has begun, or the next event of its trial."""
+        """Handles the awaited message of a worker: its start, or the next event of its trial."""
         trial = worker.trial
         try:
             reference = worker.awaited if trial is None else next(worker.awaited)  # type: ignore[arg-type]
@@ -235,7 +235,7 @@ class RayCluster(Engine):
             self._on_event(WorkerLost(worker.trial.id, fate))
 
     def _take(self, worker: _Worker, trial: Trial, event: EngineEvent) -> None:
-        """Takes an event of a trial, and answers a report that waits."""
+        """Passes an event of a trial on, and sends the answer for which a report waits."""
         if isinstance(event, Ended):
             # Machine and versions are those of the node; the study is where the driver is.
             here = self.reference.environment()

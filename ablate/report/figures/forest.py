@@ -58,7 +58,7 @@ def forest(
 
 
 def forest_limits(data: pd.DataFrame, margin: float | None, span: float | None) -> list[Limits]:
-    """Returns the limits of the panels: every interval as far as `span`, beyond which no difference can be."""
+    """Returns the limits that show every interval, cut at `span`, the largest possible difference."""
     reach = math.inf if span is None else max(span, data["value"].abs().max())
     # One seed has a difference but no interval.
     low = data["low"].fillna(data["value"]).clip(-reach, reach)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class SpeedStage(Stage):
-    """Measures after training; of every study, since it goes on showing what was timed before."""
+    """Times variants after training; every study has it, to show what was timed before."""
 
     name = "speed"
     Config = SpeedConfig
@@ -95,6 +95,6 @@ class SpeedStage(Stage):
             session.tracker.close()
             try:
                 timing.complete(session.say, fresh=session.options.fresh)
-            except AblateError as error:
+            except AblateError as error:  # What was timed is returned all the same.
                 session.warn(str(error))
         return timing.measurement

@@ -92,7 +92,7 @@ class Timing:
 
     @property
     def measurement(self) -> Measurement:
-        """A frame with `COLUMNS`, how it was measured, and its files where nothing is missing."""
+        """The timings as a frame, how they were measured, and their files; None while incomplete."""
         rows: list[dict[str, Any]] = []
         for key, place in self.places.items():
             rows += self._rows(place, self.kept[key][: self.section.processes])
