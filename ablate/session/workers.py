@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import Protocol
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import UnknownPart
@@ -17,11 +18,27 @@ from ablate.session.options import Options
 from ablate.study.document import base_of
 from ablate.study.study import Study
 
-ENGINES: tuple[type[LocalPool] | type[RayCluster], ...] = (LocalPool, RayCluster)
+
+class EngineClass(Protocol):
+    """A class of engines, by the name that `--engine` gives it."""
+
+    @property
+    def name(self) -> str:
+        """The word for `--engine`."""
+
+    def __call__(self, reference: WorkloadRef, jobs: int | None, server: Server | None, /) -> Engine:
+        """Makes an engine that trains what `reference` names.
+
+        jobs: the most trials at once; None: as many as the machine can run. server: a process that forks workers, where
+        the session has started one.
+        """
+
+
+ENGINES: tuple[EngineClass, ...] = (LocalPool, RayCluster)
 """The engines that `--engine` may name."""
 
 
-def engine_named(name: str) -> type[LocalPool] | type[RayCluster]:
+def engine_named(name: str) -> EngineClass:
     """Returns the class of the engine of a name. Raises `AblateError` for a name that no engine has."""
     for engine in ENGINES:
         if engine.name == name:
