@@ -15,7 +15,7 @@ from ablate.core.events import OnEvent, Progress, Saved
 from ablate.core.record import FILE, Record
 from ablate.core.trial import AGAIN, Trial
 from ablate.core.workload import Workload
-from ablate.records.environment import environment, kind
+from ablate.records.environment import OwnCode, environment, kind
 from ablate.records.record_file import fault_of
 from ablate.study.ids import TrialIds
 from ablate.study.sections import ResourcesSection
@@ -40,6 +40,8 @@ class WorkloadRef:
     # Whether several trials may run at once.
     parallel: bool = True
     resources: ResourcesSection = dataclasses.field(default_factory=ResourcesSection)
+    # Where the training code lies, if it is the user's own; its commit is then that of the study.
+    own: OwnCode | None = None
 
     @property
     def device(self) -> str:
@@ -60,7 +62,7 @@ class WorkloadRef:
 
     def environment(self) -> dict[str, Any]:
         """Returns command, commit, versions and machine of this process, and the kind of the machine."""
-        return environment(self.command, self.watched) | {"kind": kind(self.device)}
+        return environment(self.command, self.watched, self.own) | {"kind": kind(self.device)}
 
 
 def run_trial(

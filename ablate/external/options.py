@@ -7,6 +7,7 @@ from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt
 from ablate.base.datafile import DataFile
 from ablate.base.registry import OnOff, StrictModel
 from ablate.core.metric import Direction, Outcome
+from ablate.external.best import At
 
 
 class Resources(StrictModel):
@@ -81,6 +82,18 @@ class OwnMetric(StrictModel):
         Outcome,
         Field(description="all_or_nothing: a run either finds the solution or stays near guessing."),
     ] = "graded"
+    at: Annotated[
+        At,
+        Field(
+            description="The step that counts: the last, or the best by another metric, the first on ties."
+        ),
+    ] = "last"
+    by: Annotated[
+        str | None,
+        Field(
+            description="The metric whose best value says which step counts, of those at which both were read."
+        ),
+    ] = None
 
 
 OwnMetrics = Annotated[

@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from dataclasses import fields
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -26,6 +27,7 @@ from ablate.core.record import Record
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
 from ablate.external import options, runner
+from ablate.external.best import best_values, check_best, identity_of
 from ablate.external.cautions import named, seeded
 from ablate.external.command import filled, lines
 from ablate.external.reading import STEP, Reading, check_pattern
@@ -59,11 +61,14 @@ class External(Workload):
         return ("metrics", *(f"workload.{path}" for path in of_options))
 
     def describe(self, config: Mapping[str, Any]) -> Description:
-        kept = {name: {**of} for name, of in config["metrics"].items()}
-        outcome, *_ = (of.pop("outcome") for of in kept.values())
+        metrics = {}
+        for name, settings in config["metrics"].items():
+            given = {field.name: settings[field.name] for field in fields(Metric)}
+            metrics[name] = Metric(**given)
+        first, *_ = config["metrics"].values()
         return Description(
-            {name: Metric(**of) for name, of in kept.items()},
-            outcome=outcome,
+            metrics,
+            outcome=first["outcome"],
             sampling=Sampling("held_out"),
             parallel=config["workload"]["parallel"],
         )
@@ -81,15 +86,18 @@ class External(Workload):
                 with at("workload", "read", name):
                     check_pattern(pattern)
             with at():
+                check_best(metrics)
+            with at():
                 self.files(config)
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
         device = "cuda" if config["workload"]["resources"]["gpu"] else "cpu"
         own = {"device": device, "metrics": ", ".join(sorted(config["metrics"]))}
-        return {**super().identity(config), **versions(self.files(config).values()), **own}
+        steps = identity_of(config["metrics"])
+        return {**super().identity(config), **versions(self.files(config).values()), **own, **steps}
 
     def sources(self, config: BaseModel) -> list[Any]:
-        return [Reading, filled, runner.main]
+        return [Reading, best_values, filled, runner.main]
 
     def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
         words = [word for word in self.words(config, 0) if word != runner.__file__]
@@ -129,13 +137,15 @@ class External(Workload):
                                 trial, "pruned", reason="asked to stop", metrics=none, curves=reading.curves
                             )
                 reading.finish(Path(place))
+                values = reading.last | best_values(metrics, reading.values)
             except AblateError as error:
                 read = listed(f"{name} {value:g}" for name, value in reading.last.items())
                 reason = f"{error}; last read: {read or 'nothing'}; last printed: {printed[:200]}"
                 return Record.of(trial, "failed", reason=reason, error=reason)
-        if lost := [f"{name} {value:g}" for name, value in reading.last.items() if not math.isfinite(value)]:
+        every = [*reading.last.items(), *values.items()]
+        if lost := dict.fromkeys(f"{name} {value:g}" for name, value in every if not math.isfinite(value)):
             return Record.of(trial, "diverged", reason=listed(lost), metrics=none, curves=reading.curves)
-        return Record.of(trial, metrics={**none, **reading.last}, curves=reading.curves)
+        return Record.of(trial, metrics={**none, **values}, curves=reading.curves)
 
 
 @register("workload", "function")

@@ -28,16 +28,29 @@ def preregister(study: Study, stages: Sequence[Stage], session: Session) -> list
 
     `plan_trials` also marks those whose sides were trained before.
     """
+    post_hoc_metrics = _post_hoc_metrics(study, stages, session.folder, session.store)
+    return date_claims(session.folder, study.claims, post_hoc_metrics)
+
+
+def as_preregistered(study: Study, stages: Sequence[Stage], folder: StudyFolder, store: Store) -> list[Claim]:
+    """Returns the claims of a study with the dates and marks that a run would give them now; writes nothing."""
+    post_hoc_metrics = _post_hoc_metrics(study, stages, folder, store)
+    dated = _dated(folder, study.claims, post_hoc_metrics)
+    return mark_post_hoc(dated, study.cells(), store)
+
+
+def _post_hoc_metrics(study: Study, stages: Sequence[Stage], folder: StudyFolder, store: Store) -> set[str]:
+    """Returns the metrics of which stages have results, so that a new claim on them is post hoc."""
     selecting = [stage for stage in stages if stage.selects]
     post_hoc_metrics: set[str] = set()
     # Where variants are still to be selected, no other stage can have results on them.
     for stage in selecting or stages:
-        if not stage.has_results(study, session):
+        if not stage.has_results(study, folder, store):
             continue
         post_hoc_metrics |= stage.metrics
         if stage.selects:  # what it chooses decides every claim
             post_hoc_metrics |= {claim.metric for claim in study.claims}
-    return date_claims(session.folder, study.claims, post_hoc_metrics)
+    return post_hoc_metrics
 
 
 def date_claims(
@@ -52,7 +65,15 @@ def date_claims(
     claims: all of the study, also those that a run cannot settle. New ones are written before any trial is trained;
     those that the study no longer makes are removed.
     """
+    dated = _dated(folder, claims, post_hoc_metrics)
     written = {row["hash"]: row for row in folder.claims()}
+    if written.keys() != {claim.hash for claim in claims}:
+        _write(folder, dated, written)
+    return dated
+
+
+def _dated(folder: StudyFolder, claims: Sequence[Claim], post_hoc_metrics: Collection[str]) -> list[Claim]:
+    """Returns claims with their dates, exploratory where they could have been read from results."""
     folders = _folders_of_study(folder)
     first_rows = _first_rows(folders)
     has_report = any(each.has_report for each in folders)
@@ -66,8 +87,6 @@ def date_claims(
             continue
         has_results = has_trials or claim.metric in post_hoc_metrics or (has_report and is_measured(claim))
         dated.append(replace(claim, declared=now(), exploratory=has_results))
-    if written.keys() != {claim.hash for claim in claims}:
-        _write(folder, dated, written)
     return dated
 
 

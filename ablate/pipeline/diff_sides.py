@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,10 +49,10 @@ class Side:
     def origin(self) -> dict[str, str]:
         """Returns what the run was made with, in words: seeds, command, commit, machine and versions."""
         environment = self.evidence.facts.environment
-        commit = str(environment.get("commit") or NOTHING)[:10]
-        if environment.get("dirty"):
-            commit += ", with changes"
-        origin = {"seeds": self.seeds, "command": environment.get("command", NOTHING), "commit": commit}
+        origin = {"seeds": self.seeds, "command": environment.get("command", NOTHING)}
+        origin["commit"] = _commit(environment, "")
+        if environment.get("ablate_commit"):
+            origin["commit of ablate"] = _commit(environment, "ablate_")
         for key in ("device", "machine"):
             if environment.get(key):
                 origin[key] = environment[key]
@@ -64,6 +64,12 @@ class Side:
         reported = facts.reported[:16].replace("T", " ")
         words = message("diff.side", self.seeds, len(self.evidence.trials), facts.differs, reported)
         return f"{self.folder.path}; {words}"
+
+
+def _commit(environment: Mapping[str, Any], prefix: str) -> str:
+    """Returns a commit in words, that of the code or, under the prefix `ablate_`, that of ablate."""
+    commit = str(environment.get(f"{prefix}commit") or NOTHING)[:10]
+    return f"{commit}, with changes" if environment.get(f"{prefix}dirty") else commit
 
 
 @dataclass(frozen=True)

@@ -4,20 +4,23 @@ import shlex
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
 from ablate.analysis.prospects import Power
 from ablate.core.events import Capacity
+from ablate.core.facts import StudyFacts, VariantFacts
 from ablate.core.record import Record
 from ablate.core.trial import Cell
 from ablate.external.workload import External
 from ablate.pipeline.cache import is_current
+from ablate.pipeline.claims import as_preregistered
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.place import report_place
 from ablate.pipeline.power import power, reported_pairs, stored_pairs
 from ablate.pipeline.prepare import companions, prepare
+from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 from ablate.records.trial_list import first_of_each
 from ablate.session.options import Options
@@ -105,11 +108,11 @@ def plan_study(
     known_pairs = reported_pairs(facts, options.results)
 
     store = Store(options.results / "store", warn, read_only=True)
+    folder, _ = report_place(study.document, options)
     cells = study.cells()
     cells_of_trials = first_of_each([*cells, *companions(study, stages, cells)])
     records = _records(cells_of_trials.values(), store)
     # Of variants that trainings choose, the last report alone knows whether all is there.
-    folder, _ = report_place(study.document, options)
     is_reported = is_current(folder, study.document, options)
     missing: set[str] = set()
     if not is_reported:
@@ -129,15 +132,25 @@ def plan_study(
         capacity=capacity,
         power=power(
             study,
-            facts,
+            _facts_as_judged(study, stages, folder, store),
             known_pairs,
-            extra_variants=sum(stage.extra_variants(study) for stage in stages),
             detect=detect,
         ),
         limitations=limitations(study, selects=bool(selecting)),
         previews={stage.name: stage.preview(study, store) for stage in stages},
         selecting=[] if is_reported else selecting,
     )
+
+
+def _facts_as_judged(study: Study, stages: Sequence[Stage], folder: StudyFolder, store: Store) -> StudyFacts:
+    """Returns the facts as the report of a run will have them: with its claims, and the variants that stages add."""
+    facts = facts_of(study, as_preregistered(study, stages, folder, store))
+    added: list[VariantFacts] = []
+    for stage in stages:
+        added += [VariantFacts(name, levels={}, changes={}) for name in stage.extra_variants(study)]
+    names = {variant.name for variant in (*facts.variants, *added)}
+    claims = [claim for claim in facts.claims if names.issuperset(claim.variants)]
+    return replace(facts, variants=[*facts.variants, *added], claims=claims)
 
 
 def _records(cells: Iterable[Cell], store: Store) -> dict[str, Record]:

@@ -40,13 +40,12 @@ def power(
     facts: StudyFacts,
     known_pairs: KnownPairs | None,
     *,
-    extra_variants: int,
     detect: float | None = None,
 ) -> Power:
     """Returns what the seeds of a study can detect on its primary metric.
 
-    extra_variants: the variants that stages will add. detect: a difference that the seeds should find. Raises
-    `AblateError` for one that the metric can show on no task.
+    facts: those of the report, with the variants that stages will add. detect: a difference that the seeds should find.
+    Raises `AblateError` for one that the metric can show on no task.
     """
     metric = facts.metric
     tasks = [task for task in facts.tasks if metric in task.metrics]
@@ -54,7 +53,7 @@ def power(
         _refuse_impossible(detect, metric, tasks)
 
     seeds = study.config.seeds
-    comparisons = family_size(facts) + extra_variants
+    comparisons = family_size(facts)
     looks = max(1, len(seeds.looks))
     level = ALPHA * weights(looks)[-1] / max(comparisons, 1)
     terms = Terms(seeds.count, level, facts.margin, detect)

@@ -7,8 +7,9 @@ import platform
 import re
 import shlex
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,20 +27,33 @@ def command_line(words: Sequence[str]) -> str:
     return shlex.join([name, *map(masked, arguments)])
 
 
+ORIGIN = ("command", "commit", "dirty", "ablate_commit", "ablate_dirty")
+"""The keys of an environment that say what was run; those of ablate itself are there for a user's own code."""
+
+
+@dataclass(frozen=True)
+class OwnCode:
+    """Where a user's own training code lies, and where its results do."""
+
+    folder: Path
+    results: Path
+
+
 @functools.cache
-def environment(command: str, watched: tuple[Path, ...]) -> dict[str, Any]:
+def environment(command: str, watched: tuple[Path, ...], own: OwnCode | None = None) -> dict[str, Any]:
     """Returns command, commit, dirty flag, versions and machine of this process; kept from the first call.
+
+    The commit of a user's own code is that of its repository, and that of ablate stands beside it.
 
     `watched` are the study and its plugins: changes to them or to the package make a commit dirty, results never do.
     """
-    commit, dirty = _commit(watched)
-    return {
-        "command": command,
-        "commit": commit,
-        "dirty": dirty,
-        "versions": versions(),
-        "machine": machine(),
-    }
+    origin: dict[str, Any] = {"command": command}
+    if own is None:
+        origin["commit"], origin["dirty"] = _commit(watched)
+    else:
+        origin["commit"], origin["dirty"] = _commit_of_own(own, watched)
+        origin["ablate_commit"], origin["ablate_dirty"] = _commit(())
+    return {**origin, "versions": versions(), "machine": machine()}
 
 
 def machine() -> str:
@@ -95,8 +109,29 @@ def _commit(watched: Sequence[Path]) -> tuple[str | None, bool | None]:
     commits = [head for head in heads if head]
     if not commits:
         return None, None
-    dirty = any(_git(path.parent, "status", "--porcelain", "--", str(path)) for path in paths)
-    return commits[0], dirty
+    return commits[0], _is_dirty(paths)
+
+
+def _commit_of_own(own: OwnCode, watched: Sequence[Path]) -> tuple[str | None, bool | None]:
+    """Returns the commit of the repository of a user's own code, and whether it is dirty; None outside of git.
+
+    It is dirty when a file that git tracks there, or anything watched, differs from its commit; results never count.
+    """
+    commit = _git(own.folder, "rev-parse", "HEAD")
+    root = _git(own.folder, "rev-parse", "--show-toplevel")
+    if not commit or not root:
+        return None, None
+    places = ["--", ":/"]
+    results = own.results.resolve()
+    if results.is_relative_to(Path(root).resolve()):
+        places.append(f":(top,exclude){results.relative_to(Path(root).resolve())}")
+    changed = _git(own.folder, "status", "--porcelain", "--untracked-files=no", *places)
+    return commit, bool(changed) or _is_dirty(path.resolve() for path in watched)
+
+
+def _is_dirty(paths: Iterable[Path]) -> bool:
+    """Returns whether any of these files and folders differs from its commit, whichever checkout that is in."""
+    return any(_git(path.parent, "status", "--porcelain", "--", str(path)) for path in paths)
 
 
 def _git(folder: Path, *arguments: str) -> str | None:

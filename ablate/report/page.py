@@ -15,6 +15,7 @@ from ablate.report.figures import saving
 from ablate.report.figures.theme import VERDICTS, css_variables, theme
 from ablate.report.section import Picture, ReportData, Text, failed, unfolded
 from ablate.report.sections import Shown, pictures, shown
+from ablate.report.verdict_words import verdict_parts
 from ablate.report.words import Table, templates, text
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def written(
     # `kind` is the name of the macro that shows a block.
     environment.filters.update(
         kind=lambda block: type(block).__name__,
+        parts=verdict_parts,
         md=lambda words: markdown(text(words)),
         md_line=lambda words: markdown_line(text(words)),
         md_table=markdown_table,
@@ -121,4 +123,5 @@ def _cell(words: str, key: str) -> str:
 
 def marked(verdict: str) -> str:
     """Returns a verdict with its mark in front; other words as they are."""
-    return f"{VERDICTS[verdict].sign} {verdict}" if verdict in VERDICTS else verdict
+    word, _ = verdict_parts(verdict)
+    return f"{VERDICTS[word].sign} {verdict}" if word in VERDICTS else verdict

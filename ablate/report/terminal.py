@@ -15,6 +15,7 @@ from rich.text import Text
 from ablate.base.text import printable
 from ablate.records.folder import SPEED, StudyFolder
 from ablate.report.speed_tables import brief_tables
+from ablate.report.verdict_words import verdict_parts
 from ablate.report.verdicts import claim_table, level_of, names_of, verdict_tables
 from ablate.report.words import Column, Table, text
 
@@ -78,9 +79,14 @@ def _laid_out(table: Table, columns: Sequence[Column]) -> RichTable:
         side: Any = "right" if column.numeric else "left"
         shown.add_column(column.heading, justify=side, no_wrap=whole, overflow="fold")
     for row in table.rows:
-        colours = [COLOURS.get(row[c.key], "") if c.key == "verdict" else "" for c in columns]
-        shown.add_row(*(_text(row[c.key], colour) for c, colour in zip(columns, colours, strict=True)))
+        cells = [_text(row[c.key], _colour(row[c.key]) if c.key == "verdict" else "") for c in columns]
+        shown.add_row(*cells)
     return shown
+
+
+def _colour(verdict: str) -> str:
+    word, _ = verdict_parts(verdict)
+    return COLOURS.get(word, "")
 
 
 def _text(words: str, style: str = "") -> Text:

@@ -14,6 +14,7 @@ from ablate.core.facts import ALL_PAIRS, BASELINE, StudyFacts
 from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
 from ablate.core.spelling import spelled
+from ablate.report.verdict_words import verdict_column
 from ablate.report.words import (
     NOTHING,
     Column,
@@ -99,7 +100,7 @@ def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
             caption += message("verdicts.unseen", because(max(unseen)))
         rated = all(number(row.get("solved_variant")) is not None for row in mine)
         heading = "Seeds solved" if rated else f"Difference [{level_of(mine)}]"
-        columns = [variant_column(names), Column("verdict", "Verdict")]
+        columns = [variant_column(names), verdict_column(facts)]
         columns += [difference_column(facts, heading), *mean_columns(spare=True)]
         yield tabulated([*columns, reason_column(names)], mine, caption, "comparisons.csv")
 

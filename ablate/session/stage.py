@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ablate.core.facts import Evidence
     from ablate.core.record import Record
     from ablate.core.trial import Cell
+    from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
     from ablate.report.words import Table
     from ablate.session.options import Options
@@ -121,9 +122,9 @@ class Stage(ABC):
 
     # What a run may train.
 
-    def extra_variants(self, study: Study) -> int:
-        """Returns the number of variants that the stage will add."""
-        return 0
+    def extra_variants(self, study: Study) -> Sequence[str]:
+        """Returns a name for each variant that the stage will add to those that are judged."""
+        return ()
 
     def max_trials(self, study: Study, judged: int) -> int:
         """Returns an upper bound on the trainings of a run, those by which the stage selects included.
@@ -138,7 +139,7 @@ class Stage(ABC):
 
     # During a run. `companions` is asked before and after `select`, and `follow_up` and `collect` at every look.
 
-    def has_results(self, study: Study, session: Session) -> bool:
+    def has_results(self, study: Study, folder: StudyFolder, store: Store) -> bool:
         """Returns whether results are known from which a new claim could have been read."""
         return False
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Protocol
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import UnknownPart
+from ablate.base.text import DEFAULT_RESULTS
 from ablate.core.events import Engine
 from ablate.execution.engines.in_process import InProcess
 from ablate.execution.engines.local_pool import LocalPool, Server
 from ablate.execution.engines.ray_cluster import RayCluster
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
-from ablate.records.environment import command_line
+from ablate.external.workload import External
+from ablate.records.environment import OwnCode, command_line
 from ablate.session.options import Options
 from ablate.study.document import base_of
 from ablate.study.study import Study
@@ -46,8 +49,8 @@ def engine_named(name: str) -> EngineClass:
     raise UnknownPart("engine", name, [engine.name for engine in ENGINES])
 
 
-def reference(study: Study) -> WorkloadRef:
-    """Returns all that a worker must know to train the trials of a study."""
+def reference(study: Study, results: Path = DEFAULT_RESULTS) -> WorkloadRef:
+    """Returns all that a worker must know to train the trials of a study; `results`: the folder of its results."""
     folder = base_of(study.path, study.config.folder)
     workload = study.workload
     files = [folder / name for name in study.config.plugins]
@@ -62,6 +65,7 @@ def reference(study: Study) -> WorkloadRef:
         identity=dict(workload.identity(study.variants[0].configs[0])),
         parallel=study.describe(study.variants[0])[0].parallel,
         resources=study.config.resources,
+        own=OwnCode(folder.absolute(), results.absolute()) if isinstance(workload, External) else None,
     )
 
 
@@ -73,7 +77,7 @@ class Workers(Supervised):
 
     def __init__(self, study: Study, options: Options, server: Server | None = None) -> None:
         """Makes the engine of `--engine`, or with `--jobs 0` one in this process. Raises `AblateError`."""
-        self.where = reference(study)
+        self.where = reference(study, options.results)
         if options.jobs == 0:
             engine: Engine = InProcess(self.where, study.workload)
         else:

@@ -56,12 +56,12 @@ class PathStage(Stage):
     def selects(self) -> bool:
         return True
 
-    def extra_variants(self, study: Study) -> int:
-        """Returns the number of configurations between the baseline and the target."""
-        return len(self._target(study).patches) - 1
+    def extra_variants(self, study: Study) -> Sequence[str]:
+        """Returns a name for each configuration between the baseline and the target."""
+        return [f"step {number}" for number in range(1, len(self._target(study).patches))]
 
     def max_trials(self, study: Study, judged: int) -> int:
-        extra = self.extra_variants(study)
+        extra = len(self.extra_variants(study))
         steps = num_candidates(extra + 1) * len(self._seeds)
         return judged + steps + extra * study.config.seeds.count
 
@@ -110,7 +110,7 @@ class PathStage(Stage):
         for candidate in step.values():
             cells += candidate
         session.enlist(trained)
-        judged = len(study.cells()) + self.extra_variants(study) * study.config.seeds.count
+        judged = len(study.cells()) + len(self.extra_variants(study)) * study.config.seeds.count
         later = num_candidates(len(step) - 1) * len(self._seeds) + judged
         records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
         if any(cell.id not in records or records[cell.id].faulty for cell in cells):

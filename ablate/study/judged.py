@@ -10,6 +10,8 @@ from ablate.base.wording import joined
 from ablate.core.derived import DERIVED, StudyContext
 from ablate.core.facts import Claim
 from ablate.core.metric import Description, Metric, plain, sign
+from ablate.core.workload import Workload
+from ablate.external.workload import External
 from ablate.study.checks import Draft, attempt
 from ablate.study.claims import Claimable, check_margin, parse_claim
 from ablate.study.designs import Design
@@ -42,6 +44,24 @@ def check_metric(
             for task in tasks:
                 _check_target(asked.target, task.metrics[judged])
     return metrics
+
+
+def check_step(
+    config: StudyConfig, workload: Workload, metrics: Mapping[str, Metric], document: Document
+) -> None:
+    """Refuses the best step by validation data of the user's own code, of which nobody knows what those are."""
+    if config.metric.at != "best_validation" or not isinstance(workload, External):
+        return
+    judged = config.metric.name or next(iter(metrics), "METRIC")
+    direction = metrics[judged].direction if judged in metrics else "max"
+    others = [name for name in metrics if name != judged] or ["VALIDATION_METRIC"]
+    document.refuse(
+        ("metric", "at"),
+        "is not known of your own code: the metric itself says which step counts",
+        config.metric.at,
+        "last",
+        f"Write metrics: {{{judged}: {{direction: {direction}, at: best, by: {others[0]}}}, …}}",
+    )
 
 
 def _shared_metrics(tasks: Sequence[Description]) -> dict[str, Metric]:

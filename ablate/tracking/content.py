@@ -235,14 +235,20 @@ def user() -> str:
 def source_tags(environment: Mapping[str, object]) -> dict[str, object]:
     """Returns the tags that say which command was run, and at which commit."""
     commit = environment.get("commit")
-    dirty = environment.get("dirty")
     return {
         "commit": commit,
-        "dirty": None if dirty is None else json.dumps(dirty),
+        "dirty": _flag(environment.get("dirty")),
+        "ablate_commit": environment.get("ablate_commit"),
+        "ablate_dirty": _flag(environment.get("ablate_dirty")),
         "mlflow.source.type": "LOCAL",
         "mlflow.source.name": environment.get("command"),
         "mlflow.source.git.commit": commit,
     }
+
+
+def _flag(value: object) -> str | None:
+    """Returns a flag as a tag; None for none."""
+    return None if value is None else json.dumps(value)
 
 
 def _tags(cell: Cell, record: Record) -> dict[str, str]:

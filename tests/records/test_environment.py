@@ -65,3 +65,32 @@ def test_a_password_on_the_command_line_is_not_kept():
     assert command_line(["ablate", "run", "a b.yaml", "http://host/a@b"]).endswith(
         "run 'a b.yaml' http://host/a@b"
     )
+
+
+def test_the_commit_of_own_code_is_that_of_its_repository(checkout):
+    (checkout / "results").mkdir()
+    (checkout / "results" / "page.html").write_text("old")
+    git(checkout, "add", ".")
+    git(checkout, "commit", "-q", "-m", "published")
+    own = subject.OwnCode(checkout, checkout / "results")
+    watched = (checkout / "study.yaml",)
+    found = environment("ablate run", watched, own)
+    ours = environment("ablate run", ())
+    head = subprocess.run(
+        ["git", "-C", str(checkout), "rev-parse", "HEAD"], capture_output=True, text=True, check=True
+    )
+    assert (found["commit"], found["dirty"]) == (head.stdout.strip(), False)
+    assert (found["ablate_commit"], found["ablate_dirty"]) == (ours["commit"], ours["dirty"])
+    assert "ablate_commit" not in ours
+
+    # What git does not track, and results that it does, change nothing.
+    (checkout / "notes.txt").write_text("new")
+    (checkout / "results" / "page.html").write_text("new")
+    assert environment("ablate run", watched, own)["dirty"] is False
+    (checkout / "plugin.py").write_text("x = 2\n")
+    assert environment("ablate run", watched, own)["dirty"] is True
+
+
+def test_own_code_outside_of_git_has_no_commit(tmp_path):
+    found = environment("ablate run", (), subject.OwnCode(tmp_path, tmp_path / "results"))
+    assert (found["commit"], found["dirty"]) == (None, None)

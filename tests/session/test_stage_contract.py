@@ -32,7 +32,7 @@ def test_what_is_not_overridden_does_nothing(toy_study) -> None:
     study, _ = checked(toy_study)
     stage = Silent()
     cells = study.cells()
-    assert (stage.metrics, stage.selects, stage.extra_variants(study)) == (frozenset(), False, 0)
+    assert (stage.metrics, stage.selects, stage.extra_variants(study)) == (frozenset(), False, ())
     assert (stage.max_trials(study, 7), stage.adjust(study)) == (7, study)
     made: list[Iterable[object]] = [
         stage.companions(study, cells),

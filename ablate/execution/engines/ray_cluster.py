@@ -32,6 +32,7 @@ from ablate.execution.engines.local_pool import Server
 from ablate.execution.nodes import Node, Nodes, cause_of, refusal
 from ablate.execution.relay import Relay
 from ablate.execution.trial import WorkloadRef
+from ablate.records.environment import ORIGIN
 
 if TYPE_CHECKING:
     from ray import ObjectRef, ObjectRefGenerator
@@ -239,7 +240,7 @@ class RayCluster(Engine):
         if isinstance(event, Ended):
             # Machine and versions are those of the node; the study is where the driver is.
             here = self.reference.environment()
-            event.record.environment |= {key: here[key] for key in ("command", "commit", "dirty")}
+            event.record.environment |= {key: here[key] for key in ORIGIN if key in here}
         if isinstance(event, Ended | WorkerLost):
             self._occupy(worker)
         answer = self._on_event(event)

@@ -14,6 +14,7 @@ from ablate.core.metric import Metric
 from ablate.core.short_names import level_name
 from ablate.core.spelling import spelled
 from ablate.report.section import Block, Folded, Items, ReportData, Section, Text, applying, failed
+from ablate.report.verdict_words import apart_from_zero
 from ablate.report.verdicts import (
     compared_with,
     direction_of,
@@ -96,7 +97,7 @@ def of_task(rows: Sequence[Row], task: TaskFacts, report_data: ReportData, not_l
         task.metrics[report_data.facts.metric],
     )
     placebos = [variant.name for variant in facts.variants if variant.placebo]
-    odd = any(row["verdict"] in DECIDED for row in rows if row["variant"] in placebos)
+    odd = any(row["verdict"] in DECIDED or apart_from_zero(row) for row in rows if row["variant"] in placebos)
     rows = [row for row in rows if row["variant"] not in placebos]
     rows = sorted(rows, key=lambda row: -abs(number(row["diff"]) or 0.0))
     groups: dict[str, list[str]] = {verdict: [] for verdict in (*DECIDED, "equivalent", "solved")}
@@ -106,7 +107,8 @@ def of_task(rows: Sequence[Row], task: TaskFacts, report_data: ReportData, not_l
         if verdict == "inconclusive":
             unclear.setdefault(because(text(row["reason"]), short=True), []).append(name)
         elif verdict == "equivalent":
-            groups[verdict].append(name)
+            apart = apart_from_zero(row)
+            groups[verdict].append(f"{name} ({apart})" if apart else name)
         elif (solved := number(row["solved_variant"])) is not None:
             groups["solved"].append(message("answer.solving", int(solved), name))
         else:

@@ -120,10 +120,13 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
     """How the study was run, as pairs of a term and its description; what is not known is left out."""
     facts, known = evidence.facts, dict(evidence.facts.environment)
     commit, dirty = known.pop("commit", None), known.pop("dirty", None)
+    ablate_commit = known.pop("ablate_commit", None)
+    ablate_dirty = known.pop("ablate_dirty", None)
     versions = known.pop("versions", None) or {}
     pairs = {
         "Command": known.pop("command", None),
         "Commit": commit and message("cost.commit", commit, dirty),
+        "Commit of ablate": ablate_commit and message("cost.commit", ablate_commit, ablate_dirty),
         "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Machine": known.pop("machine", None),
         **{as_sentence(spelled(key)): value for key, value in sorted(known.items())},

@@ -8,6 +8,7 @@ from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.core.spelling import spelled
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
+from ablate.report.verdict_words import verdict_column
 from ablate.report.verdicts import (
     Names,
     claim_table,
@@ -81,7 +82,7 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
             variant_column(names),
             Column("task", "Task", varying=True),
             metric_column(varying=True),
-            Column("verdict", "Verdict"),
+            verdict_column(report_data.facts),
             difference_column(report_data.facts, "Difference"),
             *mean_columns(),
             Column("p", "p", True, show=lambda row: shown(row["p"], wording.p_value)),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ablate.analysis.search_table import Objective, SearchTable, TriedSetting
     from ablate.core.facts import Evidence
     from ablate.core.metric import Description
+    from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
     from ablate.session.options import Options
     from ablate.session.session import Session
@@ -72,6 +73,11 @@ class SearchStage(Stage):
 
         search = self._config.search
         return winner_names(search.winners) if search is not None else []
+
+    def extra_variants(self, study: Study) -> Sequence[str]:
+        """Returns the names of the winners, where the study has no other variant that could be judged."""
+        judged = [variant for variant in study.variants[1:] if not variant.placebo]
+        return () if judged else self.variant_names()
 
     def check(self, draft: Draft) -> None:
         from ablate.stages.search.spec import check_searches
@@ -131,10 +137,10 @@ class SearchStage(Stage):
 
     # During a run.
 
-    def has_results(self, study: Study, session: Session) -> bool:
+    def has_results(self, study: Study, folder: StudyFolder, store: Store) -> bool:
         """Returns whether a setting was trained."""
-        tried = [cell for cell in session.folder.trial_list.cells() if cell.role == TRIED]
-        return any(session.store.has(cell.id) for cell in tried)
+        tried = [cell for cell in folder.trial_list.cells() if cell.role == TRIED]
+        return any(store.has(cell.id) for cell in tried)
 
     def select(self, study: Study, session: Session) -> Study:
         """Searches until the budget is used; returns the study with the best settings as variants."""

@@ -13,6 +13,7 @@ from ablate.study.stage_config import config_of
 if TYPE_CHECKING:
     from collections.abc import Collection
 
+    from ablate.records.folder import StudyFolder
     from ablate.records.store import Store
     from ablate.session.options import Options
     from ablate.session.session import Session
@@ -69,11 +70,11 @@ class SpeedStage(Stage):
         sentence = message("plan.speed", sizes, asked, done, seconds if asked > done else None)
         return Preview([sentence], {"processes": asked, "kept": done, "seconds": seconds})
 
-    def has_results(self, study: Study, session: Session) -> bool:
+    def has_results(self, study: Study, folder: StudyFolder, store: Store) -> bool:
         """Returns whether these variants were timed."""
         from ablate.stages.speed.timing import was_timed
 
-        return self._section is not None and was_timed(study, session.store, self._section)
+        return self._section is not None and was_timed(study, store, self._section)
 
     def measure(self, study: Study, session: Session, complete: bool) -> Measurement | None:
         """Times what is missing, in fresh processes one after the other.

@@ -1,0 +1,42 @@
+"""The verdict of a comparison in words: the word itself, and what an equivalence leaves unsaid beside it."""
+
+from ablate.core.facts import StudyFacts
+from ablate.report.words import Column, Row, decimals, fixed, interval, message, number, text
+
+EQUIVALENT = "equivalent"
+
+
+def verdict_column(facts: StudyFacts) -> Column:
+    """Returns the column of the verdicts of comparisons."""
+    return Column("verdict", "Verdict", words=True, show=lambda row: verdict_of(row, facts))
+
+
+def verdict_of(row: Row, facts: StudyFacts) -> str:
+    """Returns the verdict of a row: `equivalent (better by 0.010 [0.003, 0.018], within 0.02)`, or its word alone."""
+    word = text(row["verdict"])
+    apart = apart_from_zero(row)
+    if word != EQUIVALENT or not apart or facts.margin is None:
+        return word
+    return message("verdicts.equivalent_but", apart, facts.margin)
+
+
+def apart_from_zero(row: Row) -> str:
+    """Returns `better by 0.010 [0.003, 0.018]`, or by how much worse; nothing where the interval holds 0.
+
+    The numbers of a row are oriented, so that above 0 the variant is better, whichever way its metric points.
+    """
+    diff = number(row.get("diff"))
+    low = number(row.get("ci_low"))
+    high = number(row.get("ci_high"))
+    if diff is None or low is None or high is None or low <= 0 <= high:
+        return ""
+    places = decimals(low, high)
+    is_better = low > 0
+    ends = (low, high) if is_better else (-high, -low)
+    return message("verdicts.apart", is_better, fixed(abs(diff), places), interval(*ends, places))
+
+
+def verdict_parts(words: str) -> tuple[str, str]:
+    """Returns the word of a verdict, and what is said beside it, with the blank before."""
+    word, blank, rest = words.partition(" ")
+    return word, blank + rest
