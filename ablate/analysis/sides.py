@@ -13,6 +13,7 @@ from itertools import chain
 
 import numpy as np
 
+from ablate.analysis.clusters import Clustered
 from ablate.analysis.paired import Differences, Flags, Floats, smallest_difference
 from ablate.analysis.runs import Side, solving_metric
 from ablate.analysis.unpaired import Unpaired
@@ -115,6 +116,9 @@ class Sides:
         if self.facts.given == "documents" and examples is not None and len(examples) == 1:
             # The test examples of the only run are the pairs.
             by_document = Differences.between(examples[0], 0 * examples[0], self.metric.resolution)
+            sources = self.variants[0].sources
+            if sources is not None:
+                return Clustered.of_documents(by_document, sources)
             return replace(by_document, unit="documents")
         return Differences.between(means_a, means_b, step, examples, overlap(self.task))
 

@@ -213,7 +213,8 @@ class Evidence:
     curves: pd.DataFrame  # id, step, metric, value.
     # id, metric, values: the metric of each test example, in the order of the test split; of completed trials on
     # tasks whose seeds share test examples, and of metrics that are judged: the primary one, as at the step that is
-    # judged, and those that claims name, as at the last.
+    # judged, and those that claims name, as at the last. Of runs that were given with clusters of examples, also
+    # source: a number for each example.
     examples: pd.DataFrame = field(default_factory=functools.partial(frame_of, (), EXAMPLE_COLUMNS))
     # Name → what a stage has measured or trained beside that; those without rows may be missing.
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)

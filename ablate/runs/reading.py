@@ -16,6 +16,7 @@ from ablate.base.datafile import DataFile
 from ablate.base.errors import AblateError, Gather, Problem, listed, nearest
 from ablate.base.text import first_line
 from ablate.core.metric import Metric
+from ablate.runs.clusters import with_sources
 from ablate.tasks.files import read_table
 from ablate.tracking.database import check_uri, import_client
 
@@ -139,8 +140,6 @@ def checked(rows: pd.DataFrame, metrics: Mapping[str, Metric]) -> tuple[pd.DataF
             f"not in all: {listed(lacking.index, 3)}",
             hint="Leave out examples that some runs lack",
         )
-    if "source" in rows:
-        rows = _by_source(rows, [*metrics])
     grouped = rows.sort_values("example", kind="stable").groupby(KEY, sort=False)
     # The statuses are in the order of their letters: a run that failed on one example has failed.
     columns = {"id": "first", "status": "max", "reason": "max", **dict.fromkeys(metrics, "mean")}
@@ -148,20 +147,5 @@ def checked(rows: pd.DataFrame, metrics: Mapping[str, Metric]) -> tuple[pd.DataF
     # A metric that is the same on all examples is of the run.
     varying = [name for name in metrics if grouped[name].nunique().max() > 1]
     examples = grouped[["id", *varying]].agg(list).assign(id=[*trials["id"]])
-    return trials, examples.melt("id", var_name="metric", value_name="values")
-
-
-def _by_source(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
-    """With a source in place of the examples that share it.
-
-    With the C sums S_c of m values of a run, and m_c of them of a source, u_c = x̄ + C/m·(S_c − m_c·x̄) has the mean x̄,
-    and of differences the standard error that is robust to clusters, s_u/√C with C − 1 degrees of freedom (Liang and
-    Zeger 1986, Biometrika 73, 13–22).
-    """
-    rows = rows.assign(source=rows.groupby(["task", "example"])["source"].transform("first"))
-    runs, of_source = rows.groupby(KEY), rows.groupby([*KEY, "source"])["source"].transform("size")
-    share = runs["source"].transform("nunique") / runs["source"].transform("size") * of_source
-    means = runs[metrics].transform("mean")
-    rows = rows.assign(example=rows["source"], **means + (rows[metrics] - means).mul(share, axis=0))
-    columns = {"id": "first", "status": "max", "reason": "max", **dict.fromkeys(metrics, "mean")}
-    return rows.groupby([*KEY, "example"], sort=False).agg(columns).reset_index()
+    by_metric = examples.melt("id", var_name="metric", value_name="values")
+    return trials, with_sources(by_metric, rows) if "source" in rows else by_metric

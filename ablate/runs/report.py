@@ -26,6 +26,7 @@ from ablate.records.folder import StudyFolder
 from ablate.report.page import markdown, markdown_table
 from ablate.report.terminal import summary
 from ablate.report.words import message
+from ablate.runs.clusters import source_limitations
 from ablate.runs.reading import KEY, checked
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.design_kinds import OneFactor
@@ -145,6 +146,7 @@ def evidence_of(
         claims=[*_claims(asked, [*shown.values()], metrics)],
         environment={"command": command_line(sys.argv), "versions": versions()},
         cautions=[
+            *source_limitations(trials, examples),
             *(message("analyse.alike", group) for group in _alike(trials, examples, metrics)),
             *(
                 message("analyse.compared", baseline, row, several=len(tasks) > 1, apart=graded and fresh)
