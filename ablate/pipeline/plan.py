@@ -134,7 +134,7 @@ def plan_study(
             extra_variants=sum(stage.extra_variants(study) for stage in stages),
             detect=detect,
         ),
-        limitations=limitations(study, selects=bool(selecting)),
+        limitations=limitations(study, selects=any(stage.chooses for stage in selecting)),
         previews={stage.name: stage.preview(study, store) for stage in stages},
         selecting=[] if is_reported else selecting,
     )
