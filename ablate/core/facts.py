@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter
 
+from ablate.core.dated_plan import PlanChanges
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.trial import Level
 
@@ -163,6 +164,8 @@ class StudyFacts:
     given: str = ""
     # Of runs that were given: variant → task → the seeds that it has.
     own_seeds: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    # How its plan differs from the first that had results; None where it does not, or no plan was kept.
+    replanned: PlanChanges | None = None
 
     def column_of(self, metric: str) -> str:
         """Returns the column of the trials frame that holds a metric as it is judged."""

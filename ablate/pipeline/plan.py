@@ -136,7 +136,7 @@ def plan_study(
             known_pairs,
             detect=detect,
         ),
-        limitations=limitations(study, selects=bool(selecting)),
+        limitations=limitations(study, selects=any(stage.chooses for stage in selecting)),
         previews={stage.name: stage.preview(study, store) for stage in stages},
         selecting=[] if is_reported else selecting,
     )

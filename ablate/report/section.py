@@ -33,6 +33,7 @@ class ReportData:
     - evaluated: what kept weights show.
     - tables: name → what `analysis.stability` and `analysis.speed_tables` make of the evidence.
     - results: the results folder, in which the records of trials are kept.
+    - other_runs: the names of other runs of the variants, which are not counted.
     """
 
     evidence: Evidence
@@ -41,6 +42,7 @@ class ReportData:
     evaluated: Evaluated | None = None
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     results: Path = DEFAULT_RESULTS
+    other_runs: Sequence[str] = ()
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables; without rows where there is none."""

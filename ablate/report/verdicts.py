@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ablate.core.dated_plan import ADDED, CHANGED
 from ablate.core.derived import DERIVED
 from ablate.core.facts import ALL_PAIRS, BASELINE, StudyFacts
 from ablate.core.metric import Direction, Metric
@@ -35,6 +36,8 @@ from ablate.report.words import (
 )
 
 UNSEEN = "unseen "  # The reason of what is equivalent: what that does not exclude.
+# The mark of a row whose plan was changed after results → its words.
+PLAN_MARKS = {CHANGED: "replanned.mark_changed", ADDED: "replanned.mark_added"}
 Names = Mapping[str, str]  # Variant → its name for readers.
 
 
@@ -102,7 +105,9 @@ def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
         heading = "Seeds solved" if rated else f"Difference [{level_of(mine)}]"
         columns = [variant_column(names), verdict_column(facts)]
         columns += [difference_column(facts, heading), *mean_columns(spare=True)]
-        yield tabulated([*columns, reason_column(names)], mine, caption, "comparisons.csv")
+        caption += marks_in_caption(mine)
+        columns.append(reason_column(names, marked=not are_marked_alike(mine)))
+        yield tabulated(columns, mine, caption, "comparisons.csv")
 
 
 def family(rows: Sequence[Row], looks: int) -> int:
@@ -110,6 +115,27 @@ def family(rows: Sequence[Row], looks: int) -> int:
     levels = [(level, row) for row in rows if (level := number(row.get("level"))) is not None and level < 1]
     shares = [(1 - level) / (number(row.get("look")) or 1) for level, row in levels]
     return round(0.1 / (looks * (looks + 1)) / max(shares)) if shares else 1
+
+
+def plan_mark(row: Row) -> str:
+    """Returns `changed after results` or `added after results` for a row whose plan was; else nothing."""
+    mark = text(row.get("plan"))
+    return message(PLAN_MARKS[mark]) if mark else ""
+
+
+def marks_in_caption(rows: Sequence[Row]) -> str:
+    """Returns the end of a caption: how many of its rows were planned after results; nothing where none was."""
+    marks = [plan_mark(row) for row in rows if plan_mark(row)]
+    if not marks:
+        return ""
+    if are_marked_alike(rows):
+        return message("replanned.all_marked", marks[0])
+    return message("replanned.some_marked", len(marks), len(rows))
+
+
+def are_marked_alike(rows: Sequence[Row]) -> bool:
+    """Returns whether all rows of a table have one mark of their plan, which is then said once."""
+    return len({plan_mark(row) for row in rows}) == 1
 
 
 def variant_column(names: Names) -> Column:
@@ -130,12 +156,16 @@ def mean_columns(*, spare: bool = False) -> list[Column]:
     ]
 
 
-def reason_column(names: Names) -> Column:
-    """Why a verdict is what it is, in words; what all that are equivalent have is in the caption."""
+def reason_column(names: Names, *, marked: bool = True) -> Column:
+    """Why a verdict is what it is, in words; what all that are equivalent have is in the caption.
+
+    marked: whether it says of a row that it was planned after results.
+    """
 
     def reason(row: Row) -> str:
         found = text(row.get("reason"))
-        return "" if found.startswith(UNSEEN) else in_short_names(because(found), names)
+        words = "" if found.startswith(UNSEEN) else in_short_names(because(found), names)
+        return "; ".join(filter(None, (words, plan_mark(row) if marked else "")))
 
     return Column("reason", "Reason", below=True, show=reason)
 
@@ -231,8 +261,9 @@ def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
         Column("verdict", "Verdict"),
         difference_column(facts, f"Difference [{level}]"),
         Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
-        reason_column(names_of(facts)),
+        reason_column(names_of(facts), marked=not are_marked_alike(rows)),
     ]
     late = sum(is_true(row.get("exploratory")) for row in rows)
     caption = message("verdicts.claims", late, len(rows), facts.given, less_is_better(rows, facts))
+    caption += marks_in_caption(rows)
     return tabulated(columns, rows, caption, "claims.csv")

@@ -42,6 +42,7 @@ class ProbeConfig(StageConfig):
     """The keys `probe` and `acts_late`."""
 
     keyed_by_path: ClassVar[tuple[str, ...]] = ("probe",)
+    decides: ClassVar[bool] = False
 
     probe: dict[str, Any] = {}
     """What makes a run short, path → value: {config.max_iters: 20}. A study is not trained where short runs show that a
@@ -67,6 +68,10 @@ class ProbeStage(Stage):
     @property
     def selects(self) -> bool:
         return bool(self._config.probe)
+
+    @property
+    def chooses(self) -> bool:
+        return False
 
     def check(self, draft: Draft) -> None:
         """Refuses a probe that does not fit the baseline or changes what is compared.

@@ -54,12 +54,14 @@ class Verdicts(Section, title="Verdicts", open=True):
         if not rows:
             return
         yield from verdict_tables(rows, report_data.facts)
+        replanned = report_data.facts.replanned
+        is_margin_late = replanned is not None and replanned.changes_path("metric.margin")
         present = {row["verdict"] for row in rows}
         less = bool(less_is_better(rows, report_data.facts))
         known: dict[str, dict[str, Any]] = {
             "better": {"less": less},
             "worse": {"less": less},
-            "equivalent": {"margin": margin},
+            "equivalent": {"margin": margin, "late": is_margin_late},
         }
         terms = [
             (verdict, message(f"verdicts.{verdict}", **known.get(verdict, {})))
