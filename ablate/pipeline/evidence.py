@@ -9,6 +9,7 @@ from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.pipeline.comparable import comparable
 from ablate.pipeline.limitations import limitations
+from ablate.pipeline.other_code import kept_earlier
 from ablate.pipeline.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
@@ -61,7 +62,7 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
     return replace(
         plan.facts(),
         environment=environment,
-        cautions=limitations(study, selects=selects),
+        cautions=[*limitations(study, selects=selects), *kept_earlier(records)],
         source=source_of(study.path, session.folder),
         reported=now(),
     )
