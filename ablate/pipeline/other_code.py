@@ -63,7 +63,8 @@ def settle_other_code(study: Study, session: Session) -> None:
         return
     if not options.keep_finished:
         raise AblateError(
-            f"{other}\nTrain them again with --retrain, or use them as they are with --keep-finished; the report says so"
+            f"{other}\nTrain them again with --retrain, or use them as they are with --keep-finished, as the report "
+            "then says"
         )
     for trial_id, record in other.records.items():
         environment = {KEPT_FROM: record.id} | record.environment

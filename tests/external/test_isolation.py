@@ -81,7 +81,7 @@ def committed(folder: Path, *files: str, ignored: str = "results/\n") -> None:
 
 
 def runs(folder: Path) -> list[Path]:
-    return sorted((folder / "results/store/runs").glob("[0-9a-f]*"))
+    return sorted((folder / "results/store/runs").glob("[0-9a-f]" * 16))
 
 
 def test_a_script_that_goes_on_from_a_checkpoint_no_longer_gives_a_false_verdict(tmp_path):
@@ -276,3 +276,146 @@ def test_in_place_the_report_says_so(tmp_path):
     assert run(folder).returncode == 0
     assert "isolate: off" in (folder / "results/own/report.md").read_text()
     assert not (folder / "results/store/code").exists()
+
+
+def test_a_study_in_a_folder_of_its_repository_runs_a_module_in_the_copy(tmp_path):
+    root = script(tmp_path, "GAIN = 0.1", name="helper.py")
+    script(root / "pkg", "from pkg.inner import main", name="train.py")
+    script(root / "pkg", PLAIN.replace("import helper", "from . import helper"), name="inner.py", main="")
+    (root / "pkg/helper.py").write_text("from helper import GAIN\n")
+    (root / "pkg/__init__.py").write_text("")
+    (root / "studies").mkdir()
+    committed(root, "helper.py", "pkg")
+    command = f"env PYTHONPATH=.. {sys.executable} -m pkg.train --rate {{rate}} --seed {{seed}}"
+    study(root / "studies", command=command)
+    done = run(root / "studies")
+    assert done.returncode == 0, said(done)
+    assert verdict(root / "studies") == "better"
+    (root / "helper.py").write_text("GAIN = 0.2\n")
+    assert "helper.py" in said(run(root / "studies"))
+
+
+EDITS = """
+    import argparse, os
+    import lib
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("--seed", type=int)
+    args = parser.parse_args()
+    print("loss", 3 - args.rate + lib.OFFSET + 0.001 * args.seed)
+    os.system(f"echo OFFSET = 100.0 > {ORIGINAL}")
+"""
+
+
+@pytest.mark.parametrize("kind", ["path", "finder", "variable"])
+def test_an_editable_install_that_is_edited_midway_gives_the_frozen_code(kind, tmp_path, monkeypatch):
+    """As pip installs one: a path in a `.pth` file, or a finder with a mapping; or a path in $PYTHONPATH."""
+    root = tmp_path / "repo"
+    script(root, EDITS, ORIGINAL=str(root / "src/lib.py"))
+    script(root / "src", "OFFSET = 0.0", name="lib.py")
+    committed(root, "train.py", "src")
+    # What Python reads before `sitecustomize`, of a Python outside of an environment.
+    version = f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    site = tmp_path / "base/lib" / version / "site-packages"
+    site.mkdir(parents=True)
+    monkeypatch.setenv("PYTHONUSERBASE", str(tmp_path / "base"))
+    if kind == "path":
+        (site / "__editable__.lib.pth").write_text(f"{root / 'src'}\n")
+    elif kind == "finder":
+        (site / "__editable__.lib.pth").write_text("import __editable___lib_finder\n")
+        (site / "__editable___lib_finder.py").write_text(FINDER.format(str(root / "src/lib.py")))
+    else:
+        monkeypatch.setenv("PYTHONPATH", f"{ROOT}:{root / 'src'}")
+    base = getattr(sys, "_base_executable", sys.executable)
+    study(root, command=f"{base} train.py --rate {{rate}} --seed {{seed}}")
+    done = run(root)
+    assert done.returncode == 0, said(done)
+    assert load(root / "results/own").trials.loss.max() < 4
+    assert "100.0" in (root / "src/lib.py").read_text()
+
+
+ROOT = Path(__file__).parents[2]
+FINDER = """
+import sys
+from importlib.util import spec_from_file_location
+MAPPING = {{"lib": {!r}}}
+NAMESPACES = {{}}
+class Finder:
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name in MAPPING:
+            return spec_from_file_location(name, MAPPING[name])
+sys.meta_path.append(Finder)
+"""
+
+
+def test_code_of_the_original_by_its_absolute_path_fails_the_trial(tmp_path):
+    folder = script(
+        tmp_path,
+        PLAIN.replace("import helper", "import sys; sys.path.insert(0, SRC); import helper"),
+        SRC=str(tmp_path / "src"),
+    )
+    script(folder / "src", "GAIN = 0.1", name="helper.py")
+    study(folder, seeds=1)
+    done = run(folder)
+    assert done.returncode == 1
+    assert "src/helper.py of" in said(done)
+
+
+def test_a_module_elsewhere_that_is_edited_trains_anew(tmp_path):
+    beside = tmp_path / "beside"
+    script(beside, "GAIN = 0.1", name="helper.py")
+    text = PLAIN.replace("import helper", "import sys; sys.path.insert(0, SRC); import helper")
+    folder = script(tmp_path / "own", text, SRC=str(beside))
+    study(folder, seeds=1)
+    assert run(folder).returncode == 0
+    assert "is up to date" in run(folder).stdout
+    (beside / "helper.py").write_text("GAIN = 0.25\n")
+    assert "2 trials to train" in run(folder).stdout
+
+
+DOWNLOADS = """
+    import argparse, os
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("--seed", type=int)
+    args = parser.parse_args()
+    assert not os.path.exists("data")
+    os.makedirs("data")
+    with open("data/x.txt", "w") as file:
+        file.write("3")
+    print("loss", float(open("data/x.txt").read()) - args.rate)
+"""
+
+
+def test_data_that_a_script_downloads_are_those_of_its_copy(tmp_path):
+    folder = script(tmp_path, DOWNLOADS)
+    study(folder, seeds=2)
+    assert run(folder).returncode == 0
+    assert not (folder / "data").exists()
+
+
+DIES = """
+    import argparse, json, os, signal, sys
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("--seed", type=int)
+    args = parser.parse_args()
+    before = os.path.exists("state.pt")
+    open("state.pt", "w").close()
+    if not os.path.exists(OUTSIDE):
+        open(OUTSIDE, "w").close()
+        sys.exit(1)
+    print("loss", 3 - args.rate - before)
+"""
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_trial_that_is_tried_again_finds_its_own_folder_where_the_study_says_so(resume, tmp_path):
+    folder = script(tmp_path / "own", DIES, OUTSIDE=str(tmp_path / "died"))
+    study(folder, seeds=1, **({"resume": "on"} if resume else {}))
+    assert run(folder).returncode == 1
+    assert len(runs(folder)) == 2
+    assert run(folder).returncode == 0
+    trials = load(folder / "results/own").trials
+    assert trials[trials.variant == "baseline"].loss.item() == pytest.approx(1.9 if resume else 2.9)
