@@ -10,6 +10,7 @@ from ablate.core.record import Record
 from ablate.pipeline.comparable import comparable
 from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
+from ablate.pipeline.other_code import kept_earlier
 from ablate.pipeline.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
@@ -62,7 +63,7 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
     return replace(
         plan.facts(),
         environment=environment,
-        cautions=limitations(study, selects=selects),
+        cautions=[*limitations(study, selects=selects), *kept_earlier(records)],
         replanned=plan_changes(session.folder, study.document.data, session.store),
         source=source_of(study.path, session.folder),
         reported=now(),
