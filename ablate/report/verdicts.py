@@ -13,7 +13,8 @@ from ablate.core.derived import DERIVED
 from ablate.core.facts import ALL_PAIRS, BASELINE, StudyFacts
 from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
-from ablate.core.spelling import spelled
+from ablate.core.spelling import as_sentence, spelled
+from ablate.report.lost_runs import left_out_column
 from ablate.report.words import (
     NOTHING,
     Column,
@@ -92,16 +93,17 @@ def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
             at=shared_rate(facts),
             against=compared_with(facts),
             crossed=facts.compare == BASELINE != text(mine[0]["baseline"]),
-            given=facts.given,
+            given=facts.how_given,
         )
         if unseen := {why for row in mine if (why := text(row.get("reason"))).startswith(UNSEEN)}:
             # What holds for every row is said once.
             caption += message("verdicts.unseen", because(max(unseen)))
         rated = all(number(row.get("solved_variant")) is not None for row in mine)
-        heading = "Seeds solved" if rated else f"Difference [{level_of(mine)}]"
+        heading = as_sentence(f"{facts.unit}s solved") if rated else f"Difference [{level_of(mine)}]"
         columns = [variant_column(names), Column("verdict", "Verdict")]
         columns += [difference_column(facts, heading), *mean_columns(spare=True)]
-        yield tabulated([*columns, reason_column(names)], mine, caption, "comparisons.csv")
+        columns += [reason_column(facts), left_out_column(facts)]
+        yield tabulated(columns, mine, caption, "comparisons.csv")
 
 
 def family(rows: Sequence[Row], looks: int) -> int:
@@ -129,12 +131,13 @@ def mean_columns(*, spare: bool = False) -> list[Column]:
     ]
 
 
-def reason_column(names: Names) -> Column:
+def reason_column(facts: StudyFacts) -> Column:
     """Why a verdict is what it is, in words; what all that are equivalent have is in the caption."""
+    names = names_of(facts)
 
     def reason(row: Row) -> str:
         found = text(row.get("reason"))
-        return "" if found.startswith(UNSEEN) else in_short_names(because(found), names)
+        return "" if found.startswith(UNSEEN) else in_short_names(because(found, unit=facts.unit), names)
 
     return Column("reason", "Reason", below=True, show=reason)
 
@@ -230,7 +233,7 @@ def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
         Column("verdict", "Verdict"),
         difference_column(facts, f"Difference [{level}]"),
         Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
-        reason_column(names_of(facts)),
+        reason_column(facts),
     ]
     late = sum(is_true(row.get("exploratory")) for row in rows)
     caption = message("verdicts.claims", late, len(rows), facts.given, less_is_better(rows, facts))
