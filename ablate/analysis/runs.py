@@ -96,11 +96,12 @@ class Runs:
         return []
 
     def sides(self) -> list[Side]:
-        """Returns the runs of each variant on each task, in the order of the study."""
+        """Returns the runs of each variant on each of its tasks, in the order of the study."""
         sides = []
         for variant in self.facts.variants:
             for task in self.facts.tasks:
-                sides.append(Side(self, variant.name, task))
+                if self.facts.is_planned(variant.name, task.name):
+                    sides.append(Side(self, variant.name, task))
         return sides
 
     def column(self, name: str) -> Floats:

@@ -72,9 +72,15 @@ class Sides:
         if self.task.outcome != "graded" or self.task.sampling.pool != "fresh":
             return True
         if self.facts.given == "runs":
-            first, second = self.variants
-            return int((first.asked & second.asked).sum()) >= 2
+            # A run that crashed does not change how the others are compared.
+            first, second = (self._given_seeds(side) for side in self.variants)
+            return len(first & second) >= 2
         return self.facts.given != "known_noise"
+
+    def _given_seeds(self, side: Side) -> set[int]:
+        """Returns the seeds of runs that were given, with those of runs whose pairs are left out."""
+        lost = [run.seed for run in self.facts.lost_of(side.variant, side.task.name)]
+        return {*self.facts.seeds_of(side.variant, side.task.name), *lost}
 
     @cached_property
     def planned_scores(self) -> tuple[Floats, Floats]:

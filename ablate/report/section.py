@@ -150,6 +150,10 @@ class Section:
         """Its content, in order."""
         raise NotImplementedError
 
+    def inside_of(self, report_data: ReportData) -> str:
+        """A few words on what unfolds, beside the heading."""
+        return self.inside
+
     def answers(self, report_data: ReportData) -> list[str]:
         """Sentences for the answer to the question, which page, terminal and MLflow show first."""
         return []

@@ -14,7 +14,8 @@ from ablate.core.derived import DERIVED
 from ablate.core.facts import ALL_PAIRS, BASELINE, StudyFacts
 from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
-from ablate.core.spelling import spelled
+from ablate.core.spelling import as_sentence, spelled
+from ablate.report.lost_runs import left_out_column
 from ablate.report.verdict_words import verdict_column
 from ablate.report.words import (
     NOTHING,
@@ -96,17 +97,18 @@ def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
             at=shared_rate(facts),
             against=compared_with(facts),
             crossed=facts.compare == BASELINE != text(mine[0]["baseline"]),
-            given=facts.given,
+            given=facts.how_given,
         )
         if unseen := {why for row in mine if (why := text(row.get("reason"))).startswith(UNSEEN)}:
             # What holds for every row is said once.
             caption += message("verdicts.unseen", because(max(unseen)))
         rated = all(number(row.get("solved_variant")) is not None for row in mine)
-        heading = "Seeds solved" if rated else f"Difference [{level_of(mine)}]"
+        heading = as_sentence(f"{facts.unit}s solved") if rated else f"Difference [{level_of(mine)}]"
         columns = [variant_column(names), verdict_column(facts)]
         columns += [difference_column(facts, heading), *mean_columns(spare=True)]
         caption += marks_in_caption(mine)
-        columns.append(reason_column(names, marked=not are_marked_alike(mine)))
+        columns.append(reason_column(facts, marked=not are_marked_alike(mine)))
+        columns.append(left_out_column(facts))
         yield tabulated(columns, mine, caption, "comparisons.csv")
 
 
@@ -156,15 +158,16 @@ def mean_columns(*, spare: bool = False) -> list[Column]:
     ]
 
 
-def reason_column(names: Names, *, marked: bool = True) -> Column:
+def reason_column(facts: StudyFacts, *, marked: bool = True) -> Column:
     """Why a verdict is what it is, in words; what all that are equivalent have is in the caption.
 
     marked: whether it says of a row that it was planned after results.
     """
+    names = names_of(facts)
 
     def reason(row: Row) -> str:
         found = text(row.get("reason"))
-        words = "" if found.startswith(UNSEEN) else in_short_names(because(found), names)
+        words = "" if found.startswith(UNSEEN) else in_short_names(because(found, unit=facts.unit), names)
         return "; ".join(filter(None, (words, plan_mark(row) if marked else "")))
 
     return Column("reason", "Reason", below=True, show=reason)
@@ -261,7 +264,7 @@ def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
         Column("verdict", "Verdict"),
         difference_column(facts, f"Difference [{level}]"),
         Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
-        reason_column(names_of(facts), marked=not are_marked_alike(rows)),
+        reason_column(facts, marked=not are_marked_alike(rows)),
     ]
     late = sum(is_true(row.get("exploratory")) for row in rows)
     caption = message("verdicts.claims", late, len(rows), facts.given, less_is_better(rows, facts))

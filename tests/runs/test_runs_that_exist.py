@@ -14,7 +14,9 @@ from ablate.core.derived import DERIVED, StudyContext
 from ablate.core.facts import INTERACTION, Claim, Evidence, StudyFacts
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
-from ablate.runs.report import evidence_of
+from ablate.runs.evidence import evidence_of
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reading import RunTable
 
 RESULTS = Path(__file__).parents[2] / "results"
 STUDIES = sorted(
@@ -27,7 +29,7 @@ FAST = ("15-causal", "08-heads", "22-depth")
 NUMBERS = ["n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high", "level", "p", "solved_variant"]
 
 
-ASKED = {"baseline": "a", "margin": None, "all_or_nothing": None, "claim": (), "known_noise": None}
+ASKED = AnalysisOptions(baseline="a", metric="m", direction="max")
 GIVEN = {"task": "runs", "seed": 0, "example": "all", "status": "completed"}
 
 
@@ -69,8 +71,15 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
     metrics = {facts.metric: task.metrics[facts.metric]}
     metrics |= {c.metric: task.metrics[c.metric] for c in claims.values() if c.metric in task.metrics}
     rate = task.outcome == "all_or_nothing" or None
-    asked = {"baseline": "baseline", "margin": facts.margin, "all_or_nothing": rate, "claim": [*claims]}
-    found = evidence_of(rows(long_table(evidence)), metrics, ASKED | asked, path.name)
+    asked = AnalysisOptions(
+        baseline="baseline",
+        metric=facts.metric,
+        direction=metrics[facts.metric].direction,
+        margin=facts.margin,
+        all_or_nothing=rate,
+        claim=[*claims],
+    )
+    found = evidence_of(rows(long_table(evidence)), metrics, asked, path.name)
     mine = compare(found).set_index(["variant", "metric"])
 
     # Without the other settings that tuning could not tell from the chosen ones: their runs are not in the table. And
@@ -102,9 +111,9 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
                 assert mine.loc[key, "verdict"] == row["verdict"] or row["exploratory"]
 
 
-def rows(table: pd.DataFrame) -> pd.DataFrame:
+def rows(table: pd.DataFrame) -> RunTable:
     """As `read` gives them."""
-    return pd.DataFrame(GIVEN | {"id": range(len(table))}).assign(**table)
+    return RunTable(pd.DataFrame(GIVEN | {"id": range(len(table))}).assign(**table))
 
 
 def judged(table: pd.DataFrame, **metric: float) -> pd.Series:
@@ -146,7 +155,9 @@ def test_runs_by_example_that_share_no_seeds_are_not_compared():
 
 def test_a_new_run_without_a_result_is_not_judged_by_known_noise():
     table = pd.DataFrame({"variant": list("aaab"), "seed": range(4), "m": [*"123", ""]})
-    found = evidence_of(rows(table), {"m": Metric("max")}, ASKED | {"known_noise": "noise.json"}, "x")
+    found = evidence_of(
+        rows(table), {"m": Metric("max")}, dataclasses.replace(ASKED, known_noise=Path("noise.json")), "x"
+    )
     assert compare(found)["reason"].tolist() == ["incomplete pairs=0 missing=1"]
 
 
