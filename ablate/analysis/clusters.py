@@ -55,19 +55,19 @@ class Clustered(Differences):
         sizes = np.bincount(self.sources)
         sums = np.bincount(self.sources, weights=self.values - self.mean).astype(float)
         share = n / len(self.values)
-        variance = max(jackknife_variance(sums, sizes), self.floor**2 / len(self.values))
+        variance = max(float(jackknife_variance(sums, sizes)), self.floor**2 / len(self.values))
         return [StandardError((variance / share) ** 0.5, degrees_of_freedom(sizes) * share)]
 
 
-def jackknife_variance(sums: Floats, sizes: NDArray[np.integer]) -> float:
-    """Returns V of the mean over documents.
+def jackknife_variance(sums: Floats, sizes: NDArray[np.integer]) -> Floats:
+    """Returns V of the mean over documents, shape (…).
 
-    sums: the sum of the residuals of each source, shape (G,). sizes: its documents, likewise; G ≥ 2.
+    sums: the sum of the residuals of each source, shape (…, G). sizes: its documents, shape (G,); G ≥ 2.
     """
     num_sources = len(sizes)
     num_documents = sizes.sum()
     left_out = sums / (1 - sizes / num_documents) / num_documents
-    return float((num_sources - 1) / num_sources * (left_out**2).sum())
+    return np.asarray((num_sources - 1) / num_sources * (left_out**2).sum(axis=-1))
 
 
 def degrees_of_freedom(sizes: NDArray[np.integer]) -> float:

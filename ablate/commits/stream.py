@@ -10,11 +10,12 @@ the gain g, the mean of the try less that of the base, its p is the larger of tw
              (Welch 1947, Biometrika 34, 28–35)
 
 The pooled one decides where a few runs happen to lie close together, Welch's where a try is noisier than the base: the
-pooled one alone keeps a change of no worth in up to 0.16 of streams whose tries have two to ten times the spread.
+pooled one alone keeps a change of no worth in 0.07 to 0.15 of streams whose tries have two to ten times the spread.
 
 The j-th confirmation is judged at α_j = 0.04 · j^−1.6 / ζ(1.6), whatever the earlier ones said. The α_j add up to 0.04.
 Of streams of 60 tries that change nothing, with 1 to 10 times the spread, 0.02 to 0.03 keep any (`make calibrate`).
-One-sided lower outliers together with noisy tries break this (0.14).
+Outliers to the worse side together with noisy tries break this: 0.06 to 0.15 where one run in ten is five to ten
+standard deviations worse, and tries have two or three times the spread.
 
 All values are oriented, so that more is better.
 """
