@@ -11,6 +11,7 @@ from ablate.pipeline.comparable import comparable
 from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.other_code import kept_earlier
+from ablate.pipeline.other_runs import other_runs
 from ablate.pipeline.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
@@ -43,6 +44,8 @@ def collect(
     """Collects the evidence of a run, with its environment and limitations."""
     facts = _as_reported(plan, session, records)
     evidence = plan.evidence(facts, comparable(plan.used, records, session.warn))
+    others = other_runs(session.folder, plan.study.judged_variants(), evidence.trials)
+    evidence = replace(evidence, facts=replace(evidence.facts, other_runs=others))
     for name, measurement in measured.items():
         if len(measurement.frame):
             evidence = evidence.having(name, measurement.frame, measurement.facts)

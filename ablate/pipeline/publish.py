@@ -96,6 +96,8 @@ def report_data(folder: StudyFolder) -> ReportData:
     from ablate.report.section import ReportData
 
     evidence = folder.evidence()
+    # Some may have come since it was judged.
+    found = other_runs(folder, folder.variants(), evidence.trials)
     comparisons = compare(evidence)
     claims = judge_claims(evidence)
     stability_rows = stability(evidence)
@@ -112,5 +114,5 @@ def report_data(folder: StudyFolder) -> ReportData:
         evaluated=reported_evaluations(folder, evidence),
         tables={"stability": stability_rows, **speed_tables(evidence)},
         results=folder.results,
-        other_runs=other_runs(folder, evidence),
+        other_runs=evidence.facts.other_runs | found,
     )
