@@ -67,7 +67,17 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
         plan.facts(),
         environment=environment,
         cautions=[*limitations(study, selects=selects), *kept_earlier(records)],
-        replanned=plan_changes(session.folder, study.document.data, session.store),
+        replanned=plan_changes(session.folder, study.document.data, session.store, _begun(plan, records)),
         source=source_of(study.path, session.folder),
         reported=now(),
     )
+
+
+def _begun(plan: TrialPlan, records: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Returns variant → when its judged trials began, of all but the baseline and its placebo."""
+    variants = {variant.name for variant in plan.study.variants[1:] if not variant.placebo}
+    begun: dict[str, list[str]] = {}
+    for cell in plan.used:
+        if cell.judged and cell.variant in variants and cell.id in records:
+            begun.setdefault(cell.variant, []).append(records[cell.id].started_at)
+    return begun

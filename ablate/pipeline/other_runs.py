@@ -15,6 +15,9 @@ from ablate.records.folder import StudyFolder
 from ablate.study.patch import key_of
 from ablate.study.sections import TUNING_SEEDS_FROM
 
+_JUDGES = ("metrics", "evaluation")
+"""Sections of a config of one's own code that train nothing."""
+
 
 def other_runs(folder: StudyFolder, variants: Mapping[str, Any] | None, trials: pd.DataFrame) -> OtherRuns:
     """Returns other reports of this study, or on a variant of it, and the seeds of other trials of its variants.
@@ -63,10 +66,15 @@ def _configs(variants: Mapping[str, Any] | None) -> set[str]:
     for variant in (variants or {"variants": []})["variants"]:
         if variant["name"] == BASELINE or variant["placebo"]:
             continue
-        configs |= {key_of(config) for config in variant["configs"]}
+        configs |= {_key_of(config) for config in variant["configs"]}
         for by_seed in variant.get("by_seed", {}).values():
-            configs |= {key_of(config) for config in by_seed}
+            configs |= {_key_of(config) for config in by_seed}
     return configs
+
+
+def _key_of(config: Mapping[str, Any]) -> str:
+    """Returns what is the same of configs by which the same is trained: whatever one's own code is judged by."""
+    return key_of({name: value for name, value in config.items() if name not in _JUDGES})
 
 
 def _seeds_of(configs: Collection[str], trials: Path, reported: Collection[str]) -> Iterator[int]:
@@ -76,7 +84,7 @@ def _seeds_of(configs: Collection[str], trials: Path, reported: Collection[str])
             continue
         try:
             record = json.loads(path.read_bytes())
-            is_same = key_of(record["config"]) in configs and record["status"] in ("completed", "diverged")
+            is_same = _key_of(record["config"]) in configs and record["status"] in ("completed", "diverged")
             seed = int(record["seed"])
         except (OSError, ValueError, KeyError, TypeError):
             continue  # Where a study needs it, the store says what is wrong with it.

@@ -36,6 +36,9 @@ def _changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
     names = names_of(facts)
     first = replanned.first[:10]
     sentences: list[str] = []
+    if replanned.known:
+        known = [names.get(name, name) for name in replanned.known]
+        sentences.append(message("replanned.known", first, known))
     if replanned.changes:
         sentences.append(message("replanned.changed", first, replanned.changes))
     added = [names.get(name, name) for name in replanned.added]
