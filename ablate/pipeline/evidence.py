@@ -66,7 +66,8 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
     return replace(
         plan.facts(),
         environment=environment,
-        cautions=[*limitations(study, selects=selects), *kept_earlier(records)],
+        cautions=limitations(study, selects=selects),
+        kept=kept_earlier(records),
         replanned=plan_changes(session.folder, study.document.data, session.store, _begun(plan, records)),
         source=source_of(study.path, session.folder),
         reported=now(),

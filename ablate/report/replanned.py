@@ -20,10 +20,12 @@ LEAST_RUNS = 3
 
 
 def plan_lines(report_data: ReportData) -> Iterator[str]:
-    """Yields what was changed after results, with the level that this has, and which other runs there are."""
+    """Yields what was changed after results, code too, with the level that this has, and which other runs there are."""
     facts = report_data.facts
     if facts.replanned is not None:
         yield _changes_in_words(facts.replanned, facts)
+    if facts.kept:
+        yield message("replanned.kept", facts.kept, facts.planned)
     others = report_data.other_runs
     names = list(others.folders)
     if others.seeds:
