@@ -130,9 +130,24 @@ def plan_changes(
     variant → when its trials began.
     """
     plans = folder.plans()
-    if not plans:
-        return None
-    plan = plans[-1]
+    return _changes_of(plans[-1], folder, given, store, begun) if plans else None
+
+
+def expected_changes(
+    study: Study, claims: Sequence[Claim], folder: StudyFolder, store: Store
+) -> PlanChanges | None:
+    """Returns how a run now would change the plan of its study, as `plan_changes`; writes nothing."""
+    return _changes_of(_plan_of(study, claims), folder, study.document.data, store, begun={})
+
+
+def _changes_of(
+    plan: DatedPlan,
+    folder: StudyFolder,
+    given: Mapping[str, Any],
+    store: Store,
+    begun: Mapping[str, Sequence[str]],
+) -> PlanChanges | None:
+    """Returns how a plan differs from the first of its study that had results; None where it does not."""
     known = _known_before(plan, folder, begun)
     seen = _seen_before(plan, folder, store)
     if not seen or seen[0].hash == plan.hash:

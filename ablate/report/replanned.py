@@ -23,7 +23,7 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
     """Yields what was changed after results, code too, with the level that this has, and which other runs there are."""
     facts = report_data.facts
     if facts.replanned is not None:
-        yield _changes_in_words(facts.replanned, facts)
+        yield changes_in_words(facts.replanned, facts)
     if facts.kept:
         yield message("replanned.kept", facts.kept, facts.planned)
     others = report_data.other_runs
@@ -34,7 +34,8 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
         yield _others_in_words(names)
 
 
-def _changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
+def changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
+    """Returns what is not as it was first planned, with the level of a verdict after these looks."""
     names = names_of(facts)
     first = replanned.first[:10]
     sentences: list[str] = []

@@ -51,11 +51,15 @@ class Project:
 
     def run(self, *options: object, **changes: Any) -> "Outcome":
         """Runs the study with changes, which stay."""
-        self.study |= changes
-        (self.folder / "study.yaml").write_text(json.dumps(self.study))
+        self.write(**changes)
         done = ablate_here("run", "study.yaml", "--jobs", 1, "--json", *options, cwd=self.folder)
         found = json.loads(done.stdout) if done.returncode in (0, 1) else {"answer": [], "verdicts": []}
         return Outcome(done.returncode, " ".join([*found["answer"], done.stderr]), found["verdicts"])
+
+    def write(self, **changes: Any) -> None:
+        """Changes the study."""
+        self.study |= changes
+        (self.folder / "study.yaml").write_text(json.dumps(self.study))
 
     def edit(self, old: str, new: str) -> None:
         """Changes the script."""
@@ -154,6 +158,10 @@ def test_a_plan_that_follows_results(
     first = project.run()
     assert (first.code, {*first.marks.values()}) == (0, {None})
     assert "after results" not in first.said
+    if change is widen:
+        project.write(**with_margin(0.06))
+        plan = ablate_here("plan", "study.yaml", "--json", cwd=project.folder)
+        assert words in json.loads(plan.stdout)["changes"]
     outcome = change(project)
     assert outcome.code == 0, outcome.said
     assert {*outcome.marks.values()} == {mark}
