@@ -11,7 +11,7 @@ from ablate.pipeline.comparable import comparable
 from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.other_code import kept_earlier
-from ablate.pipeline.other_runs import other_runs
+from ablate.pipeline.other_runs import configs_in, other_runs
 from ablate.pipeline.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
@@ -44,7 +44,8 @@ def collect(
     """Collects the evidence of a run, with its environment and limitations."""
     facts = _as_reported(plan, session, records)
     evidence = plan.evidence(facts, comparable(plan.used, records, session.warn))
-    others = other_runs(session.folder, plan.study.judged_variants(), evidence.trials)
+    configs = configs_in(plan.study.judged_variants())
+    others = other_runs(session.folder, configs, evidence.trials)
     evidence = replace(evidence, facts=replace(evidence.facts, other_runs=others))
     for name, measurement in measured.items():
         if len(measurement.frame):
