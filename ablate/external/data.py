@@ -1,7 +1,7 @@
-"""Data beside the code of a study, which trials read in place: linked into their copies, and watched.
+"""Data beside the code, which runs read in place: linked into their copies, and watched.
 
 A folder is made anew in each copy, with a link for each file: what a library writes beside its data stays in the copy,
-and a trial that removes the folder removes links. A folder of more files is one link.
+and a run that removes the folder removes links. A folder of more files than `MAX_LINKS` is one link.
 """
 
 import os
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ablate.base.errors import AblateError, Invalid, listed
+from ablate.base.errors import AblateError, Invalid, dotted_path, listed
 from ablate.base.files import digest_of_data, digest_of_file
 from ablate.external.tree import matches
 
@@ -28,7 +28,9 @@ State = tuple[int, int]
 class Data:
     """A file or folder of data."""
 
-    # As the study gives it, relative to its folder.
+    # Where it is given: a path in a study, or an option of the command line.
+    at: tuple[str | int, ...]
+    # As it is given there, relative to the folder of the study, or to where one stands.
     given: str
     place: Path
     # Below the root of the code; empty where it lies elsewhere, and is no part of copies.
@@ -42,24 +44,26 @@ class Data:
     exclude: Sequence[str] = field(default=(), repr=False)
 
 
-def read_data(folder: Path, root: Path, given: Sequence[str], exclude: Sequence[str] = ()) -> list[Data]:
-    """Reads the data of a study in a folder. Raises `Invalid`."""
-    return [_read(folder, root, index, path, exclude) for index, path in enumerate(given)]
-
-
-def _read(folder: Path, root: Path, index: int, given: str, exclude: Sequence[str]) -> Data:
+def read_data(
+    given: str, *, at: tuple[str | int, ...], folder: Path, root: Path, exclude: Sequence[str] = ()
+) -> Data:
+    """Reads a file or folder of data, given at a place, relative to a folder below the root. Raises `Invalid`."""
     place = Path(os.path.normpath(folder / given))
-    at = f"workload.data.{index}"
     if not place.exists():
-        raise Invalid(at, "does not exist", given, f"a file or a folder in {folder}, or an absolute path")
-    is_inside = place.is_relative_to(root) and place != root
+        allowed = f"a file or a folder in {folder}, or an absolute path"
+        raise Invalid("", "does not exist", given, allowed).under(*at)
+    if folder.is_relative_to(place):
+        raise Invalid("", f"holds {folder}, and with it the code", given, "a folder of data alone").under(*at)
+    is_inside = place.is_relative_to(root)
     if not is_inside and not os.path.isabs(given):
-        rule = f"lies outside of {root}, of which trials get copies"
-        raise Invalid(at, rule, given, "a path in it, or an absolute path, by which the code reads it")
+        rule = f"lies outside of {root}, of which each run gets a copy"
+        allowed = "a path in it, or an absolute path, by which the code reads it"
+        raise Invalid("", rule, given, allowed).under(*at)
     inside = place.relative_to(root).as_posix() if is_inside else ""
     files = dict(_files(place, exclude))
     folders = [path for path in _folders(place) if not matches(path, exclude)]
-    return Data(given, place, inside, files, folders, _identity(given, place, files), tuple(exclude))
+    identity = _identity(given, place, files)
+    return Data(at, given, place, inside, files, folders, identity, tuple(exclude))
 
 
 def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
@@ -113,8 +117,8 @@ def check_unchanged(data: Sequence[Data]) -> list[str]:
                 (os.path.normpath(os.path.join(entry.given, path)) for path in removed or changed), 3
             )
             raise AblateError(
-                f"data: {names} was {what} while the study ran, so that its trials did not have the same data; "
-                "restore it, and have the code write elsewhere"
+                f"{dotted_path(entry.at)}: {names} was {what} since the first run began, so that runs did not have the "
+                "same data; restore it, and have the code write elsewhere"
             )
         added += [os.path.normpath(entry.place / path) for path in now if path not in entry.files]
     return added
