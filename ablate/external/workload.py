@@ -179,6 +179,11 @@ class External(Workload):
             return run.in_place(snapshot)
         if snapshot.frozen.is_dir():
             return run.in_copy(snapshot)
+        if snapshot.tree is None:
+            raise AblateError(
+                f"{snapshot.frozen}, the copy of the code that trials get, is not on this machine: choose a --results "
+                "on a disk that all nodes share"
+            )
         with TemporaryDirectory(prefix="ablate-", ignore_cleanup_errors=True) as store:
             # Outside of a run, which has a store.
             snapshot = replace(snapshot, store=Path(store))

@@ -1,13 +1,11 @@
 """Trials of one's own code do not touch one another, through the command line."""
 
-import json
-import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
-from harness import ablate_here, stored, with_database
+from harness import ablate_here, stored
+from isolated import committed, run, runs, said, script, study, verdict
 
 from ablate import load
 
@@ -29,59 +27,6 @@ GOES_ON = """
     print("loss", state["loss"])
 """
 """A script that goes on where an earlier run has stopped, and has nothing left to do where that one had finished."""
-
-
-def script(folder: Path, text: str, name: str = "train.py", **values: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    head = "".join(f"{key} = {value!r}\n" for key, value in values.items())
-    (folder / name).write_text(head + textwrap.dedent(text))
-    return folder
-
-
-def study(
-    folder: Path, *, path: str = "study.yaml", seeds: int = 3, command: str = "", **workload: object
-) -> Path:
-    command = command or f"{sys.executable} train.py --rate {{rate}} --seed {{seed}}"
-    content = {
-        "name": "own",
-        "workload": {"command": command, "read": {"loss": r"loss (\S+)"}} | workload,
-        "config": {"rate": 0.1},
-        "metrics": {"loss": {"direction": "min", "margin": 0.05}},
-        "factors": {"config.rate": [0.5]},
-        "seeds": seeds,
-    }
-    (folder / path).write_text(json.dumps(content))
-    with_database(folder / "results/store")
-    return folder / path
-
-
-def run(folder: Path, *options: str, path: str = "study.yaml") -> subprocess.CompletedProcess[str]:
-    return ablate_here("run", path, *options, "--jobs", "1", cwd=folder)
-
-
-def said(done: subprocess.CompletedProcess[str]) -> str:
-    return " ".join((done.stdout + done.stderr).split())
-
-
-def verdict(folder: Path) -> str:
-    (row,) = load(folder / "results/own").comparisons.itertuples()
-    return str(row.verdict)
-
-
-def git(folder: Path, *words: str) -> None:
-    command = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", *words]
-    subprocess.run(command, check=True, capture_output=True)
-
-
-def committed(folder: Path, *files: str, ignored: str = "results/\n") -> None:
-    (folder / ".gitignore").write_text(ignored)
-    git(folder, "init", "-q")
-    git(folder, "add", ".gitignore", *files)
-    git(folder, "commit", "-q", "-m", "first")
-
-
-def runs(folder: Path) -> list[Path]:
-    return sorted((folder / "results/store/runs").glob("[0-9a-f]" * 16))
 
 
 def test_a_script_that_goes_on_from_a_checkpoint_no_longer_gives_a_false_verdict(tmp_path):
