@@ -8,7 +8,8 @@ import os
 import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from ablate.base.errors import AblateError, Invalid, dotted_path, listed
@@ -60,10 +61,28 @@ def read_data(
         allowed = "a path in it, or an absolute path, by which the code reads it"
         raise Invalid("", rule, given, allowed).under(*at)
     inside = place.relative_to(root).as_posix() if is_inside else ""
-    files = dict(_files(place, exclude))
-    folders = [path for path in _folders(place) if not matches(path, exclude)]
-    identity = _identity(given, place, files)
-    return Data(at, given, place, inside, files, folders, identity, tuple(exclude))
+    return _read(Data(at, given, place, inside, {}, exclude=tuple(exclude)))
+
+
+def read_linked(inside: str, place: Path, *, folder: str, exclude: Sequence[str] = ()) -> Data:
+    """Reads what a link of the code leads to, outside of its root; its path is given from a folder below the root.
+
+    Raises `Invalid` where it is too much to be taken for data that nobody has named.
+    """
+    given = os.path.relpath(inside, folder)
+    at = (f"{given} (a link to {place})",)
+    if len(list(islice(_files(place, exclude), MAX_LINKS + 1))) > MAX_LINKS:
+        rule = f"has more than {MAX_LINKS} files, of which any run may read"
+        hint = f"Add `data: [{given}]` under workload if it is data, else `exclude: [{given}]`"
+        raise Invalid("", rule, hint=hint).under(*at)
+    return _read(Data(at, given, place, inside, {}, exclude=tuple(exclude)))
+
+
+def _read(entry: Data) -> Data:
+    """Returns an entry with what lies at its place."""
+    files = dict(_files(entry.place, entry.exclude))
+    folders = [path for path in _folders(entry.place) if not matches(path, entry.exclude)]
+    return replace(entry, files=files, folders=folders, identity=_identity(entry.given, entry.place, files))
 
 
 def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
@@ -71,7 +90,7 @@ def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
     if not place.is_dir():
         yield ".", _state(place)
         return
-    for folder, _, names in os.walk(place, followlinks=True):
+    for folder, _, names in _walked(place):
         for name in names:
             path = os.path.relpath(os.path.join(folder, name), place)
             if matches(path, exclude):
@@ -83,9 +102,20 @@ def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
 
 
 def _folders(place: Path) -> Iterator[str]:
-    for folder, names, _ in os.walk(place, followlinks=True):
+    for folder, names, _ in _walked(place):
         for name in names:
             yield os.path.relpath(os.path.join(folder, name), place)
+
+
+def _walked(place: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yields folder, names of folders and names of files below a place, through links, but for those that lead up."""
+    for folder, folders, names in os.walk(place, followlinks=True):
+        real = Path(folder).resolve()
+        for name in [*folders]:
+            path = os.path.join(folder, name)
+            if os.path.islink(path) and real.is_relative_to(os.path.realpath(path)):
+                folders.remove(name)
+        yield folder, folders, names
 
 
 def _state(path: Path) -> State:

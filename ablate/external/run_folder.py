@@ -20,7 +20,7 @@ from ablate.external.frozen import make_copy
 from ablate.external.missing import missing_paths
 from ablate.external.snapshot import RUNS, Snapshot, remove
 from ablate.external.trace import Opening, Trace, variables
-from ablate.external.tree import is_document, matches
+from ablate.external.tree import is_cached, is_document, matches
 
 LOCKS = ".locks"
 # Bytes of a file that is kept after a success whatever the study says.
@@ -72,6 +72,14 @@ class RunFolder:
             raise AblateError(
                 f"{listed(elsewhere, 3)} of {self.snapshot.root} was opened, not that of the trial's copy, and may be "
                 "edited while the study runs; name it by a relative path, or set `isolate: off` under workload"
+            )
+        shared = self._opened_in_original(trace)
+        if shared:
+            names = listed((os.path.relpath(path, self.snapshot.inside) for path in shared), 3)
+            raise StudyStop(
+                f"{names} of {self.snapshot.root / self.snapshot.inside} was opened by an absolute path, where all "
+                f"trials and runs by hand find it. If it is data, add `data: [{names}]` under workload; else name it "
+                "by a relative path, and each trial has its own"
             )
         left = self._read_and_changed(trace)
         if left:
@@ -131,6 +139,22 @@ class RunFolder:
         except AblateError as error:
             raise StudyStop(str(error)) from None
 
+    def _opened_in_original(self, trace: Trace) -> list[str]:
+        """Returns the files of the original that it has opened, but for data, caches and what a variable names."""
+        root = self.snapshot.root
+        known = [self.place, self.trace, *(entry.place for entry in self.snapshot.data)]
+        for value in os.environ.values():
+            places = [Path(part) for part in value.split(os.pathsep) if os.path.isabs(part)]
+            known += [place for place in places if place != root and place.is_relative_to(root)]
+        opened: list[str] = []
+        for path in trace.below(root):
+            place = root / path
+            is_of_store = self._is_in_store(place) and not place.is_relative_to(self.snapshot.store / RUNS)
+            is_known = is_of_store or any(place.is_relative_to(folder) for folder in known)
+            if not is_known and not is_cached(path) and place.is_file():
+                opened.append(path)
+        return opened
+
     def _is_in_store(self, path: Path) -> bool:
         return path.is_relative_to(self.snapshot.store)
 
@@ -171,10 +195,16 @@ def run_folder(snapshot: Snapshot, trial_id: str, *, resumes: bool) -> Iterator[
 
 def _make(folder: RunFolder) -> None:
     """Makes the copy of a trial afresh, whole or not at all."""
+    frozen = folder.snapshot.frozen
+    if not frozen.is_dir():
+        raise StudyStop(
+            f"{frozen}, the code of which trials get copies, is not on this machine: choose a --results on a disk that "
+            "all nodes share"
+        )
     temporary = folder.place.with_name(f"{folder.place.name}.part")
     for path in (folder.place, folder.trace, temporary):
         remove(path)
-    make_copy(folder.snapshot.frozen, temporary)
+    make_copy(frozen, temporary)
     link_data(folder.snapshot.data, temporary)
     (temporary / folder.snapshot.inside).mkdir(parents=True, exist_ok=True)
     repository = _repository(folder.snapshot.root)

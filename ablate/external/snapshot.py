@@ -11,8 +11,9 @@ from typing import Any
 
 from ablate.base.errors import Gather
 from ablate.base.files import digest_of_data
-from ablate.external.data import Data, read_data
+from ablate.external.data import Data, read_data, read_linked
 from ablate.external.frozen import freeze
+from ablate.external.links import links_out
 from ablate.external.tree import Tree, read_tree, root_of
 
 CODE = "code"
@@ -106,10 +107,18 @@ def read_snapshot(folder: Path, results: Path | None, scope: Scope) -> Snapshot:
                 )
     inside = [os.path.relpath(root / entry.inside, folder.resolve()) for entry in data if entry.inside]
     tree = read_tree(folder, results, scope.exclude, inside)
+    links = links_out(tree)
+    tree = tree.without(links)
+    prefix = os.path.relpath(folder.resolve(), root)
+    with Gather() as at:
+        for path, aim in links.items():
+            if aim.exists():
+                with at():
+                    data.append(read_linked(path, aim, folder=prefix, exclude=scope.exclude))
     store = (results or folder / "results").resolve() / "store"
     return Snapshot(
         root,
-        inside=os.path.relpath(folder.resolve(), root),
+        inside=prefix,
         store=store,
         digest=tree.digest,
         code=tree.identity,

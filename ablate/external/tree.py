@@ -12,7 +12,7 @@ import re
 import stat
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -56,8 +56,8 @@ CHECKPOINTS = frozenset(
         ".gz",
     ]
 )
-# Folders of caches and of what runs leave, where they are not tracked.
-_LEFT_OUT = frozenset(
+_LEFT_BY_RUNS = frozenset(["mlruns", "wandb", "lightning_logs", ".hydra", "multirun"])
+_CACHES = frozenset(
     [
         ".git",
         ".hg",
@@ -74,17 +74,14 @@ _LEFT_OUT = frozenset(
         "node_modules",
         "site-packages",
         ".eggs",
-        "mlruns",
-        "wandb",
-        "lightning_logs",
-        ".hydra",
-        "multirun",
         ".cache",
         ".dvc",
         ".idea",
         ".vscode",
     ]
 )
+# Folders of what is not copied where it is not tracked.
+_LEFT_OUT = _CACHES | _LEFT_BY_RUNS
 # What a verdict cannot rest on: text and pictures for people.
 DOCUMENTS = frozenset(
     [".md", ".rst", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".bib", ".tex"]
@@ -114,6 +111,7 @@ class File:
     size: int
     # The outermost modules that a Python file imports.
     imports: frozenset[str] = frozenset()
+    is_link: bool = False
 
 
 @dataclass(frozen=True)
@@ -135,6 +133,10 @@ class Tree:
         return digest_of_data(
             [(path, file.digest) for path, file in self.files.items() if not is_document(path)]
         )
+
+    def without(self, paths: Collection[str]) -> "Tree":
+        """Returns the tree without some of its files."""
+        return Tree(self.root, {path: file for path, file in self.files.items() if path not in paths})
 
     def changed(self) -> str:
         """Returns the first of its files that is not as it was read; nothing where there is none."""
@@ -247,6 +249,11 @@ def is_document(path: str) -> bool:
     return PurePosixPath(name).suffix in DOCUMENTS or name.startswith(_DOCUMENT_NAMES)
 
 
+def is_cached(path: str) -> bool:
+    """Returns whether a path is in a folder of caches, of an environment, or of git's own."""
+    return not _CACHES.isdisjoint(path.split("/"))
+
+
 def matches(path: str, patterns: Iterable[str]) -> bool:
     """Returns whether a path, or a folder that holds it, matches: by its name, or by its whole path after a slash."""
     parts = PurePosixPath(path).parts
@@ -304,7 +311,7 @@ def _read(path: Path) -> File | None:
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
-            return File(f"link {os.readlink(path)}", 0)
+            return File(f"link {os.readlink(path)}", 0, is_link=True)
         state = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
         return _read_again(str(path), state)
     except FileNotFoundError:

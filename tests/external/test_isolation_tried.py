@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from harness import ablate_here, stored
-from isolated import committed, run, script, study, verdict
+from isolated import committed, run, said, script, study, verdict
 
 from ablate import load
 from ablate.external.frozen import freeze, make_copy
@@ -46,7 +46,7 @@ EDITS = {
 }
 
 
-@pytest.mark.parametrize("isolate", ["on", "off"])
+@pytest.mark.parametrize("isolate", ["on", pytest.param("off", marks=pytest.mark.slow)])
 def test_an_edit_of_any_helper_or_config_trains_anew(isolate, tmp_path):
     """Those of `bash run.sh`, $PYTHONPATH, `sys.path.insert`, what a script opens; hidden, or with odd names."""
     folder = script(tmp_path, READS_ALL)
@@ -148,3 +148,70 @@ def test_two_trials_of_two_processes_each_at_the_same_time(tmp_path):
     done = ablate_here("run", "study.yaml", "--jobs", "2", cwd=folder)
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(load(folder / "results/own").trials.loss) == pytest.approx([5.5, 5.501, 5.9, 5.901])
+
+
+SHARES = """
+    import argparse, os, json, sqlite3
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("--seed", type=int)
+    args = parser.parse_args()
+    gain = 50 if os.path.exists(SHARED) else 0
+    if SHARED.endswith("db"):
+        sqlite3.connect(SHARED).execute("create table if not exists a (b)")
+    else:
+        open(SHARED, "a").close()
+    with open("settings.json") as file:
+        gain += json.load(file)
+    print("loss", 3 - args.rate + 0.001 * args.seed + gain)
+"""
+
+
+@pytest.mark.parametrize("is_tracked", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_links_out_of_the_code_are_data(is_tracked, tmp_path):
+    """To a folder into which a run writes its checkpoint, and to a file of settings; and one to nowhere."""
+    folder = script(tmp_path / "own", SHARES, SHARED="out/last.ckpt")
+    (tmp_path / "scratch").mkdir()
+    (tmp_path / "scratch/up").symlink_to(tmp_path / "scratch")
+    (tmp_path / "shared.json").write_text("0")
+    (folder / "out").symlink_to(tmp_path / "scratch")
+    (folder / "settings.json").symlink_to("../shared.json")
+    (folder / "nowhere").symlink_to(tmp_path / "not/there")
+    committed(folder, "train.py", *(["out", "settings.json", "nowhere"] if is_tracked else []))
+    study(folder, seeds=2)
+    done = run(folder)
+    assert done.returncode == 0, said(done)
+    assert load(folder / "results/own").trials.loss.max() < 4
+    assert [path.name for path in (tmp_path / "scratch").iterdir()] == ["up"]
+    (tmp_path / "shared.json").write_text("1")
+    assert "4 trials to train" in ablate_here("plan", "study.yaml", cwd=folder).stdout
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "out/last.ckpt",
+        pytest.param("wandb/run.db", marks=pytest.mark.slow),
+        pytest.param("results/mine/last.ckpt", marks=pytest.mark.slow),
+    ],
+)
+def test_a_file_of_the_original_by_its_absolute_path_stops_the_study(name, tmp_path):
+    folder = script(tmp_path, SHARES, SHARED=str(tmp_path / name))
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / "settings.json").write_text("0")
+    committed(folder, "train.py", "settings.json")
+    study(folder)
+    done = run(folder)
+    assert (done.returncode, len(stored(folder / "results"))) == (2, 1)
+    assert f"{name} of {folder} was opened by an absolute path" in said(done)
+
+
+def test_caches_that_a_variable_names_may_be_shared(tmp_path, monkeypatch):
+    folder = script(
+        tmp_path, SHARES.replace("gain = 50 if", "gain = 0 if"), SHARED=str(tmp_path / "hub/model.bin")
+    )
+    (folder / "hub").mkdir()
+    (folder / "settings.json").write_text("0")
+    monkeypatch.setenv("HF_HOME", str(folder / "hub"))
+    study(folder, seeds=1)
+    assert run(folder).returncode == 0

@@ -53,11 +53,12 @@ class Trace:
 
     def hear(self, event: str, arguments: tuple) -> None:
         """Notes an opening; see `sys.addaudithook`."""
-        if event != "open":
-            return
         # What it cannot note is no reason for a trial to fail.
         with contextlib.suppress(Exception):
-            self.note(*arguments)
+            if event == "open":
+                self.note(*arguments)
+            elif event == "sqlite3.connect":
+                self.note(arguments[0], None, os.O_RDWR)
 
     def note(self, path: object, _mode: object, flags: object) -> None:
         """Notes what is opened, once for reading and once for writing."""
