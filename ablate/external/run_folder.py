@@ -33,6 +33,14 @@ class StudyStop(AblateError):
     """What no further trial of a study would mend."""
 
 
+def check_data(snapshot: Snapshot) -> None:
+    """Raises `StudyStop` where data have changed or are gone."""
+    try:
+        check_unchanged(snapshot.data)
+    except AblateError as error:
+        raise StudyStop(str(error)) from None
+
+
 @dataclass(frozen=True)
 class RunFolder:
     """The folder of a trial that runs."""
@@ -57,11 +65,11 @@ class RunFolder:
     def check(self) -> None:
         """Checks how the trial has used its code and data, after it has ended well.
 
-        Raises `StudyStop` for changed data and for a file that an earlier run must have left, and `AblateError` for
-        code that is not that of the copy.
+        Raises `StudyStop` for changed data, for files that are not those of the copy, and for one that an earlier run
+        must have left.
         """
         trace = Trace.read(self.trace)
-        self._check_data()
+        check_data(self.snapshot)
         frozen = self.snapshot.frozen
         elsewhere = [
             path
@@ -69,9 +77,10 @@ class RunFolder:
             if (frozen / path).is_file() and not self._is_in_store(self.snapshot.root / path)
         ]
         if elsewhere:
-            raise AblateError(
-                f"{listed(elsewhere, 3)} of {self.snapshot.root} was opened, not that of the trial's copy, and may be "
-                "edited while the study runs; name it by a relative path, or set `isolate: off` under workload"
+            raise StudyStop(
+                f"{listed(elsewhere, 3)} of {self.snapshot.root} was opened by an absolute path, not that of the "
+                "trial's copy, so that an edit while the study runs would change later trials. Name it by a relative "
+                "path, or set `isolate: off` under workload"
             )
         shared = self._opened_in_original(trace)
         if shared:
@@ -92,14 +101,15 @@ class RunFolder:
 
     def check_missing(self, printed: Sequence[str]) -> None:
         """Raises `StudyStop` where a trial has failed for a path that the original has and the copy has not."""
-        self._check_data()
+        check_data(self.snapshot)
         opened = Trace.read(self.trace).below(self.place)
         missing = missing_paths(printed, opened, self.place, self.snapshot)
         if missing:
             names = listed(missing, 3)
             raise StudyStop(
                 f"{names} is in {self.snapshot.root / self.snapshot.inside} and not in the trial's copy, which has "
-                f"tracked files, and untracked code and config up to 1 MB; add `data: [{names}]` under workload"
+                "tracked files, and untracked code and config up to 1 MB that lies beside no checkpoint. If trials are "
+                f"to read it, add `data: [{names}]` under workload; else have the code make it"
             )
 
     def files_beside(self) -> dict[str, str]:
@@ -131,13 +141,6 @@ class RunFolder:
             if not os.listdir(folder):
                 os.rmdir(folder)
         remove(self.trace)
-
-    def _check_data(self) -> None:
-        """Raises `StudyStop` where data have changed or are gone."""
-        try:
-            check_unchanged(self.snapshot.data)
-        except AblateError as error:
-            raise StudyStop(str(error)) from None
 
     def _opened_in_original(self, trace: Trace) -> list[str]:
         """Returns the files of the original that it has opened, but for data, caches and what a variable names."""
@@ -189,7 +192,7 @@ def run_folder(snapshot: Snapshot, trial_id: str, *, resumes: bool) -> Iterator[
         if not (resumes and folder.place.is_dir()):
             _make(folder)
         folder.trace.mkdir(exist_ok=True)
-        folder._check_data()
+        check_data(snapshot)
         yield folder
 
 

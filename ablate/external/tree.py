@@ -197,13 +197,12 @@ def candidates(root: Path) -> Iterator[str]:
     """Yields the paths below a root that the rule allows, in no order."""
     tracked = _git(root, "ls-files", "-z", "--cached", "--recurse-submodules")
     if tracked is None or _git(root, "rev-parse", "--show-prefix") != b"\n":
-        yield from _untracked(root, _walked(root))
+        yield from _untracked(root, _walked(root), ())
         return
-    for path in _names(tracked):
-        if _is_file(root / path):
-            yield path
+    paths = [path for path in _names(tracked) if _is_file(root / path)]
+    yield from paths
     others = _names(_git(root, "ls-files", "-z", "--others", "--exclude-standard") or b"")
-    yield from _untracked(root, [path for path in others if not path.endswith("/")])
+    yield from _untracked(root, [path for path in others if not path.endswith("/")], paths)
     for path in others:
         # A repository of its own within this one, which is no submodule.
         if path.endswith("/") and not _LEFT_OUT.intersection(path.split("/")):
@@ -211,9 +210,13 @@ def candidates(root: Path) -> Iterator[str]:
                 yield path + inner
 
 
-def _untracked(root: Path, paths: Iterable[str]) -> Iterator[str]:
-    """Yields those of untracked files that are code or config, and not what a run has left beside its checkpoint."""
+def _untracked(root: Path, paths: Iterable[str], tracked: Iterable[str]) -> Iterator[str]:
+    """Yields those of untracked files that are code or config, and not what a run has left beside its checkpoint.
+
+    A folder with code, tracked or not, is none of a run.
+    """
     paths = list(paths)
+    of_code = {os.path.dirname(path) for path in (*paths, *tracked) if _is_code(path)}
     environments = [os.path.dirname(path) for path in paths if path.endswith("/pyvenv.cfg")]
     by_folder: dict[str, list[str]] = {}
     for path in paths:
@@ -223,11 +226,14 @@ def _untracked(root: Path, paths: Iterable[str]) -> Iterator[str]:
         if not _LEFT_OUT.intersection(parts[:-1]) and _is_file(root / path):
             by_folder.setdefault(os.path.dirname(path), []).append(path)
     for folder, inside in by_folder.items():
-        has_code = any(PurePosixPath(path).suffix in CODE_SUFFIXES for path in inside)
-        is_of_a_run = not has_code and _has_checkpoint(root / folder)
+        is_of_a_run = folder not in of_code and _has_checkpoint(root / folder)
         for path in inside:
             if not is_of_a_run and is_code_or_config(root / path):
                 yield path
+
+
+def _is_code(path: str) -> bool:
+    return PurePosixPath(path).suffix in CODE_SUFFIXES
 
 
 def is_code_or_config(path: Path) -> bool:
@@ -291,19 +297,30 @@ def _refuse_too_much(sizes: Mapping[str, int]) -> None:
     counts: Counter[str] = Counter()
     weights: Counter[str] = Counter()
     for path, size in sizes.items():
-        folder = path.rpartition("/")[0] or "."
-        top = "/".join(folder.split("/")[:2])
-        counts[top] += 1
-        weights[top] += size
-    heaviest = counts if len(sizes) > MAX_FILES else weights
-    shown = [
-        f"{folder} ({counts[folder]} files, {weights[folder] / 2**20:.0f} MB)"
-        for folder, _ in heaviest.most_common(3)
-    ]
+        for parent in PurePosixPath(path).parents:
+            counts[str(parent)] += 1
+            weights[str(parent)] += size
+    by_weight = counts if len(sizes) > MAX_FILES else weights
+    outermost = [folder for folder, _ in by_weight.most_common() if "/" not in folder and folder != "."][:3]
+    shown: list[str] = []
+    for folder in outermost or ["."]:
+        place = _heaviest(folder, by_weight)
+        shown.append(f"{place} ({counts[place]:,} files, {weights[place] / 2**20:.0f} MB)")
     raise AblateError(
-        f"{len(sizes)} files of {total / 2**20:.0f} MB would be copied for each trial, and at most {MAX_FILES} files "
-        f"of {MAX_BYTES // 2**20} MB are; most lie in {', '.join(shown)}"
+        f"{len(sizes):,} files ({total / 2**20:.0f} MB) would be copied for each trial, and at most {MAX_FILES:,} "
+        f"files and {MAX_BYTES // 2**20} MB are; most lie in {', '.join(shown)}"
     )
+
+
+def _heaviest(folder: str, by_weight: Mapping[str, int]) -> str:
+    """Returns the innermost folder below one that still has nine tenths of its weight."""
+    inside = [
+        path
+        for path in by_weight
+        if path.startswith(f"{folder}/") and path.count("/") == folder.count("/") + 1
+    ]
+    heavy = [path for path in inside if by_weight[path] >= 0.9 * by_weight[folder]]
+    return _heaviest(heavy[0], by_weight) if heavy else folder
 
 
 def _read(path: Path) -> File | None:

@@ -209,10 +209,12 @@ def test_an_edit_of_code_alone_shows_what_it_costs_and_asks(tmp_path):
     assert (kept.returncode, kept.stdout.count("6 trials to train")) == (0, 0)
     assert "6 trials of 6 had earlier code" in (folder / "results/own/report.md").read_text()
     assert "is up to date" in run(folder).stdout
+    assert run(folder, "--retrain", "--keep-finished").returncode == 2
+    assert "6 trials to train" in run(folder, "--retrain").stdout  # What was kept, too.
     (folder / "helper.py").write_text("GAIN = 0.3\n")
     before = load(folder / "results/own").trials.loss.mean()
     assert "6 trials to train" in run(folder, "--retrain").stdout
-    assert load(folder / "results/own").trials.loss.mean() == pytest.approx(before - 0.2)
+    assert load(folder / "results/own").trials.loss.mean() == pytest.approx(before - 0.1)
     assert "had earlier code" not in (folder / "results/own/report.md").read_text()
 
 
@@ -294,7 +296,7 @@ sys.meta_path.append(Finder)
 """
 
 
-def test_code_of_the_original_by_its_absolute_path_fails_the_trial(tmp_path):
+def test_code_of_the_original_by_its_absolute_path_stops_the_study(tmp_path):
     folder = script(
         tmp_path,
         PLAIN.replace("import helper", "import sys; sys.path.insert(0, SRC); import helper"),
@@ -303,7 +305,7 @@ def test_code_of_the_original_by_its_absolute_path_fails_the_trial(tmp_path):
     script(folder / "src", "GAIN = 0.1", name="helper.py")
     study(folder, seeds=1)
     done = run(folder)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "src/helper.py of" in said(done)
 
 
