@@ -51,6 +51,7 @@ def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
     Writes nothing. Raises `AblateError`.
     """
     from ablate.pipeline.claims import with_waiting
+    from ablate.report.repeats import repeat_lines
     from ablate.report.replanned import plan_lines
     from ablate.report.sections import HEADLINE
     from ablate.report.sections.headline import noise_lines
@@ -59,7 +60,9 @@ def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
     tables = {COMPARISONS: data.comparisons, CLAIMS: with_waiting(data.claims, folder)}
     for name, table in data.tables.items():
         tables[f"{name}.csv"] = table
-    yield Verdicts(tables, [*HEADLINE.answers(data), *noise_lines(data), *plan_lines(data)])
+    yield Verdicts(
+        tables, [*HEADLINE.answers(data), *noise_lines(data), *plan_lines(data), *repeat_lines(data)]
+    )
 
     # Only once the verdicts are on their way: to import what draws takes long.
     from ablate.report.page import render
@@ -96,6 +99,8 @@ def report_data(folder: StudyFolder) -> ReportData:
     from ablate.report.section import ReportData
 
     evidence = folder.evidence()
+    # Some may have come since it was judged.
+    found = other_runs(folder, folder.variants(), evidence.trials)
     comparisons = compare(evidence)
     claims = judge_claims(evidence)
     stability_rows = stability(evidence)
@@ -112,5 +117,5 @@ def report_data(folder: StudyFolder) -> ReportData:
         evaluated=reported_evaluations(folder, evidence),
         tables={"stability": stability_rows, **speed_tables(evidence)},
         results=folder.results,
-        other_runs=other_runs(folder, evidence),
+        other_runs=evidence.facts.other_runs | found,
     )

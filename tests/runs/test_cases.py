@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -13,6 +14,12 @@ from scipy import stats
 from ablate.records.folder import StudyFolder
 
 CASES = Path(__file__).parent / "cases"
+
+
+@pytest.fixture(autouse=True)
+def _no_words_of_pytest(monkeypatch):
+    """The command that reports show is that of this process, which may name anything."""
+    monkeypatch.setattr(sys, "argv", ["ablate", "analyse"])
 
 
 def analyse(folder, runs, metric, direction, baseline, *words):
