@@ -18,6 +18,7 @@ from ablate.base.files import digest_of_file
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
 from ablate.external.missing import missing_paths
+from ablate.external.repository import link_repository
 from ablate.external.snapshot import RUNS, Snapshot, remove
 from ablate.external.trace import Opening, Trace, variables
 from ablate.external.tree import is_cached, is_document, matches
@@ -60,7 +61,7 @@ class RunFolder:
 
     def environment(self) -> dict[str, str]:
         """Returns the variables that its processes need."""
-        return variables(self.trace, self.snapshot.root, self.place)
+        return {"PWD": str(self.folder), **variables(self.trace, self.snapshot.root, self.place)}
 
     def check(self) -> None:
         """Checks how the trial has used its code and data, after it has ended well.
@@ -129,11 +130,12 @@ class RunFolder:
 
     def tidy(self, keep: Sequence[str]) -> None:
         """Leaves what the trial has written, but for large files that no pattern of `keep` matches."""
+        remove(self.place / ".git")
         for path in self._files():
             inside = path.relative_to(self.place)
             from_study = os.path.relpath(inside, self.snapshot.inside)
             is_large = path.lstat().st_size > MAX_KEPT and not matches(from_study, keep)
-            is_cache = "__pycache__" in inside.parts or str(inside) == ".git"
+            is_cache = "__pycache__" in inside.parts
             is_given = _is_same(path, self.snapshot.frozen / inside) or is_link_to(path, self.snapshot.data)
             if is_large or is_cache or is_given:
                 path.unlink()
@@ -210,19 +212,8 @@ def _make(folder: RunFolder) -> None:
     make_copy(frozen, temporary)
     link_data(folder.snapshot.data, temporary)
     (temporary / folder.snapshot.inside).mkdir(parents=True, exist_ok=True)
-    repository = _repository(folder.snapshot.root)
-    if repository:
-        (temporary / ".git").write_text(f"gitdir: {repository}\n")
+    link_repository(folder.snapshot.root, temporary)
     temporary.rename(folder.place)
-
-
-def _repository(root: Path) -> Path | None:
-    """Returns the folder of git's own of a work tree; None where there is none."""
-    place = root / ".git"
-    if place.is_file():
-        # A work tree beside the first, or a submodule.
-        return (root / place.read_text().removeprefix("gitdir:").strip()).resolve()
-    return place if place.is_dir() else None
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

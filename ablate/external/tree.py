@@ -156,11 +156,11 @@ class Tree:
 
 def root_of(folder: Path) -> Path:
     """Returns the git repository that holds a folder, or the folder itself where none does, or ignores it."""
-    top = _git(folder, "rev-parse", "--show-toplevel")
+    top = git(folder, "rev-parse", "--show-toplevel")
     if not top:
         return folder.resolve()
     root = Path(os.fsdecode(top.rstrip(b"\n"))).resolve()
-    is_ignored = root != folder.resolve() and _git(folder, "check-ignore", "-q", ".") is not None
+    is_ignored = root != folder.resolve() and git(folder, "check-ignore", "-q", ".") is not None
     return folder.resolve() if is_ignored else root
 
 
@@ -195,13 +195,13 @@ def read_tree(
 
 def candidates(root: Path) -> Iterator[str]:
     """Yields the paths below a root that the rule allows, in no order."""
-    tracked = _git(root, "ls-files", "-z", "--cached", "--recurse-submodules")
-    if tracked is None or _git(root, "rev-parse", "--show-prefix") != b"\n":
+    tracked = git(root, "ls-files", "-z", "--cached", "--recurse-submodules")
+    if tracked is None or git(root, "rev-parse", "--show-prefix") != b"\n":
         yield from _untracked(root, _walked(root), ())
         return
     paths = [path for path in _names(tracked) if _is_file(root / path)]
     yield from paths
-    others = _names(_git(root, "ls-files", "-z", "--others", "--exclude-standard") or b"")
+    others = _names(git(root, "ls-files", "-z", "--others", "--exclude-standard") or b"")
     yield from _untracked(root, [path for path in others if not path.endswith("/")], paths)
     for path in others:
         # A repository of its own within this one, which is no submodule.
@@ -407,7 +407,7 @@ def _names(listing: bytes) -> list[str]:
     return [os.fsdecode(name) for name in listing.split(b"\0") if name]
 
 
-def _git(folder: Path, *words: str) -> bytes | None:
+def git(folder: Path, *words: str) -> bytes | None:
     """Returns what git prints in a folder; None where it fails, or is not there."""
     # As a hook of git's sets them, they would name another repository.
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}

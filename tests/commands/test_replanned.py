@@ -227,7 +227,9 @@ def test_a_killed_first_run_has_its_plan_and_an_untrained_one_is_replaced(tmp_pa
     (plan,) = StudyFolder(tmp_path / "results", "never").plans()
     unread.write_text(unread.read_text().replace("fault: kill", "fault: none").replace("0.02}", "0.06}"))
     done = ablate_here("run", unread, "--jobs", 0, "--json", cwd=tmp_path)
-    assert {*marks(json.loads(done.stdout)).values()} == {"known"}  # by the study before, which trained the same
+    assert {*marks(json.loads(done.stdout)).values()} == {
+        "known"
+    }  # by the study before, which trained the same
     (only,) = StudyFolder(tmp_path / "results", "never").plans()
     assert only.hash != plan.hash
 
