@@ -124,6 +124,17 @@ class RunFolder:
                 paths.append(str(self.snapshot.root / path))
         return {path: digest_of_file(path) for path in paths if os.path.isfile(path)}
 
+    def doubtful(self) -> list[str]:
+        """Returns what it has read of the files that an earlier run may have left, relative to the study."""
+        opened = Trace.read(self.trace).below(self.place)
+        read: list[str] = []
+        for path in sorted(self.snapshot.doubtful):
+            place = self.place / path
+            is_heard = path in opened and opened[path].is_read
+            if is_heard or (path not in opened and os.path.lexists(place) and _was_read(place)):
+                read.append(os.path.relpath(path, self.snapshot.inside))
+        return read
+
     def added_data(self) -> list[str]:
         """Returns the files that were added to data while it ran."""
         return check_unchanged(self.snapshot.data)
@@ -240,6 +251,12 @@ def _has_same_state(path: Path, other: Path) -> bool:
     one = path.lstat()
     two = other.lstat()
     return (one.st_mode, one.st_size, one.st_mtime_ns) == (two.st_mode, two.st_size, two.st_mtime_ns)
+
+
+def _was_read(path: Path) -> bool:
+    """Returns whether a file that has not changed was read, by its times."""
+    status = path.lstat()
+    return status.st_atime_ns > status.st_mtime_ns
 
 
 def _was_read_before_its_change(path: Path, frozen: Path, opening: Opening | None) -> bool:

@@ -23,6 +23,8 @@ from ablate.external.trace import moved
 
 # In the environment of a record: files that were added to data while its trial ran.
 ADDED = "added_data"
+# In the environment of a record: files that it read, which are in no commit and may be what an earlier run has left.
+DOUBTFUL = "read_in_no_commit"
 MAX_LINES = 200
 
 
@@ -84,6 +86,9 @@ class Run:
         added = folder.added_data()
         if added:
             record.environment[ADDED] = added[:20]
+        doubtful = folder.doubtful()
+        if doubtful:
+            record.environment[DOUBTFUL] = doubtful[:20]
         beside = folder.files_beside()
         if beside:
             record.environment[BESIDE] = beside

@@ -55,6 +55,8 @@ class Snapshot:
     code: str
     imports: tuple[str, ...]
     scope: Scope
+    # Files of the code that a run may have left.
+    doubtful: frozenset[str] = frozenset()
     # The folder of results, which is left out.
     results: Path | None = None
     data: Sequence[Data] = ()
@@ -124,6 +126,7 @@ def read_snapshot(folder: Path, results: Path | None, scope: Scope) -> Snapshot:
         code=tree.identity,
         imports=tuple(sorted(tree.imports)),
         scope=scope,
+        doubtful=tree.doubtful,
         results=results,
         data=data,
         tree=tree,

@@ -82,6 +82,10 @@ _CACHES = frozenset(
 )
 # Folders of what is not copied where it is not tracked.
 _LEFT_OUT = _CACHES | _LEFT_BY_RUNS
+# As the system tells by: `#!`, ELF, Mach-O.
+_PROGRAM_STARTS = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+# Config that runs write, too.
+_RESULTS = frozenset([".json", ".jsonl", ".txt", ".xml", ""])
 # What a verdict cannot rest on: text and pictures for people.
 DOCUMENTS = frozenset(
     [".md", ".rst", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".bib", ".tex"]
@@ -121,6 +125,8 @@ class Tree:
     root: Path
     # Path below the root, with slashes → the file.
     files: Mapping[str, File]
+    # Those that a run may have left: in no commit, and neither code nor written by hand as a rule.
+    doubtful: frozenset[str] = frozenset()
 
     @property
     def digest(self) -> str:
@@ -136,7 +142,8 @@ class Tree:
 
     def without(self, paths: Collection[str]) -> "Tree":
         """Returns the tree without some of its files."""
-        return Tree(self.root, {path: file for path, file in self.files.items() if path not in paths})
+        kept = {path: file for path, file in self.files.items() if path not in paths}
+        return Tree(self.root, kept, self.doubtful.difference(paths))
 
     def changed(self) -> str:
         """Returns the first of its files that is not as it was read; nothing where there is none."""
@@ -190,7 +197,9 @@ def read_tree(
         file = _read(root / path)
         if file is not None:
             files[path] = file
-    return Tree(root, files)
+    tracked = {*_names(git(root, "ls-files", "-z", "--cached", "--recurse-submodules") or b"")}
+    doubtful = {path for path in files.keys() - tracked if PurePosixPath(path).suffix in _RESULTS}
+    return Tree(root, files, frozenset(doubtful))
 
 
 def candidates(root: Path) -> Iterator[str]:
@@ -246,7 +255,15 @@ def is_code_or_config(path: Path) -> bool:
     if path.suffix.lower() in SUFFIXES or path.name in _NAMES:
         return True
     is_hidden = path.name.startswith(".")
-    return not path.suffix and (is_hidden or bool(status.st_mode & stat.S_IXUSR))
+    if path.suffix:
+        return False
+    return is_hidden or (bool(status.st_mode & stat.S_IXUSR) and _is_program(path))
+
+
+def _is_program(path: Path) -> bool:
+    """Returns whether a file begins as a script or a compiled program does: on some disks every file may be run."""
+    with path.open("rb") as file:
+        return file.read(4).startswith(_PROGRAM_STARTS)
 
 
 def is_document(path: str) -> bool:

@@ -12,6 +12,7 @@ from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.other_code import kept_earlier
 from ablate.pipeline.other_runs import other_runs
+from ablate.pipeline.own_inputs import limitations_of_inputs
 from ablate.pipeline.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
@@ -66,7 +67,11 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
     return replace(
         plan.facts(),
         environment=environment,
-        cautions=[*limitations(study, selects=selects), *kept_earlier(records)],
+        cautions=[
+            *limitations(study, selects=selects),
+            *kept_earlier(records),
+            *limitations_of_inputs(records),
+        ],
         replanned=plan_changes(session.folder, study.document.data, session.store, _begun(plan, records)),
         source=source_of(study.path, session.folder),
         reported=now(),

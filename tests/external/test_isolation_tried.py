@@ -215,3 +215,45 @@ def test_caches_that_a_variable_names_may_be_shared(tmp_path, monkeypatch):
     monkeypatch.setenv("HF_HOME", str(folder / "hub"))
     study(folder, seeds=1)
     assert run(folder).returncode == 0
+
+
+LEFT = """
+    import argparse, json, os
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--rate", type=float)
+    parser.add_argument("--seed", type=int)
+    args = parser.parse_args()
+    loss = 3 - args.rate + 0.001 * args.seed
+    if HOW == "appended":
+        with open("losses.jsonl", "a") as file:
+            file.write(f"{loss}\\n")
+        with open("losses.jsonl") as file:
+            loss = min(float(line) for line in file)
+    elif HOW == "read" and os.path.exists("final.json"):
+        with open("final.json") as file:
+            loss -= json.load(file)
+    elif HOW == "there" and os.path.exists("step_100"):
+        loss = 0.0
+    open("step_100", "w").close()
+    print("loss", loss)
+"""
+
+
+@pytest.mark.parametrize("how", ["appended", "read", pytest.param("there", marks=pytest.mark.slow)])
+def test_what_a_run_by_hand_has_left_stops_the_study_or_is_named_or_is_not_there(how, tmp_path):
+    """A log of losses that a script goes on with, a result that it reads, and a checkpoint on a disk without modes."""
+    folder = script(tmp_path, LEFT, HOW=how)
+    (folder / "losses.jsonl").write_text("0.5\n")
+    (folder / "final.json").write_text("0.5\n")
+    (folder / "step_100").write_text("weights")
+    (folder / "step_100").chmod(0o755)
+    study(folder, seeds=2)
+    done = run(folder)
+    if how == "appended":
+        assert (done.returncode, "losses.jsonl was there before" in said(done)) == (2, True)
+        return
+    assert done.returncode == 0
+    assert verdict(folder) == "better"
+    assert load(folder / "results/own").trials.loss.min() == pytest.approx(2.0 if how == "read" else 2.5)
+    report = (folder / "results/own/report.md").read_text()
+    assert ("final.json: read by trials, and in no commit" in report) == (how == "read")

@@ -1,7 +1,7 @@
 """Python runs this before the code of a trial: modules come from its copy, and what it opens is noted in $ABLATE_TRACE.
 
-A line has the time in nanoseconds, `r` for what is read or `w` for what is written or appended to, and the path. Each
-process writes a file of its own, and of each path the first reading and the first writing.
+A line has the time in nanoseconds, `r` for what is read, `w` for what is written anew, `a` for what is appended to,
+and the path. Each process writes a file of its own, and of each path the first of each kind.
 """
 
 import contextlib
@@ -61,15 +61,18 @@ class Trace:
                 self.note(arguments[0], None, os.O_RDWR)
 
     def note(self, path: object, _mode: object, flags: object) -> None:
-        """Notes what is opened, once for reading and once for writing."""
+        """Notes what is opened, once for reading, writing and appending each."""
         if not isinstance(path, (str, bytes)) or not isinstance(flags, int):
             return
         path = os.path.abspath(os.fsdecode(path))
         is_here = path.startswith((COPY, ROOT))
         if path.startswith((*INSTALLED, TRACE)) or not (is_here or path.endswith((".py", ".pyc"))):
             return
-        added = flags & (os.O_APPEND | os.O_TRUNC)
-        kind = "w" if added or flags & os.O_WRONLY else "r"
+        kind = "r"
+        if flags & os.O_TRUNC:
+            kind = "w"
+        elif flags & os.O_WRONLY:
+            kind = "a"
         if (kind, path) not in self.seen:
             self.seen.add((kind, path))
             self.write(kind, path)
