@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 
 from ablate.base.errors import AblateError, dotted_path
 from ablate.external.data import Data, link_data
+from ablate.external.repository import link_repository
 
 PREFIX = f"ablate-commits-{platform.node()}-"
 """The start of the name of a folder of work trees; the process that made it follows."""
@@ -39,11 +40,13 @@ class Tree:
     def fresh_copy(self, data: Sequence[Data]) -> Iterator[Path]:
         """Yields the root of a copy of the files, with links to data in it, which goes away at the end.
 
-        Git finds the commit there: its `.git` is that of the work tree.
+        Git finds the commit there, and what a run commits is seen by no other.
         """
         with TemporaryDirectory(prefix="run-", dir=self.root.parent, ignore_cleanup_errors=True) as place:
             copy = Path(place).resolve()
             shutil.copytree(self.root, copy, symlinks=True, dirs_exist_ok=True)
+            (copy / ".git").unlink()
+            link_repository(self.root, copy)
             link_data(data, copy)
             yield copy
 
@@ -96,12 +99,7 @@ def _check_out(name: str, root: Path, data: Sequence[Data], undo: ExitStack) -> 
 
 
 def _remove(root: Path) -> None:
-    """Removes a work tree.
-
-    Git takes it to have moved to a copy that it has seen a day after: it is told again where the work tree is.
-    """
-    registration = Path(git("-C", root, "rev-parse", "--absolute-git-dir"), "gitdir")
-    registration.write_text(f"{root}/.git\n")
+    """Removes a work tree."""
     git("worktree", "remove", "--force", root)
 
 

@@ -202,7 +202,9 @@ def run_folder(snapshot: Snapshot, trial_id: str, *, resumes: bool) -> Iterator[
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{trial_id}.lock"):
         folder = RunFolder(snapshot, runs / trial_id)
-        if not (resumes and folder.place.is_dir()):
+        # The trace is gone once a trial has ended well, and with it what it could go on with.
+        is_cut_short = folder.place.is_dir() and folder.trace.is_dir()
+        if not (resumes and is_cut_short):
             _make(folder)
         folder.trace.mkdir(exist_ok=True)
         check_data(snapshot)

@@ -92,6 +92,17 @@ def test_a_path_that_the_copy_lacks_stops_the_run_and_says_what_to_add(tmp_path)
     assert verdict(folder) == "better"
 
 
+def test_a_module_that_the_copy_lacks_is_named(tmp_path):
+    folder = script(tmp_path, PLAIN)
+    script(folder, "GAIN = 0.1", name="helper.py")
+    committed(folder, "train.py", ignored="results/\nhelper.py\n")
+    study(folder, seeds=1)
+    done = run(folder)
+    assert (done.returncode, "add `data: [helper.py]` under workload" in said(done)) == (2, True)
+    study(folder, seeds=1, data=["helper.py"])
+    assert run(folder).returncode == 0
+
+
 def test_data_count_by_their_content(tmp_path):
     folder = with_data(tmp_path, data=["data"])
     assert run(folder).returncode == 0
@@ -366,3 +377,7 @@ def test_a_trial_that_is_tried_again_finds_its_own_folder_where_the_study_says_s
     assert run(folder).returncode == 0
     trials = load(folder / "results/own").trials
     assert trials[trials.variant == "baseline"].loss.item() == pytest.approx(1.9 if resume else 2.9)
+    # What has ended well is begun anew.
+    assert run(folder, "--fresh").returncode == 0
+    trials = load(folder / "results/own").trials
+    assert trials[trials.variant == "baseline"].loss.item() == pytest.approx(2.9)

@@ -65,8 +65,12 @@ class Trace:
         if not isinstance(path, (str, bytes)) or not isinstance(flags, int):
             return
         path = os.path.abspath(os.fsdecode(path))
+        if path.startswith((*INSTALLED, TRACE)):
+            return
+        if not path.startswith((COPY, ROOT)) and os.path.realpath(path).startswith(COPY):
+            path = os.path.realpath(path)  # By a link, as beside the copy of a script.
         is_here = path.startswith((COPY, ROOT))
-        if path.startswith((*INSTALLED, TRACE)) or not (is_here or path.endswith((".py", ".pyc"))):
+        if not (is_here or path.endswith((".py", ".pyc"))):
             return
         kind = "r"
         if flags & os.O_TRUNC:
