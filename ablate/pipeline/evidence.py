@@ -12,6 +12,7 @@ from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.other_code import kept_earlier
 from ablate.pipeline.other_runs import configs_in, other_runs
+from ablate.pipeline.own_inputs import limitations_of_inputs
 from ablate.pipeline.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
@@ -67,7 +68,7 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
     return replace(
         plan.facts(),
         environment=environment,
-        cautions=limitations(study, selects=selects),
+        cautions=[*limitations(study, selects=selects), *limitations_of_inputs(records)],
         kept=kept_earlier(records),
         replanned=plan_changes(session.folder, study.document.data, session.store, _begun(plan, records)),
         source=source_of(study.path, session.folder),
