@@ -188,7 +188,7 @@ def read_tree(
         if _is_below(path, left_out) or matches(os.path.relpath(path, prefix), exclude):
             continue
         sizes[path] = os.lstat(root / path).st_size
-    for own in _folders_of_results(sizes):
+    for own in _folders_of_results(root, sizes):
         sizes = {path: size for path, size in sizes.items() if not _is_below(path, [own])}
     _refuse_too_much(sizes)
 
@@ -294,9 +294,14 @@ def _is_below(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
-def _folders_of_results(paths: Iterable[str]) -> set[str]:
+def _folders_of_results(root: Path, paths: Iterable[str]) -> set[str]:
     """Returns the folders that ablate has written: of a store, and of a study."""
     folders: set[str] = set()
+    for folder in {os.path.dirname(path) for path in paths}:
+        # Not among the paths are the tables of a study that are not tracked.
+        has_tables = any((root / folder / name).is_file() for name in ("trials.parquet", "plan.json"))
+        if folder and has_tables and (root / folder).with_name("store").is_dir():
+            folders.add(folder)
     for path in paths:
         before, found, _ = f"/{path}".partition("/store/trials/")
         if found:

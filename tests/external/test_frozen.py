@@ -124,6 +124,22 @@ def test_a_copy_is_ones_own_and_its_files_are_unread(tmp_path):
     assert status.st_atime_ns < status.st_mtime_ns == (root / "run.sh").stat().st_mtime_ns
 
 
+def test_studies_in_another_folder_of_results_are_no_code(tmp_path):
+    root = filled(tmp_path / "study", **{"train.py": "", "data/plan.json": "{}"})
+    before = read_tree(root, root / "results").digest
+    filled(
+        root,
+        **{
+            "other/store/trials/0.json": "{}",
+            "other/begun/plan.json": "[]",
+            "other/ended/study.yaml": "a: 1",
+            "other/ended/trials.parquet": "",
+        },
+    )
+    assert read_tree(root, root / "results").digest == before
+    assert names(copied(root, tmp_path / "place")) == {"train.py", "data/plan.json"}
+
+
 def test_documents_change_what_is_copied_and_not_what_results_depend_on(tmp_path):
     root = repository(
         tmp_path / "repo", **{"train.py": "import torch, numpy\nfrom pkg import a\n", "README.md": ""}
