@@ -152,7 +152,7 @@ def _variants(plan: StudyPlan, by_part: bool) -> Iterator[Table]:
 def _size(description: Description, *, with_length: bool) -> dict[str, int | None]:
     """Returns column → parameters and FLOPs of a variant; with those of a whole training where lengths differ."""
     size = {
-        "parameters": description.parameters,
+        "parameters": description.parameters if description.parameters_by_part else None,
         "FLOPs forward": description.flops,
         "and backward": description.training_flops,
     }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter
 
+from ablate.core.data_statement import DataStatement
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.trial import Level
 
@@ -81,6 +82,9 @@ class TaskFacts:
     stability: dict[str, Metric] = field(default_factory=dict)
     # What claims may compare a variant with → metric → its value.
     constants: dict[str, dict[str, float]] = field(default_factory=dict)
+    # What the study states of the data of code that is not ours, of which `sampling` is a guess on the safe side; None
+    # where `sampling` is known.
+    stated: DataStatement | None = None
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ablate.analysis.runs import Runs, solving_metric
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.text import printable
 from ablate.core.derived import DERIVED
+from ablate.report.data_words import chosen_by_judged, pool_codes, split_codes, stated_of, step_words
 from ablate.report.figures import summary
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
@@ -160,7 +161,10 @@ def methods(report_data: ReportData) -> str:
         facts=facts,
         m=family_size(facts) if planned else 0,
         variants=sum(not variant.placebo for variant in facts.variants[1:]),
-        pools={task.sampling.pool for task in facts.tasks},
+        data=[*pool_codes(facts), *split_codes(facts)],
+        step=step_words(facts),
+        stated=stated_of(facts) is not None,
+        judged_again=chosen_by_judged(report_data.evidence),
         solved=[
             (task.name, name, task.metrics[name])
             for task in by_rate
@@ -173,7 +177,7 @@ def methods(report_data: ReportData) -> str:
         diverged=sum(side.diverged for side in sides),
         missing=sum(int((side.asked & ~side.ended).sum()) for side in sides),
         rate=shared_rate(facts),
-        tuned=any(variant.tuned for variant in facts.variants),
+        tuned=bool(facts.searched) or any(variant.tuned for variant in facts.variants),
         features=measured,
     )
 

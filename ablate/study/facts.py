@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ablate.core.data_statement import DataStatement
 from ablate.core.facts import Claim, StudyFacts, TaskFacts, VariantFacts
-from ablate.core.metric import Description, Metric, plain
+from ablate.core.metric import FRESH, Description, Metric, plain
+from ablate.external.workload import External
 from ablate.study.designs import Variant
 from ablate.study.judged import target_of
 from ablate.study.patch import value_at
@@ -64,9 +66,19 @@ def _task_facts(study: Study) -> list[TaskFacts]:
             sampling=baseline.sampling,
             stability=stability,
             constants={name: dict(values) for name, values in baseline.constants.items()},
+            stated=stated_data(study, baseline),
         )
         tasks.append(facts)
     return tasks
+
+
+def stated_data(study: Study, baseline: Description) -> DataStatement | None:
+    """Returns what is stated of the data of code that is not ours; None where a task of ours, or a plugin, says it."""
+    workload = study.workload
+    if isinstance(workload, External):
+        return workload.stated(study.variants[0].configs[0], study.metric)
+    is_ours = type(workload).__module__.partition(".")[0] == "ablate"
+    return DataStatement() if baseline.sampling == FRESH and not is_ours else None
 
 
 def _metrics(baseline: Description, others: Sequence[Description]) -> dict[str, Metric]:
@@ -122,7 +134,12 @@ def _variant_facts(study: Study, variant: Variant) -> VariantFacts:
         levels=study.levels(variant),
         changes={path: labels[path][variant.name] for path in variant.patches if path in labels},
         placebo=variant.placebo,
-        parameters={task: description.parameters for task, description in described.items()},
+        # Code that is not ours does not say how large its models are.
+        parameters={
+            task: description.parameters
+            for task, description in described.items()
+            if description.parameters_by_part
+        },
         parameters_by_part={
             task: dict(description.parameters_by_part) for task, description in described.items()
         },

@@ -9,10 +9,12 @@ from ablate.analysis.learning import Learned, baseline_learned, convergence
 from ablate.analysis.noise import noise
 from ablate.analysis.runs import Runs
 from ablate.base import wording
+from ablate.core.data_statement import NOT_STATED
 from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.short_names import level_name
 from ablate.core.spelling import spelled
+from ablate.report.data_words import chosen_by_judged, pool_codes
 from ablate.report.section import Block, Folded, Items, ReportData, Section, Text, applying, failed
 from ablate.report.verdict_words import apart_from_zero
 from ablate.report.verdicts import (
@@ -52,7 +54,8 @@ class Headline(Section, title="Answer", needs_trials=False):
         if report_data.evidence.only_measured:
             yield Text(message("answer.only_timed"))
             return
-        yield from map(Text, [*gaps(report_data.evidence), *noise_lines(report_data)])
+        lines = [*gaps(report_data.evidence), *noise_lines(report_data), *standing_lines(report_data)]
+        yield from map(Text, lines)
         found = limits(report_data)
         for section in applying(self._below, report_data):
             try:
@@ -188,23 +191,41 @@ def gaps(evidence: Evidence) -> Iterator[str]:
         yield message("limits.missing", missing, evidence.facts.planned)
 
 
+def standing_lines(report_data: ReportData) -> list[str]:
+    """Returns one line on what holds for all verdicts: unfinished trainings, one rate, how settings were chosen."""
+    evidence, facts = report_data.evidence, report_data.facts
+    if evidence.only_measured or not planned_rows(report_data.comparisons):
+        return []
+    names, trend = names_of(facts), convergence(evidence)
+    improving = [names[variant] for variant in trend.loc[trend["improving"], "variant"].drop_duplicates()]
+    said = []
+    if improving:
+        said.append(message("limits.improving", improving, len(improving) == len(facts.variants) > 1))
+    if rate := shared_rate(facts):
+        said.append(message("limits.rate", rate))
+    if chosen_by_judged(evidence):
+        said.append(message("limits.chosen_by_judged", facts.metric))
+    return [" ".join(said)] if said else []
+
+
 def limits(report_data: ReportData) -> list[str]:
     """Whether the baseline learned, and what else the verdicts rest on."""
-    evidence, facts, names = report_data.evidence, report_data.facts, names_of(report_data.facts)
-    found, runs, trend = baseline_learned(evidence), Runs(evidence), convergence(evidence)
-    pools = {task.sampling.pool for task in facts.tasks}
+    evidence, facts = report_data.evidence, report_data.facts
+    found, runs = baseline_learned(evidence), Runs(evidence)
+    data = pool_codes(facts)
     said = {
         "learned": [learned(one) for one in found if one.ok],
         "unknown_learned": not found,
         "left_out": facts.left_out,
         "groups": [task.name for task in facts.tasks if runs.suspect(task, facts.metric)],
-        "improving": [
-            names[variant] for variant in trend.loc[trend["improving"], "variant"].drop_duplicates()
-        ],
-        "rate": planned_rows(report_data.comparisons) and shared_rate(facts),
         "looks": facts.looks and facts,
         "given": facts.given,
-        "held_out": "held_out" in pools and facts.given != "documents",
-        "resplit": "resplit" in pools,
+        "held_out": "held_out" in data,
+        "by_example": "by_example" in data and facts.given != "documents",
+        "stated_held_out": "stated_held_out" in data,
+        "resplit": "resplit" in data,
     }
-    return [message(f"limits.{code}", value) for code, value in said.items() if value]
+    sentences = [message(f"limits.{code}", value) for code, value in said.items() if value]
+    if NOT_STATED in data:
+        sentences.append(message("limits.not_stated", bool(facts.given)))
+    return sentences

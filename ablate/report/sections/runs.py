@@ -13,6 +13,7 @@ from ablate.core.record import why
 from ablate.core.short_names import by_design, in_short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.records.store import whereabouts
+from ablate.report.data_words import pool_words, split_words, step_words
 from ablate.report.methods import METHODS
 from ablate.report.section import Block, Items, ReportData, Section, Terms, Text
 from ablate.report.verdicts import names_of, variant_column
@@ -136,15 +137,12 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
     if not evidence.only_measured:
         statuses = evidence.trials["status"].value_counts().sort_index()
         pairs |= {
-            "Metric": message("cost.metric", spelled(facts.metric), message(f"cost.{facts.at}")),
+            "Metric": message("cost.metric", spelled(facts.metric), step_words(facts)),
             "Margin": message("cost.margin", facts.margin),
             "Seeds": message("cost.seeds", facts.seeds),
             "Trials": ", ".join(f"{n} {status}" for status, n in statuses.items()),
-            "Test data": "; ".join(
-                dict.fromkeys(
-                    message(f"cost.{task.sampling.pool}") for task in facts.tasks if not facts.given
-                )
-            ),
+            "Test data": pool_words(facts),
+            "Split": split_words(facts),
         }
     pairs |= {term: CITED.sub("", methods_of(evidence)) for term, methods_of in METHODS.items()}
     return [(term, text(value)) for term, value in pairs.items() if text(value)]

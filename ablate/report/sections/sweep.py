@@ -15,6 +15,7 @@ from ablate.base import wording
 from ablate.base.quiet import quiet
 from ablate.core.facts import BASELINE, Evidence
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
+from ablate.report.data_words import measured_on_judged
 from ablate.report.figures.front import pareto_front
 from ablate.report.figures.history import history
 from ablate.report.figures.importance import importances
@@ -47,7 +48,10 @@ class Sweep(OfSearch, Section, title="What the sweep found", open=True):
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         searched = table(report_data)
         if winners := winner_table(searched, report_data.evidence):
-            yield from (winners, Text(message("search.winners_guide"), aside=True))
+            yield from (
+                winners,
+                Text(message("search.winners_guide", measured_on_judged(searched)), aside=True),
+            )
         if best := best_table(searched):
             yield Folded(message("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
         facts, seconds = searched.facts, searched.trials["train_seconds"].astype(float).sum()

@@ -7,6 +7,7 @@ from ablate.base import wording
 from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.core.spelling import spelled
+from ablate.report.data_words import stated_of
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
 from ablate.report.verdict_words import verdict_column
 from ablate.report.verdicts import (
@@ -56,6 +57,7 @@ class Verdicts(Section, title="Verdicts", open=True):
         yield from verdict_tables(rows, report_data.facts)
         present = {row["verdict"] for row in rows}
         less = bool(less_is_better(rows, report_data.facts))
+        is_stated = stated_of(report_data.facts) is not None
         known: dict[str, dict[str, Any]] = {
             "better": {"less": less},
             "worse": {"less": less},
@@ -67,7 +69,7 @@ class Verdicts(Section, title="Verdicts", open=True):
             if verdict in present
         ]
         terms += [
-            (word.capitalize(), message(f"verdicts.{word}", report_data.facts.given))
+            (word.capitalize(), message(f"verdicts.{word}", report_data.facts.given, is_stated))
             for word in ("difference", "detectable")
         ]
         yield Folded(message("verdicts.guide"), [Terms(terms)])
@@ -154,7 +156,11 @@ class Stability(
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         facts, rows = report_data.facts, rows_of(report_data.table("stability"))
         some = [row for row in rows if notable(row)]
-        yield stability_table(some, rows, facts) if some else Text(message("stability.nothing"))
+        yield (
+            stability_table(some, rows, facts)
+            if some
+            else Text(message("stability.nothing", bool(facts.given)))
+        )
         known = sorted(codes("stability") & {row["metric"] for row in rows})
         terms = Terms([(spelled(metric), message(f"stability.{metric}")) for metric in known])
         every = [stability_table(rows, rows, facts)] if len(some) < len(rows) else []

@@ -1,0 +1,25 @@
+"""What a study states of the data of code that is not ours; nothing else is known of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar, Final, Literal
+
+from pydantic import ConfigDict
+
+NOT_STATED: Final = "not_stated"
+# The test examples are the same for every seed, and none trains, tunes or stops on them.
+HeldOut = Literal["not_stated", "held_out"]
+# Whether every seed divides the data in one way, or each in its own.
+Split = Literal["not_stated", "fixed", "each_seed"]
+
+
+@dataclass(frozen=True)
+class DataStatement:
+    """What a study says of its test examples, and of how data are divided; analysis takes them as shared by seeds."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+
+    test: HeldOut = NOT_STATED
+    split: Split = NOT_STATED
+    by: str = ""  # The metric at whose best step the judged one counts; empty where its last value does.
