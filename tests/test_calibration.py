@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from calibration import coverage, families, power, report, single
+from calibration import clusters, coverage, families, outliers, power, report, single, streams
 from calibration.campaign import calibrate
 from calibration.check import Check, Place
 from calibration.rules import PACKAGE, PERCENTILE, UNCORRECTED, UNPAIRED, Rules
@@ -12,7 +12,10 @@ from calibration.runs import fictitious
 from calibration.simulations import band
 from made_evidence import study
 
+from ablate.analysis.clusters import Clustered
 from ablate.analysis.compare import compare
+from ablate.analysis.paired import Differences
+from ablate.commits.stream import PAIRS, Spread, p_of_gain
 
 
 def fast(rules: Rules) -> list[Check]:
@@ -30,7 +33,10 @@ def test_the_rules_of_the_package_are_inside_of_every_band():
     assert not outside
 
 
-@pytest.mark.parametrize("part", ["mixtures", "diverged", "sequential", "tuned"])
+PARTS = ("mixtures", "diverged", "sequential", "tuned", "clusters", "streams", "outliers", "added")
+
+
+@pytest.mark.parametrize("part", PARTS)
 def test_parts_that_train_nothing_are_inside_of_their_bands(part, tmp_path):
     """With fewer studies; their wrong rules are found."""
     ((checks, _),) = calibrate([part], 0, Place(tmp_path, studies=400)).values()
@@ -57,6 +63,30 @@ def test_parts_that_train_nothing_are_inside_of_their_bands(part, tmp_path):
 def test_wrong_rules_are_outside_of_the_same_bands(rules, missed):
     outside = [check.what for check in fast(rules) if not check.inside]
     assert set(missed) <= set(outside)
+
+
+def test_shortcuts_over_arrays_are_the_rules_of_the_package():
+    rng = np.random.default_rng(3)
+    base, tried = rng.normal(size=(2, 6, PAIRS))
+    tried *= np.array([[1], [1], [3], [3], [10], [0.2]])
+    gains = tried.mean(axis=1) - base.mean(axis=1) + 1
+    pooled, own = (rng.uniform(0.5, 2, 6), np.full(6, 17.0)), (rng.uniform(0.5, 2, 6), np.full(6, 13.0))
+    found = streams.p_of_gains(gains, pooled=pooled, base=own, tried=tried.var(axis=1, ddof=1))
+    for i, gain in enumerate(gains):
+        spreads = [Spread(variance[i], df[i]) for variance, df in (pooled, own)]
+        assert found[i] == pytest.approx(p_of_gain(gain, *spreads, Spread.of(tried[i].tolist())))
+
+    sizes = np.array([3, 1, 5, 2])
+    sources = np.repeat(np.arange(4), sizes)
+    values = rng.normal(0.6, 1, (40, 11))
+    sums = np.stack([np.bincount(sources, weights=of_study) for of_study in values])
+    judged = [Clustered.of_documents(Differences.between(d, 0 * d), sources) for d in values]
+    expected = [2 * min(d.above(0), d.below(0)) <= 0.2 for d in judged]
+    assert clusters.told(sums, sizes, 0.2).tolist() == expected
+    plain = [2 * min(d.above(0), d.below(0)) <= 0.05 for d in (Differences.between(d, 0 * d) for d in values)]
+    assert outliers.differ(values, 0.05).tolist() == plain
+    assert 0 < sum(plain) < 40
+    assert 0 < sum(expected) < 40
 
 
 def test_bands_are_the_binomial_ones_of_methods():

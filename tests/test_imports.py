@@ -116,6 +116,7 @@ LOOK_UPS = {
     "base/registry.py": "parts of a slot",
     "cli.py": "a command by the name of its file",
     "commits/hook/sitecustomize.py": "the one that this file hides",
+    "external/hook/sitecustomize.py": "the one that this file hides",
     "external/runner.py": "the training function of a user",
     "tasks/characters.py": "a text that comes with Python",
 }

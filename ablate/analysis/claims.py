@@ -61,6 +61,8 @@ class ClaimRow:
     metric: str
     task: str
     """The task that decides the claim; empty where no task can tell it."""
+    plan: str
+    """`changed` or `added` where its runs were planned so after results of the study existed; else empty."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,8 @@ class JudgedClaim:
     claim: Claim
     look: Look
     tasks: Sequence[ClaimOnTask]
+    plan: str
+    """The mark of its variants in a plan that was changed after results; see `PlanChanges.mark`."""
     measured: bool
     """Whether the estimates are logs of ratios, shown as shares.
 
@@ -119,6 +123,7 @@ class JudgedClaim:
             exploratory=claim.exploratory,
             metric=claim.metric,
             task="",
+            plan=self.plan,
         )
         if not self.tasks:
             return row
@@ -192,10 +197,12 @@ def judged_claim(runs: Runs, claim: Claim) -> JudgedClaim:
         runs_by_look = [(Look(number=1, count=1, seeds=len(runs.facts.seeds)), runs)]
     else:
         runs_by_look = at_looks(runs, [(measure.task, claim.variants) for measure in measures])
+    replanned = runs.facts.replanned
+    plan = replanned.mark(claim.variants, claim.metric) if replanned is not None else ""
     for look, runs_at_look in runs_by_look:
         alpha = alpha_at(runs, look)
         tasks = [_on_task(runs_at_look, claim, measure, alpha) for measure in measures]
-        judged = JudgedClaim(claim, look, tasks, measured)
+        judged = JudgedClaim(claim, look, tasks, plan, measured)
         if judged.decided:
             break
     return judged

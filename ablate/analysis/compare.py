@@ -76,6 +76,8 @@ class ComparisonRow:
     """Seeds that the baseline alone solved."""
     look: int
     """The look whose seeds the numbers are of, from 1: the one that settled the comparison, else the last."""
+    plan: str
+    """`changed` or `added` where it was planned so after results of the study existed; else empty."""
 
 
 def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
@@ -242,6 +244,14 @@ class Comparison:
                         settings.append(f"also {runner_up}")
         return "; ".join(settings)
 
+    @property
+    def plan(self) -> str:
+        """What the plan of a judged comparison says of its date: `changed` or `added` after results, else nothing."""
+        replanned = self.runs.facts.replanned
+        if replanned is None or not self.judged:
+            return ""
+        return replanned.mark((*self.pair.a, *self.pair.b))
+
     def row(self) -> ComparisonRow:
         """Returns the row of the table."""
         contrast = self.contrast
@@ -277,6 +287,7 @@ class Comparison:
             only_variant=only_variant,
             only_baseline=only_baseline,
             look=self.look.number,
+            plan=self.plan,
         )
 
 

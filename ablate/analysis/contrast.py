@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ablate.analysis.clusters import Clustered
 from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import Differences, Flags, Floats
 from ablate.analysis.runs import Constant, solving_metric
@@ -128,6 +129,9 @@ class Contrast:
             # What the metric cannot score is an outcome all the same.
             unscored = self.diverged > 0 and self.metric.floor is None
             yield Block(diverged if unscored else Reason("few", {"n": self.n, "least": 2}))
+            return
+        if isinstance(self.differences, Clustered) and self.differences.num_sources < 2:
+            yield Block(Reason("few", {"sources": self.differences.num_sources, "least": 2}))
             return
         if self.obstacle is not None:
             yield Block(self.obstacle)

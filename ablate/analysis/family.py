@@ -47,7 +47,8 @@ def pairs(facts: StudyFacts) -> list[Pair]:
 
     Every variant against the baseline, the one that `compare` names where this run has it, or every other; a placebo
     against the baseline alone. Of a design that crosses its factors, each level against the baseline's, over
-    the cells that differ in nothing else; its cells against the baseline are exploratory.
+    the cells that differ in nothing else; its cells against the baseline are exploratory. Of runs that were given, what
+    both sides have run on.
     """
     tasks = [task for task in facts.tasks if facts.metric in task.metrics]
     compared: list[Pair] = []
@@ -58,6 +59,8 @@ def pairs(facts: StudyFacts) -> list[Pair]:
         exploratory = {variant.name for variant in facts.variants[1:] if by_design(variant)}
     for name, against in _variant_pairs(facts):
         for task in tasks:
+            if not all(facts.is_planned(side, task.name) for side in (name, against)):
+                continue
             is_planned = name not in exploratory
             compared.append(Pair(name, against, a=(name,), b=(against,), task=task, planned=is_planned))
     return sorted(compared, key=lambda pair: not pair.planned)
@@ -144,9 +147,11 @@ def _without(levels: Mapping[str, str], path: str) -> tuple[str, ...]:
 
 
 def measures_of(claim: Claim, facts: StudyFacts) -> list[Measure]:
-    """Returns how a claim is decided on each task that can tell it."""
+    """Returns how a claim is decided on each task that can tell it, and on which its sides run."""
     measures = []
     for task in facts.tasks:
+        if not all(facts.is_planned(name, task.name) for name in claim.variants):
+            continue
         measure = measure_of(claim.metric, task, facts)
         if measure is not None:
             measures.append(replace(measure, less=claim.metric_less))

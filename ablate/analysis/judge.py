@@ -25,7 +25,7 @@ Kind = Literal["beats", "matches", "does_not_lose"]
 Outcome = Literal["supported", "refuted", "inconclusive"]
 Verdict = Literal["better", "worse", "equivalent", "inconclusive"]
 ALPHA = 0.05
-"""The chance of any false verdict in a family."""
+"""The chance of any false verdict in a family, at most; where differences have no outliers to one side."""
 NEVER = 0.5
 """A one-sided p with which nothing is decided: doubled it is 1."""
 DECIDED = ("better", "worse", "equivalent")

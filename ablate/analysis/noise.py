@@ -51,7 +51,7 @@ def noise(evidence: Evidence, comparisons: pd.DataFrame) -> pd.DataFrame:
     runs = Runs(evidence)
     rows = []
     for task in facts.tasks:
-        if facts.metric not in task.metrics:
+        if facts.metric not in task.metrics or not facts.is_planned(facts.variants[0].name, task.name):
             continue
         side = runs.of(facts.variants[0].name, task)
         scored = side.scored(facts.metric)

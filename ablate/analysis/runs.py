@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ablate.analysis.arrivals import Arrivals, target_reports
+from ablate.analysis.clusters import Sources, by_source
 from ablate.analysis.paired import Flags, Floats
 from ablate.base.errors import AblateError
 from ablate.core.facts import RUNNER_UPS, Evidence, TaskFacts
@@ -95,11 +96,12 @@ class Runs:
         return []
 
     def sides(self) -> list[Side]:
-        """Returns the runs of each variant on each task, in the order of the study."""
+        """Returns the runs of each variant on each of its tasks, in the order of the study."""
         sides = []
         for variant in self.facts.variants:
             for task in self.facts.tasks:
-                sides.append(Side(self, variant.name, task))
+                if self.facts.is_planned(variant.name, task.name):
+                    sides.append(Side(self, variant.name, task))
         return sides
 
     def column(self, name: str) -> Floats:
@@ -204,6 +206,7 @@ class Side:
     def by_example(self, metric: str) -> Floats | None:
         """Returns `scored` of each test example, shape (num_seeds, m), where all seeds share these; else None.
 
+        Of examples in clusters, over several seeds, by source in place of example.
         NaN in the rows of runs without an outcome. None too where an outcome was not kept.
         """
         if self.task.sampling.pool != "held_out":
@@ -216,7 +219,16 @@ class Side:
             return None
         scores = np.repeat(self.scored(metric)[:, None], lengths.pop(), axis=1)
         scores[completed] = by_run
-        return scores
+        if self.sources is None or self.runs.facts.given == "documents":
+            return scores
+        return by_source(scores, self.sources)
+
+    @cached_property
+    def sources(self) -> Sources | None:
+        """The source of each test example, shape (m,); None where each is one of its own."""
+        stored = self.runs.memo("sources", _stored_sources)
+        of_runs = [stored[trial] for trial in self.ids if trial in stored]
+        return np.asarray(of_runs[0]) if of_runs else None
 
     @cached_property
     def solved(self) -> Flags:
@@ -252,6 +264,15 @@ def _stored_examples(evidence: Evidence) -> dict[tuple[str, str], list[float]]:
     by_trial = evidence.examples.set_index(["id", "metric"])["values"]
     values: dict[tuple[str, str], list[float]] = by_trial.to_dict()
     return values
+
+
+def _stored_sources(evidence: Evidence) -> dict[str, list[int]]:
+    """Returns trial id → the source of each test example; none where examples are no clusters."""
+    if "source" not in evidence.examples:
+        return {}
+    by_trial = evidence.examples.drop_duplicates("id").set_index("id")["source"]
+    sources: dict[str, list[int]] = by_trial.to_dict()
+    return sources
 
 
 @dataclass(frozen=True)

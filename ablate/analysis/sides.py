@@ -13,6 +13,7 @@ from itertools import chain
 
 import numpy as np
 
+from ablate.analysis.clusters import Clustered
 from ablate.analysis.paired import Differences, Flags, Floats, smallest_difference
 from ablate.analysis.runs import Side, solving_metric
 from ablate.analysis.unpaired import Unpaired
@@ -71,9 +72,15 @@ class Sides:
         if self.task.outcome != "graded" or self.task.sampling.pool != "fresh":
             return True
         if self.facts.given == "runs":
-            first, second = self.variants
-            return int((first.asked & second.asked).sum()) >= 2
+            # A run that crashed does not change how the others are compared.
+            first, second = (self._given_seeds(side) for side in self.variants)
+            return len(first & second) >= 2
         return self.facts.given != "known_noise"
+
+    def _given_seeds(self, side: Side) -> set[int]:
+        """Returns the seeds of runs that were given, with those of runs whose pairs are left out."""
+        lost = [run.seed for run in self.facts.lost_of(side.variant, side.task.name)]
+        return {*self.facts.seeds_of(side.variant, side.task.name), *lost}
 
     @cached_property
     def planned_scores(self) -> tuple[Floats, Floats]:
@@ -115,6 +122,9 @@ class Sides:
         if self.facts.given == "documents" and examples is not None and len(examples) == 1:
             # The test examples of the only run are the pairs.
             by_document = Differences.between(examples[0], 0 * examples[0], self.metric.resolution)
+            sources = self.variants[0].sources
+            if sources is not None:
+                return Clustered.of_documents(by_document, sources)
             return replace(by_document, unit="documents")
         return Differences.between(means_a, means_b, step, examples, overlap(self.task))
 

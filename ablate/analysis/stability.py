@@ -68,9 +68,14 @@ def stability(evidence: Evidence) -> pd.DataFrame:
     """
     facts = evidence.facts
     runs = Runs(evidence)
-    rows = []
+    rows: list[StabilityRow] = []
+    if not facts.has_seeds:
+        # It is told of pairs alone.
+        return frame_of_rows(rows, StabilityRow)
     for variant, task, name in product(facts.variants[1:], facts.tasks, DERIVED):
         if not DERIVED[name].described:
+            continue
+        if not all(facts.is_planned(side.name, task.name) for side in (facts.variants[0], variant)):
             continue
         # What is trained or measured beside the runs has no placebo.
         if variant.placebo and ESTIMATORS[name].estimate is not None:

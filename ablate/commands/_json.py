@@ -11,6 +11,7 @@ from pydantic_core import to_json
 
 from ablate.core.facts import StudyFacts
 from ablate.records.folder import BESIDE, StudyFolder
+from ablate.report.lost_runs import left_out
 from ablate.session.options import RunOutcome
 
 # Columns whose values are words, whatever they look like.
@@ -35,7 +36,7 @@ def report_object(folder: StudyFolder, outcome: RunOutcome | None = None, code: 
         "folder": str(folder.path),
         "question": facts.question if facts else None,
         "answer": folder.answer() if facts else [],
-        "verdicts": _typed_rows(folder.comparisons()) if facts else [],
+        "verdicts": _verdict_rows(folder, facts) if facts else [],
         "claims": _typed_rows(folder.claims()),
         **{name.removesuffix(".csv"): _typed_rows(folder.beside(name)) if facts else [] for name in BESIDE},
         "paths": {name: str(path) for name, path in folder.report_files().items()},
@@ -44,6 +45,16 @@ def report_object(folder: StudyFolder, outcome: RunOutcome | None = None, code: 
         "missing": outcome.missing,
         "exit_code": code,
     }
+
+
+def _verdict_rows(folder: StudyFolder, facts: StudyFacts) -> list[dict[str, Any]]:
+    """Returns the comparisons; of those of which pairs are left out, `left_out` says which, and what that assumes."""
+    rows = _typed_rows(folder.comparisons())
+    for row in rows:
+        words = left_out(row, facts)
+        if words:
+            row["left_out"] = words
+    return rows
 
 
 def _typed_rows(rows: Sequence[Mapping[str, str]]) -> list[dict[str, Any]]:

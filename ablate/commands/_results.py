@@ -79,6 +79,8 @@ def run(
     seed: int | None = None,
     tracking_uri: str | None = None,
     fresh: bool = False,
+    retrain: bool = False,
+    keep_finished: bool = False,
     fail_fast: bool = False,
     sweep: bool = False,
     confirm: bool = False,
@@ -95,6 +97,8 @@ def run(
     seed: train only this seed.
     tracking_uri: where MLflow keeps its runs; None: SQLite in the store.
     fresh: train again the trials that are in the store.
+    retrain: train again the trials that are in the store and whose code, and nothing else, has changed.
+    keep_finished: use these as they are; the report says so.
     fail_fast: stop at the first failed trial.
     confirm: repeat what the study found, on seeds that it has not seen.
     """
@@ -118,6 +122,8 @@ def run(
         seed=seed,
         tracking_uri=tracking_uri,
         fresh=fresh,
+        retrain=retrain,
+        keep_finished=keep_finished,
         fail_fast=fail_fast,
         sweep=sweep,
         confirm=confirm,

@@ -39,7 +39,12 @@ WAY = click.Choice(["max", "min"])
     type=(click.Choice(["variant", "task", "seed", "example", "source", "status"]), str),
     multiple=True,
     metavar="ROLE NAME",
-    help="Column that is variant, task, seed, example, source or status; may be repeated.",
+    help="Column that is variant, task, seed, example, source or status; may be repeated. A variant may be several: "
+    "`variant A,B`.",
+)
+@click.option("--where", multiple=True, metavar="COLUMN=VALUE", help="Rows that are read; may be repeated.")
+@click.option(
+    "--replicates", is_flag=True, help="Rows of one variant are replicates although other columns differ."
 )
 @click.option("--tracking-uri", metavar="URI", help="RUNS is the name of an experiment of this MLflow.")
 @click.option("--known-noise", type=FILE, help="Judge single runs against the kept runs of a baseline.")
@@ -56,7 +61,7 @@ WAY = click.Choice(["max", "min"])
 @GATE
 @STRICT
 @AS_JSON
-def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, **options: Any) -> int:
+def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, **given: Any) -> int:
     """Judge runs that exist, of any training code: verdicts, claims and report.
 
     RUNS is a CSV or parquet file with a row a run and columns variant, seed and metrics, and task where there are
@@ -70,20 +75,22 @@ def command(runs: str, results: Path, gate: bool, strict: bool, as_json: bool, *
     from ablate.pipeline.next_steps import print_results
     from ablate.records.folder import StudyFolder
     from ablate.runs import noise, report
+    from ablate.runs.options import AnalysisOptions
     from ablate.runs.reading import checked, read
 
+    options = AnalysisOptions(**given)
     with output_console(as_json) as console:
         say = saying(console)
-        rows = read(runs, options)
-        if options["keep_noise"]:
-            trials, *_ = checked(rows, report.metrics_of(options))
-            say(noise.keep(trials, options))
+        table = read(runs, options)
+        if options.keep_noise is not None:
+            trials = checked(table, options.metrics()).trials
+            say(noise.keep_noise(trials, options, options.keep_noise))
             return 0
-        if options["known_noise"]:
-            rows = noise.beside(rows, options)
-        name = options["name"] or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem)
+        if options.known_noise is not None:
+            table = noise.beside_noise(table, options, options.known_noise)
+        name = options.name or re.sub(r"[^A-Za-z0-9._-]+", "-", Path(runs).stem)
         folder = StudyFolder(results, name)
-        report.judge(folder, rows, options, warn)
+        report.judge(folder, table, options, warn)
         for caution in folder.facts().cautions:
             say(caution)
         print_results(folder, console)

@@ -26,7 +26,8 @@ def command(results: Path, yes: bool) -> None:
 
     Lists the files and asks before it removes them; without a terminal, it removes them only with --yes. A study
     refers to the trials of its last report, and to those of a later run that has no report yet. Corrupt records and
-    incomplete files of killed runs are removed too. Reports and MLflow runs are kept.
+    incomplete files of killed runs are removed too, and frozen code that no trial needs. Reports and MLflow runs are
+    kept.
     """
 
     def agree() -> bool:
@@ -54,16 +55,16 @@ def clean(
     with cleanup.standstill(results) as check_no_new_study:
         rubbish = cleanup.find(results, warn)
         say(described(rubbish))
-        if rubbish.files and agree():
+        if (rubbish.files or rubbish.folders) and agree():
             check_no_new_study()
             say(f"Removed; {size(cleanup.remove(rubbish))} freed.")
 
 
 def described(rubbish: Rubbish) -> str:
     """Returns the files that can be removed, in words."""
-    from ablate.records.cleanup import bytes_of
+    from ablate.records.cleanup import bytes_below, bytes_of
 
-    if not rubbish.files:
+    if not (rubbish.files or rubbish.folders):
         return f"{rubbish.results / 'store'}: nothing to remove; all {rubbish.num_trials} trials belong to a study."
     lines = []
     if rubbish.trials:
@@ -73,4 +74,7 @@ def described(rubbish: Rubbish) -> str:
     for kind, files in (("set-aside", rubbish.aside), ("incomplete", rubbish.unfinished)):
         if files:
             lines.append(f"{counted(len(files), f'{kind} file')}: {size(bytes_of(files))}")
+    if rubbish.folders:
+        used = size(bytes_below(rubbish.folders))
+        lines.append(f"{counted(len(rubbish.folders), 'folder')} of code and of what its trials left: {used}")
     return "\n".join(lines)

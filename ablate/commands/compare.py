@@ -1,12 +1,12 @@
 """`ablate compare`."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, READ
 from ablate.commands._console import AS_JSON, RESULTS
+from ablate.core.metric import Direction
 
 
 def _looks(_context: click.Context, _option: click.Parameter, given: str) -> range:
@@ -46,18 +46,31 @@ def _looks(_context: click.Context, _option: click.Parameter, given: str) -> ran
 @RESULTS
 @AS_JSON
 def command(
-    base: str, head: str, looks: range, margin: float, results: Path, as_json: bool, **call: Any
+    base: str,
+    head: str,
+    command: list[str],
+    read: tuple[str, str],
+    direction: Direction,
+    looks: range,
+    margin: float,
+    links: list[str],
+    results: Path,
+    as_json: bool,
 ) -> int:
     """Judge two commits of your own training code.
 
     BASE and HEAD are commits of the repository that you stand in. COMMAND, after --, is what trains, with {seed} where
-    it takes its seed: -- python train.py --seed {seed}. Both commits are checked out and run in turn on the same seeds.
-    Finished runs are kept, and a command that was interrupted goes on. Exits with 0 where HEAD is not worse, 1 worse,
-    2 a mistake in the call, 3 inconclusive, 4 not measured; see `ablate guide compare`.
+    it takes its seed: -- python train.py --seed {seed}. Both commits are checked out and run in turn on the same seeds,
+    each run in a fresh copy of the commit's files. Finished runs are kept, and a command that was interrupted goes on.
+    Exits with 0 where HEAD is not worse, 1 worse, 2 a mistake in the call, 3 inconclusive, 4 not measured; see
+    `ablate guide compare`.
     """
     from ablate.commands._json import json_text
+    from ablate.commits.bench import Call
     from ablate.commits.compare import compare
 
+    metric, pattern = read
+    call = Call(command, metric, pattern, direction, links)
     ledger = results / "store" / "compare.jsonl"
     verdict, sentences = compare(call, ledger, [base, head], looks, margin)
     click.echo(json_text(verdict) if as_json else sentences)

@@ -1,11 +1,11 @@
 """`ablate gate`."""
 
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, READ
+from ablate.core.metric import Direction
 
 
 @click.command("gate")
@@ -16,19 +16,39 @@ from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, READ
 @LINKS
 @click.option("--base", required=True, metavar="COMMIT", help="What a try must beat: the last that was kept.")
 @click.option("--head", default="HEAD", show_default=True, metavar="COMMIT", help="The try.")
-def command(ledger: Path, base: str, head: str, **call: Any) -> int:
+@click.option(
+    "--measures",
+    multiple=True,
+    metavar="GLOB",
+    help="Files that measure a try, which says so where it changes them; may be repeated.",
+)
+def command(
+    ledger: Path,
+    base: str,
+    head: str,
+    command: list[str],
+    read: tuple[str, str],
+    direction: Direction,
+    links: list[str],
+    measures: tuple[str, ...],
+) -> int:
     """Keep or discard a change to your own training code.
 
     LEDGER is the file that remembers all tries, which share one error rate. COMMAND, after --, is what trains, with
     {seed} where it takes its seed: -- python train.py --seed {seed}. The first call runs the base ten times. One run
-    screens a try; a promising one is confirmed on five fresh seeds, in turn with the base. Prints one JSON object to
-    standard output, whose verdict is keep, discard or retest. Finished runs are kept, and a command that was
-    interrupted goes on. Exits with 0 keep, 1 discard, 2 a mistake in the call, 3 retest, 4 not measured; see
-    `ablate guide compare`.
+    screens a try; a promising one is confirmed on five fresh seeds, in turn with the base. Each run has a fresh copy of
+    the commit's files. Prints one JSON object to standard output, whose verdict is keep, discard or retest. Finished
+    runs are kept, and a command that was interrupted goes on. Exits with 0 keep, 1 discard, 2 a mistake in the call,
+    3 retest, 4 not measured; see `ablate guide compare`.
     """
     from ablate.commands._json import json_text
+    from ablate.commits.bench import Call
     from ablate.commits.gate import gate
 
-    verdict = gate(call, ledger, [base, head])
-    click.echo(json_text(verdict))
-    return int(verdict["exit_code"])
+    metric, pattern = read
+    call = Call(command, metric, pattern, direction, links)
+    answer = gate(call, ledger, [base, head], measures)
+    for note in answer["notes"]:
+        click.echo(f"{answer['commit']}: {note}", err=True)
+    click.echo(json_text(answer))
+    return int(answer["exit_code"])

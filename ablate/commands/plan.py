@@ -67,6 +67,8 @@ def show_plan(plan: StudyPlan, console: Console, *, by_part: bool = False) -> No
     from ablate.report.words import Table
 
     say = saying(console)
+    if plan.other_code is not None:
+        say(f"{plan.other_code}\nA run stops here; --retrain trains them again, --keep-finished uses them.\n")
     for block in plan_blocks(plan, min(console.width, WIDTH), by_part):
         if isinstance(block, Table):
             print_table(block, console)

@@ -109,6 +109,7 @@ def _sections(record: Record, references: Sequence[Reference], trials: Path) -> 
 def _facts(record: Record, trials: Path) -> dict[str, str | int]:
     """Returns the short facts of a trial that are known, by name."""
     from ablate.core.record import why
+    from ablate.external.snapshot import RUNS
 
     facts: dict[str, str | int] = {
         "id": record.id,
@@ -121,6 +122,9 @@ def _facts(record: Record, trials: Path) -> dict[str, str | int]:
     }
     if record.kept:
         facts["weights"] = f"{trials / record.id}.safetensors ({' and '.join(record.kept)})"
+    written = trials.parent / RUNS / record.id
+    if written.is_dir():
+        facts["folder"] = str(written)
     return {name: value for name, value in facts.items() if value != ""}
 
 

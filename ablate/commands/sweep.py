@@ -14,7 +14,7 @@ from ablate.commands._console import AS_JSON, STUDY, exit_code_of, options_of, o
 @click.option(
     "--trials", type=click.IntRange(1), metavar="N", help="Number of settings to try (default: the study's)."
 )
-@options_of("seeds", "sets", "results", "tracking_uri", "fail_fast")
+@options_of("seeds", "sets", "results", "tracking_uri", "retrain", "keep_finished", "fail_fast")
 @AS_JSON
 def command(study: Path, trials: int | None, as_json: bool, **options: Any) -> int:
     """Search with Optuna, then compare the winners with the baseline.

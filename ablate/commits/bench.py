@@ -2,12 +2,13 @@
 
 import json
 import os
-import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
@@ -15,8 +16,15 @@ from ablate.base.errors import AblateError, Gather
 from ablate.base.files import digest_of_data, write_text
 from ablate.base.locks import exclusive
 from ablate.base.process import interruptible
+from ablate.commits.trees import Tree, checked_out, git
+from ablate.core.metric import Direction
 from ablate.external.command import filled, lines
 from ablate.external.reading import Reading, check_pattern
+
+FORMAT = 2
+"""Of kept runs and of ledgers. In format 1 the runs of a commit shared a folder, and found what earlier ones left."""
+SHOWN = 2000
+"""Characters of a run's output that an error shows."""
 
 
 class NotMeasured(AblateError):
@@ -25,40 +33,31 @@ class NotMeasured(AblateError):
     exit_code = 4
 
 
-class Tree(NamedTuple):
-    """A commit in a work tree of its own."""
+@dataclass(frozen=True)
+class Call:
+    """What is run at each commit, and how its number is read."""
 
-    name: str  # As it was called, and the start of its hash.
-    digest: str  # Of all its files, git's own.
-    root: Path
-    inside: str  # The folder in it in which commands run: where one stands in the repository.
+    command: Sequence[str]
+    metric: str
+    pattern: str
+    """The regular expression of the number in a line of output; empty: it is in JSON that the command writes."""
+    direction: Direction
+    links: Sequence[str]
+    """What git ignores and the command needs."""
 
-    def refuse_others(self, place: Path) -> None:
-        """Refuses what a run has loaded, by the lists of `hook`, from another work tree although the commit has it."""
-        files = [Path(line) for each in place.glob("files-*.txt") for line in each.read_text().splitlines()]
-        others = {
-            line.removeprefix("worktree ")
-            for line in git("worktree", "list", "--porcelain").splitlines()
-            if line.startswith("worktree ")
-        }
-        if wrong := [
-            file
-            for file in files
-            for other in others - {str(self.root)}
-            if file.is_relative_to(other) and (self.root / file.relative_to(other)).is_file()
-        ]:
-            raise AblateError(
-                f"{min(wrong)} was loaded, not that of the commit: both commits run the same code. "
-                "Uninstall it, and set PYTHONPATH=src, or where it lies; name a script by its relative path"
-            )
+    def as_data(self) -> dict[str, Any]:
+        """Returns the call as files keep it."""
+        return {**asdict(self), "command": [*self.command], "links": [*self.links]}
 
 
-class Bench(NamedTuple):
-    """Work trees, and the lines of a file of JSON lines, which a kill leaves whole."""
+@dataclass(frozen=True)
+class Bench:
+    """Two commits, and the lines of a file of JSON lines, which a kill leaves whole."""
 
-    call: Mapping[str, Any]  # What is run and read, by the names of `call_options`.
+    call: Call
     path: Path
-    trees: Sequence[Tree]
+    base: Tree
+    head: Tree
     lines: list[dict[str, Any]]
 
     def add(self, **line: Any) -> None:
@@ -68,103 +67,99 @@ class Bench(NamedTuple):
 
     def run(self, tree: Tree, seed: int) -> float:
         """Returns the metric of one run, oriented, from the kept lines where they have it. Raises `NotMeasured`."""
-        name, pattern = self.call["read"]
-        key = digest_of_data([self.call, tree.digest, tree.inside, seed])
-        value: float | None = next((line["value"] for line in self.lines if line.get("run") == key), None)
-        if value is None:
-            reading, printed = Reading([name], {name: pattern} if pattern else {}), ""
-            words = filled(self.call["command"], {"seed": seed})
-            env = {
-                "ABLATE_SEED": str(seed),
-                "PYTHONPATH": os.pathsep.join(
-                    filter(None, [str(Path(__file__).with_name("hook")), os.environ.get("PYTHONPATH")])
-                ),
-            }
-            try:
-                with (
-                    TemporaryDirectory() as place,
-                    closing(lines(words, tree.root / tree.inside, env | {"ABLATE_DIR": place})) as output,
-                ):
+        key = digest_of_data([FORMAT, self.call.as_data(), tree.digest, tree.inside, seed])
+        kept = [line for line in self.lines if line.get("run") == key]
+        if kept:
+            value = float(kept[0]["value"])
+        else:
+            value, seconds = self._measure(tree, seed)
+            self.add(run=key, commit=tree.name, tree=tree.digest, seed=seed, value=value, seconds=seconds)
+            click.echo(f"{tree.name}, seed {seed}: {self.call.metric} {value:g}", err=True)
+        return value if self.call.direction == "max" else -value
+
+    def _measure(self, tree: Tree, seed: int) -> tuple[float, float]:
+        """Runs the command in a fresh copy of the commit; returns its number, and the seconds that it took.
+
+        Raises `NotMeasured`.
+        """
+        metric = self.call.metric
+        reading = Reading([metric], {metric: self.call.pattern} if self.call.pattern else {})
+        words = filled(self.call.command, {"seed": seed})
+        printed = ""
+        try:
+            with tree.fresh_copy() as copy, TemporaryDirectory() as place:
+                began = time.monotonic()
+                with closing(lines(words, copy / tree.inside, _environment(seed, place))) as output:
                     for line in output:
-                        printed = f"{printed}\n{line}"[-2000:]
+                        printed = f"{printed}\n{line}"[-SHOWN:]
                         reading.hear(line)
-                    tree.refuse_others(Path(place))
-                    reading.finish(Path(place))
-                if not abs(value := reading.last[name]) < float("inf"):
-                    raise AblateError(f"{name} is {value}")
-            except AblateError as error:
-                raise NotMeasured(
-                    f"{tree.name}, seed {seed}: {error}; it printed:\n{printed.strip()}"
-                ) from None
-            self.add(run=key, commit=tree.name, seed=seed, value=value)
-            click.echo(f"{tree.name}, seed {seed}: {name} {value:g}", err=True)
-        return value if self.call["direction"] == "max" else -value
+                seconds = round(time.monotonic() - began, 3)
+                tree.refuse_files_of_others(Path(place))
+                reading.finish(Path(place))
+            value = reading.last[metric]
+            if not abs(value) < float("inf"):
+                raise AblateError(f"{metric} is {value}")
+        except AblateError as error:
+            raise NotMeasured(f"{tree.name}, seed {seed}: {error}; it printed:\n{printed.strip()}") from None
+        return value, seconds
 
     def values(self, trees: Sequence[Tree], seeds: Sequence[int]) -> list[list[float]]:
         """Measures each tree under each seed, and returns the numbers by tree.
 
         Which tree runs first alternates. Refuses a tree whose numbers are the same under all seeds.
         """
-        found = {
-            (tree, seed): self.run(tree, seed) for seed in seeds for tree in trees[:: 1 if seed % 2 else -1]
-        }
-        sides = [[found[tree, seed] for seed in seeds] for tree in trees]
-        if any(len({*side}) == 1 for side in sides):
+        values: dict[tuple[Tree, int], float] = {}
+        for seed in seeds:
+            order = trees if seed % 2 else trees[::-1]
+            for tree in order:
+                values[tree, seed] = self.run(tree, seed)
+        sides = [[values[tree, seed] for seed in seeds] for tree in trees]
+        if any(len(set(side)) == 1 for side in sides):
             raise AblateError(
                 f"{len(seeds)} runs of one commit under different seeds all gave the same: the command does not use "
                 "its seed, or the metric is at its limit. Look for a seed that the code sets itself, or read another"
             )
         return sides
 
+    def seconds(self, tree: Tree) -> list[float]:
+        """Returns how long each kept run of these files took."""
+        return [line["seconds"] for line in self.lines if "run" in line and line.get("tree") == tree.digest]
+
+
+def _environment(seed: int, place: str) -> dict[str, str]:
+    """Returns what is laid over the environment of a run: its seed, the folder for its files, the hook for Python."""
+    python_path = [str(Path(__file__).with_name("hook"))]
+    if os.environ.get("PYTHONPATH"):
+        python_path.append(os.environ["PYTHONPATH"])
+    return {"ABLATE_SEED": str(seed), "ABLATE_DIR": place, "PYTHONPATH": os.pathsep.join(python_path)}
+
 
 @contextmanager
-def opened(call: Mapping[str, Any], path: Path, names: Sequence[str]) -> Iterator[Bench]:
-    """The bench of commits whose lines are in a file; waits, and says so, while another process has it.
+def opened(call: Call, path: Path, names: Sequence[str]) -> Iterator[Bench]:
+    """Yields the bench of two commits whose lines are in a file; waits, and says so, while another process has it.
 
     Raises `AblateError` outside of a repository, for an unknown commit, and for files that have changed since the last.
     """
     with Gather() as at, at("--read"):
-        check_pattern(call["read"][1] or "()")
-    if changed := git("status", "--porcelain", "--untracked-files=no"):
+        check_pattern(call.pattern or "()")
+    changed = git("status", "--porcelain", "--untracked-files=no")
+    if changed:
         raise AblateError(f"the work tree has changes that are in no commit: commit or stash them\n{changed}")
     with (
         exclusive(path.parent, path.name, lambda said: click.echo(said, err=True)),
         interruptible(),
-        TemporaryDirectory(prefix="ablate-") as place,
-        ExitStack() as undo,
+        checked_out(names, call.links) as (base, head),
     ):
-        try:
-            found = map(json.loads, path.read_text().splitlines() if path.exists() else [])
-            # All of them have the commit.
-            kept = [{"commit": line["commit"], **line} for line in found]
-        except (ValueError, TypeError, KeyError) as error:
-            raise AblateError(f"{path}: is no file of such runs ({error!r}); name another") from None
-        trees = [
-            _tree(name, Path(place, side).resolve(), call["links"], undo)
-            for name, side in zip(names, ("base", "head"), strict=True)
-        ]
-        yield Bench(call, path, trees, kept)
+        yield Bench(call, path, base, head, _lines_of(path))
 
 
-def _tree(name: str, root: Path, links: Sequence[str], undo: ExitStack) -> Tree:
-    """Checks a commit out into a work tree at `root`, and links what git ignores at `links` into it."""
-    commit, digest = git("log", "-1", "--format=%H %T", "--end-of-options", name, "--").split()
-    tree = Tree(f"{name} ({commit[:10]})", digest, root, git("rev-parse", "--show-prefix"))
-    git("worktree", "add", "--detach", root, commit)
-    undo.callback(git, "worktree", "remove", "--force", root)
-    for link in links:
-        if os.path.lexists(target := root / tree.inside / link):
-            raise AblateError(f"--link {link}: is in {tree.name}; link what git ignores, by a relative path")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.symlink_to(Path(link).resolve())
-    return tree
-
-
-def git(*words: object) -> str:
-    """What git prints. Raises `AblateError` with what it says where it fails."""
+def _lines_of(path: Path) -> list[dict[str, Any]]:
+    """Returns the lines of a file, none where there is no file. Raises `AblateError` for a file of another kind."""
+    kept = []
     try:
-        return subprocess.run(
-            ["git", *map(str, words)], capture_output=True, text=True, check=True
-        ).stdout.strip()
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise AblateError(f"git {words[0]}: {str(getattr(error, 'stderr', error)).strip()}") from None
+        for text in path.read_text().splitlines() if path.exists() else []:
+            line = json.loads(text)
+            kept.append({"commit": line["commit"], **line})  # All of them have the commit.
+    except (ValueError, TypeError, KeyError) as error:
+        raise AblateError(f"{path}: is no file of such runs ({error!r}); name another") from None
+    return kept

@@ -1,6 +1,6 @@
 """Two commits on the same seeds, interleaved, until the looks of METHODS §5 settle whether one is worse."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +9,17 @@ import numpy as np
 from ablate.analysis.judge import ALPHA, judge, row
 from ablate.analysis.looks import weights
 from ablate.analysis.paired import Differences, smallest_difference
-from ablate.commits.bench import opened
+from ablate.commits.bench import Call, opened
 from ablate.core.spelling import spelled
 from ablate.report.verdicts import difference_of
 from ablate.report.words import level, significant
 
+EXIT_CODES = {"worse": 1, "inconclusive": 3}
+"""Verdict → exit code; that of any other is 0."""
+
 
 def compare(
-    call: Mapping[str, Any], path: Path, names: Sequence[str], looks: Sequence[int], margin: float
+    call: Call, path: Path, names: Sequence[str], looks: Sequence[int], margin: float
 ) -> tuple[dict[str, Any], str]:
     """Runs two commits until a look settles the verdict, which it returns as data and text.
 
@@ -26,26 +29,43 @@ def compare(
     words of a row (`analysis.judge`), a verdict is `not worse` where no more is shown than that it does not lose by the
     `margin`.
     """
-    shares = [ALPHA * weight for weight in weights(len(looks))]
+    levels = [ALPHA * weight for weight in weights(len(looks))]
     with opened(call, path, names) as bench:
-        for seeds, alpha in zip(looks, shares, strict=True):
-            base, head = bench.values(bench.trees, range(seeds))
-            d = Differences.between(head, base, smallest_difference(np.array([base, head])))
-            verdict: str = row(d, margin, alpha).verdict
-            if verdict == "inconclusive" and judge(d, "does_not_lose", margin, alpha).outcome == "supported":
-                verdict = "not worse"
+        for num_seeds, alpha in zip(looks, levels, strict=True):
+            base, head = bench.values([bench.base, bench.head], range(num_seeds))
+            differences = Differences.between(head, base, smallest_difference(np.array([base, head])))
+            verdict = _verdict(differences, margin, alpha)
             if verdict != "inconclusive":
                 break
-    low, high = d.interval(alpha)
-    found = {
-        **{"base": bench.trees[0].name, "head": bench.trees[1].name, "metric": call["read"][0], "n": d.n},
-        **{"diff": d.mean, "ci_low": low, "ci_high": high, "level": 1 - alpha},
-        **{"mde": d.mde(shares[-1], looks[-1]), "margin": margin, "verdict": verdict},
-        **{"exit_code": {"worse": 1, "inconclusive": 3}.get(verdict, 0)},
+    low, high = differences.interval(alpha)
+    data = {
+        "base": bench.base.name,
+        "head": bench.head.name,
+        "metric": call.metric,
+        "n": differences.n,
+        "diff": differences.mean,
+        "ci_low": low,
+        "ci_high": high,
+        "level": 1 - alpha,
+        "mde": differences.mde(levels[-1], looks[-1]),
+        "margin": margin,
+        "verdict": verdict,
+        "exit_code": EXIT_CODES.get(verdict, 0),
     }
-    shown, better = difference_of(found, call["direction"]), "less" if call["direction"] == "min" else "more"
-    return found, (
-        f"{spelled(found['metric'])} of {found['head']} against {found['base']}: {verdict}\n"
-        f"  difference {shown} at {level(alpha)}, {better} is better; {d.n} seeds each\n"
-        f"  margin {margin:g}; {looks[-1]} seeds detect {significant(found['mde'])} with 80 % power"
+    better = "less" if call.direction == "min" else "more"
+    text = (
+        f"{spelled(call.metric)} of {bench.head.name} against {bench.base.name}: {verdict}\n"
+        f"  difference {difference_of(data, call.direction)} at {level(alpha)}, {better} is better; "
+        f"{differences.n} seeds each\n"
+        f"  margin {margin:g}; {looks[-1]} seeds detect {significant(data['mde'])} with 80 % power"
     )
+    return data, text
+
+
+def _verdict(differences: Differences, margin: float, alpha: float) -> str:
+    """Returns the verdict at one look."""
+    verdict = row(differences, margin, alpha).verdict
+    if verdict != "inconclusive":
+        return verdict
+    does_not_lose = judge(differences, "does_not_lose", margin, alpha)
+    return "not worse" if does_not_lose.outcome == "supported" else verdict

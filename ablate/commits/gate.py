@@ -1,107 +1,119 @@
-"""A stream of tries: each is kept, discarded or to be tested again, with one error rate for all of them.
+"""`ablate gate`: a try judged by the rule of `commits.stream`, and the ledger that remembers all of them.
 
-One run screens a try. A promising one is confirmed on fresh seeds, as many runs of the try as of the base. The standard
-deviation of a run, taken for equal in all, is pooled over the first runs of the base and both sides of every
-confirmation, so that few runs decide: t on the pooled degrees of freedom. The j-th confirmation is judged one-sided at
-α_j = 0.05 · j^−1.6 / ζ(1.6), whatever the earlier ones said. The α_j add up to 0.05, so that by the union bound a
-stream without end keeps a change that changes nothing with a probability of at most 0.05.
-
-All values are oriented, so that more is better. Lines of a ledger: `run`, a finished run; and those with the `state`
-after them, by their verdict: the first base, with the call; `confirm`, the start of a confirmation; what was said of a
-try.
+Lines of a ledger: `run`, a finished run; and those with the `state` after them, by their verdict: the first base, with
+the call and the format; `confirm`, the start of a confirmation; what was said of a try.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from statistics import fmean, pvariance, stdev
-from typing import Any, NamedTuple
+from typing import Any
 
-from ablate.analysis.power import ALPHA, detectable, t_p_above
 from ablate.base.errors import AblateError
-from ablate.commits.bench import opened
+from ablate.commits.bench import FORMAT, Bench, Call, opened
+from ablate.commits.stream import FIRST, Answer, State, attempt
+from ablate.commits.treatment import changed_measures, measured_otherwise, slower, time_ratio
 
-FIRST = 10  # Runs of the base at the start of a ledger.
-PAIRS = 5  # Of a confirmation.
-SCREENED = 0.2  # One-sided p up to which a single run is promising.
-# α_1, α_2, …, more than any stream needs; ζ(1.6) = 2.2857656.
-SHARES = [ALPHA * j**-1.6 / 2.2857656 for j in range(1, 10_001)]
-
-
-class State(NamedTuple):
-    """What is known before a try."""
-
-    base: Sequence[float]  # Against which single runs are screened.
-    sd: float  # Of a run, pooled, on `df` degrees of freedom.
-    df: int
-    confirmations: int = 0  # That have begun.
-    seed: int = FIRST  # The first that no run has had.
+EXIT_CODES = {"keep": 0, "discard": 1, "retest": 3}
+SAME = "its files are those of the base: it was not run, and spends nothing"
 
 
-def attempt(
-    state: State,
-    screen: Callable[[int], float],
-    pairs: Callable[[Sequence[int]], Sequence[Sequence[float]]],
-    begun: Callable[[State], object],
-) -> tuple[dict[str, Any], State]:
-    """Screens a try, and confirms a promising one; returns the verdict's fields and the next state.
+def gate(call: Call, ledger: Path, names: Sequence[str], measures: Sequence[str] = ()) -> dict[str, Any]:
+    """Returns what is said of the second commit; the first is the base. Raises `NotMeasured`.
 
-    `screen` runs it under a seed, `pairs` the base and the try under several; `begun` hears of a confirmation, with the
-    state that it leaves even if it never ends. `retest`: the try would be kept if no other were ever confirmed.
+    measures: patterns of the files that measure a try.
     """
-    after, root = state._replace(seed=state.seed + 1 + PAIRS), (2 / PAIRS) ** 0.5
-    gain, alpha, verdict = screen(state.seed) - fmean(state.base), SCREENED, "discard"
-    p = t_p_above(gain, state.sd * (1 + 1 / len(state.base)) ** 0.5, state.df, 0)
-    if p <= SCREENED:
-        after = after._replace(confirmations=state.confirmations + 1)
-        begun(after)
-        base, tried = sides = pairs(range(state.seed + 1, after.seed))
-        df = state.df + 2 * (PAIRS - 1)
-        sd = ((state.df * state.sd**2 + PAIRS * sum(map(pvariance, sides))) / df) ** 0.5
-        gain, alpha = fmean(tried) - fmean(base), SHARES[state.confirmations]
-        p = t_p_above(gain, sd * root, df, 0)
-        verdict = "keep" if p <= alpha else "retest" if p <= ALPHA else "discard"
-        after = after._replace(base=tried if verdict == "keep" else state.base, sd=sd, df=df)
-    return {
-        "verdict": verdict,
-        "difference": gain,
-        "p": p,
-        "alpha": alpha,
-        "confirmations": after.confirmations,
-        # What the next confirmation finds with 80 % power, and what all later ones have.
-        "smallest_effect": after.sd * root * detectable(after.df, 2 * SHARES[after.confirmations]),
-        "alpha_left": ALPHA - sum(SHARES[: after.confirmations]),
-    }, after
-
-
-def gate(call: Mapping[str, Any], ledger: Path, names: Sequence[str]) -> dict[str, Any]:
-    """What is said of the second commit; the first is the base. Raises `NotMeasured`."""
     with opened(call, ledger, names) as bench:
-        base, head = bench.trees
-        if not any("state" in line for line in bench.lines):
-            [values] = bench.values([base], range(FIRST))
-            bench.add(
-                call=call,
-                verdict="keep",
-                commit=base.name,
-                tree=base.digest,
-                state=State(values, stdev(values), FIRST - 1)._asdict(),
-            )
-        lines = [line for line in bench.lines if "state" in line]
-        kept = [line for line in lines if line["verdict"] == "keep"][-1]
-        if (lines[0]["call"], kept["tree"]) != (call, base.digest):
-            raise AblateError(
-                f"{ledger}: is of {' '.join(lines[0]['call']['command'])} and the base {kept['commit']}; repeat the "
-                "call that began it with this --base, or name another ledger"
-            )
-        # What a kill has cut short goes on from before.
-        while (lines[-1]["verdict"], lines[-1]["tree"]) == ("confirm", head.digest):
-            lines.pop()
-        own = {"commit": head.name, "tree": head.digest}
-        said, after = attempt(
-            State(**lines[-1]["state"]),
-            lambda seed: bench.run(head, seed),
-            lambda seeds: bench.values(bench.trees, seeds),
-            lambda begun: bench.add(verdict="confirm", **own, state=begun._asdict()),
+        _refuse_another_format(bench)
+        changed = changed_measures(bench, measures)
+        _begin(bench)
+        decided = _decided_lines(bench)
+        if bench.head.digest == bench.base.digest:
+            state = State.from_data(decided[-1]["state"])
+            return _shown(bench, Answer("discard", 0.0, None, None), state, [SAME], [])
+
+        answer, after = _judge(bench, decided)
+        notes = [note for note in (measured_otherwise(changed), slower(bench)) if note]
+        shown = _shown(bench, answer, after, notes, changed)
+        kept = {name: value for name, value in shown.items() if name != "exit_code"}
+        bench.add(**kept, state=after.as_data())
+        return shown
+
+
+def _refuse_another_format(bench: Bench) -> None:
+    """Refuses a ledger of another version of the package. Raises `AblateError`."""
+    begun = [line for line in bench.lines if "call" in line]
+    if not bench.lines or (begun and begun[0].get("format") == FORMAT):
+        return
+    if not begun and "tree" in bench.lines[0]:
+        return  # The first runs of the base were cut short.
+    found = begun[0].get("format", 1) if begun else 1
+    raise AblateError(
+        f"{bench.path}: is a ledger of format {found}; this version reads format {FORMAT}, in which each run has a "
+        "fresh copy of the files, and levels are others. Name another ledger, and begin it with what was kept last as "
+        "--base"
+    )
+
+
+def _begin(bench: Bench) -> None:
+    """Runs the base for the first time, where that was not done."""
+    if any("state" in line for line in bench.lines):
+        return
+    [values] = bench.values([bench.base], range(FIRST))
+    bench.add(
+        format=FORMAT,
+        call=bench.call.as_data(),
+        verdict="keep",
+        commit=bench.base.name,
+        tree=bench.base.digest,
+        state=State.at_start(values).as_data(),
+    )
+
+
+def _decided_lines(bench: Bench) -> list[dict[str, Any]]:
+    """Returns the lines with a state. Raises `AblateError` where they are of another call or base."""
+    lines = [line for line in bench.lines if "state" in line]
+    kept = [line for line in lines if line["verdict"] == "keep"][-1]
+    call = lines[0]["call"]
+    if call != bench.call.as_data() or kept["tree"] != bench.base.digest:
+        raise AblateError(
+            f"{bench.path}: is of {' '.join(call['command'])} and the base {kept['commit']}; repeat the "
+            "call that began it with this --base, or name another ledger"
         )
-        bench.add(**said, **own, state=after._asdict())
-        return said | own | {"exit_code": {"keep": 0, "discard": 1, "retest": 3}[said["verdict"]]}
+    return lines
+
+
+def _judge(bench: Bench, decided: list[dict[str, Any]]) -> tuple[Answer, State]:
+    """Runs a try, and returns what is said of it, and the state after it."""
+    head = bench.head
+    before = list(decided)
+    # What a kill has cut short goes on from before.
+    while before[-1]["verdict"] == "confirm" and before[-1]["tree"] == head.digest:
+        before.pop()
+    return attempt(
+        State.from_data(before[-1]["state"]),
+        screen=lambda seed: bench.run(head, seed),
+        pairs=lambda seeds: bench.values([bench.base, head], seeds),
+        begun=lambda state: bench.add(
+            verdict="confirm", commit=head.name, tree=head.digest, state=state.as_data()
+        ),
+    )
+
+
+def _shown(
+    bench: Bench, answer: Answer, state: State, notes: list[str], changed: list[str]
+) -> dict[str, Any]:
+    """Returns the answer as it is printed."""
+    ratio = time_ratio(bench)
+    return {
+        **asdict(answer),
+        "confirmations": state.confirmations,
+        "smallest_effect": state.smallest_effect,
+        "alpha_left": state.level_left,
+        "time_ratio": None if ratio is None else round(ratio, 3),
+        "changed_measures": changed,
+        "notes": notes,
+        "commit": bench.head.name,
+        "tree": bench.head.digest,
+        "exit_code": EXIT_CODES[answer.verdict],
+    }

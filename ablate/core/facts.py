@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from pydantic import ConfigDict, TypeAdapter
 
 from ablate.core.data_statement import DataStatement
+from ablate.core.dated_plan import PlanChanges
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.trial import Level
 
@@ -115,6 +116,18 @@ class VariantFacts:
 
 
 @dataclass(frozen=True)
+class LostRun:
+    """A run that was given and has no result, for a reason that is taken to have nothing to do with the result."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    variant: str
+    task: str
+    seed: int
+    why: str  # As it follows the run: `crashed`, `was killed`.
+
+
+@dataclass(frozen=True)
 class StudyFacts:
     """The facts of a study that tables and figures need beside the frames."""
 
@@ -165,8 +178,14 @@ class StudyFacts:
     # `known_noise`: beside kept runs of the baseline, which say how far runs are apart; `documents`: one of each, whose
     # test examples are all that repeats.
     given: str = ""
-    # Of runs that were given: variant → task → the seeds that it has.
+    # Of runs that were given: variant → task → the seeds that it has, without those of `lost`.
     own_seeds: dict[str, dict[str, list[int]]] = field(default_factory=dict)
+    # How its plan differs from the first that had results; None where it does not, or no plan was kept.
+    replanned: PlanChanges | None = None
+    # Of runs that were given: whether they say their seeds; else `seed` numbers them, and no report calls it one.
+    has_seeds: bool = True
+    # Of runs that were given: those whose pairs are left out.
+    lost: list[LostRun] = field(default_factory=list)
 
     def column_of(self, metric: str) -> str:
         """Returns the column of the trials frame that holds a metric as it is judged."""
@@ -177,6 +196,32 @@ class StudyFacts:
         """The number of trials that verdicts were to rest on."""
         pairs = itertools.product(self.variants, self.tasks)
         return sum(len(self.seeds_of(variant.name, task.name)) for variant, task in pairs)
+
+    @property
+    def unit(self) -> str:
+        """What repeats a training, in a word: a seed, or a run where runs were given without their seeds."""
+        return "seed" if self.has_seeds else "run"
+
+    @property
+    def how_given(self) -> str:
+        """How runs that exist were given, as `given`; `unpaired` of several of each variant without their seeds."""
+        return "unpaired" if self.given == "runs" and not self.has_seeds else self.given
+
+    @property
+    def declared(self) -> list[str]:
+        """What runs that exist were made with, as far as the call says: `data 9f2c`."""
+        own = ("command", "versions")
+        return [f"{name} {value}" for name, value in self.environment.items() if name not in own]
+
+    def lost_of(self, variant: str, task: str) -> list[LostRun]:
+        """Returns the runs of a variant on a task whose pairs are left out."""
+        return [run for run in self.lost if (run.variant, run.task) == (variant, task)]
+
+    def is_planned(self, variant: str, task: str) -> bool:
+        """Returns whether a variant runs on a task: on every one, or, where runs were given, on those that it has."""
+        if not self.given:
+            return True
+        return bool(self.seeds_of(variant, task) or self.lost_of(variant, task))
 
     def seeds_of(self, variant: str, task: str) -> list[int]:
         """Returns the planned seeds of a variant on a task: not all where it was settled before the last look."""
@@ -217,7 +262,8 @@ class Evidence:
     curves: pd.DataFrame  # id, step, metric, value.
     # id, metric, values: the metric of each test example, in the order of the test split; of completed trials on
     # tasks whose seeds share test examples, and of metrics that are judged: the primary one, as at the step that is
-    # judged, and those that claims name, as at the last.
+    # judged, and those that claims name, as at the last. Of runs that were given with clusters of examples, also
+    # source: a number for each example.
     examples: pd.DataFrame = field(default_factory=functools.partial(frame_of, (), EXAMPLE_COLUMNS))
     # Name → what a stage has measured or trained beside that; those without rows may be missing.
     frames: Mapping[str, pd.DataFrame] = field(default_factory=dict)

@@ -58,9 +58,10 @@ def short_claim(claim: str, facts: StudyFacts) -> str:
         else:
             parts.append(word)
         before = word
-    # The verb of several things has no `s`: `no positions beat …`; a single word may be a name.
-    several = r"^(\S+ [^()]*[^\Waisu]s(?: \([^)]*\))?) (beat|match|do)e?s "
-    return re.sub(several, r"\1 \2 ", " ".join(parts))
+    # `no positions beats …` becomes `no positions beat …`. The subject has several words, as a single word may be a
+    # name, and ends with the `s` of a plural, not as `bias` or `loss` do.
+    plural_subject = r"^(\S+ [^()]*[^\Waisu]s(?: \([^)]*\))?) (beat|match|do)e?s "
+    return re.sub(plural_subject, r"\1 \2 ", " ".join(parts))
 
 
 def short_name(variant: str, labels: Mapping[str, str]) -> str:

@@ -93,6 +93,8 @@ Level = str | int | float | bool | None
 JUDGED = "judged"
 RUNNER_UP = "rival"
 AGAIN = "again"  # In place of the stream: the same trial a second time, to see whether it repeats.
+LAST = "again, last"  # The same trial after others, to see whether they have touched what it reads.
+REPEATED = (AGAIN, LAST)
 
 
 @dataclass(frozen=True)

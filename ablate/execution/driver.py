@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from ablate.base.errors import AblateError
 from ablate.core.events import (
     BatchPlanned,
     CacheHit,
@@ -18,7 +19,7 @@ from ablate.core.events import (
     Started,
     TrialStored,
 )
-from ablate.core.record import Record
+from ablate.core.record import STOPS, Record
 from ablate.core.trial import Cell, Trial
 from ablate.records.store import Store
 
@@ -44,7 +45,7 @@ def drive(
     listeners hear of each cell. A record is in the store before any listener hears of it. An interrupted trial resumes
     from its saved state, unless everything wanted is trained `fresh`, or the trial is prunable: then its earlier
     reports need decisions too. `later`: the most trainings that follow this plan. With `fail_fast` the first failed
-    trial ends the run.
+    trial ends the run. Raises `AblateError` for one that failed for what no further trial would mend.
     """
     driver = _Driver(plan, store, listen, wanted=wanted, fresh=fresh, fail_fast=fail_fast)
     while cells := plan.next_cells(driver.records):
@@ -148,5 +149,7 @@ class _Driver:
         self.records[record.id] = record
         for cell in cells:
             self.listen(TrialStored(cell, record))
+        if STOPS in record.environment:
+            raise AblateError(f"{cells[0].name}: {record.reason}")
         if self.fail_fast and record.status == "failed":
             raise _FirstFailure

@@ -13,8 +13,10 @@ from ablate.base.process import stopwatch
 from ablate.base.registry import CATALOGUE
 from ablate.core.events import OnEvent, Progress, Saved
 from ablate.core.record import FILE, Record
-from ablate.core.trial import AGAIN, Trial
+from ablate.core.trial import REPEATED, Trial
 from ablate.core.workload import Workload
+from ablate.external.snapshot import Scope, Snapshot
+from ablate.external.workload import External
 from ablate.records.environment import OwnCode, environment, kind
 from ablate.records.record_file import fault_of
 from ablate.study.ids import TrialIds
@@ -42,6 +44,8 @@ class WorkloadRef:
     resources: ResourcesSection = dataclasses.field(default_factory=ResourcesSection)
     # Where the training code lies, if it is the user's own; its commit is then that of the study.
     own: OwnCode | None = None
+    # Of a user's own code: what trials get of it.
+    snapshots: Mapping[Scope, Snapshot] = dataclasses.field(default_factory=dict)
 
     @property
     def device(self) -> str:
@@ -57,6 +61,8 @@ class WorkloadRef:
             CATALOGUE.load_builtin()
         workload: Workload = CATALOGUE.get("workload", self.name)()
         workload.folder = self.folder
+        if isinstance(workload, External):
+            workload.snapshots.update(self.snapshots)
         workload.load_parts()
         return workload
 
@@ -122,7 +128,7 @@ def _train(workload: Workload, trial: Trial, on_event: OnEvent) -> Record:
         trial,
         # A copy: what a workload does to its config is not what was asked for.
         config=copy.deepcopy(trial.config),
-        stream="" if trial.stream == AGAIN else trial.stream,
+        stream="" if trial.stream in REPEATED else trial.stream,
     )
     return _checked(workload.train(given, emit))
 

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt
+from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, model_validator
+from pydantic_core import PydanticCustomError
 
-from ablate.base.datafile import DataFile
 from ablate.base.registry import OnOff, StrictModel
 from ablate.core.data_statement import NOT_STATED, HeldOut, Split
 from ablate.core.metric import Direction, Outcome
@@ -25,6 +25,17 @@ class Resources(StrictModel):
 class Options(StrictModel):
     """Settings that all kinds of a user's own training code share."""
 
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_sources(cls, given: Any) -> Any:
+        """Refuses a key of earlier studies, with what has taken its place."""
+        if isinstance(given, dict) and "sources" in given:
+            rule = "has the key `sources`, which is gone: all copied code and config counts"
+            raise PydanticCustomError(
+                "rule", rule, {"allowed": "`data:` for what lies elsewhere or is large"}
+            )
+        return given
+
     read: Annotated[
         dict[str, str],
         Field(
@@ -32,9 +43,26 @@ class Options(StrictModel):
             "gives the steps of curves. What is not listed is read from JSON and JSON lines in $ABLATE_DIR."
         ),
     ] = {}
-    sources: Annotated[
-        list[str], Field(description="Files and folders, beside what is imported, whose edits train anew.")
+    data: Annotated[
+        list[str],
+        Field(
+            description="Files and folders that trials read in place, linked into their copies of the code."
+        ),
     ] = []
+    exclude: Annotated[
+        list[str], Field(description="Patterns of paths, or of names, that are not copied for a trial.")
+    ] = []
+    keep: Annotated[
+        list[str],
+        Field(description="Patterns of files above 10 MB that stay in a trial's folder after its success."),
+    ] = []
+    resume: Annotated[
+        OnOff, Field(description="Whether a trial that is tried again finds its own folder as it left it.")
+    ] = False
+    isolate: Annotated[
+        OnOff,
+        Field(description="Whether each trial runs in a copy of the repository; off: in the study's folder."),
+    ] = True
     resources: Annotated[Resources, Field(description="Threads, GPU, memory and time of a trial.")] = (
         Resources()
     )
@@ -60,7 +88,7 @@ class CommandOptions(Options):
 class ScriptOptions(Options):
     """Options of `workload: {script: …}`."""
 
-    script: Annotated[DataFile, Field(description="A Python file, relative to the study.")]
+    script: Annotated[str, Field(description="A Python file, relative to the study.")]
     seed: Annotated[str | None, Field(description="The constant that gets the seed.")] = None
 
 

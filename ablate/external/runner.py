@@ -55,7 +55,9 @@ def main(target: str, config: str, seed: str) -> None:
     place, _, name = target.rpartition(":")
     values: dict[str, Any] = json.loads(config)
     if not place:
-        copy = copied(Path(target), values, Path(tempfile.mkdtemp(dir=os.environ.get("ABLATE_DIR"))))
+        copy = copied(
+            Path(target).absolute(), values, Path(tempfile.mkdtemp(dir=os.environ.get("ABLATE_DIR")))
+        )
         os.execv(sys.executable, [sys.executable, str(copy)])
     folder, module = os.path.split(place.removesuffix(".py"))
     sys.path[:0] = [os.path.abspath(folder), os.getcwd()]

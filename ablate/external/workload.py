@@ -7,11 +7,9 @@ with all that it has started.
 
 import ast
 import json
-import math
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import closing
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -19,21 +17,23 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
-from ablate.base.process import THREADS
+from ablate.base.files import digest_of_data
 from ablate.base.registry import register
 from ablate.base.streams import stream_seed
 from ablate.core.data_statement import DataStatement
 from ablate.core.metric import Description, Metric, Sampling
-from ablate.core.record import Record
+from ablate.core.record import INPUTS, Record
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
 from ablate.external import options, runner
 from ablate.external.best import best_values, check_best, guides_of, identity_of
 from ablate.external.cautions import named, seeded
-from ablate.external.command import filled, lines
+from ablate.external.command import filled
 from ablate.external.reading import STEP, Reading, check_pattern
 from ablate.external.runner import constants
-from ablate.external.sources import files_of, parsed, versions
+from ablate.external.running import Run
+from ablate.external.snapshot import Scope, Snapshot, read_snapshot
+from ablate.external.sources import locks_of, parsed, program_of
 
 # Columns that tables of trials and curves have.
 TAKEN = ("id", "variant", "task", "seed", "status", "reason", STEP)
@@ -43,6 +43,12 @@ class External(Workload):
     """Base of them; a config has the options of the study as its section `workload`."""
 
     Options: ClassVar[type[options.Options]]
+    # The folder of results, which is no part of the code; None: there is none.
+    results: Path | None = None
+
+    def __init__(self) -> None:
+        # What trials get of the code and data, as the driver has read them.
+        self.snapshots: dict[Scope, Snapshot] = {}
 
     def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
         """Returns the command line of a trial, by default that of `runner`. Raises `Invalid`."""
@@ -59,7 +65,7 @@ class External(Workload):
         }
 
     def irrelevant(self) -> tuple[str, ...]:
-        of_options = ("sources", "parallel", "resources.memory", "resources.time")
+        of_options = ("data", "exclude", "keep", "resume", "parallel", "resources.memory", "resources.time")
         return ("metrics", "evaluation", *(f"workload.{path}" for path in of_options))
 
     def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement:
@@ -95,64 +101,96 @@ class External(Workload):
             with at():
                 check_best(metrics)
             with at():
-                self.files(config)
+                self.words(config, 0)
+            with at():
+                self._check_code(config)
+
+    def _check_code(self, config: Mapping[str, Any]) -> None:
+        """Raises `Invalid` where trials cannot get copies of the code."""
+        try:
+            self.snapshot(config)
+        except Invalid:
+            raise
+        except AblateError as error:
+            hint = "Add `exclude: [PATTERN]` for what trials do not need, or `data: [PATH]` for what they read in place"
+            raise Invalid("workload", str(error), hint=hint) from None
+
+    def snapshot(self, config: Mapping[str, Any]) -> Snapshot:
+        """Returns the code and data that trials of a config get, as they were when they were first asked for."""
+        scope = Scope.of(config["workload"])
+        if scope not in self.snapshots:
+            self.snapshots[scope] = read_snapshot(self.folder, self.results, scope)
+        return self.snapshots[scope]
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
         device = "cuda" if config["workload"]["resources"]["gpu"] else "cpu"
         own = {"device": device, "metrics": ", ".join(sorted(config["metrics"]))}
         steps = identity_of(config["metrics"])
-        return {**super().identity(config), **versions(self.files(config).values()), **own, **steps}
+        return {**super().identity(config), **self.snapshot(config).identity(), **own, **steps}
 
     def sources(self, config: BaseModel) -> list[Any]:
         return [Reading, best_values, filled, runner.main]
 
-    def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
+    def program(self, config: Mapping[str, Any]) -> dict[str, str]:
+        """Returns the files of the program that a command names, as far as they can be seen without running it."""
         words = [word for word in self.words(config, 0) if word != runner.__file__]
-        return files_of(words, self.folder, config["workload"]["sources"])
+        return program_of(words, self.snapshot(config).folder)
+
+    def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
+        snapshot = self.snapshot(config)
+        folders = [snapshot.root, snapshot.frozen]
+        beside: dict[str, str] = {}
+        for name, file in self.program(config).items():
+            place = Path(file).resolve()
+            if not any(place.is_relative_to(folder) for folder in folders):
+                beside[name] = file
+        # In the original: what git ignores is no part of the frozen copy.
+        return beside | locks_of(snapshot.root / snapshot.inside)
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        own, files = config["workload"], dict.fromkeys(self.files(config).values())
-        places = [
-            f"a generator has the same seed in every trial at {at}" for at in seeded(files, own.get("seed"))
-        ]
-        known, command = named(files), str(own.get("command"))
+        own = config["workload"]
+        files = dict.fromkeys(self.program(config).values())
+        cautions: list[str] = []
+        if not own["isolate"]:
+            cautions.append(
+                "trials run in the study's folder (`isolate: off`) and may find what earlier runs left there"
+            )
+        for place in seeded(files, own.get("seed")):
+            cautions.append(f"a generator has the same seed in every trial at {place}")
+        known = named(files)
+        command = str(own.get("command"))
         lost = [name for name in config["config"] if name not in known and f"{{{name}" not in command]
-        rule = "named nowhere in the code, which may ignore it:"
-        return [*places, *([f"{rule} {listed(f'config.{name}' for name in lost)}"] if lost else [])]
+        if lost:
+            names = listed(f"config.{name}" for name in lost)
+            cautions.append(f"named nowhere in the code, which may ignore it: {names}")
+        return cautions
 
     def train(self, trial: Trial, emit: Emit) -> Record:
         """Runs it once; a run that ends otherwise than with exit code 0 and all metrics has failed."""
-        own, config, metrics = (trial.config[name] for name in ("workload", "config", "metrics"))
         # The streams of a placebo are those of another seed.
         seed = stream_seed(trial.seed, "seed", trial.stream) % 2**31 if trial.stream else trial.seed
-        words, resources, printed = self.words(trial.config, seed), own["resources"], "nothing"
-        reading, none = Reading([*metrics], own["read"]), dict.fromkeys(metrics)
-        if resources["memory"] is not None:
-            limit = str(int(resources["memory"] * 2**20))
-            words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', limit, *words]
-        with TemporaryDirectory(prefix="ablate-", ignore_cleanup_errors=True) as place:
-            env = dict.fromkeys(THREADS, str(resources["threads"]))
-            env |= {"ABLATE_DIR": place, "ABLATE_CONFIG": json.dumps(config), "ABLATE_SEED": str(seed)}
-            try:
-                with closing(lines(words, self.folder, env, resources["time"])) as output:
-                    for line in output:
-                        print(line)
-                        printed = line.strip() or printed
-                        found = reading.hear(line)
-                        if found and emit(reading.values[next(iter(found))][-1][0], found):
-                            return Record.of(
-                                trial, "pruned", reason="asked to stop", metrics=none, curves=reading.curves
-                            )
-                reading.finish(Path(place))
-                values = reading.last | best_values(metrics, reading.values)
-            except AblateError as error:
-                read = listed(f"{name} {value:g}" for name, value in reading.last.items())
-                reason = f"{error}; last read: {read or 'nothing'}; last printed: {printed[:200]}"
-                return Record.of(trial, "failed", reason=reason, error=reason)
-        every = [*reading.last.items(), *values.items()]
-        if lost := dict.fromkeys(f"{name} {value:g}" for name, value in every if not math.isfinite(value)):
-            return Record.of(trial, "diverged", reason=listed(lost), metrics=none, curves=reading.curves)
-        return Record.of(trial, metrics={**none, **values}, curves=reading.curves)
+        run = Run(trial, self.words(trial.config, seed), seed, emit)
+        record = self._run(run, self.snapshot(trial.config))
+        record.environment[INPUTS] = self.inputs(trial)
+        return record
+
+    def inputs(self, trial: Trial) -> str:
+        """Returns a digest of all that the id of a trial stands for beside its config, its code and what trains it."""
+        identity = {**self.identity(trial.config)}
+        del identity["code"]
+        return digest_of_data([identity, sorted(trial.files.values())])
+
+    def _run(self, run: Run, snapshot: Snapshot) -> Record:
+        """Runs it in a copy of the code, unless it is to run in place."""
+        if not snapshot.is_isolated:
+            return run.in_place(snapshot)
+        if snapshot.frozen.is_dir():
+            return run.in_copy(snapshot)
+        with TemporaryDirectory(prefix="ablate-", ignore_cleanup_errors=True) as store:
+            # Outside of a run, which has a store.
+            snapshot = replace(snapshot, store=Path(store))
+            snapshot.freeze()
+            return run.in_copy(snapshot)
 
 
 @register("workload", "function")
@@ -202,11 +240,15 @@ class ScriptWorkload(External):
 
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)
-        file, seed = Path(config["workload"]["script"]), config["workload"]["seed"]
-        known, rule = constants(parsed(file)), f"is not assigned once at the top level of {file.name}"
+        script = config["workload"]["script"]
+        seed = config["workload"]["seed"]
+        file = self.folder / script
+        if not file.is_file():
+            raise Invalid("workload.script", "does not exist", script, "a path relative to the study")
+        known = constants(parsed(file))
+        rule = f"is not assigned once at the top level of {file.name}"
+        places = {name: f"config.{name}" for name in config["config"]}
+        places[seed] = "workload.seed"
         with Gather() as at:
-            for name, place in {
-                **{name: f"config.{name}" for name in config["config"]},
-                seed: "workload.seed",
-            }.items():
+            for name, place in places.items():
                 at.refuse(name and name not in known, place, rule, name, listed(known), nearest(name, known))

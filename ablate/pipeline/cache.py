@@ -16,6 +16,7 @@ from ablate.base.files import digest_of_data, digest_of_file
 from ablate.base.plugins import files_of_plugins, named_by, users_modules
 from ablate.base.text import saying
 from ablate.core import names
+from ablate.external.snapshot import Scope, read_snapshot
 from ablate.pipeline.next_steps import print_results
 from ablate.pipeline.place import explained, overrides_in, seeds_of
 from ablate.records.environment import here, versions
@@ -100,6 +101,7 @@ def _digest(
             # With its keys in the order of the file, in which the report has them.
             json.dumps({**data, "name": folder.name, "seeds": str(seeds_of(data))}),
             _files_of_modules(document, modules),
+            _own_code(document, folder.results),
             contents,
             options.report_options,
             here(),
@@ -108,6 +110,16 @@ def _digest(
             [StudyFolder(folder.results, name).stamps() for name in reports],
         ]
     )
+
+
+def _own_code(document: Document, results: Path) -> object:
+    """Returns the identity of a user's own code and data; None where the study has none. Raises `AblateError`."""
+    data = _data_of(document)
+    options = data.get("workload")
+    if not isinstance(options, dict):
+        return None
+    base = base_of(document.path, data.get("folder"))
+    return read_snapshot(base, results.absolute(), Scope.written(options)).identity()
 
 
 def _data_of(document: Document) -> Mapping[str, Any]:

@@ -10,6 +10,7 @@ from ablate.base.process import now
 from ablate.core.derived import is_measured
 from ablate.core.facts import Claim
 from ablate.core.trial import Cell
+from ablate.pipeline.dated_plans import date_plan
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
 
@@ -24,12 +25,14 @@ WAITING = "not judged yet"
 
 
 def preregister(study: Study, stages: Sequence[Stage], session: Session) -> list[Claim]:
-    """Dates the claims of a study before training, and marks new claims on known results as post hoc.
+    """Dates the plan of a study and its claims before training, and marks new claims on known results as post hoc.
 
     `plan_trials` also marks those whose sides were trained before.
     """
     post_hoc_metrics = _post_hoc_metrics(study, stages, session.folder, session.store)
-    return date_claims(session.folder, study.claims, post_hoc_metrics)
+    claims = date_claims(session.folder, study.claims, post_hoc_metrics)
+    date_plan(study, claims, session)
+    return claims
 
 
 def as_preregistered(study: Study, stages: Sequence[Stage], folder: StudyFolder, store: Store) -> list[Claim]:
@@ -41,14 +44,14 @@ def as_preregistered(study: Study, stages: Sequence[Stage], folder: StudyFolder,
 
 def _post_hoc_metrics(study: Study, stages: Sequence[Stage], folder: StudyFolder, store: Store) -> set[str]:
     """Returns the metrics of which stages have results, so that a new claim on them is post hoc."""
-    selecting = [stage for stage in stages if stage.selects]
+    choosing = [stage for stage in stages if stage.chooses]
     post_hoc_metrics: set[str] = set()
-    # Where variants are still to be selected, no other stage can have results on them.
-    for stage in selecting or stages:
+    # Where variants are still to be chosen, no other stage can have results on them.
+    for stage in choosing or stages:
         if not stage.has_results(study, folder, store):
             continue
         post_hoc_metrics |= stage.metrics
-        if stage.selects:  # what it chooses decides every claim
+        if stage.chooses:  # what it chooses decides every claim
             post_hoc_metrics |= {claim.metric for claim in study.claims}
     return post_hoc_metrics
 
@@ -74,7 +77,7 @@ def date_claims(
 
 def _dated(folder: StudyFolder, claims: Sequence[Claim], post_hoc_metrics: Collection[str]) -> list[Claim]:
     """Returns claims with their dates, exploratory where they could have been read from results."""
-    folders = _folders_of_study(folder)
+    folders = folder.of_study()
     first_rows = _first_rows(folders)
     has_report = any(each.has_report for each in folders)
     has_trials = any(each.has_trials for each in folders)
@@ -90,21 +93,13 @@ def _dated(folder: StudyFolder, claims: Sequence[Claim], post_hoc_metrics: Colle
     return dated
 
 
-def _folders_of_study(folder: StudyFolder) -> list[StudyFolder]:
-    """Returns the reports that make the claims of a study: as written, and of runs that differ from it."""
-    as_written = folder.written or folder
-    folders = {as_written.name: as_written, folder.name: folder}
-    for other in StudyFolder.all(folder.results):
-        if other.written is not None and other.written.name == as_written.name:
-            folders[other.name] = other
-    return list(folders.values())
-
-
 def _first_rows(folders: Sequence[StudyFolder]) -> dict[str, Mapping[str, str]]:
-    """Returns, by the hash of a claim, the row in which it has its first date."""
+    """Returns, by the hash of a claim, the row in which it has its first date, of claims no longer made too."""
     rows: list[dict[str, str]] = []
     for folder in folders:
         rows += folder.claims()
+        for plan in folder.plans():
+            rows += plan.claims
     first_rows: dict[str, Mapping[str, str]] = {}
     for row in sorted(rows, key=lambda row: row["declared"]):
         first_rows.setdefault(row["hash"], row)

@@ -8,7 +8,9 @@ from ablate.base.process import now
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.pipeline.comparable import comparable
+from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
+from ablate.pipeline.other_code import kept_earlier
 from ablate.pipeline.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
@@ -57,11 +59,12 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
         environment["machine"] = environments[0].get("machine")
     # The kind of a machine tells which trials can be paired, and no more.
     environment.pop("kind", None)
-    selects = any(stage.selects for stage in plan.stages)
+    selects = any(stage.chooses for stage in plan.stages)
     return replace(
         plan.facts(),
         environment=environment,
-        cautions=limitations(study, selects=selects),
+        cautions=[*limitations(study, selects=selects), *kept_earlier(records)],
+        replanned=plan_changes(session.folder, study.document.data, session.store),
         source=source_of(study.path, session.folder),
         reported=now(),
     )

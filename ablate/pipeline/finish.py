@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from ablate.core.record import Record
+from ablate.core.record import BESIDE, Record
 from ablate.pipeline.cache import remember
 from ablate.pipeline.next_steps import print_places
 from ablate.pipeline.trial_plan import TrialPlan
@@ -41,14 +41,14 @@ def finish(
     failed = session.failed(used, recorded)
     has_all_records = all(cell.id in recorded for cell in used)
     if is_tracked and has_all_records and not (missing or failed or options.partial):
-        _remember(session, plan, list(recorded), measured)
+        _remember(session, plan, recorded, measured)
     if missing:
         session.say(f"{missing} of {len(judged)} trials have not been run.")
     return RunOutcome(folder.path, failed, session.display.done, missing)
 
 
 def _remember(
-    session: Session, plan: TrialPlan, trials: list[str], measured: Mapping[str, Measurement]
+    session: Session, plan: TrialPlan, records: Mapping[str, Record], measured: Mapping[str, Measurement]
 ) -> None:
     """Notes what the report was made from, unless a measurement is incomplete."""
     files = {file for cell in plan.used for file in cell.trial.files}
@@ -56,4 +56,7 @@ def _remember(
         if measurement.files is None:
             return
         files |= {str(path) for path in measurement.files}
-    remember(plan.study.document, session, trials, files)
+    for record in records.values():
+        # What a trial of one's own code has read beside it.
+        files |= {*record.environment.get(BESIDE, ())}
+    remember(plan.study.document, session, list(records), files)

@@ -17,7 +17,7 @@ def print_limitations(study: Study, selecting: Sequence[Stage], session: Session
     """Prints how a run differs from its study, and the limitations of its verdicts."""
     if study.overrides:
         session.say(explained(session.folder, study.overrides))
-    for limitation in limitations(study, selects=bool(selecting)):
+    for limitation in limitations(study, selects=any(stage.chooses for stage in selecting)):
         session.say(f"note: {limitation}.")
 
 

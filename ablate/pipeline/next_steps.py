@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ablate.analysis.chances import NOMINAL, level_with_another
 from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.names import confirmed
 from ablate.core.reason import Reason
@@ -18,8 +19,14 @@ from ablate.report.words import message
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from ablate.core.facts import StudyFacts
+
 MAX_SEEDS = 100
 """The most seeds that someone may still train to settle a comparison."""
+NUM_LOOKS = 4
+"""The looks of the sequential design that is proposed."""
+MIN_LOOK = 3
+"""The fewest seeds of its first look."""
 
 
 def print_results(folder: StudyFolder, console: Console) -> None:
@@ -38,16 +45,14 @@ def print_places(folder: StudyFolder, console: Console, tracking_uri: str | None
     if not folder.facts().given:
         mlflow = masked(tracking_uri) if tracking_uri else typed("ui", *results)
         lines.append((message("terminal.mlflow"), mlflow))
-    next_command = _next_command(folder, results)
-    if next_command is not None:
-        lines.append(next_command)
+    lines += _next_steps(folder, results)
     console.print()
     for label, line in lines:
         console.print(printable(f"{label}: {line}"), markup=False, highlight=False, soft_wrap=True)
 
 
-def _next_command(folder: StudyFolder, results: Sequence[str]) -> tuple[str, str] | None:
-    """Returns the purpose and the command of a run that settles what is open, or confirms verdicts.
+def _next_steps(folder: StudyFolder, results: Sequence[str]) -> list[tuple[str, str]]:
+    """Returns purpose and command of what may settle what is open, or confirms verdicts.
 
     None for the report of a run that differs from its study, and where more seeds would not help.
 
@@ -56,18 +61,39 @@ def _next_command(folder: StudyFolder, results: Sequence[str]) -> tuple[str, str
     facts = folder.facts()
     source = Path(os.path.relpath(folder.path.resolve() / facts.source))
     if facts.differs or not facts.source or not source.is_file() or folder.written is not None:
-        return None
+        return []
     command = "sweep" if facts.searched == "sweep" else "run"
     rows = planned_rows(folder.comparisons())
     seeds_to_decide = [_seeds_to_decide(row["reason"]) for row in rows if row["verdict"] == "inconclusive"]
     feasible = [seeds for seeds in seeds_to_decide if len(facts.seeds) < seeds <= MAX_SEEDS]
     if feasible:
-        # Seeds that have been looked at would be another chance for a false verdict.
-        fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {max(feasible):.0f}}}"
-        return message("terminal.resolve"), typed(command, source, "--set", fresh, *results)
+        needed = math.ceil(max(feasible))
+        # Seeds that have been looked at would be a further chance that is not independent of the first.
+        fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {needed}}}"
+        level = level_with_another(_level_so_far(facts))
+        return [
+            (message("terminal.plan_looks"), _seeds_with_looks(needed)),
+            (message("terminal.second_chance", level), typed(command, source, "--set", fresh, *results)),
+        ]
     if rows and not seeds_to_decide and command == "run" and not confirmed(folder.name):
-        return message("terminal.confirm"), typed(command, source, "--confirm", *results)
-    return None
+        return [(message("terminal.confirm"), typed(command, source, "--confirm", *results))]
+    return []
+
+
+def _seeds_with_looks(needed: int) -> str:
+    """Returns the seeds of a study that may stop early, where a fixed number of seeds would settle it.
+
+    Looks spend a part of the level, so that the last comes a third later.
+    """
+    least = max(MIN_LOOK, math.ceil(needed / (NUM_LOOKS - 1)))
+    return f"seeds: {{min: {least}, max: {NUM_LOOKS * least}}}"
+
+
+def _level_so_far(facts: StudyFacts) -> float:
+    """Returns the probability of a false verdict at a nominal 0.05 that the looks at a study have so far."""
+    if facts.replanned is None or facts.replanned.level is None:
+        return NOMINAL
+    return facts.replanned.level
 
 
 def _seeds_to_decide(reason_text: str) -> float:

@@ -17,6 +17,7 @@ from ablate.external.workload import External
 from ablate.pipeline.cache import is_current
 from ablate.pipeline.claims import as_preregistered
 from ablate.pipeline.limitations import limitations
+from ablate.pipeline.other_code import OtherCode, other_code
 from ablate.pipeline.place import report_place
 from ablate.pipeline.power import power, reported_pairs, stored_pairs
 from ablate.pipeline.prepare import companions, prepare
@@ -55,6 +56,8 @@ class StudyPlan:
     previews: Mapping[str, Preview]
     # The stages that select variants by trainings.
     selecting: Sequence[Stage]
+    # Finished trials of one's own code that a run would train again because of their code alone.
+    other_code: OtherCode | None = None
 
     @property
     def at_most(self) -> int:
@@ -136,9 +139,10 @@ def plan_study(
             known_pairs,
             detect=detect,
         ),
-        limitations=limitations(study, selects=bool(selecting)),
+        limitations=limitations(study, selects=any(stage.chooses for stage in selecting)),
         previews={stage.name: stage.preview(study, store) for stage in stages},
         selecting=[] if is_reported else selecting,
+        other_code=other_code(study, folder, store),
     )
 
 

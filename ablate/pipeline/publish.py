@@ -51,6 +51,7 @@ def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
     Writes nothing. Raises `AblateError`.
     """
     from ablate.pipeline.claims import with_waiting
+    from ablate.report.replanned import plan_lines
     from ablate.report.sections import HEADLINE
     from ablate.report.sections.headline import noise_lines, standing_lines
 
@@ -58,7 +59,8 @@ def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
     tables = {COMPARISONS: data.comparisons, CLAIMS: with_waiting(data.claims, folder)}
     for name, table in data.tables.items():
         tables[f"{name}.csv"] = table
-    yield Verdicts(tables, [*HEADLINE.answers(data), *noise_lines(data), *standing_lines(data)])
+    lines = [*noise_lines(data), *standing_lines(data), *plan_lines(data)]
+    yield Verdicts(tables, [*HEADLINE.answers(data), *lines])
 
     # Only once the verdicts are on their way: to import what draws takes long.
     from ablate.report.page import render
@@ -90,6 +92,7 @@ def report_data(folder: StudyFolder) -> ReportData:
     from ablate.analysis.compare import compare
     from ablate.analysis.speed_tables import speed_tables
     from ablate.analysis.stability import stability
+    from ablate.pipeline.other_runs import other_runs
     from ablate.records.evaluated import reported_evaluations
     from ablate.report.section import ReportData
 
@@ -110,4 +113,5 @@ def report_data(folder: StudyFolder) -> ReportData:
         evaluated=reported_evaluations(folder, evidence),
         tables={"stability": stability_rows, **speed_tables(evidence)},
         results=folder.results,
+        other_runs=other_runs(folder, evidence),
     )

@@ -5,7 +5,7 @@ Measurements of speed are small, and kept.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import chain
@@ -13,8 +13,12 @@ from pathlib import Path
 
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.files import leftovers, remove_leftovers
+from ablate.core.record import CODE
+from ablate.external.snapshot import CODE as CODE_FOLDER
+from ablate.external.snapshot import RUNS
+from ablate.external.snapshot import remove as remove_folder
 from ablate.records.folder import StudyFolder
-from ablate.records.store import ANY_ID, stored
+from ablate.records.store import ANY_ID, Store, stored
 
 _UNCHANGED = "nothing was removed. Run `ablate clean` as a user who may read and write there"
 # Beginnings of the names of files that a store has set aside, which end in a number.
@@ -30,12 +34,14 @@ class Rubbish:
     # Records that were set aside, with their arrays; and databases of MLflow's.
     aside: list[Path]
     unfinished: list[Path]  # Files that killed processes were writing.
+    # Of a user's own code: frozen copies that no record needs, and what trials have left that no study refers to.
+    folders: list[Path]
     num_trials: int  # Trials in the store, including those that can be removed.
     studies: list[str]  # All studies, by name.
 
     @property
     def files(self) -> list[Path]:
-        """The files of all kinds."""
+        """The files of all kinds, but for those in folders."""
         return [*chain.from_iterable(self.trials.values()), *self.aside, *self.unfinished]
 
 
@@ -68,9 +74,30 @@ def find(results: Path, warn: Callable[[str], None]) -> Rubbish:
         trials=removable,
         aside=_set_aside(root),
         unfinished=leftovers(results),
+        folders=[*_needless_runs(root, needed), *_needless_code(root, needed & trials.keys())],
         num_trials=len(trials),
         studies=sorted(studies),
     )
+
+
+def _needless_runs(root: Path, needed: Collection[str]) -> list[Path]:
+    """Returns the folders of trials that no study refers to, and what killed trials have left beside theirs."""
+    paths = sorted((root / RUNS).glob("[0-9a-f]*"))
+    return [path for path in paths if path.name not in needed]
+
+
+def _needless_code(root: Path, needed: Iterable[str]) -> list[Path]:
+    """Returns the frozen copies of which no needed record is."""
+    paths = sorted((root / CODE_FOLDER).glob("[.0-9a-f]*"))
+    if not paths:
+        return []
+    store = Store(root, read_only=True)
+    used: set[str] = set()
+    for trial_id in needed:
+        record = store.load(trial_id)
+        if record is not None:
+            used.add(str(record.environment.get(CODE)))
+    return [path for path in paths if path.name not in used]
 
 
 def _check_readable(results: Path) -> None:
@@ -92,16 +119,19 @@ def _set_aside(root: Path) -> list[Path]:
 def remove(rubbish: Rubbish) -> int:
     """Removes the files, and returns the number of bytes that this frees. Raises `StoreError`."""
     size_before = bytes_of(rubbish.files)
+    size_of_folders = bytes_below(rubbish.folders)
     try:
         for path in sorted(set(rubbish.files) - set(rubbish.unfinished)):
             path.unlink(missing_ok=True)
+        for path in rubbish.folders:
+            remove_folder(path)
         # Unfinished files are looked for again: those that have changed meanwhile stay.
         remove_leftovers(rubbish.results)
     except OSError as error:
         raise StoreError(
             f"{error.filename}: cannot be removed: {error.strerror}; run `ablate clean` as a user who may write there"
         ) from error
-    return size_before - bytes_of(rubbish.files)
+    return size_before - bytes_of(rubbish.files) + size_of_folders - bytes_below(rubbish.folders)
 
 
 @contextmanager
@@ -149,3 +179,12 @@ def _running(results: Path, lock: str) -> StoreError:
 def bytes_of(paths: Iterable[Path]) -> int:
     """Returns the total size of those files that exist."""
     return sum(path.stat().st_size for path in paths if path.exists())
+
+
+def bytes_below(folders: Iterable[Path]) -> int:
+    """Returns the total size of the files in folders, without what links point to."""
+    total = 0
+    for folder in folders:
+        for parent, _, names in os.walk(folder):
+            total += sum(os.lstat(os.path.join(parent, name)).st_size for name in names)
+    return total

@@ -9,6 +9,7 @@ answer.txt, comparisons.csv, claims.csv  its verdicts
 report.html, report.md, figures/         its page
 paper/                                   tables and figures for a paper, where no other folder was named for them
 variants.json                            the variants as they were judged, and who chose them
+plan.json                                the plans of the study with their dates, each written before its first trial
 evaluation.csv, attention.npz            evaluations of kept weights
 ../store/studies/<study>.json            the list of trials: see `ablate.records.trial_list`
 """
@@ -20,9 +21,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from pydantic import TypeAdapter
+
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.files import remove_leftovers, write_files, write_text
+from ablate.base.text import first_line
 from ablate.core import names
+from ablate.core.dated_plan import DatedPlan
 from ablate.core.trial import Cell
 from ablate.records.evidence_folder import CURVES, TRIALS, EvidenceFolder
 from ablate.records.tables import read_csv, rows_and_facts, write_csv
@@ -48,6 +53,7 @@ _STUDY = "study.yaml"
 _PAGE = "report.html"
 _MARKDOWN = "report.md"
 _VARIANTS = "variants.json"
+_PLAN = "plan.json"
 _REPORTED = (_STUDY, TRIALS, CURVES, COMPARISONS, CLAIMS, _PAGE, _MARKDOWN)  # The files of every report.
 
 
@@ -91,6 +97,15 @@ class StudyFolder(EvidenceFolder):
         name = names.written(self.name)
         return None if name is None else StudyFolder(self.results, name)
 
+    def of_study(self) -> list[StudyFolder]:
+        """Returns the reports that make the claims of a study: as written, and of runs that differ from it."""
+        as_written = self.written or self
+        folders = {as_written.name: as_written, self.name: self}
+        for other in StudyFolder.all(self.results):
+            if other.written is not None and other.written.name == as_written.name:
+                folders[other.name] = other
+        return list(folders.values())
+
     @property
     def has_report(self) -> bool:
         """True where there is evidence, of a completed run or of its speed alone."""
@@ -106,7 +121,7 @@ class StudyFolder(EvidenceFolder):
 
     def artifacts(self) -> list[Path]:
         """Returns the files of a report that MLflow keeps."""
-        pages = [self.path / name for name in (_PAGE, _MARKDOWN, FIGURES, _STUDY, _VARIANTS)]
+        pages = [self.path / name for name in (_PAGE, _MARKDOWN, FIGURES, _STUDY, _VARIANTS, _PLAN)]
         tables = [*self.path.glob("*.csv"), *self._files_of_stages().values()]
         return [*filter(Path.exists, pages), *sorted(tables)]
 
@@ -157,6 +172,27 @@ class StudyFolder(EvidenceFolder):
         """Returns the variants as they were judged, with their configs; None where no report has kept them."""
         path = self.path / _VARIANTS
         return json.loads(path.read_text("utf-8")) if path.is_file() else None
+
+    def plans(self) -> list[DatedPlan]:
+        """Returns the plans of the study, the first one first; none of a folder that is older than they are.
+
+        Raises `AblateError` where they cannot be read.
+        """
+        path = self.path / _PLAN
+        if not path.is_file():
+            return []
+        try:
+            return TypeAdapter(list[DatedPlan]).validate_json(path.read_bytes())
+        except (OSError, ValueError) as error:
+            raise AblateError(
+                f"{path}: cannot be read ({first_line(error)}); restore it. Without it nothing shows what was planned "
+                "before there were results"
+            ) from None
+
+    def write_plans(self, plans: Sequence[DatedPlan]) -> None:
+        """Writes the plans of the study, before a trial of the last one is trained."""
+        content = TypeAdapter(list[DatedPlan]).dump_json(list(plans), indent=1)
+        write_text(self.path / _PLAN, content.decode() + "\n")
 
     def statuses(self) -> list[str]:
         """Returns the status of every trial of the last report. Raises `AblateError`."""

@@ -13,14 +13,14 @@ lies there is a user's, and stays.
 import heapq
 import math
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 
 from ablate.base.errors import StoreError
-from ablate.base.files import digest_of, digest_of_data, set_aside, write_files
+from ablate.base.files import digest_of, digest_of_data, digest_of_file, set_aside, write_files
 from ablate.base.text import at_results, typed
-from ablate.core.record import Record
+from ablate.core.record import BESIDE, Record
 from ablate.core.trial import Checkpoint, Trial
 from ablate.records.environment import machine
 
@@ -96,10 +96,11 @@ class Store:
     ) -> bool:
         """Returns whether nothing is left to train of a trial of which `checkpoint` is to be kept.
 
-        A failed trial is never finished. A pruned trial is only where `pruned` says so: for a search that would
-        end it at the same step. One that diverged is finished without weights.
+        A failed trial is never finished, nor one of which a file has changed that it read beside its code. A pruned
+        trial is only where `pruned` says so: for a search that would end it at the same step. One that diverged is
+        finished without weights.
         """
-        if record is None or record.status == "failed":
+        if record is None or record.status == "failed" or has_changed_beside(record):
             return False
         if record.status == "pruned" and not pruned:
             return False
@@ -199,6 +200,12 @@ class Store:
                 states.append((state.st_size, state.st_mtime_ns))
         with_weights = [path.with_suffix(".safetensors").exists() for path in paths]
         return digest_of_data([names, states, with_weights])
+
+
+def has_changed_beside(record: Record) -> bool:
+    """Returns whether a file is another that the trial has read and its id does not stand for."""
+    beside: Mapping[str, str] = record.environment.get(BESIDE, {})
+    return any(not os.path.isfile(path) or digest_of_file(path) != digest for path, digest in beside.items())
 
 
 def _with_digest(trial_id: str, state: bytes) -> bytes:

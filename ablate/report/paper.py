@@ -17,6 +17,7 @@ from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
 from ablate.report.methods import METHODS as METHODS_OF_STAGES
 from ablate.report.page import markdown
+from ablate.report.replanned import plan_lines
 from ablate.report.section import Picture, ReportData, failed, slug
 from ablate.report.sections import pictures, shown
 from ablate.report.speed_tables import brief_tables
@@ -178,7 +179,7 @@ def methods(report_data: ReportData) -> str:
         missing=sum(int((side.asked & ~side.ended).sum()) for side in sides),
         rate=shared_rate(facts),
         tuned=bool(facts.searched) or any(variant.tuned for variant in facts.variants),
-        features=measured,
+        features=" ".join([*plan_lines(report_data), measured]),
     )
 
 

@@ -33,6 +33,7 @@ class ReportData:
     - evaluated: what kept weights show.
     - tables: name → what `analysis.stability` and `analysis.speed_tables` make of the evidence.
     - results: the results folder, in which the records of trials are kept.
+    - other_runs: the names of other runs of the variants, which are not counted.
     """
 
     evidence: Evidence
@@ -41,6 +42,7 @@ class ReportData:
     evaluated: Evaluated | None = None
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     results: Path = DEFAULT_RESULTS
+    other_runs: Sequence[str] = ()
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables; without rows where there is none."""
@@ -147,6 +149,10 @@ class Section:
     def blocks(self, report_data: ReportData) -> Iterable[Block]:
         """Its content, in order."""
         raise NotImplementedError
+
+    def inside_of(self, report_data: ReportData) -> str:
+        """A few words on what unfolds, beside the heading."""
+        return self.inside
 
     def answers(self, report_data: ReportData) -> list[str]:
         """Sentences for the answer to the question, which page, terminal and MLflow show first."""

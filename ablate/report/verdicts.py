@@ -9,11 +9,13 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+from ablate.core.dated_plan import ADDED, CHANGED
 from ablate.core.derived import DERIVED
 from ablate.core.facts import ALL_PAIRS, BASELINE, StudyFacts
 from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
-from ablate.core.spelling import spelled
+from ablate.core.spelling import as_sentence, spelled
+from ablate.report.lost_runs import left_out_column
 from ablate.report.verdict_words import verdict_column
 from ablate.report.words import (
     NOTHING,
@@ -35,6 +37,8 @@ from ablate.report.words import (
 )
 
 UNSEEN = "unseen "  # The reason of what is equivalent: what that does not exclude.
+# The mark of a row whose plan was changed after results → its words.
+PLAN_MARKS = {CHANGED: "replanned.mark_changed", ADDED: "replanned.mark_added"}
 Names = Mapping[str, str]  # Variant → its name for readers.
 
 
@@ -93,16 +97,19 @@ def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
             at=shared_rate(facts),
             against=compared_with(facts),
             crossed=facts.compare == BASELINE != text(mine[0]["baseline"]),
-            given=facts.given,
+            given=facts.how_given,
         )
         if unseen := {why for row in mine if (why := text(row.get("reason"))).startswith(UNSEEN)}:
             # What holds for every row is said once.
             caption += message("verdicts.unseen", because(max(unseen)))
         rated = all(number(row.get("solved_variant")) is not None for row in mine)
-        heading = "Seeds solved" if rated else f"Difference [{level_of(mine)}]"
+        heading = as_sentence(f"{facts.unit}s solved") if rated else f"Difference [{level_of(mine)}]"
         columns = [variant_column(names), verdict_column(facts)]
         columns += [difference_column(facts, heading), *mean_columns(spare=True)]
-        yield tabulated([*columns, reason_column(names)], mine, caption, "comparisons.csv")
+        caption += marks_in_caption(mine)
+        columns.append(reason_column(facts, marked=not are_marked_alike(mine)))
+        columns.append(left_out_column(facts))
+        yield tabulated(columns, mine, caption, "comparisons.csv")
 
 
 def family(rows: Sequence[Row], looks: int) -> int:
@@ -110,6 +117,27 @@ def family(rows: Sequence[Row], looks: int) -> int:
     levels = [(level, row) for row in rows if (level := number(row.get("level"))) is not None and level < 1]
     shares = [(1 - level) / (number(row.get("look")) or 1) for level, row in levels]
     return round(0.1 / (looks * (looks + 1)) / max(shares)) if shares else 1
+
+
+def plan_mark(row: Row) -> str:
+    """Returns `changed after results` or `added after results` for a row whose plan was; else nothing."""
+    mark = text(row.get("plan"))
+    return message(PLAN_MARKS[mark]) if mark else ""
+
+
+def marks_in_caption(rows: Sequence[Row]) -> str:
+    """Returns the end of a caption: how many of its rows were planned after results; nothing where none was."""
+    marks = [plan_mark(row) for row in rows if plan_mark(row)]
+    if not marks:
+        return ""
+    if are_marked_alike(rows):
+        return message("replanned.all_marked", marks[0])
+    return message("replanned.some_marked", len(marks), len(rows))
+
+
+def are_marked_alike(rows: Sequence[Row]) -> bool:
+    """Returns whether all rows of a table have one mark of their plan, which is then said once."""
+    return len({plan_mark(row) for row in rows}) == 1
 
 
 def variant_column(names: Names) -> Column:
@@ -130,12 +158,17 @@ def mean_columns(*, spare: bool = False) -> list[Column]:
     ]
 
 
-def reason_column(names: Names) -> Column:
-    """Why a verdict is what it is, in words; what all that are equivalent have is in the caption."""
+def reason_column(facts: StudyFacts, *, marked: bool = True) -> Column:
+    """Why a verdict is what it is, in words; what all that are equivalent have is in the caption.
+
+    marked: whether it says of a row that it was planned after results.
+    """
+    names = names_of(facts)
 
     def reason(row: Row) -> str:
         found = text(row.get("reason"))
-        return "" if found.startswith(UNSEEN) else in_short_names(because(found), names)
+        words = "" if found.startswith(UNSEEN) else in_short_names(because(found, unit=facts.unit), names)
+        return "; ".join(filter(None, (words, plan_mark(row) if marked else "")))
 
     return Column("reason", "Reason", below=True, show=reason)
 
@@ -231,8 +264,9 @@ def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
         Column("verdict", "Verdict"),
         difference_column(facts, f"Difference [{level}]"),
         Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
-        reason_column(names_of(facts)),
+        reason_column(facts, marked=not are_marked_alike(rows)),
     ]
     late = sum(is_true(row.get("exploratory")) for row in rows)
     caption = message("verdicts.claims", late, len(rows), facts.given, less_is_better(rows, facts))
+    caption += marks_in_caption(rows)
     return tabulated(columns, rows, caption, "claims.csv")

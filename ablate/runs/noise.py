@@ -4,9 +4,12 @@ The file has the runs of the baseline, and what must not change: what is judged,
 `analysis.unpaired` says how it is used. What is wrong raises `AblateError`.
 """
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from pathlib import Path
 
 import pandas as pd
 
@@ -15,60 +18,79 @@ from ablate.base.files import write_text
 from ablate.base.process import now
 from ablate.base.text import first_line
 from ablate.report.words import message
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reading import RunTable
+from ablate.runs.statuses import is_left_out
 
 MADE = ("evaluation", "data", "machine", "commit")
+_MAY_CHANGE = "commit"
 
 
-def _made(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """What is judged, and what the runs were made with; of that the commit alone may change."""
-    return {name: asked[name] for name in ("baseline", "metric", "direction")} | dict(asked["made_with"])
+def _made(options: AnalysisOptions) -> dict[str, str]:
+    """Returns what is judged, and what the runs were made with."""
+    judged = {"baseline": options.baseline, "metric": options.metric, "direction": options.direction}
+    return {**judged, **dict(options.made_with)}
 
 
-def keep(trials: pd.DataFrame, asked: Mapping[str, Any]) -> str:
-    """Writes the noise of the baseline's runs, n, σ and values by task, and says it."""
-    own, made, file = trials[trials["variant"] == asked["baseline"]], _made(asked), asked["keep_noise"]
-    noise = own.groupby("task")[asked["metric"]].agg(n="size", sd="std", values=list)
+def keep_noise(trials: pd.DataFrame, options: AnalysisOptions, file: Path) -> str:
+    """Writes the noise of the baseline's runs, n, σ and values by task, and returns it in words."""
+    baseline = trials[(trials["variant"] == options.baseline) & ~is_left_out(trials)]
+    noise = baseline.groupby("task")[options.metric].agg(n="size", sd="std", values=list)
+    made = _made(options)
+    missing = " ".join(f"--made-with {name} VALUE" for name in MADE if name not in made)
     with Gather() as at:
-        lacking = " ".join(f"--made-with {name} VALUE" for name in MADE if name not in made)
         at.refuse(
-            lacking, "--keep-noise", "takes what must not change, and the commit", hint=f"Give {lacking}"
+            missing, "--keep-noise", "takes what must not change, and the commit", hint=f"Give {missing}"
         )
         at.refuse(
-            own.empty or noise["n"].min() < 2 or (own["status"] != "completed").any(),
+            baseline.empty or noise["n"].min() < 2 or (baseline["status"] != "completed").any(),
             "RUNS",
-            f"must have two completed runs of {asked['baseline']} or more on each task, better ten",
+            f"must have two completed runs of {options.baseline} or more on each task, better ten",
             noise["n"].to_dict(),
         )
-    kept = {"date": now(), "made_with": made, "noise": noise.to_dict("index")}
+    by_task = noise.to_dict("index")
+    kept = {"date": now(), "made_with": made, "noise": by_task}
     write_text(file, json.dumps(kept, indent=1) + "\n")
-    return "\n".join(
-        message("analyse.kept", task, of["sd"], of["n"], file) for task, of in kept["noise"].items()
-    )
+    lines = [
+        message("analyse.kept", task, of_task["sd"], of_task["n"], file) for task, of_task in by_task.items()
+    ]
+    return "\n".join(lines)
 
 
-def beside(rows: pd.DataFrame, asked: Mapping[str, Any]) -> pd.DataFrame:
-    """Adds the baseline's runs that `--known-noise` names to the rows."""
-    file, made = asked["known_noise"], _made(asked)
+def beside_noise(table: RunTable, options: AnalysisOptions, file: Path) -> RunTable:
+    """Returns the table with the baseline's runs that a file of `keep_noise` has."""
     try:
         kept = json.loads(file.read_bytes())
-        noise = pd.DataFrame.from_dict(kept["noise"], "index")["values"].explode()
-        was = {
-            name: of for name, of in kept["made_with"].items() if name != "commit" and made.get(name) != of
-        }
+        values = pd.DataFrame.from_dict(kept["noise"], "index")["values"].explode()
+        made_then = dict(kept["made_with"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise AblateError(f"{file}: is no noise that --keep-noise has kept ({first_line(error)})") from None
+    _refuse_changes(made_then, _made(options))
+    runs = {
+        "id": [f"{file}, run {run}" for run in range(1, len(values) + 1)],
+        "task": values.index,
+        "seed": range(-1, -len(values) - 1, -1),
+        "example": "all",
+        "variant": options.baseline,
+        "status": "completed",
+        options.metric: values.to_numpy(),
+    }
+    noise = pd.DataFrame(runs).set_index("id", drop=False)
+    return replace(table, rows=pd.concat([noise, table.rows]))
+
+
+def _refuse_changes(made_then: Mapping[str, str], made_now: Mapping[str, str]) -> None:
+    """Raises `Invalid` where runs were made with something else than those of the noise."""
+    changed = {}
+    for name, value in made_then.items():
+        if name != _MAY_CHANGE and made_now.get(name) != value:
+            changed[name] = value
     with Gather() as at:
         at.refuse(
-            was,
+            changed,
             "--known-noise",
             "must be of runs that were made alike",
-            {name: made.get(name) for name in was},
-            shown(was),
+            {name: made_now.get(name) for name in changed},
+            shown(changed),
             "Measure it again, with --keep-noise",
         )
-    own = {
-        "id": [f"{file}, run {run}" for run in range(1, len(noise) + 1)],
-        **{"task": noise.index, "seed": range(-1, -len(noise) - 1, -1), "example": "all"},
-        **{"variant": asked["baseline"], "status": "completed", asked["metric"]: noise.to_numpy()},
-    }
-    return pd.concat([pd.DataFrame(own).set_index("id", drop=False), rows])

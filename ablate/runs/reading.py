@@ -1,47 +1,54 @@
-"""Runs that exist: read as a table, from a file, MLflow or the samples of lm-eval, and checked.
+"""Runs that exist, as a table with one meaning a column: read, and checked.
 
 A row is a run, or an example of a run; the index says where it was read. What is wrong raises `AblateError`.
 """
 
-import json
-import re
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
-from ablate.base.datafile import DataFile
-from ablate.base.errors import AblateError, Gather, Problem, listed, nearest
-from ablate.base.text import first_line
+from ablate.base.errors import Gather, Problem, listed, nearest
 from ablate.core.metric import Metric
-from ablate.tasks.files import read_table
-from ablate.tracking.database import check_uri, import_client
+from ablate.report.words import message
+from ablate.runs.clusters import with_sources
+from ablate.runs.filters import rows_where
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.settings import is_seed, refuse_settings, settings_of
+from ablate.runs.sources import read_source
+from ablate.runs.statuses import DIVERGED, NO_VALUE, Ending, endings, is_kept, status_column
 
 KEY = ["variant", "task", "seed"]
-FAILED = ("failed", "killed", "pruned", "running", "scheduled")
+_JOINED = ("variant", "task")
+"""Roles that several columns may have together."""
 RULES = {
     "seed": "must be a whole number",
     **dict.fromkeys(("variant", "task", "example"), "must not be empty"),
 }
 NUMBER = "must be a number, nan of a run that diverged, or empty of one that failed"
+_NO_NUMBER = ("", "nan", "-nan")
 
 
-def read(runs: str, asked: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows of RUNS: id, variant, task, seed, example, status, source where it was asked for, and the metrics.
+@dataclass(frozen=True)
+class RunTable:
+    """The rows of RUNS.
 
-    `asked`: the options of the command.
+    Columns: id, variant, task, seed, example, status, source where it was asked for, and the metrics.
     """
-    roles = {"variant": "variant", **dict(asked["column"])}
-    metrics = [asked["metric"], *dict(asked["also"])]
-    if asked["tracking_uri"] is not None:
-        table = _experiment(runs, asked["tracking_uri"])
-    elif Path(runs).is_dir():
-        table = _samples(Path(runs), asked["metric"])
-    else:
-        found = read_table(DataFile(runs))
-        table = pd.DataFrame(dict(found.columns), [f"{runs}, {place}" for place in found.places])
+
+    rows: pd.DataFrame
+    has_seeds: bool = True
+    """Whether a column says the seeds; else `seed` numbers the rows, so that no two runs are a pair."""
+    notes: Sequence[str] = ()
+    """What the options made of the rows, in sentences."""
+
+
+def read(runs: str, options: AnalysisOptions) -> RunTable:
+    """Returns the rows of RUNS by their roles. Raises `AblateError`."""
+    table = read_source(runs, options)
     with Gather() as at:
         at.refuse(
             table.empty,
@@ -50,97 +57,118 @@ def read(runs: str, asked: Mapping[str, Any]) -> pd.DataFrame:
             runs,
             hint="Give a table with a row a run, or a folder of samples of lm-eval with this metric",
         )
-        for name in (*roles.values(), *metrics) if len(table) else ():
+    columns = _columns(table, options)
+    metrics = [options.metric, *dict(options.also)]
+    _check_columns(table, columns, metrics, runs)
+    kept = rows_where(table, options.where)
+
+    notes = []
+    if len(kept) < len(table):
+        notes.append(message("analyse.kept_rows", options.where, len(kept), len(table)))
+    settings = _settings(kept, columns, metrics)
+    if settings and options.replicates:
+        notes.append(message("analyse.replicates", settings))
+    elif settings:
+        refuse_settings(kept, columns, settings)
+    if "seed" not in columns:
+        notes += [message("analyse.other_seed", name) for name in table if is_seed(name)]
+    roles = {role: _joined(kept, names) for role, names in columns.items()}
+    # Without seeds no two runs are a pair; two models that were evaluated once are.
+    seeds: object = 0 if "example" in roles else range(1, len(kept) + 1)
+    defaults = {"id": kept.index, "task": "runs", "seed": seeds, "example": "all", "status": ""}
+    measured = {name: kept[name] for name in metrics}
+    rows = pd.DataFrame(defaults, kept.index).assign(**roles, **measured)
+    return RunTable(rows, has_seeds="seed" in columns, notes=notes)
+
+
+def _columns(table: pd.DataFrame, options: AnalysisOptions) -> dict[str, list[str]]:
+    """Returns role → its columns: those that the options name, else the one that has the name of the role."""
+    columns: dict[str, list[str]] = {}
+    for role, name in options.column:
+        names = [name] if name in table or role not in _JOINED else name.split(",")
+        columns.setdefault(role, []).extend(names)
+    columns.setdefault("variant", ["variant"])
+    taken = {name for names in columns.values() for name in names}
+    for role in ("task", "seed", "example"):
+        if role in table and role not in taken:
+            columns.setdefault(role, [role])
+    status = status_column(table)
+    if status is not None and status not in taken:
+        columns.setdefault("status", [status])
+    return columns
+
+
+def _check_columns(
+    table: pd.DataFrame, columns: Mapping[str, Sequence[str]], metrics: Sequence[str], runs: str
+) -> None:
+    """Raises `Invalid` for columns that the table lacks, and for a role that takes one column and has several."""
+    with Gather() as at:
+        for role, names in columns.items():
+            at.refuse(
+                len(names) > 1 and role not in _JOINED, f"--column {role}", "takes one column", listed(names)
+            )
+        for name in dict.fromkeys([name for names in columns.values() for name in names] + list(metrics)):
             at.refuse(
                 name not in table,
                 "RUNS",
                 f"has no column {name!r}",
                 runs,
-                listed(table),
-                nearest(name, table) or "Say which it is: --metric NAME, --column variant NAME",
+                listed(table.columns),
+                nearest(name, table.columns) or "Say which it is: --metric NAME, --column variant NAME",
             )
-    table = table.assign(**{role: table[name] for role, name in roles.items()})
-    # Without seeds no two runs are a pair; two models that were evaluated once are.
-    seeds = 0 if "example" in table else range(1, len(table) + 1)
-    given = {"id": table.index, "task": "runs", "seed": seeds, "example": "all", "status": "completed"}
-    known = [name for name in (*given, "variant", "source", *metrics) if name in table]
-    return pd.DataFrame(given, table.index).assign(**{name: table[name] for name in known})
 
 
-def _experiment(name: str, uri: str) -> pd.DataFrame:
-    """Returns the runs of an MLflow experiment as a table, without those that have runs below them.
-
-    Columns: `params.X`, `tags.X`, and the last value of each metric as `metrics.X`.
-    """
-    check_uri(uri)
-    import_client()
-    import mlflow
-
-    try:
-        mlflow.set_tracking_uri(uri)
-        found = pd.DataFrame(mlflow.search_runs(experiment_names=[name])).set_index("run_id")
-    except Exception as error:
-        raise AblateError(f"--tracking-uri: cannot be read ({first_line(error)})") from None
-    return found[~found.index.isin(found.get("tags.mlflow.parentRunId", []))].rename_axis(None)
+def _joined(table: pd.DataFrame, names: Sequence[str]) -> pd.Series:
+    """Returns a column; of several columns `A=…, B=…` in each row."""
+    if len(names) == 1:
+        return table[names[0]]
+    texts = pd.Series("", table.index)
+    for name in names:
+        values = table[name].astype(str).where(table[name].notna(), "").str.strip()
+        texts += ", " * bool(name != names[0]) + f"{name}=" + values
+    return texts
 
 
-def _samples(folder: Path, metric: str) -> pd.DataFrame:
-    """Reads the samples of lm-eval: a row a document and model, which is the folder of a file.
-
-    A field of a document is `doc.FIELD`. Where answers were filtered in several ways, each is a task of its own.
-    """
-    tables = [pd.DataFrame()]
-    for path in sorted(folder.rglob("samples_*.jsonl")):
-        try:
-            table = pd.json_normalize([json.loads(line) for line in path.read_bytes().splitlines()])
-            table["example"] = table["doc_id"].astype(str) + table.get("doc_hash", "")
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, NotImplementedError) as error:
-            raise AblateError(f"{path}: holds no samples of lm-eval ({first_line(error)})") from None
-        task = re.sub(r"samples_(.+?)(_\d{4}-\d\d-\d\dT[\d.:-]+)?\.jsonl", r"\1", path.name)
-        filtered = ("," + table.get("filter", pd.Series("none", table.index))).replace(",none", "")
-        table = table.assign(variant=path.parent.name, task=task + filtered)
-        table = table.set_axis([f"{path}, line {line}" for line in range(1, len(table) + 1)])
-        tables += [table[table[metric].notna()]] if metric in table else []
-    return pd.concat(tables)
+def _settings(table: pd.DataFrame, columns: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
+    """Returns the columns in which runs of one variant differ, and that are settings."""
+    taken = {name for names in columns.values() for name in names}
+    group = [*columns["variant"], *columns.get("task", ())]
+    seed = next(iter(columns.get("seed", ())), None)
+    others = [name for name in table if name not in taken and name not in metrics]
+    if "example" not in columns:
+        return settings_of(table, group, seed, others)
+    run = group if seed is None else [*group, seed]
+    runs = table[~table[run].astype(str).duplicated()]
+    if not runs.duplicated(group).any():
+        return []
+    # What differs between the examples of a run is no setting of the run.
+    counts = table.astype(str).groupby(run, sort=False)[others].nunique()
+    others = [name for name in others if counts[name].max() <= 1]
+    return settings_of(runs, group, seed, others)
 
 
-def checked(rows: pd.DataFrame, metrics: Mapping[str, Metric]) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Checks a table of runs, as `read` gives it, and returns its trials and examples as in `Evidence`."""
-    said = rows.astype(str).where(rows.notna(), "").apply(lambda column: column.str.strip())
-    numbers = said[["seed", *metrics]].apply(pd.to_numeric, errors="coerce")
-    blank = said[[*metrics]].apply(lambda column: column.str.lower().isin(["", "nan", "-nan"]))
-    empty, broken = said[["variant", "task", "example"]] == "", numbers[["seed"]] % 1 != 0
-    wrong = pd.concat([empty, broken, numbers[[*metrics]].isna() & ~blank], axis=1)
-    with Gather() as at:
-        at.problems += [
-            Problem(RULES.get(name, NUMBER), given=given, source=f"{place}: {name}")
-            for name in wrong
-            for place, given in said.loc[wrong[name], name].head(8).items()
-        ]
-    first, status = next(iter(metrics)), said["status"].str.lower()
-    states = [status == "diverged", (said[first] == "") | status.isin(FAILED), ~np.isfinite(numbers[first])]
-    status = np.select(states, ["diverged", "failed", "diverged"], "completed")
-    rows = said.assign(**numbers.astype({"seed": int}), status=status, reason="")
-    key = [*KEY, "example"]
-    twice = rows[rows.duplicated(key, keep=False)].sort_values(key, kind="stable")
-    runs = rows.drop_duplicates(KEY).groupby("task").size()
-    lacking = rows.groupby(["task", "example"]).size().div(runs, level="task").loc[lambda share: share < 1]
-    with Gather() as at:
-        at.refuse(
-            len(twice),
-            "",
-            f"{' and '.join(twice.index[:2])} must not have the same variant, task, seed and example",
-            twice[key].head(1).to_dict("records"),
-        )
-        at.refuse(
-            len(lacking),
-            "RUNS",
-            "every run of a task must have the same examples",
-            f"not in all: {listed(lacking.index, 3)}",
-            hint="Leave out examples that some runs lack",
-        )
-    if "source" in rows:
-        rows = _by_source(rows, [*metrics])
+@dataclass(frozen=True)
+class CheckedRuns:
+    """The runs of a table, checked."""
+
+    trials: pd.DataFrame
+    """A row a run, as `Evidence.trials`; the reason of a run without a result says what happened to it."""
+    examples: pd.DataFrame
+    """The metrics of each example, as `Evidence.examples`."""
+    reruns: pd.DataFrame
+    """The rows of runs in whose place another run of the same seed counts."""
+    kept: Sequence[object] = ()
+    """The ids of runs whose status says that a loop has kept the change."""
+
+
+def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
+    """Returns the trials and examples of a table of runs. Raises `Invalid`."""
+    rows = _typed_rows(table.rows, [*metrics])
+    is_replaced = _replaced(rows)
+    reruns = rows[is_replaced].drop_duplicates(KEY)
+    rows = rows[~is_replaced]
+    _refuse_duplicates(rows, table.has_seeds)
+    _refuse_other_examples(rows)
     grouped = rows.sort_values("example", kind="stable").groupby(KEY, sort=False)
     # The statuses are in the order of their letters: a run that failed on one example has failed.
     columns = {"id": "first", "status": "max", "reason": "max", **dict.fromkeys(metrics, "mean")}
@@ -148,20 +176,86 @@ def checked(rows: pd.DataFrame, metrics: Mapping[str, Metric]) -> tuple[pd.DataF
     # A metric that is the same on all examples is of the run.
     varying = [name for name in metrics if grouped[name].nunique().max() > 1]
     examples = grouped[["id", *varying]].agg(list).assign(id=[*trials["id"]])
-    return trials, examples.melt("id", var_name="metric", value_name="values")
+    values = examples.melt("id", var_name="metric", value_name="values")
+    if "source" in rows:
+        values = with_sources(values, rows)
+    return CheckedRuns(
+        trials, values, reruns, kept=table.rows.loc[is_kept(table.rows["status"]), "id"].tolist()
+    )
 
 
-def _by_source(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
-    """With a source in place of the examples that share it.
+def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
+    """Returns the rows with numbers as such, and with the status and reason of their runs. Raises `Invalid`.
 
-    With the C sums S_c of m values of a run, and m_c of them of a source, u_c = x̄ + C/m·(S_c − m_c·x̄) has the mean x̄,
-    and of differences the standard error that is robust to clusters, s_u/√C with C − 1 degrees of freedom (Liang and
-    Zeger 1986, Biometrika 73, 13–22).
+    A number beside a status that says that the run has no result is none.
     """
-    rows = rows.assign(source=rows.groupby(["task", "example"])["source"].transform("first"))
-    runs, of_source = rows.groupby(KEY), rows.groupby([*KEY, "source"])["source"].transform("size")
-    share = runs["source"].transform("nunique") / runs["source"].transform("size") * of_source
-    means = runs[metrics].transform("mean")
-    rows = rows.assign(example=rows["source"], **means + (rows[metrics] - means).mul(share, axis=0))
-    columns = {"id": "first", "status": "max", "reason": "max", **dict.fromkeys(metrics, "mean")}
-    return rows.groupby([*KEY, "example"], sort=False).agg(columns).reset_index()
+    texts = rows.astype(str).where(rows.notna(), "").apply(lambda column: column.str.strip())
+    by_status = endings(texts["status"])
+    is_completed = by_status.map(lambda ending: ending.outcome == "completed")
+    numbers = texts[["seed", *metrics]].apply(pd.to_numeric, errors="coerce")
+    is_blank = texts[metrics].apply(lambda column: column.str.lower().isin(_NO_NUMBER))
+
+    is_no_number = numbers[metrics].isna() & ~is_blank
+    is_no_number = is_no_number.apply(lambda column: column & is_completed)
+    is_empty = texts[["variant", "task", "example"]] == ""
+    is_wrong = pd.concat([is_empty, numbers[["seed"]] % 1 != 0, is_no_number], axis=1)
+    with Gather() as at:
+        for name in is_wrong:
+            for place, given in texts.loc[is_wrong[name], name].head(8).items():
+                at.problems.append(Problem(RULES.get(name, NUMBER), given=given, source=f"{place}: {name}"))
+
+    judged = metrics[0]
+    ended = by_status.mask(is_completed & ~np.isfinite(numbers[judged]), DIVERGED)
+    ended = ended.mask(is_completed & (texts[judged] == ""), NO_VALUE)
+    has_result = ended.map(lambda ending: ending.outcome == "completed")
+    numbers[metrics] = numbers[metrics].where(has_result, np.nan)
+    return texts.assign(
+        **numbers.astype({"seed": int}),
+        status=ended.map(lambda ending: ending.outcome),
+        reason=ended.map(lambda ending: ending.why),
+    )
+
+
+def _replaced(rows: pd.DataFrame) -> pd.Series:
+    """Returns whether a row is of a run without a result, and another run of the same seed has one.
+
+    Of several that have none, the last counts.
+    """
+    key = [*KEY, "example"]
+    has_no_result = rows.apply(lambda row: Ending(row["status"], row["reason"]).is_replaceable, axis=1)
+    has_result = (~has_no_result).groupby([rows[name] for name in key]).transform("any")
+    is_last = ~rows.duplicated(key, keep="last")
+    return has_no_result & (has_result | ~is_last)
+
+
+def _refuse_duplicates(rows: pd.DataFrame, has_seeds: bool) -> None:
+    """Raises `Invalid` where two rows are of the same run, and example."""
+    key = [*KEY, "example"] if has_seeds else ["variant", "task", "example"]
+    if not has_seeds and (rows["example"] == "all").all():
+        return
+    duplicates = rows[rows.duplicated(key, keep=False)].sort_values(key, kind="stable")
+    with Gather() as at:
+        at.refuse(
+            len(duplicates),
+            "",
+            f"{' and '.join(duplicates.index[:2])} must not have the same {', '.join(key)}",
+            duplicates[key].head(1).to_dict("records"),
+            hint="Keep the row that counts, or name the column that tells them apart: --column ROLE NAME",
+        )
+
+
+def _refuse_other_examples(rows: pd.DataFrame) -> None:
+    """Raises `Invalid` where a run has not all the examples of its task; one without a result may lack some."""
+    has_failed = (rows["status"] == "failed").groupby([rows[name] for name in KEY]).transform("any")
+    ended = rows[~has_failed]
+    num_runs = ended.drop_duplicates(KEY).groupby("task").size()
+    shares = ended.groupby(["task", "example"]).size().div(num_runs, level="task")
+    lacking = shares[shares < 1]
+    with Gather() as at:
+        at.refuse(
+            len(lacking),
+            "RUNS",
+            "every run of a task must have the same examples",
+            f"not in all: {listed(lacking.index, 3)}",
+            hint="Leave out examples that some runs lack",
+        )

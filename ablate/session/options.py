@@ -145,6 +145,22 @@ class Options:
         default=False,
         metadata=option("--fresh", "Train finished trials again; searches are not repeated.", is_flag=True),
     )
+    retrain: bool = field(
+        default=False,
+        metadata=option(
+            "--retrain",
+            "Train finished trials again whose code, and nothing else, has changed.",
+            is_flag=True,
+        ),
+    )
+    keep_finished: bool = field(
+        default=False,
+        metadata=option(
+            "--keep-finished",
+            "Use finished trials whose code, and nothing else, has changed; the report says so.",
+            is_flag=True,
+        ),
+    )
     fail_fast: bool = field(
         default=False, metadata=option("--fail-fast", "Stop at the first failed trial.", is_flag=True)
     )

@@ -91,7 +91,11 @@ class Session:
 
     @contextmanager
     def training(self) -> Iterator[None]:
-        """Keeps speed from being measured while trials are trained; afterwards the workers are gone."""
+        """Keeps speed from being measured while trials are trained; afterwards the workers are gone.
+
+        A user's own code is frozen first. Raises `AblateError`.
+        """
+        self.workers.freeze()
         with (
             locks.training(self.store.root, self.folder.name, self.say),
             closing(self.workers),

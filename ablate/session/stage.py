@@ -98,6 +98,11 @@ class Stage(ABC):
         """True where the stage trains before the variants are judged: to choose them, or to refuse the study."""
         return False
 
+    @property
+    def chooses(self) -> bool:
+        """True where its trainings choose the variants that are judged."""
+        return self.selects
+
     def varied_paths(self) -> Mapping[str, Sequence[str]]:
         """Returns, for each key, the paths whose values the stage chooses for each variant."""
         return {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Protocol
 
 from ablate.base.plugins import load_plugin
 from ablate.base.registry import UnknownPart
@@ -14,17 +15,34 @@ from ablate.execution.engines.local_pool import LocalPool, Server
 from ablate.execution.engines.ray_cluster import RayCluster
 from ablate.execution.supervisor import Supervised
 from ablate.execution.trial import WorkloadRef
+from ablate.external.snapshot import Scope, Snapshot
 from ablate.external.workload import External
 from ablate.records.environment import OwnCode, command_line
 from ablate.session.options import Options
 from ablate.study.document import base_of
 from ablate.study.study import Study
 
-ENGINES: tuple[type[LocalPool] | type[RayCluster], ...] = (LocalPool, RayCluster)
+
+class EngineClass(Protocol):
+    """A class of engines, by the name that `--engine` gives it."""
+
+    @property
+    def name(self) -> str:
+        """The word for `--engine`."""
+
+    def __call__(self, reference: WorkloadRef, jobs: int | None, server: Server | None, /) -> Engine:
+        """Makes an engine that trains what `reference` names.
+
+        jobs: the most trials at once; None: as many as the machine can run. server: a process that forks workers, where
+        the session has started one.
+        """
+
+
+ENGINES: tuple[EngineClass, ...] = (LocalPool, RayCluster)
 """The engines that `--engine` may name."""
 
 
-def engine_named(name: str) -> type[LocalPool] | type[RayCluster]:
+def engine_named(name: str) -> EngineClass:
     """Returns the class of the engine of a name. Raises `AblateError` for a name that no engine has."""
     for engine in ENGINES:
         if engine.name == name:
@@ -38,6 +56,9 @@ def reference(study: Study, results: Path = DEFAULT_RESULTS) -> WorkloadRef:
     workload = study.workload
     files = [folder / name for name in study.config.plugins]
     plugins = tuple(load_plugin(file) for file in files)
+    snapshots: dict[Scope, Snapshot] = {}
+    if isinstance(workload, External):
+        snapshots = {scope: snapshot.for_workers() for scope, snapshot in workload.snapshots.items()}
     return WorkloadRef(
         workload.name,
         plugins,
@@ -49,6 +70,7 @@ def reference(study: Study, results: Path = DEFAULT_RESULTS) -> WorkloadRef:
         parallel=study.describe(study.variants[0])[0].parallel,
         resources=study.config.resources,
         own=OwnCode(folder.absolute(), results.absolute()) if isinstance(workload, External) else None,
+        snapshots=snapshots,
     )
 
 
@@ -60,9 +82,16 @@ class Workers(Supervised):
 
     def __init__(self, study: Study, options: Options, server: Server | None = None) -> None:
         """Makes the engine of `--engine`, or with `--jobs 0` one in this process. Raises `AblateError`."""
+        self.workload = study.workload
         self.where = reference(study, options.results)
         if options.jobs == 0:
             engine: Engine = InProcess(self.where, study.workload)
         else:
             engine = engine_named(options.engine)(self.where, options.jobs, server)
         super().__init__(engine, self.where.environment)
+
+    def freeze(self) -> None:
+        """Makes the frozen copies of a user's own code, of which trials get theirs. Raises `AblateError`."""
+        if isinstance(self.workload, External):
+            for snapshot in self.workload.snapshots.values():
+                snapshot.freeze()

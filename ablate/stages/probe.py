@@ -2,7 +2,8 @@
 
 The baseline runs twice under one seed and once under another, and each level under the first. What does not change a
 short run by more than its repetition does may not change a long one either: a seed that is fixed in a script, a flag
-that nothing reads.
+that nothing reads. Of one's own code the baseline runs once more, last: what has changed by then was touched by other
+runs, outside of their copies.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from ablate.base.wording import exact
 from ablate.core.events import FixedPlan
 from ablate.core.facts import BASELINE
 from ablate.core.metric import FREE
-from ablate.core.trial import AGAIN, Cell
+from ablate.core.trial import AGAIN, LAST, Cell
+from ablate.external.workload import External
 from ablate.session.stage import Stage
 from ablate.study.checks import attempt, refuse_own
 from ablate.study.designs import Variant
@@ -36,12 +38,14 @@ if TYPE_CHECKING:
 
 REPEAT = "baseline again"
 OTHER_SEED = "another seed"
+REPEAT_LAST = "baseline again, last"
 
 
 class ProbeConfig(StageConfig):
     """The keys `probe` and `acts_late`."""
 
     keyed_by_path: ClassVar[tuple[str, ...]] = ("probe",)
+    decides: ClassVar[bool] = False
 
     probe: dict[str, Any] = {}
     """What makes a run short, path → value: {config.max_iters: 20}. A study is not trained where short runs show that a
@@ -68,6 +72,10 @@ class ProbeStage(Stage):
     def selects(self) -> bool:
         return bool(self._config.probe)
 
+    @property
+    def chooses(self) -> bool:
+        return False
+
     def check(self, draft: Draft) -> None:
         """Refuses a probe that does not fit the baseline or changes what is compared.
 
@@ -89,7 +97,7 @@ class ProbeStage(Stage):
                 document.refuse(("acts_late", index), rule, path, listed(compared), nearest(path, compared))
 
     def max_trials(self, study: Study, judged: int) -> int:
-        return judged + len({cell.id for cell in self._runs(study)})
+        return judged + len({cell.id for cell in [*self._runs(study), *self._last_runs(study)]})
 
     def select(self, study: Study, session: Session) -> Study:
         """Trains the short runs, and returns the study with notes on them.
@@ -109,7 +117,18 @@ class ProbeStage(Stage):
         if dead:
             raise _refusal(study, dead)
 
-        notes = [*study.notes]
+        last = list(self._last_runs(study))
+        session.enlist(last)
+        records_of_last = session.train(
+            FixedPlan(last), later=len(study.cells()), fresh=session.options.fresh
+        )
+        if any(
+            cell.id not in records_of_last or records_of_last[cell.id].status == "failed" for cell in last
+        ):
+            raise session.incomplete("probe", last, records_of_last)
+        cells += last
+
+        notes = [*study.notes, *_touched(study, noise, {**records, **records_of_last}, cells)]
         for task, difference in noise.items():
             if difference:
                 amount = f"{exact(difference)}{study.on(task)}"
@@ -133,6 +152,16 @@ class ProbeStage(Stage):
             for level in levels:
                 name = f"{path}={short_label(level.value)}"
                 runs.append((Variant(name, level.configs, {path: level.value}), first, ""))
+        yield from self._cells(study, runs)
+
+    def _last_runs(self, study: Study) -> Iterator[Cell]:
+        """Yields what follows the other short runs: of one's own code, the first of them again."""
+        if isinstance(study.workload, External):
+            baseline = replace(study.variants[0], name=REPEAT_LAST)
+            yield from self._cells(study, [(baseline, study.config.seeds.values[0], LAST)])
+
+    def _cells(self, study: Study, runs: Sequence[tuple[Variant, int, str]]) -> Iterator[Cell]:
+        """Yields the cells of short runs, given as variant, seed and stream."""
         for index, task in enumerate(study.tasks):
             for variant, seed, stream in runs:
                 config = study.patched(variant.configs[index], self._config.probe, index)
@@ -146,6 +175,24 @@ def _noise(study: Study, cells: Sequence[Cell], records: Records) -> dict[str, f
     """Returns the distance of the baseline's two runs under one seed, by task."""
     runs = {(cell.variant, cell.task): records[cell.id] for cell in cells}
     return {task: distance(runs[BASELINE, task], runs[REPEAT, task]) for task in study.tasks}
+
+
+def _touched(
+    study: Study, noise: Mapping[str, float], records: Records, cells: Sequence[Cell]
+) -> Iterator[str]:
+    """Yields a note for each task on which a run that repeats exactly has changed after other runs."""
+    runs = {(cell.variant, cell.task): records[cell.id] for cell in cells}
+    for task in study.tasks:
+        last = runs.get((REPEAT_LAST, task))
+        if last is None or noise[task]:
+            continue
+        difference = distance(runs[BASELINE, task], last)
+        if difference:
+            yield (
+                f"the baseline repeats exactly, and differs by {exact(difference)}{study.on(task)} once other runs "
+                "have been made: they share something outside of their copies, such as a cache in ~, a file by its "
+                "absolute path, or a database"
+            )
 
 
 def _unchanged(cells: Sequence[Cell], records: Records, noise: Mapping[str, float]) -> list[Cell]:

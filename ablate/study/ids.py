@@ -65,7 +65,7 @@ class TrialIds:
         parsed = self._model.model_validate(config)
         values = list(values_in(parsed))
         parts = [type(value).part for value in values if isinstance(value, PartConfig)]
-        # Name → place.
+        # The name of a file that parts declare → its place.
         declared = dict(declared_files(dict.fromkeys([type(self.workload), *parts])))
         declared.update(self.workload.files(config))
         places = [str(value) for value in values if isinstance(value, DataFile)]

@@ -39,13 +39,14 @@ def study_schema(workload: Workload, configs: Sequence[type[StageConfig]]) -> No
     study_of = study_model(workload, configs)
     parts = _registered_parts()
     models: list[Any] = [study_of, *[part.Config for part in parts]]
-    places, whole = models_json_schema(
+    # Reference of each model to its definition; and the definitions of all models, with those inside them.
+    references, whole = models_json_schema(
         [(model, "validation") for model in models], schema_generator=_Generator
     )
     definitions, marks = _with_links(whole["$defs"])
     schemas: list[Node] = []
     for model in models:
-        key = places[model, "validation"]["$ref"].removeprefix(_DEFS)
+        key = references[model, "validation"]["$ref"].removeprefix(_DEFS)
         schemas.append(definitions.pop(key))
     study, *part_schemas = schemas
     for part, schema in zip(parts, part_schemas, strict=True):

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 
+from .added import added
 from .check import OWN, Check, Part, Place
+from .clusters import clusters
 from .coverage import coverage
 from .diverged import diverged
 from .equivalence import equivalence
 from .examples import examples
 from .families import families
 from .mixtures import mixtures
+from .outliers import outliers
 from .planted import planted
 from .power import power
 from .report import write, wrong_rules_missed
@@ -23,6 +26,7 @@ from .same import same
 from .sequential import sequential
 from .single import single
 from .speed import ratios, speed
+from .streams import streams
 from .tuned import rates, tuned
 
 PARTS: dict[str, Part] = {
@@ -40,6 +44,10 @@ PARTS: dict[str, Part] = {
             examples,
             power,
             tuned,
+            clusters,
+            streams,
+            outliers,
+            added,
         ),
         *(ratios, runs, placebos, rates, planted, speed),
     )

@@ -90,6 +90,10 @@ def page(head: Mapping[str, Any], table: pd.DataFrame, lines: pd.DataFrame) -> s
         "A frequency over R studies must lie in the binomial 99 % band around its target or, where a test may be "
         "conservative, at most at the upper edge. `checks.csv` has every setting.",
         "",
+        "At most .05 a page holds where differences have no outliers to one side. What is published without a band is "
+        "beyond that: stragglers and lognormal losses, skewed effects of sources, seeds chosen afterwards. Seeds added "
+        "after a look have the levels of their own rows.",
+        "",
         f"Seed {head['seed']}, commit {(head['environment']['commit'] or 'unknown')[:12]}, {head['date'][:10]}: "
         f"{len(own)} checks in {int(own['settings'].sum())} settings, **{failed} failed**.",
         "",

@@ -133,12 +133,15 @@ def test_samples_of_lm_eval_are_paired_by_document(tmp_path):
             text = "".join(json.dumps(sample) + "\n" for sample in samples)
             (folder / f"samples_{task}_2025-01-02T10-11-12.345.jsonl").write_text(text)
     words = ("--baseline", "a__small", "--direction", "max", "--metric")
-    for metric, more, n in (("acc", (), "120"), ("exact_match", ("--column", "source", "doc.page"), "60")):
+    for metric, more, n in (("acc", (), "120"), ("exact_match", ("--column", "source", "doc.page"), "120")):
         done = ablate_here("analyse", "out", *words, metric, *more, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         row = rows(tmp_path, "out")["a__big"]
         assert (row["n"], row["verdict"]) == (n, "better")
     assert row["task"] == "gsm8k,strict-match"
+    # The folder has the sources of the documents.
+    assert ablate_here("report", "out", cwd=tmp_path).returncode == 0
+    assert rows(tmp_path, "out")["a__big"] == row
     assert "fixed models" in (tmp_path / "results/out/report.md").read_text()
     again = tmp_path / "out/a__big/samples_arc_2025-02-02T10-11-12.345.jsonl"
     shutil.copy(next(tmp_path.glob("out/a__big/samples_arc*")), again)

@@ -6,13 +6,13 @@ import shutil
 import signal
 import subprocess
 import sys
-from statistics import stdev
+from dataclasses import asdict
 
 import numpy as np
 import pytest
 from committed import PRINTED, Repository, drawn
 
-from ablate.commits.gate import FIRST, PAIRS, SHARES, State, attempt
+from ablate.commits.stream import FIRST, LEVEL, PAIRS, SHARES, State, attempt
 
 
 @pytest.fixture
@@ -33,18 +33,19 @@ def said(repository, head, base="base", *words, **kwargs):
 
 def begun(losses):
     """The state after the first runs of the base."""
-    first = (-losses[:FIRST]).tolist()
-    return State(first, stdev(first), FIRST - 1)
+    return State.at_start((-losses[:FIRST]).tolist())
 
 
 def expected(state, base, tried):
     """What the rule says of a try, by the losses of both sides, and the state that follows."""
-    return attempt(
+    answer, after = attempt(
         state,
         lambda n: -tried[n],
         lambda ns: [(-side[ns]).tolist() for side in (base, tried)],
         lambda begun: None,
     )
+    left = {"smallest_effect": after.smallest_effect, "alpha_left": after.level_left}
+    return {**asdict(answer), **left, "confirmations": after.confirmations}, after
 
 
 def test_a_stream_keeps_what_is_better_and_goes_on_from_there(repository):
@@ -63,7 +64,7 @@ def test_a_stream_keeps_what_is_better_and_goes_on_from_there(repository):
         found, state = expected(state, values[base], values[tag])
         assert answer["verdict"] == verdict
         assert answer == answer | found
-    assert answer["alpha_left"] == pytest.approx(0.05 - SHARES[0])
+    assert answer["alpha_left"] == pytest.approx(LEVEL - SHARES[0])
     refused = repository.call("gate", "ledger.jsonl", "--base", "base", "--head", "worse")
     assert (refused.returncode, "with this --base" in refused.stderr) == (2, True)
     assert not repository.left_behind
@@ -153,3 +154,61 @@ def test_runs_that_ignore_their_seed_are_refused(repository, read):
     words = ("--base", "base", "--head", "bad", "--read", read, "--", "sh", "-c", f"{script} #{{seed}}")
     done = repository.call("gate", "ledger.jsonl", *words)
     assert (done.returncode, "under different seeds" in done.stderr) == (2, True)
+
+
+def test_a_try_that_is_the_base_itself_is_answered_from_the_ledger(repository):
+    repository.losses("bad", drawn(1, 0.05))
+    said(repository, "bad")
+    before = (repository.folder / "ledger.jsonl").read_bytes()
+    repository.losses("again", drawn(0))  # Another commit of the same files.
+    answer = said(repository, "again", "base")
+    assert (answer["verdict"], answer["difference"], answer["p"]) == ("discard", 0, None)
+    assert (answer["confirmations"], answer["alpha_left"], len(answer["notes"])) == (0, LEVEL, 1)
+    assert (repository.folder / "ledger.jsonl").read_bytes() == before
+
+
+def test_a_ledger_of_an_older_format_is_refused_by_name_and_stays(repository):
+    repository.losses("bad", drawn(1))
+    old = [
+        {"run": "1", "commit": "base (0123456789)", "seed": 0, "value": 1.5},
+        {
+            "call": {"command": [*PRINTED]},
+            "verdict": "keep",
+            "commit": "base (0123456789)",
+            "state": {"sd": 1},
+        },
+    ]
+    for count in (1, 2):
+        text = "".join(f"{json.dumps(line)}\n" for line in old[:count])
+        (repository.folder / "ledger.jsonl").write_text(text)
+        done = repository.call("gate", "ledger.jsonl", "--base", "base", "--head", "bad")
+        assert done.returncode == 2
+        assert "ledger.jsonl: is a ledger of format 1" in done.stderr
+        assert (repository.folder / "ledger.jsonl").read_text() == text
+
+
+def test_a_try_that_changes_what_measures_it_or_takes_longer_is_named(repository):
+    """By the words of the command and by names; by patterns alone where they are given."""
+    script = 'sh run.sh {seed} && sed -n "s/^{seed} /loss: /p" losses.txt'
+    repository.commit("named", run_sh="sleep 0", evaluate_txt="1", other_txt="1")
+    repository.losses("long", drawn(1, -0.05))
+    repository.commit("long2", run_sh="sleep 0.3", evaluate_txt="2", other_txt="2")
+    command = ("--", "sh", "-c", script)
+    answer = said(repository, "long2", "named", *command)
+    assert answer["verdict"] == "keep"
+    assert answer["changed_measures"] == ["evaluate.txt"]
+    assert answer["time_ratio"] > 1.5
+    assert len(answer["notes"]) == 2
+    # The words of a command are files of the folder in which it runs.
+    direct = ("--", "sh", "run.sh", "{seed}")
+    repository.commit("prints", run_sh='sed -n "s/^$1 /loss: /p" losses.txt')
+    repository.commit("prints2", run_sh='sed -n "s/^$1 /loss:  /p" losses.txt', losses_txt="")
+    repository.losses("prints3", drawn(2, 0.2))
+    call = ("gate", "other.jsonl", "--base", "prints", "--head", "prints3")
+    read = ("--read", r"loss=^loss: +(\S+)")
+    found = json.loads(repository.call(*call, *read, *direct).stdout)
+    assert (found["verdict"], found["changed_measures"]) == ("discard", ["run.sh"])
+    found = json.loads(repository.call(*call, *read, "--measures", "loss*", *direct).stdout)
+    assert found["changed_measures"] == ["losses.txt"]
+    done = repository.call(*call, *read, "--measures", "eval.py", *direct)
+    assert (done.returncode, "--measures eval.py" in done.stderr) == (2, True)

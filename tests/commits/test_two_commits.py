@@ -100,7 +100,9 @@ def test_after_a_kill_it_goes_on(repository, monkeypatch):
     assert repository.call(*call, fresh=True).returncode == -signal.SIGKILL
     kept = repository.lines(KEPT)
     assert len(kept) == 4
+    assert repository.left_behind
     assert repository.call(*call).returncode == 0
+    assert not repository.left_behind
     assert repository.lines(KEPT)[:4] == kept
     assert len({(line["commit"], line["seed"]) for line in repository.lines(KEPT)}) == 10
 
@@ -117,6 +119,44 @@ def test_an_interruption_says_what_is_kept(repository):
         said = process.communicate()[1]
     assert process.returncode == 130
     assert "what was finished is kept" in said
+    assert not repository.left_behind
+
+
+# Goes on from what lies beside it: a run that finds more than its commit has fails.
+GOES_ON = (
+    'test ! -e checkpoint && test "$(wc -l < log.txt)" = 1 && test -e data/noise.txt && '
+    "echo {seed} > checkpoint && echo {seed} >> log.txt && "
+    'sed -n "s/^{seed} /loss: /p" ../losses.txt && git rev-parse HEAD'
+)
+
+
+@pytest.mark.parametrize("command", ["compare", "gate"])
+def test_a_run_finds_nothing_that_an_earlier_one_left(repository, command):
+    """A checkpoint of the user's, ignored or not; one that a run writes; a tracked file to which it appends."""
+    (repository.folder / ".git/info/exclude").write_text("results/\nlocks/\n*.jsonl\ndata/\n")
+    (repository.folder / "part/data").mkdir(parents=True)
+    (repository.folder / "part/data/noise.txt").write_text("")
+    repository.commit("with-log", **{"part/log_txt": "0\n"})
+    repository.losses("second", drawn(1, 0.05))
+    for folder in (repository.folder, repository.folder / "part"):
+        (folder / "checkpoint").write_text("left by hand")
+    repository.folder /= "part"
+    words = ("--link", "data", "--", "sh", "-c", GOES_ON)
+    if command == "compare":
+        row = found(
+            repository.call("compare", "with-log", "second", *MARGIN, "--json", "--seeds", "5", *words)
+        )
+        lines = repository.lines(KEPT)
+        assert (row["verdict"], row["n"]) == ("worse", 5)
+    else:
+        done = repository.call("gate", "tries.jsonl", "--base", "with-log", "--head", "second", *words)
+        lines = [line for line in repository.lines("tries.jsonl") if "run" in line]
+        assert done.returncode == 1, done.stderr
+    for line in lines:
+        side = drawn(1, 0.05) if line["commit"].startswith("second") else drawn(0)
+        assert line["value"] == side[line["seed"]]
+    assert (repository.folder / "checkpoint").read_text() == "left by hand"
+    assert git(repository.folder, "status", "--porcelain", "--untracked-files=no") == ""
     assert not repository.left_behind
 
 

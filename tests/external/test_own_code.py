@@ -53,28 +53,34 @@ def test_it_is_judged_like_any_other(folder, kind):
     assert "is up to date" in run_here(study)[1]
 
 
-def test_an_edit_trains_what_it_concerns(folder):
-    (folder / "extra").mkdir()
-    for name in ("extra/data.txt", "other.py", "uv.lock"):
+def ids(study: Path) -> set[str]:
+    return {cell.id for cell in prepare(study).cells()}
+
+
+def test_an_edit_of_anything_that_is_copied_trains_anew(folder):
+    """Helpers of whatever kind, as no reading of the code would find all; texts for people and studies count not."""
+    for name in ("extra/c=1:d.json", ".hidden.sh", "src/helper.py", "README.md", "uv.lock"):
+        (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text("")
-    study = written(folder, workload=OPTIONS["function"] | {"sources": ["extra"]})
+    study = written(folder)
+    (folder / "other.yaml").write_text("name: x\nworkload: {command: x}\nmetrics: {a: min}\n")
     changes = {}
-    for changed in ("ends.py", "uv.lock", "extra/data.txt", "other.py", "study.yaml"):
-        before = {cell.id for cell in prepare(study).cells()}
+    for changed in (*SOURCES, "README.md", "study.yaml", "other.yaml"):
+        before = ids(study)
         with (folder / changed).open("a") as file:
             file.write("\n# changed\n")
-        changes[changed] = len({cell.id for cell in prepare(study).cells()} - before)
-    assert changes == {"ends.py": 6, "uv.lock": 6, "extra/data.txt": 6, "other.py": 0, "study.yaml": 0}
+        changes[changed] = len(ids(study) - before)
+    assert changes == {**dict.fromkeys(SOURCES, 6), "README.md": 0, "study.yaml": 0, "other.yaml": 0}
+    before = ids(study)
+    written(folder, factors={"config.rate": [1.0, 2.0]})
+    assert (len(ids(study)), before - ids(study)) == (9, set())
 
 
-def test_versions_of_imported_packages_and_local_modules_count(folder):
+SOURCES = ("ends.py", "extra/c=1:d.json", ".hidden.sh", "src/helper.py", "uv.lock")
+
+
+def test_versions_of_imported_packages_count(folder):
     experiment = prepare(written(folder))
-    files = experiment.workload.files(experiment.variants[0].configs[0])
-    assert files["train.py ends"] == str(folder / "ends.py")
-    read = {"val_loss": "(.)"}
-    experiment = prepare(
-        written(folder, "command", workload={"command": "python gpt.py {seed}", "read": read})
-    )
     assert "torch" in experiment.workload.identity(experiment.variants[0].configs[0])
 
 
@@ -92,7 +98,7 @@ def test_a_module_of_a_package_is_followed_from_where_it_runs(folder, options):
     kind = next(iter(options))
     factors = {"config.rate": [1.0]}
     experiment = prepare(written(folder, kind, workload=options, factors=factors))
-    found = {*experiment.workload.files(experiment.variants[0].configs[0]).values()}
+    found = {*experiment.workload.program(experiment.variants[0].configs[0]).values()}
     assert {str(folder / name) for name in ("lib/a.py", "lib/b.py", "ends.py")} <= found
 
 
@@ -125,7 +131,17 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
         (
             "function",
             {"workload": {"function": "train.py:train", "sources": ["src"]}},
-            "workload.sources.0: does not exist",
+            "workload: has the key `sources`, which is gone",
+        ),
+        (
+            "function",
+            {"workload": {"function": "train.py:train", "data": ["gone"]}},
+            "workload.data.0: does not exist",
+        ),
+        (
+            "function",
+            {"workload": {"function": "train.py:train", "data": ["../beside"]}},
+            "workload.data.0: does not exist",
         ),
         (
             "command",

@@ -1,6 +1,7 @@
 """What the terminal says after a report: where it is, and what to do next, as it can be typed."""
 
 import io
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,14 +50,20 @@ def test_what_is_decided_is_tested_on_fresh_seeds(results):
     ]
 
 
-def test_what_is_open_gets_the_seeds_that_would_settle_it(results):
+def test_what_is_open_gets_looks_for_a_study_to_come_and_the_level_of_more_seeds(results):
     study = folder(results, OPEN)
     (row,) = [row for row in study.comparisons() if row["exploratory"] == "False"]
     needed = Reason.parse(row["reason"])
     assert needed is not None
     assert needed.numbers["seeds"] > 4
     seeds = f"--set 'seeds={{from: 4, count: {needed.numbers['seeds']:.0f}}}'"
-    assert lines(study)[2].endswith(f": ablate run 'my results/x.yaml' {seeds} --results 'my results'")
+    to_come, for_this_one = lines(study)[2:]
+    found = re.search(r": seeds: \{min: (\d+), max: (\d+)\}$", to_come)
+    assert found is not None
+    least, most = map(int, found.groups())
+    assert most == 4 * least >= needed.numbers["seeds"]
+    assert "0.098" in for_this_one
+    assert for_this_one.endswith(f": ablate run 'my results/x.yaml' {seeds} --results 'my results'")
 
 
 @pytest.mark.parametrize(

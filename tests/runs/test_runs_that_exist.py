@@ -14,7 +14,9 @@ from ablate.core.derived import DERIVED, StudyContext
 from ablate.core.facts import INTERACTION, Claim, Evidence, StudyFacts
 from ablate.core.metric import Metric
 from ablate.records.folder import StudyFolder
-from ablate.runs.report import evidence_of
+from ablate.runs.evidence import evidence_of
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reading import RunTable
 
 RESULTS = Path(__file__).parents[2] / "results"
 STUDIES = sorted(
@@ -27,7 +29,7 @@ FAST = ("15-causal", "08-heads", "22-depth")
 NUMBERS = ["n", "mean_variant", "mean_baseline", "diff", "ci_low", "ci_high", "level", "p", "solved_variant"]
 
 
-ASKED = {"baseline": "a", "margin": None, "all_or_nothing": None, "claim": (), "known_noise": None}
+ASKED = AnalysisOptions(baseline="a", metric="m", direction="max")
 GIVEN = {"task": "runs", "seed": 0, "example": "all", "status": "completed"}
 
 
@@ -69,8 +71,15 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
     metrics = {facts.metric: task.metrics[facts.metric]}
     metrics |= {c.metric: task.metrics[c.metric] for c in claims.values() if c.metric in task.metrics}
     rate = task.outcome == "all_or_nothing" or None
-    asked = {"baseline": "baseline", "margin": facts.margin, "all_or_nothing": rate, "claim": [*claims]}
-    found = evidence_of(rows(long_table(evidence)), metrics, ASKED | asked, path.name)
+    asked = AnalysisOptions(
+        baseline="baseline",
+        metric=facts.metric,
+        direction=metrics[facts.metric].direction,
+        margin=facts.margin,
+        all_or_nothing=rate,
+        claim=[*claims],
+    )
+    found = evidence_of(rows(long_table(evidence)), metrics, asked, path.name)
     mine = compare(found).set_index(["variant", "metric"])
 
     # Without the other settings that tuning could not tell from the chosen ones: their runs are not in the table. And
@@ -102,9 +111,9 @@ def test_the_runs_of_a_study_give_its_numbers_and_verdicts_again(path):
                 assert mine.loc[key, "verdict"] == row["verdict"] or row["exploratory"]
 
 
-def rows(table: pd.DataFrame) -> pd.DataFrame:
+def rows(table: pd.DataFrame) -> RunTable:
     """As `read` gives them."""
-    return pd.DataFrame(GIVEN | {"id": range(len(table))}).assign(**table)
+    return RunTable(pd.DataFrame(GIVEN | {"id": range(len(table))}).assign(**table))
 
 
 def judged(table: pd.DataFrame, **metric: float) -> pd.Series:
@@ -146,24 +155,68 @@ def test_runs_by_example_that_share_no_seeds_are_not_compared():
 
 def test_a_new_run_without_a_result_is_not_judged_by_known_noise():
     table = pd.DataFrame({"variant": list("aaab"), "seed": range(4), "m": [*"123", ""]})
-    found = evidence_of(rows(table), {"m": Metric("max")}, ASKED | {"known_noise": "noise.json"}, "x")
+    found = evidence_of(
+        rows(table), {"m": Metric("max")}, dataclasses.replace(ASKED, known_noise=Path("noise.json")), "x"
+    )
     assert compare(found)["reason"].tolist() == ["incomplete pairs=0 missing=1"]
 
 
-def test_fixed_models_are_paired_by_document_and_clustered_by_source():
-    import statsmodels.api as sm
+def documents(d: np.ndarray, sources: np.ndarray | None = None) -> pd.DataFrame:
+    """Two models, each evaluated once on the same documents, whose differences are `d`."""
+    a = np.random.default_rng(6).normal(0.0, 1.0, len(d))
+    table = pd.DataFrame({"variant": ["a"] * len(d) + ["b"] * len(d), "example": [*range(len(d))] * 2})
+    table = table.assign(m=[*a, *(a + d)])
+    return table if sources is None else table.assign(source=[*sources] * 2)
 
+
+def test_fixed_models_are_paired_by_document_and_clustered_by_source():
     rng = np.random.default_rng(5)
     source = rng.integers(0, 40, 200)
     d = rng.normal(0.1, 1.0, 200) + rng.normal(0.0, 1.0, 40)[source]
-    a = rng.normal(0.0, 1.0, 200)
-    table = pd.DataFrame(
-        {"variant": ["a"] * 200 + ["b"] * 200, "example": [*range(200)] * 2, "m": [*a, *(a + d)]}
-    )
-    one, paired = judged(table), stats.ttest_1samp(d, 0)
+    one, paired = judged(documents(d)), stats.ttest_1samp(d, 0)
     assert (one["n"], one["p"]) == (200, pytest.approx(paired.pvalue, rel=1e-4))
-    row = judged(table.assign(source=[*source] * 2))
-    groups = pd.factorize(source)[0]
-    fit = sm.OLS(d, np.ones(200)).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
-    assert row["p"] == pytest.approx(fit.pvalues[0], rel=1e-4)
-    assert [row["ci_low"], row["ci_high"]] == pytest.approx(fit.conf_int()[0], rel=1e-4)
+    row = judged(documents(d, source))
+    # The jackknife: the mean without each source in turn.
+    names = np.unique(source)
+    without = np.array([d[source != name].mean() for name in names])
+    variance = (len(names) - 1) / len(names) * ((without - d.mean()) ** 2).sum()
+    low, high = row["ci_low"], row["ci_high"]
+    assert ((low + high) / 2, row["n"]) == (pytest.approx(d.mean()), 200)
+    sizes = np.array([(source == name).sum() for name in names])
+    a = 1 / (1 - sizes / 200)
+    q = np.outer(a, a) * (np.diag(sizes) - np.outer(sizes, sizes) / 200)
+    df = np.trace(q) ** 2 / np.trace(q @ q)
+    assert row["p"] == pytest.approx(2 * stats.t.sf(abs(d.mean()) / variance**0.5, df))
+    assert high - low == pytest.approx(2 * stats.t.isf(0.025, df) * variance**0.5)
+    # Documents that are sources of their own are no clusters.
+    assert judged(documents(d, np.arange(200)))["p"] == pytest.approx(one["p"])
+
+
+def test_one_source_decides_nothing_and_few_are_named():
+    rng = np.random.default_rng(5)
+    d = rng.normal(3.0, 1.0, 60)
+    row = judged(documents(d, np.zeros(60, int)))
+    assert (row["verdict"], row["reason"]) == ("inconclusive", "few sources=1 least=2")
+    limitations = {}
+    for number in (6, 30):
+        table = documents(d, np.arange(60) % number)
+        found = evidence_of(rows(table), {"m": Metric("max")}, ASKED, "x")
+        (limitations[number],) = found.facts.cautions
+    assert "60 documents in 6 sources" in limitations[6]
+    assert ("few" in limitations[6], "few" in limitations[30]) == (True, False)
+
+
+def test_over_several_seeds_sources_are_the_examples():
+    rng = np.random.default_rng(7)
+    source = np.arange(60) // 3
+    effect = rng.normal(0.3, 1.0, 20)[source]
+    kept = []
+    for variant, seed in [(v, s) for v in "ab" for s in range(4)]:
+        m = rng.normal(0.0, 0.1, 60) + (effect if variant == "b" else 0.0)
+        one = {"variant": variant, "seed": seed, "example": range(60), "source": source, "m": m}
+        kept.append(pd.DataFrame(one))
+    table = pd.concat(kept, ignore_index=True)
+    means = table.groupby(["variant", "seed", "source"], as_index=False)["m"].mean()
+    row, expected = judged(table), judged(means.rename(columns={"source": "example"}))
+    for name in ("p", "ci_low", "ci_high", "diff"):
+        assert row[name] == pytest.approx(expected[name])

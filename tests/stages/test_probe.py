@@ -84,3 +84,28 @@ def test_a_seed_that_changes_nothing_is_refused_with_the_line_that_fixes_it(tmp_
 def test_what_does_not_fit_is_refused(tmp_path, text, said):
     (tmp_path / "study.yaml").write_text(f"{TOY_STUDY}{text}\n")
     assert any(said in problem for problem in problems(tmp_path / "study.yaml"))
+
+
+SHARES = """
+import argparse, pathlib
+parser = argparse.ArgumentParser()
+for name in ("rate", "seed", "dead", "act", "steps"):
+    parser.add_argument(f"--{name}")
+args = parser.parse_args()
+cache = pathlib.Path("CACHE")
+known = cache.read_text() if cache.exists() else ""
+loss = 1 + 0.5 * float(args.rate) + 0.01 * int(args.seed) + (len(known) if args.seed == "0" else 0)
+if args.act == "gelu":
+    cache.write_text("x")
+    loss += 1
+print("val loss", loss)
+"""
+
+
+def test_runs_that_touch_one_another_outside_of_their_copies_are_named(tmp_path):
+    folder = shutil.copytree(OWN, tmp_path / "own")
+    (folder / "walk.py").write_text(SHARES.replace("CACHE", str(tmp_path / "cache")))
+    study = own_study("command", probe={"config.steps": 2}, seeds=1)
+    (folder / "study.yaml").write_text(json.dumps(study))
+    run_here(folder / "study.yaml")
+    assert "repeats exactly, and differs by" in (folder / "results/own/report.md").read_text()

@@ -54,6 +54,7 @@ class Shown:
 
     section: Section
     blocks: list[Block]
+    inside: str
     accent: str
     open: bool
 
@@ -70,7 +71,7 @@ def shown(report_data: ReportData) -> list[Shown]:
             blocks = [failed(f"The section “{section.title}”", error)]
         if blocks:
             is_open = section.open or bool(accent) or report_data.evidence.only_measured
-            found.append(Shown(section, blocks, accent, is_open))
+            found.append(Shown(section, blocks, section.inside_of(report_data), accent, is_open))
     return found
 
 

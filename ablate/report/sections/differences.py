@@ -186,6 +186,8 @@ class Seeds(Section, title="Every seed", inside="the difference from the baselin
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         facts = report_data.facts
+        if not facts.has_seeds:
+            return
         for task, end, of in tasks_of(facts):
             if facts.metric not in task.metrics:
                 continue

@@ -15,6 +15,7 @@ from ablate.core.metric import Metric
 from ablate.core.short_names import level_name
 from ablate.core.spelling import spelled
 from ablate.report.data_words import chosen_by_judged, pool_codes
+from ablate.report.replanned import plan_lines
 from ablate.report.section import Block, Folded, Items, ReportData, Section, Text, applying, failed
 from ablate.report.verdict_words import apart_from_zero
 from ablate.report.verdicts import (
@@ -54,7 +55,8 @@ class Headline(Section, title="Answer", needs_trials=False):
         if report_data.evidence.only_measured:
             yield Text(message("answer.only_timed"))
             return
-        lines = [*gaps(report_data.evidence), *noise_lines(report_data), *standing_lines(report_data)]
+        lines = [*gaps(report_data.evidence), *noise_lines(report_data)]
+        lines += [*standing_lines(report_data), *plan_lines(report_data)]
         yield from map(Text, lines)
         found = limits(report_data)
         for section in applying(self._below, report_data):
@@ -68,7 +70,7 @@ class Headline(Section, title="Answer", needs_trials=False):
     def answers(self, report_data: ReportData) -> list[str]:
         """A paragraph a task, then what other sections answer: those of a search, of speed."""
         rows, missed = planned_rows(report_data.comparisons), baseline_learned(report_data.evidence)
-        not_learned = {one.task: learned(one) for one in missed if not one.ok}
+        not_learned = {one.task: learned(one, report_data.facts) for one in missed if not one.ok}
         found = [
             of_task(here, task, report_data, not_learned.get(task.name, ""))
             for task in report_data.facts.tasks
@@ -108,7 +110,7 @@ def of_task(rows: Sequence[Row], task: TaskFacts, report_data: ReportData, not_l
     for row in rows:
         verdict, name = row["verdict"], row_name(row, names)
         if verdict == "inconclusive":
-            unclear.setdefault(because(text(row["reason"]), short=True), []).append(name)
+            unclear.setdefault(because(text(row["reason"]), short=True, unit=facts.unit), []).append(name)
         elif verdict == "equivalent":
             apart = apart_from_zero(row)
             groups[verdict].append(f"{name} ({apart})" if apart else name)
@@ -151,10 +153,12 @@ def _amount(value: float, metric: Metric, uncertainty: float | None = None) -> s
     return message("answer.points", shown) if is_share(metric) else shown
 
 
-def learned(found: Learned) -> str:
+def learned(found: Learned, facts: StudyFacts) -> str:
     """`reached accuracy 0.962 on digits (guessing: 0.1)`, or how many of its runs solved the task."""
     # As exact as its spread lets it be told.
-    return message("answer.learned", found, wording.number(found.mean, wording.decimals(found.spread)))
+    return message(
+        "answer.learned", found, wording.number(found.mean, wording.decimals(found.spread)), facts.unit
+    )
 
 
 def noise_lines(report_data: ReportData) -> Iterator[str]:
@@ -168,6 +172,7 @@ def noise_lines(report_data: ReportData) -> Iterator[str]:
         sizes = [row[name] for name in ("mde", "mde_low", "mde_high") if row[name] is not None]
         told = [shown_as(size, row["by_rate"], row["n"]) for size in sizes]
         placebo = _placebo(row, report_data.facts)
+        row["unit"] = report_data.facts.unit
         yield message(
             "noise.line", row, len(found) > 1, told, bool(report_data.facts.variants[0].rivals), placebo
         )
@@ -214,10 +219,12 @@ def limits(report_data: ReportData) -> list[str]:
     found, runs = baseline_learned(evidence), Runs(evidence)
     data = pool_codes(facts)
     said = {
-        "learned": [learned(one) for one in found if one.ok],
+        "learned": [learned(one, facts) for one in found if one.ok],
         "unknown_learned": not found,
         "left_out": facts.left_out,
-        "groups": [task.name for task in facts.tasks if runs.suspect(task, facts.metric)],
+        "groups" if facts.has_seeds else "groups_of_runs": [
+            task.name for task in facts.tasks if runs.suspect(task, facts.metric)
+        ],
         "looks": facts.looks and facts,
         "given": facts.given,
         "held_out": "held_out" in data,

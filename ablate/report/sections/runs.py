@@ -65,10 +65,11 @@ class Incidents(
                 else found
             )
 
+        has_seeds = report_data.facts.has_seeds
         columns = [
             variant_column(names),
             Column("task", "Task"),
-            Column("seed", "Seed", True),
+            Column("seed", "Seed", True) if has_seeds else Column("id", "Run"),
             Column("status", "What happened"),
             Column("reason", "Why", below=True, show=reason),
         ]
@@ -97,6 +98,7 @@ def incidents(evidence: Evidence) -> list[dict[str, Any]]:
         for seed in facts.seeds_of(variant.name, task.name)
         if seed in started
     ]
+    planned += [(run.variant, run.task, run.seed) for run in facts.lost]
     found = pd.DataFrame(planned, columns=place).merge(trials, "left", place)
     found = found.fillna({"status": "missing", "reason": "", "id": ""})
     return rows_of(found[found["status"] != "completed"])
@@ -109,6 +111,11 @@ class Provenance(
     inside="command, commit, versions, machine, seeds and test data",
 ):
     """The last section."""
+
+    def inside_of(self, report_data: ReportData) -> str:
+        """What is known of runs that only were read: what the file and the call say."""
+        given = report_data.facts.given
+        return message("cost.inside_of_given") if given else super().inside_of(report_data)
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         yield Terms(provenance(report_data.evidence))
@@ -128,7 +135,9 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         "Command": known.pop("command", None),
         "Commit": commit and message("cost.commit", commit, dirty),
         "Commit of ablate": ablate_commit and message("cost.commit", ablate_commit, ablate_dirty),
-        "Versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "Analysed with" if facts.given else "Versions": ", ".join(
+            f"{name} {version}" for name, version in versions.items()
+        ),
         "Machine": known.pop("machine", None),
         **{as_sentence(spelled(key)): value for key, value in sorted(known.items())},
         "Differs from the study": "; ".join(facts.differs),
@@ -139,10 +148,11 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         pairs |= {
             "Metric": message("cost.metric", spelled(facts.metric), step_words(facts)),
             "Margin": message("cost.margin", facts.margin),
-            "Seeds": message("cost.seeds", facts.seeds),
-            "Trials": ", ".join(f"{n} {status}" for status, n in statuses.items()),
+            "Seeds": message("cost.seeds", facts.seeds) if facts.has_seeds else None,
+            "Runs" if facts.given else "Trials": ", ".join(f"{n} {status}" for status, n in statuses.items()),
             "Test data": pool_words(facts),
             "Split": split_words(facts),
+            "Training": message("cost.not_stated") if facts.given else None,
         }
     pairs |= {term: CITED.sub("", methods_of(evidence)) for term, methods_of in METHODS.items()}
     return [(term, text(value)) for term, value in pairs.items() if text(value)]

@@ -6,7 +6,7 @@ from typing import Any
 from ablate.base import wording
 from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_claim
-from ablate.core.spelling import spelled
+from ablate.core.spelling import as_sentence, spelled
 from ablate.report.data_words import stated_of
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
 from ablate.report.verdict_words import verdict_column
@@ -55,13 +55,15 @@ class Verdicts(Section, title="Verdicts", open=True):
         if not rows:
             return
         yield from verdict_tables(rows, report_data.facts)
+        replanned = report_data.facts.replanned
+        is_margin_late = replanned is not None and replanned.changes_path("metric.margin")
         present = {row["verdict"] for row in rows}
         less = bool(less_is_better(rows, report_data.facts))
         is_stated = stated_of(report_data.facts) is not None
         known: dict[str, dict[str, Any]] = {
-            "better": {"less": less},
-            "worse": {"less": less},
-            "equivalent": {"margin": margin},
+            "better": {"less": less, "unit": report_data.facts.unit},
+            "worse": {"less": less, "unit": report_data.facts.unit},
+            "equivalent": {"margin": margin, "late": is_margin_late, "given": report_data.facts.given},
         }
         terms = [
             (verdict, message(f"verdicts.{verdict}", **known.get(verdict, {})))
@@ -80,6 +82,7 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         names, rows = names_of(report_data.facts), rows_of(report_data.comparisons)
+        unit = "document" if report_data.facts.given == "documents" else report_data.facts.unit
         columns = [
             variant_column(names),
             Column("task", "Task", varying=True),
@@ -88,9 +91,9 @@ class Comparisons(Section, title="Every comparison", inside="all metrics and the
             difference_column(report_data.facts, "Difference"),
             *mean_columns(),
             Column("p", "p", True, show=lambda row: shown(row["p"], wording.p_value)),
-            Column("n", "Seeds", True, show=lambda row: count(row["n"])),
+            Column("n", as_sentence(f"{unit}s"), True, show=lambda row: count(row["n"])),
             Column("settings", "Settings", below=True),
-            reason_column(names),
+            reason_column(report_data.facts),
         ]
         if rows:
             caption = message(
@@ -205,7 +208,7 @@ def stability_table(rows: Sequence[Row], every: Sequence[Row], facts: StudyFacts
         Column("mean_variant", "Variant [95 %]", True, show=lambda row: side_words(row, "variant")),
         Column("mean_baseline", "Baseline [95 %]", True, show=lambda row: side_words(row, "baseline")),
         Column("difference", "Difference [95 %]", True, show=change),
-        reason_column(names),
+        reason_column(facts),
     ]
     tested = sum(number(row["p"]) is not None for row in every)
     by_chance = wording.exact(round(0.05 * tested, 1))

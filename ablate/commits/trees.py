@@ -1,0 +1,147 @@
+"""Commits in work trees, and the fresh copy of one in which each run stands.
+
+What a run writes beside the code, such as a checkpoint from which the next would go on, is gone with its copy.
+"""
+
+import os
+import platform
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ablate.base.errors import AblateError
+
+PREFIX = f"ablate-commits-{platform.node()}-"
+"""The start of the name of a folder of work trees; the process that made it follows."""
+
+
+@dataclass(frozen=True)
+class Tree:
+    """A commit in a work tree of its own, which no run touches."""
+
+    name: str
+    """What it was called, and the start of its hash."""
+    commit: str
+    """Its whole hash."""
+    digest: str
+    """The digest of all its files, git's own."""
+    root: Path
+    inside: str
+    """The folder in it in which commands run: where one stands in the repository."""
+    links: tuple[str, ...] = ()
+    """What git ignores and each copy is linked to, relative to where one stands."""
+
+    @contextmanager
+    def fresh_copy(self) -> Iterator[Path]:
+        """Yields the root of a copy of the files, with the links in it, which goes away at the end.
+
+        Git finds the commit there: its `.git` is that of the work tree.
+        """
+        with TemporaryDirectory(prefix="run-", dir=self.root.parent, ignore_cleanup_errors=True) as place:
+            copy = Path(place).resolve()
+            shutil.copytree(self.root, copy, symlinks=True, dirs_exist_ok=True)
+            for link in self.links:
+                target = copy / self.inside / link
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.symlink_to(Path(link).resolve())
+            yield copy
+
+    def refuse_files_of_others(self, lists: Path) -> None:
+        """Refuses what a run has loaded from another work tree although the commit has it.
+
+        lists: the folder in which `hook` has left the names of the files.
+        """
+        files = []
+        for listing in lists.glob("files-*.txt"):
+            files += [Path(line) for line in listing.read_text().splitlines()]
+        wrong = []
+        for other in _work_trees():
+            loaded = [file for file in files if file.is_relative_to(other)]
+            wrong += [file for file in loaded if (self.root / file.relative_to(other)).is_file()]
+        if wrong:
+            raise AblateError(
+                f"{min(wrong)} was loaded, not that of the commit: both commits run the same code. "
+                "Uninstall it, and set PYTHONPATH=src, or where it lies; name a script by its relative path"
+            )
+
+
+@contextmanager
+def checked_out(names: Sequence[str], links: Sequence[str]) -> Iterator[list[Tree]]:
+    """Yields a base and a head in work trees of their own, which are removed at the end.
+
+    Raises `AblateError` for an unknown commit, and for a link that is in one.
+    """
+    _remove_left_behind()
+    with TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-") as place, ExitStack() as undo:
+        trees = []
+        for name, side in zip(names, ("base", "head"), strict=True):
+            trees.append(_check_out(name, Path(place, side).resolve(), links, undo))
+        yield trees
+
+
+def _check_out(name: str, root: Path, links: Sequence[str], undo: ExitStack) -> Tree:
+    """Checks a commit out into a work tree at `root`, and leaves to `undo` to remove it."""
+    commit, digest = git("log", "-1", "--format=%H %T", "--end-of-options", name, "--").split()
+    inside = git("rev-parse", "--show-prefix")
+    git("worktree", "add", "--detach", root, commit)
+    undo.callback(_remove, root)
+    for link in links:
+        if os.path.lexists(root / inside / link):
+            raise AblateError(
+                f"--link {link}: is in {name} ({commit[:10]}); link what git ignores, by a relative path"
+            )
+    return Tree(f"{name} ({commit[:10]})", commit, digest, root, inside, tuple(links))
+
+
+def _remove(root: Path) -> None:
+    """Removes a work tree.
+
+    Git takes it to have moved to a copy that it has seen a day after: it is told again where the work tree is.
+    """
+    registration = Path(git("-C", root, "rev-parse", "--absolute-git-dir"), "gitdir")
+    registration.write_text(f"{root}/.git\n")
+    git("worktree", "remove", "--force", root)
+
+
+def _remove_left_behind() -> None:
+    """Removes the work trees of calls on this machine that were killed."""
+    for tree in _work_trees():
+        owner = re.fullmatch(rf"{re.escape(PREFIX)}(\d+)-\w+", tree.parent.name)
+        if owner and not _is_running(int(owner[1])):
+            with suppress(AblateError):  # Another call has removed it meanwhile.
+                git("worktree", "remove", "--force", tree)
+            shutil.rmtree(tree.parent, ignore_errors=True)
+
+
+def _is_running(process: int) -> bool:
+    """Returns whether a process of this number runs."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _work_trees() -> list[Path]:
+    """Returns the work trees of the repository, that of the user among them."""
+    listing = git("worktree", "list", "--porcelain").splitlines()
+    return [Path(line.removeprefix("worktree ")) for line in listing if line.startswith("worktree ")]
+
+
+def git(*words: object) -> str:
+    """Returns what git prints. Raises `AblateError` with what it says where it fails."""
+    try:
+        return subprocess.run(
+            ["git", *map(str, words)], capture_output=True, text=True, check=True
+        ).stdout.strip()
+    except subprocess.CalledProcessError as error:
+        raise AblateError(f"git {words[0]}: {error.stderr.strip()}") from None
+    except OSError as error:
+        raise AblateError(f"git {words[0]}: {error}") from None

@@ -1,0 +1,153 @@
+"""Data beside the code of a study, which trials read in place: linked into their copies, and watched.
+
+A folder is made anew in each copy, with a link for each file: what a library writes beside its data stays in the copy,
+and a trial that removes the folder removes links. A folder of more files is one link.
+"""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ablate.base.errors import AblateError, Invalid, listed
+from ablate.base.files import digest_of_data, digest_of_file
+from ablate.external.tree import matches
+
+MAX_LINKS = 10_000
+# Bytes of a file whose content is digested; and of all such files of an entry.
+MAX_DIGESTED = 10 * 2**20
+MAX_DIGESTED_IN_ALL = 2**30
+
+# The size of a file in bytes, and the time of its last change in nanoseconds.
+State = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Data:
+    """A file or folder of data."""
+
+    # As the study gives it, relative to its folder.
+    given: str
+    place: Path
+    # Below the root of the code; empty where it lies elsewhere, and is no part of copies.
+    inside: str
+    # Path below the place → the file; of a file, `.` alone.
+    files: Mapping[str, State]
+    # Folders below the place.
+    folders: Sequence[str] = ()
+    # What of it results depend on.
+    identity: str = ""
+    exclude: Sequence[str] = field(default=(), repr=False)
+
+
+def read_data(folder: Path, root: Path, given: Sequence[str], exclude: Sequence[str] = ()) -> list[Data]:
+    """Reads the data of a study in a folder. Raises `Invalid`."""
+    return [_read(folder, root, index, path, exclude) for index, path in enumerate(given)]
+
+
+def _read(folder: Path, root: Path, index: int, given: str, exclude: Sequence[str]) -> Data:
+    place = Path(os.path.normpath(folder / given))
+    at = f"workload.data.{index}"
+    if not place.exists():
+        raise Invalid(at, "does not exist", given, f"a file or a folder in {folder}, or an absolute path")
+    is_inside = place.is_relative_to(root) and place != root
+    if not is_inside and not os.path.isabs(given):
+        rule = f"lies outside of {root}, of which trials get copies"
+        raise Invalid(at, rule, given, "a path in it, or an absolute path, by which the code reads it")
+    inside = place.relative_to(root).as_posix() if is_inside else ""
+    files = dict(_files(place, exclude))
+    folders = [path for path in _folders(place) if not matches(path, exclude)]
+    return Data(given, place, inside, files, folders, _identity(given, place, files), tuple(exclude))
+
+
+def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
+    """Yields path and state of the files of an entry."""
+    if not place.is_dir():
+        yield ".", _state(place)
+        return
+    for folder, _, names in os.walk(place, followlinks=True):
+        for name in names:
+            path = os.path.relpath(os.path.join(folder, name), place)
+            if matches(path, exclude):
+                continue
+            try:
+                yield path, _state(place / path)
+            except FileNotFoundError:
+                continue  # A link to nowhere, or a file that is gone.
+
+
+def _folders(place: Path) -> Iterator[str]:
+    for folder, names, _ in os.walk(place, followlinks=True):
+        for name in names:
+            yield os.path.relpath(os.path.join(folder, name), place)
+
+
+def _state(path: Path) -> State:
+    status = path.stat()
+    return status.st_size, status.st_mtime_ns
+
+
+def _identity(given: str, place: Path, files: Mapping[str, State]) -> str:
+    """Returns a digest of paths and sizes, and of the contents of small files, up to a total."""
+    left = MAX_DIGESTED_IN_ALL
+    lines: list[tuple[str, int, str]] = []
+    for path, (size, _) in sorted(files.items()):
+        left -= size
+        is_digested = size <= MAX_DIGESTED and left >= 0
+        lines.append((path, size, digest_of_file(str(place / path)) if is_digested else ""))
+    return digest_of_data([given, lines])
+
+
+def check_unchanged(data: Sequence[Data]) -> list[str]:
+    """Returns the paths of files that were added. Raises `AblateError` for one that was changed or removed."""
+    added: list[str] = []
+    for entry in data:
+        now = dict(_files(entry.place, entry.exclude)) if entry.place.exists() else {}
+        removed = [path for path in entry.files if path not in now]
+        changed = [path for path, state in entry.files.items() if path in now and now[path] != state]
+        if removed or changed:
+            what = "removed" if removed else "changed"
+            names = listed(
+                (os.path.normpath(os.path.join(entry.given, path)) for path in removed or changed), 3
+            )
+            raise AblateError(
+                f"data: {names} was {what} while the study ran, so that its trials did not have the same data; "
+                "restore it, and have the code write elsewhere"
+            )
+        added += [os.path.normpath(entry.place / path) for path in now if path not in entry.files]
+    return added
+
+
+def link_data(data: Sequence[Data], copy: Path) -> None:
+    """Links the entries of data at their places in a copy."""
+    for entry in data:
+        if entry.inside:
+            _link(entry, copy / entry.inside)
+
+
+def _link(entry: Data, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.is_symlink() or target.is_file():
+        target.unlink()
+    if not entry.place.is_dir() or len(entry.files) > MAX_LINKS:
+        if target.is_dir():
+            shutil.rmtree(target)
+        target.symlink_to(entry.place)
+        return
+    target.mkdir(exist_ok=True)
+    for folder in entry.folders:
+        (target / folder).mkdir(parents=True, exist_ok=True)
+    for path in entry.files:
+        link = target / path
+        if not os.path.lexists(link):
+            link.symlink_to(entry.place / path)
+
+
+def is_link_to(path: Path, data: Sequence[Data]) -> bool:
+    """Returns whether a path of a copy is a link that `link_data` has made."""
+    if not stat.S_ISLNK(path.lstat().st_mode):
+        return False
+    aim = os.readlink(path)
+    return any(aim == str(entry.place) or aim.startswith(f"{entry.place}{os.sep}") for entry in data)

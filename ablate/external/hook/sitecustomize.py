@@ -1,0 +1,93 @@
+"""Python runs this before the code of a trial: modules come from its copy, and what it opens is noted in $ABLATE_TRACE.
+
+A line has the time in nanoseconds, `r` for what is read or `w` for what is written or appended to, and the path. Each
+process writes a file of its own, and of each path the first reading and the first writing.
+"""
+
+import contextlib
+import os
+import sys
+import time
+
+ROOT = os.path.join(os.environ["ABLATE_ROOT"], "")
+COPY = os.path.join(os.environ["ABLATE_COPY"], "")
+TRACE = os.path.join(os.environ["ABLATE_TRACE"], "")
+INSTALLED = tuple(os.path.join(os.path.realpath(prefix), "") for prefix in {sys.prefix, sys.base_prefix})
+
+
+def mapped(path: str) -> str:
+    """Returns the place in the copy of what lies in the original; any other path as it is."""
+    path = os.path.realpath(path) if path else path
+    if not os.path.join(path, "").startswith(ROOT) or path.startswith(COPY):
+        return path
+    inside = os.path.join(COPY, os.path.relpath(path, ROOT))
+    return inside if os.path.exists(inside) else path
+
+
+def map_paths() -> None:
+    """Has modules that an editable install names be found in the copy."""
+    sys.path[:] = [mapped(path) if os.path.isabs(path) else path for path in sys.path]
+    for name, module in [*sys.modules.items()]:
+        if name.startswith("__editable__"):
+            map_values(getattr(module, "MAPPING", {}))
+            map_values(getattr(module, "NAMESPACES", {}))
+    for finder in sys.meta_path:
+        map_values(getattr(finder, "_redirections", {}))
+
+
+def map_values(places: dict) -> None:
+    """Maps the paths that a finder has by name."""
+    for name, place in [*places.items()]:
+        places[name] = mapped(place) if isinstance(place, str) else [mapped(path) for path in place]
+
+
+class Trace:
+    """What this process opens, of the copy, of the original, and of modules elsewhere."""
+
+    def __init__(self) -> None:
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+        self.pid = 0
+        self.file = -1
+        self.flags = flags
+        self.seen = set()  # type: ignore[var-annotated]
+
+    def hear(self, event: str, arguments: tuple) -> None:
+        """Notes an opening; see `sys.addaudithook`."""
+        if event != "open":
+            return
+        # What it cannot note is no reason for a trial to fail.
+        with contextlib.suppress(Exception):
+            self.note(*arguments)
+
+    def note(self, path: object, _mode: object, flags: object) -> None:
+        """Notes what is opened, once for reading and once for writing."""
+        if not isinstance(path, (str, bytes)) or not isinstance(flags, int):
+            return
+        path = os.path.abspath(os.fsdecode(path))
+        is_here = path.startswith((COPY, ROOT))
+        if path.startswith((*INSTALLED, TRACE)) or not (is_here or path.endswith((".py", ".pyc"))):
+            return
+        added = flags & (os.O_APPEND | os.O_TRUNC)
+        kind = "w" if added or flags & os.O_WRONLY else "r"
+        if (kind, path) not in self.seen:
+            self.seen.add((kind, path))
+            self.write(kind, path)
+
+    def write(self, kind: str, path: str) -> None:
+        """Writes a line, to a file that a fork begins anew."""
+        if self.pid != os.getpid():
+            self.pid = os.getpid()
+            self.file = os.open(f"{TRACE}{self.pid}-{id(self)}.txt", self.flags, 0o600)
+        os.write(self.file, f"{time.time_ns()}\t{kind}\t{path}\n".encode("utf-8", "surrogateescape"))
+
+
+try:
+    map_paths()
+    sys.addaudithook(Trace().hear)
+finally:
+    # The module of this name that this one hides, where there is one; Python forgives its absence.
+    sys.path[:] = [
+        path for path in sys.path if os.path.realpath(path) != os.path.dirname(os.path.realpath(__file__))
+    ]
+    del sys.modules[__name__]
+    __import__(__name__)

@@ -1,0 +1,62 @@
+"""The paths for which a trial has failed, since its copy lacks what the original has."""
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from ablate.external.snapshot import Snapshot
+
+_FAILURES = re.compile(
+    r"no such file|filenotfound|not found|does not exist|doesn't exist|can't open|cannot open|unable to open|"
+    r"not a directory|no files|missing|is empty|nosuchfile|cannot access|couldn't find",
+    re.IGNORECASE,
+)
+_QUOTED = re.compile(r"""['"`]([^'"`\n]+)['"`]""")
+_WORD = re.compile(r"[^\s'\"`,;:()\[\]{}<>]+")
+
+
+def missing_paths(printed: Sequence[str], opened: Iterable[str], copy: Path, snapshot: Snapshot) -> list[str]:
+    """Returns the outermost missing paths, relative to the study.
+
+    printed: the last lines that the trial printed. opened: the paths below the copy that it has opened, or tried to.
+    """
+    here = copy / snapshot.inside
+    names = [path for line in printed if _FAILURES.search(line) for path in _paths(line)]
+    names += [str(copy / path) for path in opened]
+    found: dict[str, None] = {}
+    for name in names:
+        inside = _inside(os.path.normpath(here / name), copy, snapshot)
+        if inside is not None:
+            found[os.path.relpath(_outermost(inside, copy), snapshot.inside)] = None
+    return list(found)
+
+
+def _paths(line: str) -> Iterator[str]:
+    """Yields what may be a path in a line."""
+    quoted = _QUOTED.findall(line)
+    yield from quoted
+    for word in _WORD.findall(line):
+        if "/" in word or "." in word.strip("."):
+            yield word
+
+
+def _inside(path: str, copy: Path, snapshot: Snapshot) -> str | None:
+    """Returns the path below the root of what the copy lacks and the original has; None for any other."""
+    inside = os.path.relpath(path, copy)
+    if inside.startswith("..") or inside == "." or len(path) > 4000 or "\0" in path:
+        return None
+    original = snapshot.root / inside
+    is_ours = original.is_relative_to(snapshot.store.parent)
+    if is_ours or os.path.exists(path) or not original.exists():
+        return None
+    return inside
+
+
+def _outermost(inside: str, copy: Path) -> str:
+    """Returns the outermost folder of a path that the copy lacks."""
+    path = Path(inside)
+    for folder in reversed([path, *path.parents]):
+        if str(folder) != "." and not (copy / folder).exists():
+            return str(folder)
+    return inside

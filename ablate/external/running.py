@@ -1,0 +1,160 @@
+"""One run of a user's code: its command in a folder, and the record that is made of what it prints and writes."""
+
+import json
+import math
+import tempfile
+from collections import deque
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ablate.base.errors import AblateError, listed
+from ablate.base.process import THREADS
+from ablate.core.record import BESIDE, CODE, STOPS, Record
+from ablate.core.trial import Emit, Trial
+from ablate.external.best import best_values
+from ablate.external.command import lines
+from ablate.external.data import check_unchanged
+from ablate.external.reading import Reading
+from ablate.external.run_folder import RunFolder, StudyStop, run_folder
+from ablate.external.snapshot import Snapshot, read_snapshot
+from ablate.external.trace import moved
+
+# In the environment of a record: files that were added to data while its trial ran.
+ADDED = "added_data"
+MAX_LINES = 200
+
+
+@dataclass
+class Run:
+    """A run of a trial, whose words are those of its command."""
+
+    trial: Trial
+    words: Sequence[str]
+    seed: int
+    emit: Emit
+    reading: Reading = field(init=False)
+    # The last lines that it printed.
+    printed: deque[str] = field(default_factory=lambda: deque(maxlen=MAX_LINES))
+
+    def __post_init__(self) -> None:
+        self.reading = Reading([*self.trial.config["metrics"]], self.options["read"])
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of the study."""
+        options: Mapping[str, Any] = self.trial.config["workload"]
+        return options
+
+    def in_copy(self, snapshot: Snapshot) -> Record:
+        """Runs in a copy of the code, of which it leaves what it has written."""
+        resumes = self.options["resume"]
+        try:
+            with run_folder(snapshot, self.trial.id, resumes=resumes) as folder:
+                record = self._in(folder)
+        except AblateError as error:
+            record = self._failed(error)
+        record.environment[CODE] = snapshot.digest
+        return record
+
+    def in_place(self, snapshot: Snapshot) -> Record:
+        """Runs in the folder of the study, of which the code stays as it was read."""
+        folder = snapshot.root / snapshot.inside
+        try:
+            _check_code(snapshot)
+            is_pruned = self._run(folder, {})
+            _check_code(snapshot)
+            record = self._record(is_pruned)
+        except AblateError as error:
+            record = self._failed(error)
+        record.environment[CODE] = snapshot.digest
+        return record
+
+    def _in(self, folder: RunFolder) -> Record:
+        root = folder.snapshot.root
+        self.words = [moved(word, root, folder.place) for word in self.words]
+        try:
+            is_pruned = self._run(folder.folder, folder.environment())
+        except AblateError:
+            folder.check_missing(self.printed)
+            raise
+        folder.check()
+        record = self._record(is_pruned)
+        added = folder.added_data()
+        if added:
+            record.environment[ADDED] = added[:20]
+        beside = folder.files_beside()
+        if beside:
+            record.environment[BESIDE] = beside
+        folder.tidy(self.options["keep"])
+        return record
+
+    def _run(self, folder: Path, env: Mapping[str, str]) -> bool:
+        """Runs the command and reads its numbers; returns whether it was asked to stop. Raises `AblateError`."""
+        resources = self.options["resources"]
+        words = self.words
+        if resources["memory"] is not None:
+            limit = str(int(resources["memory"] * 2**20))
+            words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', limit, *words]
+        with tempfile.TemporaryDirectory(prefix="ablate-", ignore_cleanup_errors=True) as place:
+            env = {**dict.fromkeys(THREADS, str(resources["threads"])), **env}
+            env["ABLATE_DIR"] = place
+            env["ABLATE_CONFIG"] = json.dumps(self.trial.config["config"])
+            env["ABLATE_SEED"] = str(self.seed)
+            with closing(lines(words, folder, env, resources["time"])) as output:
+                for line in output:
+                    print(line)
+                    if line.strip():
+                        self.printed.append(line.strip())
+                    numbers = self.reading.hear(line)
+                    if numbers and self.emit(self._step_of(numbers), numbers):
+                        return True
+            self.reading.finish(Path(place))
+        return False
+
+    def _step_of(self, numbers: Mapping[str, float]) -> int:
+        """Returns the step at which numbers were read last."""
+        step, _ = self.reading.values[next(iter(numbers))][-1]
+        return step
+
+    def _record(self, is_pruned: bool) -> Record:
+        """Returns the record of a run that has ended well, or was asked to stop.
+
+        Raises `AblateError` where a metric has no best step.
+        """
+        metrics = self.trial.config["metrics"]
+        last = self.reading.last
+        curves = self.reading.curves
+        none = dict.fromkeys(metrics)
+        if is_pruned:
+            return Record.of(self.trial, "pruned", reason="asked to stop", metrics=none, curves=curves)
+        values = last | best_values(metrics, self.reading.values)
+        lost: dict[str, None] = {}
+        for name, value in [*last.items(), *values.items()]:
+            if not math.isfinite(value):
+                lost[f"{name} {value:g}"] = None
+        if lost:
+            return Record.of(self.trial, "diverged", reason=listed(lost), metrics=none, curves=curves)
+        return Record.of(self.trial, metrics={**none, **values}, curves=curves)
+
+    def _failed(self, error: AblateError) -> Record:
+        """Returns the record of a run that has failed."""
+        if isinstance(error, StudyStop):
+            record = Record.of(self.trial, "failed", reason=str(error), error=str(error))
+            record.environment[STOPS] = True
+            return record
+        read = listed(f"{name} {value:g}" for name, value in self.reading.last.items())
+        printed = self.printed[-1][:200] if self.printed else "nothing"
+        reason = f"{error}; last read: {read or 'nothing'}; last printed: {printed}"
+        return Record.of(self.trial, "failed", reason=reason, error=reason)
+
+
+def _check_code(snapshot: Snapshot) -> None:
+    """Raises `AblateError` where code or data in the study's folder are not those that ids of trials stand for."""
+    folder = snapshot.root / snapshot.inside
+    now = read_snapshot(folder, snapshot.results, snapshot.scope)
+    if now.code != snapshot.code:
+        raise AblateError(f"the code in {folder} changed while the study ran; run the study again")
+    check_unchanged(snapshot.data)

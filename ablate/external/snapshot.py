@@ -1,0 +1,143 @@
+"""The code and data of a study, as they were when its run began: all that trials can read of them."""
+
+import functools
+import importlib.metadata
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from ablate.base.errors import Invalid
+from ablate.base.files import digest_of_data
+from ablate.external.data import Data, read_data
+from ablate.external.frozen import freeze
+from ablate.external.tree import Tree, read_tree, root_of
+
+CODE = "code"
+RUNS = "runs"
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The options of a study that say what its trials get."""
+
+    isolate: bool
+    exclude: tuple[str, ...]
+    data: tuple[str, ...]
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> "Scope":
+        """Returns that of the section `workload` of a config."""
+        return cls(options["isolate"], tuple(options["exclude"]), tuple(options["data"]))
+
+    @classmethod
+    def written(cls, options: Mapping[str, Any]) -> "Scope":
+        """Returns that of the section as a study file has it, which may lack any of its keys."""
+        isolate = options.get("isolate", True) not in (False, "off")
+        return cls(isolate, tuple(options.get("exclude", ())), tuple(options.get("data", ())))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The code and data of a study."""
+
+    root: Path
+    # The folder of the study below the root.
+    inside: str
+    # The store beside which copies lie: `code/` has frozen ones, `runs/` those of trials.
+    store: Path
+    # The digest of all files that are copied, by which the frozen copy is named.
+    digest: str
+    # The digest of what results depend on, of the code and of the data.
+    code: str
+    imports: tuple[str, ...]
+    scope: Scope
+    # The folder of results, which is left out.
+    results: Path | None = None
+    data: Sequence[Data] = ()
+    # The files, for the process that freezes them.
+    tree: Tree | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether trials run in copies."""
+        return self.scope.isolate
+
+    @property
+    def frozen(self) -> Path:
+        """The frozen copy of the code."""
+        return self.store / CODE / self.digest
+
+    @property
+    def folder(self) -> Path:
+        """The folder of the study, in the frozen copy where that is there."""
+        is_frozen = self.is_isolated and self.frozen.is_dir()
+        return (self.frozen if is_frozen else self.root) / self.inside
+
+    def freeze(self) -> None:
+        """Makes the frozen copy. Raises `AblateError`."""
+        if self.is_isolated and self.tree is not None:
+            freeze(self.tree, self.store / CODE)
+
+    def for_workers(self) -> "Snapshot":
+        """Returns the same without the list of its files."""
+        return replace(self, tree=None)
+
+    def identity(self) -> dict[str, str]:
+        """Returns what ids of trials stand for: code, data, and versions of the packages that are imported."""
+        found = {"code": self.code, **versions(self.imports)}
+        if self.data:
+            found["data"] = digest_of_data([entry.identity for entry in self.data])
+        return found
+
+
+def read_snapshot(folder: Path, results: Path | None, scope: Scope) -> Snapshot:
+    """Reads the code and data of a study in a folder. Raises `AblateError`, and `Invalid` for data."""
+    root = root_of(folder)
+    data = read_data(folder.resolve(), root, scope.data, scope.exclude)
+    for index, entry in enumerate(data):
+        is_all = entry.inside and (
+            folder.resolve() == entry.place or folder.resolve().is_relative_to(entry.place)
+        )
+        if is_all:
+            raise Invalid(
+                f"workload.data.{index}", "holds the study itself", entry.given, "a folder of data alone"
+            )
+    inside = [os.path.relpath(root / entry.inside, folder.resolve()) for entry in data if entry.inside]
+    tree = read_tree(folder, results, scope.exclude, inside)
+    store = (results or folder / "results").resolve() / "store"
+    return Snapshot(
+        root,
+        inside=os.path.relpath(folder.resolve(), root),
+        store=store,
+        digest=tree.digest,
+        code=tree.identity,
+        imports=tuple(sorted(tree.imports)),
+        scope=scope,
+        results=results,
+        data=data,
+        tree=tree,
+    )
+
+
+def versions(modules: Iterable[str]) -> dict[str, str]:
+    """Returns the versions of the installed packages that have these outermost modules."""
+    packages = {package for name in modules for package in _distributions().get(name, ())}
+    return {package: importlib.metadata.version(package) for package in sorted(packages)}
+
+
+_distributions = functools.cache(importlib.metadata.packages_distributions)
+
+
+def remove(path: Path) -> None:
+    """Removes a folder with all that it has, also what may not be written to."""
+    if path.is_symlink() or path.is_file():
+        path.unlink()
+        return
+    if not path.is_dir():
+        return
+    for folder, _, _ in os.walk(path):
+        os.chmod(folder, 0o700)
+    shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,87 @@
+"""What a trial has opened, as the hook has noted it."""
+
+import os
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from ablate.base.plugins import is_users
+
+HOOK = Path(__file__).with_name("hook")
+
+
+@dataclass(frozen=True)
+class Opening:
+    """How a file was opened first."""
+
+    # Nanoseconds since the epoch.
+    time: int
+    is_read: bool
+
+
+@dataclass(frozen=True)
+class Trace:
+    """Path → its first opening by any process of a trial that runs Python."""
+
+    opened: Mapping[str, Opening]
+
+    @classmethod
+    def read(cls, folder: Path) -> "Trace":
+        """Reads what all processes of a trial have noted in a folder."""
+        events: list[tuple[int, str, str]] = []
+        for file in folder.glob("*.txt"):
+            for line in file.read_text(errors="surrogateescape").splitlines():
+                time, kind, path = line.split("\t", 2)
+                events.append((int(time), kind, path))
+        opened: dict[str, Opening] = {}
+        for time_ns, kind, path in sorted(events):
+            opened.setdefault(_source(path), Opening(time_ns, kind == "r"))
+        return cls(opened)
+
+    def below(self, folder: Path) -> dict[str, Opening]:
+        """Returns the openings of what lies below a folder, by the paths from there."""
+        start = f"{folder}{os.sep}"
+        return {path[len(start) :]: first for path, first in self.opened.items() if path.startswith(start)}
+
+    def modules_beside(self, folders: Iterable[Path]) -> list[str]:
+        """Returns the files of a user's modules that lie below none of these folders."""
+        starts = tuple(f"{folder}{os.sep}" for folder in (*folders, HOOK.parent))
+        return [
+            path
+            for path in self.opened
+            if path.endswith(".py") and not path.startswith(starts) and is_users(path)
+        ]
+
+
+def variables(trace: Path, root: Path, copy: Path) -> dict[str, str]:
+    """Returns what the environment of a trial needs for the hook, and paths of the original in its place mapped."""
+    before = os.environ.get("PYTHONPATH", "")
+    paths = [moved(path, root, copy) for path in before.split(os.pathsep) if path]
+    return {
+        "PYTHONPATH": os.pathsep.join([str(HOOK), *paths]),
+        "ABLATE_TRACE": str(trace),
+        "ABLATE_ROOT": str(root),
+        "ABLATE_COPY": str(copy),
+        # A look at the state of the repository is not to change its index.
+        "GIT_OPTIONAL_LOCKS": "0",
+    }
+
+
+def moved(text: str, root: Path, copy: Path) -> str:
+    """Returns a text with a path of the original replaced by that of the copy, where the copy has it."""
+    place = text.find(f"{root}{os.sep}")
+    if place < 0 or text.startswith(sys.prefix):
+        return text
+    inside = text[place + len(f"{root}{os.sep}") :]
+    if not (copy / inside).exists() or (f"{root}{os.sep}{inside}").startswith(f"{copy}{os.sep}"):
+        return text
+    return f"{text[:place]}{copy / inside}"
+
+
+def _source(path: str) -> str:
+    """Returns the file of Python of a file of bytecode, and any other path as it is."""
+    folder, name = os.path.split(path)
+    if os.path.basename(folder) != "__pycache__":
+        return path
+    return os.path.join(os.path.dirname(folder), f"{name.split('.')[0]}.py")

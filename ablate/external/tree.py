@@ -1,0 +1,395 @@
+"""What a trial of one's own code gets of a folder: tracked files, and untracked code and config.
+
+Ignored files and checkpoints are left out, so that no trial finds what an earlier run has left; so are results of
+ablate, and studies, which say what is trained and are no part of how.
+"""
+
+import fnmatch
+import functools
+import hashlib
+import os
+import re
+import stat
+import subprocess
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from ablate.base.errors import AblateError
+from ablate.base.files import digest_of_data
+
+MAX_FILES = 20_000
+MAX_BYTES = 500 * 2**20
+# Bytes of an untracked file that is copied.
+MAX_UNTRACKED = 2**20
+
+_PYTHON = ".py .pyi .pyx .pxd"
+_OTHER_CODE = (
+    ".sh .bash .zsh .fish .ps1 .c .cc .cpp .cxx .cu .cuh .h .hpp .rs .go .java .js .ts .lua .jl .r .sql .m"
+)
+_CONFIG = ".yaml .yml .toml .json .jsonl .cfg .ini .conf .gin .env .properties .xml .proto .jinja .j2 .tmpl .txt .lock"
+CODE_SUFFIXES = frozenset(f"{_PYTHON} {_OTHER_CODE} .mk .cmake .in".split())
+SUFFIXES = CODE_SUFFIXES | frozenset(_CONFIG.split())
+# Files without a suffix that are code or config.
+_NAMES = frozenset(
+    ["Makefile", "Dockerfile", "Snakefile", "Justfile", "justfile", "Pipfile", "Procfile", "CMakeLists.txt"]
+)
+CHECKPOINTS = frozenset(
+    [
+        ".pt",
+        ".pth",
+        ".ckpt",
+        ".bin",
+        ".safetensors",
+        ".npz",
+        ".npy",
+        ".pkl",
+        ".pickle",
+        ".h5",
+        ".hdf5",
+        ".onnx",
+        ".msgpack",
+        ".joblib",
+        ".orbax",
+        ".tar",
+        ".gz",
+    ]
+)
+# Folders of caches and of what runs leave, where they are not tracked.
+_LEFT_OUT = frozenset(
+    [
+        ".git",
+        ".hg",
+        ".svn",
+        ".venv",
+        "venv",
+        ".tox",
+        ".nox",
+        "__pycache__",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".ipynb_checkpoints",
+        "node_modules",
+        "site-packages",
+        ".eggs",
+        "mlruns",
+        "wandb",
+        "lightning_logs",
+        ".hydra",
+        "multirun",
+        ".cache",
+        ".dvc",
+        ".idea",
+        ".vscode",
+    ]
+)
+# What a verdict cannot rest on: text and pictures for people.
+DOCUMENTS = frozenset(
+    [".md", ".rst", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".bib", ".tex"]
+)
+_DOCUMENT_NAMES = (
+    "license",
+    "licence",
+    "copying",
+    "authors",
+    "changelog",
+    "codeowners",
+    ".gitignore",
+    ".gitattributes",
+)
+# A study has both keys at its top level.
+_STUDY_KEYS = (re.compile(rb"(?m)^[\"']?workload[\"']?\s*:"), re.compile(rb"(?m)^[\"']?metrics[\"']?\s*:"))
+_JSON_KEYS = (b'"workload"', b'"metrics"', b'"name"')
+_IMPORT = re.compile(rb"(?m)^[ \t]*(?:from|import)[ \t]+([A-Za-z_]\w*)((?:[ \t]*,[ \t]*[A-Za-z_]\w*)*)")
+
+
+@dataclass(frozen=True)
+class File:
+    """A file or a link of a tree, as it was when it was read."""
+
+    # Of the content; of a link, of the place to which it points.
+    digest: str
+    size: int
+    # The outermost modules that a Python file imports.
+    imports: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Tree:
+    """The files of a folder that are copied."""
+
+    root: Path
+    # Path below the root, with slashes → the file.
+    files: Mapping[str, File]
+
+    @property
+    def digest(self) -> str:
+        """The digest of all files, by which a frozen copy is named."""
+        return digest_of_data([(path, file.digest) for path, file in self.files.items()])
+
+    @property
+    def identity(self) -> str:
+        """The digest of the files that results depend on: all but documents."""
+        return digest_of_data(
+            [(path, file.digest) for path, file in self.files.items() if not is_document(path)]
+        )
+
+    def changed(self) -> str:
+        """Returns the first of its files that is not as it was read; nothing where there is none."""
+        for path, file in self.files.items():
+            if _read(self.root / path) != file:
+                return path
+        return ""
+
+    @property
+    def imports(self) -> set[str]:
+        """The outermost modules that its Python files import."""
+        names: set[str] = set()
+        for file in self.files.values():
+            names |= file.imports
+        return names
+
+
+def root_of(folder: Path) -> Path:
+    """Returns the git repository that holds a folder, or the folder itself where none does, or ignores it."""
+    top = _git(folder, "rev-parse", "--show-toplevel")
+    if not top:
+        return folder.resolve()
+    root = Path(os.fsdecode(top.rstrip(b"\n"))).resolve()
+    is_ignored = root != folder.resolve() and _git(folder, "check-ignore", "-q", ".") is not None
+    return folder.resolve() if is_ignored else root
+
+
+def read_tree(
+    folder: Path, results: Path | None = None, exclude: Sequence[str] = (), data: Sequence[str] = ()
+) -> Tree:
+    """Reads the files that a trial gets of the repository that holds a folder, else of the folder.
+
+    results: a folder that is left out. exclude: patterns of paths relative to `folder`, or of names. data: paths
+    relative to `folder` that are no part of it. Raises `AblateError` where there are too many files, or too large ones.
+    """
+    root = root_of(folder)
+    prefix = os.path.relpath(folder.resolve(), root)
+    left_out = [] if results is None else [os.path.relpath(results.resolve(), root)]
+    left_out += [os.path.normpath(os.path.join(prefix, path)) for path in data]
+    sizes: dict[str, int] = {}
+    for path in candidates(root):
+        if _is_below(path, left_out) or matches(os.path.relpath(path, prefix), exclude):
+            continue
+        sizes[path] = os.lstat(root / path).st_size
+    for own in _folders_of_results(sizes):
+        sizes = {path: size for path, size in sizes.items() if not _is_below(path, [own])}
+    _refuse_too_much(sizes)
+
+    files: dict[str, File] = {}
+    for path in sorted(sizes):
+        file = _read(root / path)
+        if file is not None:
+            files[path] = file
+    return Tree(root, files)
+
+
+def candidates(root: Path) -> Iterator[str]:
+    """Yields the paths below a root that the rule allows, in no order."""
+    tracked = _git(root, "ls-files", "-z", "--cached", "--recurse-submodules")
+    if tracked is None or _git(root, "rev-parse", "--show-prefix") != b"\n":
+        yield from _untracked(root, _walked(root))
+        return
+    for path in _names(tracked):
+        if _is_file(root / path):
+            yield path
+    others = _names(_git(root, "ls-files", "-z", "--others", "--exclude-standard") or b"")
+    yield from _untracked(root, [path for path in others if not path.endswith("/")])
+    for path in others:
+        # A repository of its own within this one, which is no submodule.
+        if path.endswith("/") and not _LEFT_OUT.intersection(path.split("/")):
+            for inner in candidates(root / path):
+                yield path + inner
+
+
+def _untracked(root: Path, paths: Iterable[str]) -> Iterator[str]:
+    """Yields those of untracked files that are code or config, and not what a run has left beside its checkpoint."""
+    paths = list(paths)
+    environments = [os.path.dirname(path) for path in paths if path.endswith("/pyvenv.cfg")]
+    by_folder: dict[str, list[str]] = {}
+    for path in paths:
+        parts = PurePosixPath(path).parts
+        if _is_below(path, environments):
+            continue
+        if not _LEFT_OUT.intersection(parts[:-1]) and _is_file(root / path):
+            by_folder.setdefault(os.path.dirname(path), []).append(path)
+    for folder, inside in by_folder.items():
+        has_code = any(PurePosixPath(path).suffix in CODE_SUFFIXES for path in inside)
+        is_of_a_run = not has_code and _has_checkpoint(root / folder)
+        for path in inside:
+            if not is_of_a_run and is_code_or_config(root / path):
+                yield path
+
+
+def is_code_or_config(path: Path) -> bool:
+    """Returns whether an untracked file is copied."""
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        return path.suffix.lower() not in CHECKPOINTS
+    if status.st_size > MAX_UNTRACKED or path.suffix.lower() in CHECKPOINTS:
+        return False
+    if path.suffix.lower() in SUFFIXES or path.name in _NAMES:
+        return True
+    is_hidden = path.name.startswith(".")
+    return not path.suffix and (is_hidden or bool(status.st_mode & stat.S_IXUSR))
+
+
+def is_document(path: str) -> bool:
+    """Returns whether a file is text or pictures for people, no edit of which changes a result."""
+    name = path.rpartition("/")[2].lower()
+    return PurePosixPath(name).suffix in DOCUMENTS or name.startswith(_DOCUMENT_NAMES)
+
+
+def matches(path: str, patterns: Iterable[str]) -> bool:
+    """Returns whether a path, or a folder that holds it, matches: by its name, or by its whole path after a slash."""
+    parts = PurePosixPath(path).parts
+    for pattern in patterns:
+        pattern = pattern.removeprefix("./").rstrip("/")
+        if "/" not in pattern and any(fnmatch.fnmatchcase(part, pattern) for part in parts):
+            return True
+        for depth in range(1, len(parts) + 1):
+            if fnmatch.fnmatchcase("/".join(parts[:depth]), pattern):
+                return True
+    return False
+
+
+def _is_below(path: str, folders: Iterable[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+def _folders_of_results(paths: Iterable[str]) -> set[str]:
+    """Returns the folders that ablate has written: of a store, and of a study."""
+    folders: set[str] = set()
+    for path in paths:
+        before, found, _ = f"/{path}".partition("/store/trials/")
+        if found:
+            folders.add(f"{before}/store".lstrip("/"))
+        if path.endswith("/trials.parquet"):
+            folders.add(os.path.dirname(path))
+    return folders
+
+
+def _refuse_too_much(sizes: Mapping[str, int]) -> None:
+    """Raises `AblateError` that names the heaviest folders where there is too much to copy for each trial."""
+    total = sum(sizes.values())
+    if len(sizes) <= MAX_FILES and total <= MAX_BYTES:
+        return
+    counts: Counter[str] = Counter()
+    weights: Counter[str] = Counter()
+    for path, size in sizes.items():
+        folder = path.rpartition("/")[0] or "."
+        top = "/".join(folder.split("/")[:2])
+        counts[top] += 1
+        weights[top] += size
+    heaviest = counts if len(sizes) > MAX_FILES else weights
+    shown = [
+        f"{folder} ({counts[folder]} files, {weights[folder] / 2**20:.0f} MB)"
+        for folder, _ in heaviest.most_common(3)
+    ]
+    raise AblateError(
+        f"{len(sizes)} files of {total / 2**20:.0f} MB would be copied for each trial, and at most {MAX_FILES} files "
+        f"of {MAX_BYTES // 2**20} MB are; most lie in {', '.join(shown)}"
+    )
+
+
+def _read(path: Path) -> File | None:
+    """Reads a file; None for a study of ablate's, and for what is gone."""
+    try:
+        status = path.lstat()
+        if stat.S_ISLNK(status.st_mode):
+            return File(f"link {os.readlink(path)}", 0)
+        state = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
+        return _read_again(str(path), state)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise AblateError(
+            f"{path}: cannot be read ({error.strerror}); exclude it, or make it readable"
+        ) from None
+
+
+@functools.lru_cache(maxsize=2 * MAX_FILES)
+def _read_again(path: str, state: tuple[int, ...]) -> File | None:
+    """Reads a file again only when its `state` is another."""
+    size = state[2]
+    with open(path, "rb") as file:
+        if size > MAX_UNTRACKED:
+            digest = hashlib.file_digest(file, _hash).hexdigest()
+            return File(digest + _executable(state[-1]), size)
+        content = file.read()
+    if _is_study(path, content):
+        return None
+    hashed = _hash()
+    hashed.update(content)
+    imports = _imports(content) if path.endswith((".py", ".pyx")) else frozenset[str]()
+    return File(hashed.hexdigest() + _executable(state[-1]), size, imports)
+
+
+def _hash() -> "hashlib.blake2b":
+    return hashlib.blake2b(digest_size=16)
+
+
+def _executable(mode: int) -> str:
+    return " x" if mode & stat.S_IXUSR else ""
+
+
+def _is_study(path: str, content: bytes) -> bool:
+    """Returns whether a file is a study of one's own code."""
+    if path.endswith((".yaml", ".yml")):
+        if content.lstrip().startswith(b"{"):
+            return all(key in content for key in _JSON_KEYS)
+        return all(key.search(content) for key in _STUDY_KEYS)
+    return False
+
+
+def _imports(content: bytes) -> frozenset[str]:
+    """Returns the outermost modules that a source may import, relative ones left out."""
+    names: set[str] = set()
+    for first, others in _IMPORT.findall(content):
+        names.update(name.strip().decode() for name in (first, *others.split(b",")) if name.strip())
+    return frozenset(names)
+
+
+def _walked(root: Path) -> Iterator[str]:
+    """Yields the paths of files and links below a folder, but for caches."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in _LEFT_OUT]
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for name in (*names, *links):
+            yield os.path.relpath(os.path.join(folder, name), root)
+
+
+def _has_checkpoint(folder: Path) -> bool:
+    return any(path.suffix.lower() in CHECKPOINTS for path in folder.iterdir())
+
+
+def _is_file(path: Path) -> bool:
+    """Returns whether there is a file or a link."""
+    try:
+        mode = path.lstat().st_mode
+    except OSError:
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISLNK(mode)
+
+
+def _names(listing: bytes) -> list[str]:
+    return [os.fsdecode(name) for name in listing.split(b"\0") if name]
+
+
+def _git(folder: Path, *words: str) -> bytes | None:
+    """Returns what git prints in a folder; None where it fails, or is not there."""
+    # As a hook of git's sets them, they would name another repository.
+    env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    env |= {"GIT_OPTIONAL_LOCKS": "0"}
+    try:
+        done = subprocess.run(["git", "-C", str(folder), *words], capture_output=True, env=env, check=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return done.stdout

@@ -1,0 +1,51 @@
+"""What a report says of a plan that was changed after results, and of other runs of its variants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from ablate.analysis.chances import level_of_best
+from ablate.core.dated_plan import PlanChanges
+from ablate.report.verdicts import names_of
+from ablate.report.words import message
+
+if TYPE_CHECKING:
+    from ablate.core.facts import StudyFacts
+    from ablate.report.section import ReportData
+
+LEAST_RUNS = 3
+"""Runs from which on the level of the best of them is said."""
+
+
+def plan_lines(report_data: ReportData) -> Iterator[str]:
+    """Yields what was changed after results, with the level that this has, and which other runs there are."""
+    facts = report_data.facts
+    if facts.replanned is not None:
+        yield _changes_in_words(facts.replanned, facts)
+    names = report_data.other_runs
+    if names:
+        yield _others_in_words(names)
+
+
+def _changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
+    names = names_of(facts)
+    first = replanned.first[:10]
+    sentences: list[str] = []
+    if replanned.changes:
+        sentences.append(message("replanned.changed", first, replanned.changes))
+    added = [names.get(name, name) for name in replanned.added]
+    levels = [names.get(name, name) for name in replanned.changed]
+    sentences.append(message("replanned.variants", first, added, levels, replanned.dropped))
+    if replanned.level is not None:
+        code = "replanned.chosen" if replanned.chosen else "replanned.looked"
+        sentences.append(message(code, replanned.looked, replanned.level))
+    return " ".join(filter(None, sentences))
+
+
+def _others_in_words(names: Sequence[str]) -> str:
+    line = message("replanned.others", names)
+    runs = len(names) + 1
+    if runs < LEAST_RUNS:
+        return line
+    return f"{line} {message('replanned.best', runs, level_of_best(runs))}"

@@ -1,0 +1,58 @@
+"""Runs that have the same numbers under two names: copies, a seed that ran twice, or a change that does nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from ablate.base.errors import listed
+from ablate.core.metric import Metric
+
+_DIGITS = 1e-10
+"""The share of the largest value below which two numbers are the same."""
+_MAX_NAMES = 6
+
+
+def alike_runs(
+    trials: pd.DataFrame, examples: pd.DataFrame, metrics: Mapping[str, Metric]
+) -> list[list[str]]:
+    """Returns the ids of completed runs of one task that have the same numbers, to ten digits.
+
+    Only where chance is no reason: by their range and smallest step, less than one table in twenty would have a pair
+    alike. Runs by example have the same examples.
+    """
+    alike = []
+    for _, runs in trials[trials["status"] == "completed"].groupby("task", sort=False):
+        values = runs[[*metrics]]
+        resolutions = [metric.resolution for metric in metrics.values()]
+        if len(examples):
+            by_run = examples.drop_duplicates("id").set_index("id").loc[runs["id"], "values"]
+            values = pd.DataFrame([*by_run], runs.index)
+            resolutions = [0.0]
+        groups = _equal_rows(values, resolutions)
+        alike += [runs.loc[group, "id"].tolist() for group in groups]
+    return alike
+
+
+def _equal_rows(values: pd.DataFrame, resolutions: Sequence[float]) -> list[list[int]]:
+    """Returns the labels of equal rows, group by group; none where chance may have made them equal."""
+    decimals = values.map(lambda value: len(repr(float(value)).partition(".")[2])).max()
+    step = np.maximum(np.maximum(10.0**-decimals, _DIGITS * values.abs().max()), resolutions)
+    cells = ((values.max() - values.min()) / step).clip(lower=1.0)
+    if np.log(cells).sum() <= np.log(10 * len(values) ** 2):
+        return []
+    rounded = (values / step).round().to_numpy().T
+    labels = pd.Series(values.index, values.index).groupby([*rounded]).agg(list)
+    return [group for group in labels if len(group) > 1]
+
+
+def run_names(trials: pd.DataFrame, ids: Sequence[str], *, has_seeds: bool) -> str:
+    """Returns the runs with these ids in words: `wide seed 3`; where no seeds are known, by the place of each."""
+    by_id = trials.set_index("id")
+    names = []
+    for place in ids:
+        variant = by_id.loc[place, "variant"]
+        names.append(f"{variant} seed {by_id.loc[place, 'seed']}" if has_seeds else f"{variant} ({place})")
+    return listed(names, _MAX_NAMES)

@@ -1,0 +1,45 @@
+"""Examples that share a source: which, and what the report says of it."""
+
+import numpy as np
+import pandas as pd
+
+from ablate.analysis.clusters import effective_sources
+from ablate.base.errors import Gather
+from ablate.report.words import message
+
+FEW_SOURCES = 10
+"""Effective sources below which the report says that they are few."""
+
+
+def with_sources(examples: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
+    """Returns the examples of runs with the source of each, a list of numbers beside that of their values.
+
+    rows: the checked table, a row an example of a run, with the column `source`. Raises `Invalid`.
+    """
+    with Gather() as at:
+        nameless = rows.index[rows["source"].astype(str).str.strip() == ""]
+        hint = "Give an example without a source one of its own"
+        at.refuse(len(nameless), "RUNS", f"{nameless[:1].tolist()}: the source must not be empty", hint=hint)
+    # The first of an example counts for all runs, whose order of examples is the same.
+    source = rows.groupby(["task", "example"])["source"].transform("first")
+    numbers = pd.Series(0, rows.index)
+    for _, of_task in source.groupby(rows["task"]):
+        numbers[of_task.index] = pd.factorize(of_task)[0]
+    in_order = rows.assign(source=numbers).sort_values("example", kind="stable")
+    by_run = in_order.groupby(["variant", "task", "seed"], sort=False).agg({"id": "first", "source": list})
+    return examples.merge(by_run, on="id")
+
+
+def source_limitations(trials: pd.DataFrame, examples: pd.DataFrame) -> list[str]:
+    """Returns a sentence a task on the sources of its documents; none where they have no sources."""
+    if "source" not in examples:
+        return []
+    sentences = []
+    sources_of = examples.drop_duplicates("id").set_index("id")["source"]
+    for task, runs in trials.groupby("task", sort=False):
+        sources = np.array(sources_of.loc[runs["id"].iloc[0]])
+        effective = effective_sources(sources)
+        counts = {"documents": len(sources), "sources": len(np.unique(sources))}
+        name = task if trials["task"].nunique() > 1 else ""
+        sentences.append(message("analyse.sources", name, counts, effective, effective < FEW_SOURCES))
+    return sentences

@@ -1,0 +1,263 @@
+"""Runs that exist as the evidence of a study, from which judge and report go on as from any other."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import pandas as pd
+
+from ablate.analysis.paired import NAN
+from ablate.base.errors import Gather, listed, nearest
+from ablate.base.process import now
+from ablate.core.derived import DERIVED, StudyContext
+from ablate.core.facts import (
+    BASELINE,
+    Claim,
+    Evidence,
+    LostRun,
+    StudyFacts,
+    TaskFacts,
+    VariantFacts,
+    frame_of,
+)
+from ablate.core.metric import FRESH, Metric, Outcome, Sampling
+from ablate.records.environment import command_line, versions
+from ablate.report.words import message
+from ablate.runs.alike import alike_runs, run_names
+from ablate.runs.clusters import source_limitations
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.reading import KEY, CheckedRuns, RunTable, checked
+from ablate.runs.statuses import is_left_out
+from ablate.study.claims import Claimable, parse_claim
+from ablate.study.design_kinds import OneFactor
+from ablate.study.designs import Design, Variant
+
+Given = Literal["runs", "known_noise", "documents"]
+"""How runs that exist were given; see `StudyFacts.given`."""
+
+
+def evidence_of(
+    table: RunTable, metrics: Mapping[str, Metric], options: AnalysisOptions, name: str
+) -> Evidence:
+    """Returns the evidence of a report of this name from a table of runs. Raises `Invalid`."""
+    runs = checked(table, metrics)
+    variants = [*dict.fromkeys(runs.trials["variant"])]
+    options = replace(options, baseline=options.baseline_among(variants))
+    given = _given(runs, options)
+    alike = [
+        run_names(runs.trials, ids, has_seeds=table.has_seeds)
+        for ids in alike_runs(runs.trials, runs.examples, metrics)
+    ]
+    _refuse_incomparable(runs, options, given, alike)
+
+    # Reports know the baseline by that name.
+    others = [variant for variant in variants if variant != options.baseline]
+    names = {options.baseline: BASELINE, **dict(zip(others, others, strict=True))}
+    trials = runs.trials.assign(variant=runs.trials["variant"].map(names))
+    lost = is_left_out(trials)
+    facts = StudyFacts(
+        study=name,
+        question=message("analyse.question", options.baseline, options.metric),
+        notes="",
+        metric=options.metric,
+        column=options.metric,
+        at="given",
+        margin=options.margin,
+        design="runs that exist",
+        seeds=sorted({*trials["seed"].tolist()}),
+        tasks=_tasks(runs, metrics, options),
+        variants=[VariantFacts(variant, {}, {}) for variant in names.values()],
+        factors={},
+        claims=[*_claims(options, [*names.values()], metrics)],
+        environment={"command": command_line(sys.argv), "versions": versions(), **dict(options.made_with)},
+        labels={} if options.baseline == BASELINE else {BASELINE: options.baseline},
+        reported=now(),
+        given=given,
+        own_seeds=_seeds(trials[~lost]),
+        has_seeds=table.has_seeds,
+        lost=_lost_runs(trials[lost]),
+    )
+    _refuse_untold(facts, options)
+    cautions = [
+        *table.notes,
+        *source_limitations(runs.trials, runs.examples),
+        *(message("analyse.alike", names) for names in alike),
+        *_reruns(runs, table.has_seeds),
+        *_compared(runs, facts, options),
+    ]
+    no_curves = frame_of((), ("id", "step", "metric", "value"))
+    return Evidence(replace(facts, cautions=cautions), trials, no_curves, runs.examples)
+
+
+def _given(runs: CheckedRuns, options: AnalysisOptions) -> Given:
+    """Returns how the runs were given: one run of each variant and task leaves its examples alone to tell."""
+    if options.known_noise:
+        return "known_noise"
+    ended = runs.trials[~is_left_out(runs.trials)]
+    counts = ended.groupby(KEY[:2]).size()
+    return "runs" if counts.max() > 1 else "documents"
+
+
+def _refuse_incomparable(
+    runs: CheckedRuns, options: AnalysisOptions, given: Given, alike: Sequence[str]
+) -> None:
+    """Raises `Invalid` where the runs show nothing of variants and a baseline."""
+    variants = [*dict.fromkeys(runs.trials["variant"])]
+    baseline = options.baseline
+    kept = runs.trials.loc[runs.trials["id"].isin(runs.kept), "variant"].tolist()
+    hint = message("analyse.single", kept)
+    if alike:
+        hint = f"{message('analyse.identical', alike)}. {hint}"
+    with Gather() as at:
+        at.refuse(
+            baseline not in variants,
+            "--baseline",
+            "is no variant",
+            baseline,
+            listed(variants),
+            nearest(baseline, variants),
+        )
+        at.refuse(
+            BASELINE in variants and baseline != BASELINE,
+            "RUNS",
+            "is a name that reports give to what variants are compared with: rename the variant",
+            BASELINE,
+        )
+        at.refuse(
+            len(variants) == 1, "RUNS", "must have another variant than the baseline", listed(variants, 1)
+        )
+        at.refuse(
+            given == "documents" and runs.examples.empty,
+            "RUNS",
+            "must have several runs of each variant: one shows no difference",
+            hint=hint,
+        )
+
+
+def _refuse_untold(facts: StudyFacts, options: AnalysisOptions) -> None:
+    """Raises `Invalid` where no variant, or not both sides of a claim, has runs on one task."""
+    tasks = [task.name for task in facts.tasks]
+
+    def have_runs(variants: Sequence[str]) -> bool:
+        return any(all(facts.is_planned(variant, task) for variant in variants) for task in tasks)
+
+    others = [variant.name for variant in facts.variants if variant.name != BASELINE]
+    with Gather() as at:
+        at.refuse(
+            not any(have_runs([variant, BASELINE]) for variant in others),
+            "RUNS",
+            f"must have a task on which both {options.baseline} and another variant have runs",
+            listed(tasks),
+        )
+        for claim in facts.claims:
+            at.refuse(
+                not have_runs(claim.variants),
+                "--claim",
+                "must be about variants that have runs on one task",
+                claim.text,
+            )
+
+
+def _tasks(runs: CheckedRuns, metrics: Mapping[str, Metric], options: AnalysisOptions) -> list[TaskFacts]:
+    """Returns the facts of the tasks: runs by example share their examples."""
+    outcome: Outcome = "graded" if options.all_or_nothing is None else "all_or_nothing"
+    sampling = FRESH if runs.examples.empty else Sampling("held_out")
+    return [TaskFacts(task, dict(metrics), outcome, sampling) for task in dict.fromkeys(runs.trials["task"])]
+
+
+def _seeds(trials: pd.DataFrame) -> dict[str, dict[str, list[int]]]:
+    """Returns variant → task → the seeds of its runs."""
+    seeds: dict[str, dict[str, list[int]]] = {}
+    for (variant, task), of_runs in trials.groupby(KEY[:2], sort=False)["seed"]:
+        seeds.setdefault(variant, {})[task] = of_runs.tolist()
+    return seeds
+
+
+def _lost_runs(trials: pd.DataFrame) -> list[LostRun]:
+    """Returns the runs whose pairs are left out."""
+    rows = trials[[*KEY, "reason"]].to_dict("records")
+    return [LostRun(row["variant"], row["task"], int(row["seed"]), row["reason"]) for row in rows]
+
+
+def _reruns(runs: CheckedRuns, has_seeds: bool) -> Iterator[str]:
+    """Yields what is said of runs in whose place another of the same seed counts."""
+    for row in runs.reruns.to_dict("records"):
+        yield message("analyse.rerun", row["variant"], row["seed"] if has_seeds else None, row["reason"])
+
+
+@dataclass(frozen=True)
+class ComparedRuns:
+    """The runs of a variant beside those of the baseline on one task."""
+
+    variant: str
+    baseline: str
+    task: str
+    """Empty where there is one task."""
+    runs: int
+    """The runs of the variant."""
+    pairs: int
+    """Those that share a seed with a run of the baseline."""
+    correlation: float
+    """The correlation of the values of pairs; NaN below three."""
+
+
+def _compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> Iterator[str]:
+    """Yields how each variant was compared with the baseline, and on which task there is none."""
+    if facts.given != "runs":
+        return
+    trials = runs.trials[~is_left_out(runs.trials)]
+    values = trials.set_index(KEY)[options.metric]
+    for task in dict.fromkeys(trials["task"]):
+        variants = trials.loc[trials["task"] == task, "variant"].drop_duplicates()
+        others = [variant for variant in variants if variant != options.baseline]
+        if not facts.seeds_of(BASELINE, task):
+            yield message("analyse.no_baseline", options.baseline, task, others)
+            continue
+        of_baseline = values[options.baseline][task]
+        for variant in others:
+            of_variant = values[variant][task]
+            shared = of_variant.index.intersection(of_baseline.index)
+            # The correlation of fewer than three pairs says nothing.
+            told = len(shared) > 2
+            correlation = of_variant[shared].corr(of_baseline[shared]) if told else NAN
+            row = ComparedRuns(
+                variant=variant,
+                baseline=options.baseline,
+                task=task if len(facts.tasks) > 1 else "",
+                runs=len(of_variant),
+                pairs=len(shared),
+                correlation=correlation,
+            )
+            yield message(_how(row, facts, options, runs), row)
+
+
+def _how(row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, runs: CheckedRuns) -> str:
+    """Returns the code of the sentence that says how runs were compared."""
+    if row.pairs > 1:
+        return "analyse.paired"
+    if options.all_or_nothing is not None or len(runs.examples):
+        return "analyse.not_compared" if facts.has_seeds else "analyse.nothing_pairs"
+    return "analyse.apart" if facts.has_seeds else "analyse.unpaired"
+
+
+def _claims(
+    options: AnalysisOptions, variants: Sequence[str], metrics: Mapping[str, Metric]
+) -> Iterator[Claim]:
+    """Yields the claims, which all count in the family. Raises `Invalid`."""
+    design_variants = [
+        Variant(variant, [{"variant": variant}], {} if variant == variants[0] else {"variant": variant})
+        for variant in variants
+    ]
+    design = Design(design_variants, {}, ["variant"], OneFactor())
+    context = StudyContext(metrics)
+    told = {name: derived.metric for name, derived in DERIVED.items() if not derived.lacks(context)}
+    claimable = Claimable({**metrics, **told})
+    with Gather() as at:
+        for text in options.claim:
+            with at("--claim"):
+                own = re.sub(rf"(?<!\S){re.escape(options.baseline)}(?!\S)(?=.* on )", BASELINE, text)
+                yield replace(parse_claim(own, design, claimable), declared=now())

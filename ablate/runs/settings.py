@@ -1,0 +1,184 @@
+"""The columns of a table in which rows of one variant differ although they are no measurement: settings.
+
+Replicates differ in the seed and in nothing that a file tells. What tells a setting from a measurement is its kind:
+words that several rows share are settings; numbers are, where they have the name of one, where two variants have
+them in the same balanced way, or where they are few. Identifiers, dates and measured numbers are none.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+
+import pandas as pd
+
+from ablate.base.errors import Invalid, listed
+
+
+def _words_of(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_HYPERPARAMETERS = _words_of(
+    """
+    lr learning batch bs decay wd momentum beta beta1 beta2 dropout hidden dim width depth layers layer heads kernel
+    warmup temperature alpha gamma lambda epsilon eps rho tau clip smoothing vocab patience
+    """
+)
+"""Words in the names of numbers that are set."""
+_OUTCOMES = _words_of(
+    """
+    loss acc accuracy f1 auc auroc precision recall score error err ppl perplexity bleu rouge chrf mse rmse mae bpb bpc
+    nll iou map reward return top1 top5 val valid validation test dev eval mean std quality
+    """
+)
+"""Words in the names of numbers that say how a run came out."""
+_PROGRESS = _words_of(
+    """
+    epoch epochs step steps iteration iterations iter iters updates tokens samples examples best time runtime seconds
+    sec secs mins minutes hours duration elapsed wall memory mem gb mb peak throughput speed latency fps flops start
+    end started ended created updated stopped date timestamp heartbeat ratio gap
+    """
+)
+"""Words in the names of numbers that say how long a run took: settings only where variants share them."""
+_INDEX = _words_of(
+    """
+    run runs rep reps repeat repetition replicate replica trial fold split index idx no number id attempt try
+    """
+)
+"""Names of columns that number the rows of a variant."""
+_REMARKS = _words_of(
+    """
+    note notes comment comments description desc remark remarks host hostname node user author path dir directory folder
+    url uri link file filename log id uuid date time created updated started ended timestamp
+    """
+)
+"""Words in the names of texts that say nothing about what was trained."""
+_CODE = _words_of(
+    """
+    commit sha revision git
+    """
+)
+"""Words in the names of versions of code."""
+_BOOKKEEPING = ("tags.mlflow.", "metrics.")
+_SET = ("params.", "config.", "config/")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?")
+
+
+def refuse_settings(
+    table: pd.DataFrame, columns: Mapping[str, Sequence[str]], settings: Sequence[str]
+) -> None:
+    """Raises `Invalid` for rows of one variant that differ in settings; `columns`: role → its columns."""
+    first = settings[0]
+    differing = {name: table[name].drop_duplicates().tolist()[:4] for name in settings[:8]}
+    variant = ",".join([*columns["variant"], *settings[:4]])
+    value = _text(table[first]).iloc[0]
+    ways = [
+        f"--column variant {shlex.quote(variant)} makes each combination a variant",
+        f"--where {shlex.quote(f'{first}={value}')} keeps the rows of one",
+    ]
+    if "task" not in columns:
+        ways.append(f"--column task {shlex.quote(first)} makes each a task")
+    ways.append("--replicates states that such rows are replicates all the same, and the report says so")
+    raise Invalid(
+        "RUNS",
+        f"rows of one variant differ in {listed(settings, 8)}: rows with other settings are no replicates",
+        differing,
+        hint=f"Say what they are: {'; '.join(ways)}",
+    )
+
+
+def settings_of(
+    runs: pd.DataFrame, group: Sequence[str], seed: str | None, others: Collection[str]
+) -> list[str]:
+    """Returns the columns among `others` in which rows of one group differ, and that are settings."""
+    groups = runs.groupby(list(group), sort=False).ngroup()
+    is_repeated = groups.map(groups.value_counts()) > 1
+    groups = groups[is_repeated]
+    settings = []
+    for name in others:
+        values = _text(runs[name])[is_repeated]
+        if not (values.groupby(groups).nunique() > 1).any():
+            continue
+        seeds = None if seed is None else _text(runs[seed])[is_repeated]
+        if _is_setting(name, values, groups, seeds):
+            settings.append(name)
+    return settings
+
+
+def is_seed(name: str) -> bool:
+    """Returns whether the name of a column says that it holds seeds."""
+    return any("seed" in word for word in _words_in(name))
+
+
+def _is_setting(name: str, values: pd.Series, groups: pd.Series, seeds: pd.Series | None) -> bool:
+    """Returns whether a column that differs within a group is a setting, by its name and values."""
+    words = _words_in(name)
+    if name.startswith(_BOOKKEEPING) or is_seed(name):
+        return False
+    present = values[values != ""]
+    if present.str.fullmatch(_DATE).all():
+        return False
+    if words & _CODE:
+        return True
+    numbers = pd.to_numeric(present, errors="coerce")
+    is_text = bool(numbers.isna().any())
+    if is_text:
+        if words & _REMARKS or present.is_unique:
+            return False
+        return not _numbers_seeds(values, seeds)
+
+    if name.startswith(_SET):
+        return True
+    if words & _OUTCOMES:
+        return False
+    if words <= _INDEX and _is_unique_within(values, groups):
+        return False
+    if words & _HYPERPARAMETERS:
+        return True
+    if _numbers_seeds(values, seeds):
+        return False
+    if _is_balanced(numbers, groups[present.index]):
+        return True
+    return not words & _PROGRESS and numbers.nunique() <= len(numbers) ** 0.5
+
+
+def _text(values: pd.Series) -> pd.Series:
+    """Returns values as text, numbers in one form, blank where there is none."""
+    texts = values.astype(str).where(values.notna(), "").str.strip()
+    numbers = pd.to_numeric(texts, errors="coerce")
+    return texts.where(numbers.isna(), numbers.map(repr))
+
+
+def _words_in(name: str) -> set[str]:
+    """Returns the words of a name in small letters: `valLoss`, `val_loss` and `val/loss` have two."""
+    parted = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return {word for word in re.split(r"[^a-z0-9]+", parted.lower()) if word}
+
+
+def _is_unique_within(values: pd.Series, groups: pd.Series) -> bool:
+    """Returns whether no value stands twice in one group."""
+    return not pd.DataFrame({"group": groups, "value": values}).duplicated().any()
+
+
+def _numbers_seeds(values: pd.Series, seeds: pd.Series | None) -> bool:
+    """Returns whether a column is another name of the seed: each has one value of the other."""
+    if seeds is None:
+        return False
+    pairs = pd.DataFrame({"seed": seeds, "value": values}).drop_duplicates()
+    return bool(pairs["seed"].is_unique and pairs["value"].is_unique)
+
+
+def _is_balanced(numbers: pd.Series, groups: pd.Series) -> bool:
+    """Returns whether two groups have the same several values, each equally often: nobody measures that."""
+    seen = set()
+    for _, of_group in numbers.groupby(groups):
+        counts = of_group.value_counts()
+        if len(counts) < 2 or counts.nunique() > 1:
+            continue
+        design = tuple(sorted(counts.items()))
+        if design in seen:
+            return True
+        seen.add(design)
+    return False

@@ -1,0 +1,59 @@
+"""Documents in clusters: the jackknife with its degrees of freedom, against reference values."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from ablate.analysis.clusters import Clustered, by_source, degrees_of_freedom, effective_sources
+from ablate.analysis.paired import Differences
+
+
+def clustered(groups):
+    values = np.concatenate([np.array(group, float) for group in groups])
+    sources = np.repeat(np.arange(len(groups)), [len(group) for group in groups])
+    return Clustered.of_documents(Differences.between(values, 0 * values), sources)
+
+
+@pytest.mark.parametrize(
+    ("groups", "mean", "variance", "df", "p"),
+    [
+        ([[1, 2, 3], [0, 1], [4]], 1.833333, 0.44, 1.5291005, 0.1460447),
+        ([[0.2, 0.4, 0.1, 0.3], [-0.1, 0, 0.2], [0.5, 0.3], [-0.4]], 0.15, 0.010938947, 2.2052006, 0.2769570),
+    ],
+)
+def test_variance_degrees_of_freedom_and_p_are_those_of_the_reference(groups, mean, variance, df, p):
+    d = clustered(groups)
+    (error,) = d.errors
+    assert (d.mean, error.se**2) == (pytest.approx(mean, rel=1e-6), pytest.approx(variance, rel=1e-7))
+    assert error.df == pytest.approx(df, rel=1e-7)
+    assert 2 * min(d.above(0.0), d.below(0.0)) == pytest.approx(p, rel=1e-6)
+
+
+def test_sources_of_equal_size_have_one_degree_less_than_their_number():
+    assert degrees_of_freedom(np.full(7, 3)) == pytest.approx(6)
+    d = clustered(np.random.default_rng(0).normal(size=(7, 3)))
+    means = d.values.reshape(7, 3).mean(axis=1)
+    assert d.interval() == pytest.approx(tuple(stats.ttest_1samp(means, 0).confidence_interval(0.95)))
+
+
+def test_one_source_has_no_error_and_effective_sources_count_by_size():
+    assert np.isnan(clustered([[1.0, 2.0, 3.0]]).errors[0].se)
+    assert effective_sources(np.repeat([0, 1, 2], [6, 3, 1])) == pytest.approx(100 / 46)
+    assert effective_sources(np.arange(8)) == 8
+
+
+def test_more_documents_in_like_sources_narrow_the_interval():
+    d = clustered(np.random.default_rng(1).normal(size=(6, 4)))
+    (now,), (later,) = d.errors, d.errors_at(4 * d.n)
+    assert (later.se, later.df) == (pytest.approx(now.se / 2), pytest.approx(4 * now.df))
+
+
+def test_scores_by_source_have_the_means_of_the_runs_and_the_sums_of_residuals():
+    scores = np.random.default_rng(2).normal(size=(3, 6))
+    sources = np.array([0, 0, 0, 1, 1, 2])
+    found = by_source(scores, sources)
+    assert found.mean(axis=1) == pytest.approx(scores.mean(axis=1))
+    residuals = scores - scores.mean(axis=1, keepdims=True)
+    assert (found - found.mean(axis=1, keepdims=True))[:, 1] == pytest.approx(
+        residuals[:, 3:5].sum(axis=1) / 2
+    )

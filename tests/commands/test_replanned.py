@@ -1,0 +1,243 @@
+"""A plan that is changed after results is said so, beside the verdicts that it touches; other runs are named."""
+
+import json
+from pathlib import Path
+
+import pytest
+from harness import TOY, ablate, ablate_here
+
+from ablate.records.folder import StudyFolder
+
+STUDY = f"""\
+name: toy
+workload: toy
+plugins: [{TOY}]
+task: {{name: coin}}
+factors: {{model.effect: [0.2], model.noise: [0.1001]}}
+metric: {{name: accuracy, margin: 0.02}}
+seeds: 3
+claims: [model.effect=0.2 beats baseline on accuracy, model.noise=0.1001 matches baseline on accuracy within 0.02]
+"""
+EFFECT, NOISE = "model.effect=0.2", "model.noise=0.1001"
+MADE = STUDY
+
+
+@pytest.fixture
+def here(ran: Path) -> Path:
+    """The folder of the study, which has run once."""
+    return ran.parent
+
+
+def report(here: Path, text: str, *options: object, name: str = "toy") -> dict:
+    """Runs the study through the command line as it says now, and returns what `--json` has of it."""
+    (here / "study.yaml").write_text(text)
+    done = ablate_here("run", "study.yaml", "--jobs", 0, "--json", *options, cwd=here)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["study"] == name
+    return found
+
+
+def marks(found: dict, rows: str = "verdicts") -> dict[str, str | None]:
+    """Row → what its plan says, of judged rows."""
+    key = "claim" if rows == "claims" else "variant"
+    return {row[key]: row["plan"] for row in found[rows] if not row["exploratory"]}
+
+
+def answer(found: dict) -> str:
+    return " ".join(found["answer"])
+
+
+def facts(here: Path, name: str = "toy"):
+    return StudyFolder(here / "results", name).facts().replanned
+
+
+def test_the_first_plan_is_dated_and_changes_nothing(here):
+    (plan,) = StudyFolder(here / "results", "toy").plans()
+    store = [json.loads(path.read_text()) for path in (here / "results/store/trials").glob("*.json")]
+    assert plan.declared <= min(record["started_at"] for record in store)
+    assert (plan.seeds, plan.comparisons, plan.settings["metric.margin"]) == ([0, 1, 2], 2, 0.02)
+    found = report(here, STUDY)
+    assert {*marks(found).values(), *marks(found, "claims").values()} == {None}
+    assert "after results" not in answer(found)
+    assert "other run" not in answer(found)
+
+
+def test_a_margin_widened_after_results_marks_rows_until_it_is_restored(here):
+    found = report(here, STUDY.replace("margin: 0.02", "margin: 0.06"))
+    assert marks(found) == {EFFECT: "changed", NOISE: "changed"}
+    assert marks(found, "claims") == dict.fromkeys(marks(found, "claims"))  # they have margins of their own
+    assert "metric.margin 0.02 → 0.06" in answer(found)
+    folder = here / "results/toy"
+    line = "metric.margin 0.02 → 0.06"
+    assert line in (folder / "report.md").read_text()
+    assert line in (folder / "report.html").read_text()
+    assert "changed after results" in (folder / "report.md").read_text()
+    assert "declared after results existed" in (folder / "report.md").read_text()
+    # What is up to date says it again, and so does a paper.
+    again = ablate_here("run", "study.yaml", cwd=here)
+    assert "is up to date" in again.stdout.replace("\n", " ")
+    assert line in " ".join(again.stdout.split())
+    assert "changed after results" in " ".join(again.stdout.split())
+    done = ablate_here(
+        "export", "toy", "--only", "methods", "--only", "comparisons", "--out", "paper", cwd=here
+    )
+    assert done.returncode == 0, done.stderr
+    assert line in (here / "paper/methods.md").read_text()
+    assert "changed after results" in (here / "paper/comparisons.tex").read_text()
+
+    restored = report(here, STUDY)
+    assert {*marks(restored).values()} == {None}
+    assert "after results" not in answer(restored)
+
+
+def test_seeds_added_after_a_look_have_their_level(here):
+    found = report(here, STUDY.replace("seeds: 3", "seeds: 6"))
+    assert {*marks(found).values(), *marks(found, "claims").values()} == {"changed"}
+    replanned = facts(here)
+    assert (replanned.looked, replanned.chosen) == (["0–2"], False)
+    assert replanned.level == pytest.approx(0.089, abs=0.002)
+    assert "seeds 0–2 → 0–5" in answer(found)
+    assert "0.09" in answer(found)
+    report(here, STUDY.replace("seeds: 3", "seeds: 12"))
+    assert facts(here).level == pytest.approx(0.125, abs=0.005)
+    done = ablate_here("export", "toy", "--only", "methods", "--out", "paper", cwd=here)
+    assert done.returncode == 0, done.stderr
+    assert "fixed in advance" not in (here / "paper/methods.md").read_text()
+    # On the seeds of the first plan it is itself again.
+    report(here, STUDY)
+    assert facts(here) is None
+
+
+def test_other_seeds_and_chosen_seeds_have_theirs_and_a_confirmation_has_none(here):
+    name = "toy@seeds=5+6+7"
+    report(here, STUDY, "--seeds", "5,6,7", name=name)
+    assert facts(here, name).level == pytest.approx(0.0975, abs=0.002)
+    report(here, STUDY, "--seeds", "0,2,6", name="toy@seeds=0+2+6")
+    chosen = facts(here, "toy@seeds=0+2+6")
+    assert (chosen.chosen, chosen.looked) == (True, ["0, 1, 2, 5, 6, 7"])
+    assert chosen.level == pytest.approx(0.28, abs=0.01)
+    # On the first and last of them: the plan as written comes first, and has not changed.
+    found = report(here, STUDY, "--fresh")
+    assert {*marks(found).values()} == {None}
+    assert "2 other runs of these variants exist" in answer(found)
+    assert name in answer(found)
+    found = report(here, STUDY, "--confirm", name="toy@confirm")
+    assert {*marks(found).values(), *marks(found, "claims").values()} == {None}
+    assert "3 other runs" in answer(found)
+    # Confirmed a second time, on other seeds: a second chance.
+    again = report(here, STUDY, "--confirm", "--seeds", "6,7,8", name="toy@confirm,seeds=6+7+8")
+    assert {*marks(again).values()} == {"changed"}
+    assert facts(here, again["study"]).level == pytest.approx(0.0975, abs=0.002)
+
+
+def test_a_raised_max_has_the_level_of_both_designs(run, tmp_path):
+    looks = STUDY.replace("seeds: 3", "seeds: {min: 3, max: 6}")
+    run(looks)
+    found = report(tmp_path, looks.replace("max: 6", "max: 12"))
+    assert {*marks(found).values()} == {"changed"}
+    replanned = facts(tmp_path)
+    assert replanned.looked == ["0–5 with looks at 3 and 6"]
+    assert 0.04 < replanned.level < 0.07
+
+
+def test_an_added_variant_touches_its_row_and_one_left_out_those_that_gain_by_it(here):
+    found = report(here, STUDY.replace("[0.1001]", "[0.1001, 0.3]"))
+    assert marks(found) == {EFFECT: None, NOISE: None, "model.noise=0.3": "added"}
+    without = "\n".join(STUDY.replace(", model.noise: [0.1001]", "").splitlines()[:-1])
+    found = report(here, f"{without}\nclaims: [{EFFECT} beats baseline on accuracy]\n")
+    assert marks(found) == {EFFECT: "changed"}
+    assert "comparisons 2 → 1" in answer(found)
+    assert NOISE in answer(found)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "line", "claims"),
+    [
+        ("name: accuracy, margin", "name: loss, margin", "metric.name accuracy → loss", None),
+        ("seeds: 3", "training: {steps: 5}\nseeds: 3", "training.steps 3 → 5", "changed"),
+        ("factors:", "model: {width: 8}\nfactors:", "model.width 4 → 8", "changed"),
+        ("seeds: 3", "training: {note: a word}\nseeds: 3", "", None),
+        ("seeds: 3", "notes: a word\nseeds: 3", "", None),
+    ],
+)
+def test_metric_budget_and_baseline(here, old, new, line, claims):
+    found = report(here, STUDY.replace(old, new, 1))
+    assert {*marks(found).values()} == {"changed" if line else None}
+    assert line in answer(found)
+    assert {*marks(found, "claims").values()} == {claims}
+
+
+def test_options_are_another_plan_and_a_single_seed_is_none(run, tmp_path, write):
+    # A try of one seed has no verdict, and nothing to change.
+    run(STUDY, seeds=1, sets=["training.steps=2"])
+    run(STUDY, seed=0)
+    found = report(tmp_path, STUDY)
+    assert {*marks(found).values()} == {None}
+    name = "toy@training.steps=5"
+    found = report(tmp_path, STUDY, "--set", "training.steps=5", name=name)
+    assert {*marks(found).values()} == {"changed"}
+    assert facts(tmp_path, name).level is None  # other runs, on the same seeds
+    found = report(tmp_path, STUDY, "--only", EFFECT, name=f"toy@only={EFFECT}")
+    assert {*marks(found).values()} == {None}
+
+
+def test_a_claim_restored_to_its_first_words_is_itself_again(here):
+    first = {row["claim"]: row["declared"] for row in report(here, STUDY)["claims"]}
+    edited = STUDY.replace("within 0.02]", "within 0.05]")
+    changed = {row["claim"]: row for row in report(here, edited)["claims"]}
+    assert [row["exploratory"] for row in changed.values()] == [False, True]
+    restored = report(here, STUDY)["claims"]
+    assert {row["claim"]: row["declared"] for row in restored} == first
+    assert not any(row["exploratory"] for row in restored)
+    assert {*marks({"claims": restored}, "claims").values()} == {None}
+
+
+def test_other_studies_with_the_variants_and_seeds_that_no_report_has_are_named(here):
+    other = STUDY.replace("name: toy\n", "name: other\n", 1).replace("margin: 0.02", "margin: 0.06")
+    found = report(here, other, name="other")
+    assert "1 other run of these variants exists" in answer(found)
+    assert "toy" in answer(found).split("not counted: ")[1]
+    # Its trials on seeds that its study has no more.
+    report(here, STUDY.replace("seeds: 3", "seeds: {from: 20, count: 3}"))
+    found = report(here, STUDY)
+    named = answer(found).split("not counted: ")[1]
+    assert "other" in named
+    assert "seeds 20–22 in the store" in named
+    # Another model is another study.
+    found = report(here, STUDY.replace("name: toy\n", "name: wide\nmodel: {width: 8}\n", 1), name="wide")
+    assert "not counted" not in answer(found)
+
+
+def test_a_killed_first_run_has_its_plan_and_an_untrained_one_is_replaced(tmp_path, write):
+    study = write(
+        STUDY.replace("seeds: 3", "training: {fault: kill, fault_seed: 1, seconds: 0.01}\nseeds: 3")
+    )
+    killed = ablate("run", study, "--jobs", 0, cwd=tmp_path)
+    assert killed.returncode == -9
+    folder = StudyFolder(tmp_path / "results", "toy")
+    assert not folder.has_report
+    (plan,) = folder.plans()
+    found = report(tmp_path, STUDY.replace("margin: 0.02", "margin: 0.06"))
+    assert "metric.margin 0.02 → 0.06" in answer(found)
+    assert [other.hash for other in folder.plans()][:1] == [plan.hash]
+
+    unread = write(STUDY.replace("name: toy\n", "name: never\ntraining: {fault: kill}\n", 1), "never.yaml")
+    assert ablate("run", unread, "--jobs", 0, cwd=tmp_path).returncode == -9
+    (plan,) = StudyFolder(tmp_path / "results", "never").plans()
+    unread.write_text(unread.read_text().replace("fault: kill", "fault: none").replace("0.02}", "0.06}"))
+    done = ablate_here("run", unread, "--jobs", 0, "--json", cwd=tmp_path)
+    assert {*marks(json.loads(done.stdout)).values()} == {None}
+    (only,) = StudyFolder(tmp_path / "results", "never").plans()
+    assert only.hash != plan.hash
+
+
+def test_a_folder_without_a_plan_says_nothing_and_a_damaged_one_stops_the_run(here):
+    path = here / "results/toy/plan.json"
+    path.unlink()
+    found = report(here, STUDY.replace("margin: 0.02", "margin: 0.06"))
+    assert {*marks(found).values()} == {None}
+    path.write_text('[{"declared": "2026"')
+    (here / "study.yaml").write_text(STUDY)
+    done = ablate_here("run", "study.yaml", "--jobs", 0, cwd=here)
+    assert (done.returncode, "plan.json: cannot be read" in done.stderr) == (2, True)
