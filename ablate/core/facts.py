@@ -114,6 +114,12 @@ class VariantFacts:
     # Task → the names under which `RUNNER_UPS` has it at other settings, for which verdicts must hold too.
     rivals: dict[str, list[str]] = field(default_factory=dict)
 
+    def compute(self, task: str) -> int | None:
+        """Returns the FLOPs of the whole training, forward and backward; None where they are not known."""
+        flops = self.training_flops.get(task)
+        examples = self.examples.get(task)
+        return None if flops is None or examples is None else flops * examples
+
 
 @dataclass(frozen=True)
 class LostRun:
@@ -156,6 +162,8 @@ class StudyFacts:
     until: dict[str, dict[str, int]] = field(default_factory=dict)
     # The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty.
     rate: str = ""
+    # Variant → its learning rate, where nothing tuned any and they differ beside other changes: `0.003`.
+    rates: dict[str, str] = field(default_factory=dict)
     # What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …
     cautions: list[str] = field(default_factory=list)
     # Name of a stage → what it keeps beside its frames, as plain data.

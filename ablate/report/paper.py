@@ -23,6 +23,7 @@ from ablate.report.sections import pictures, shown
 from ablate.report.speed_tables import brief_tables
 from ablate.report.summary import NAME as SUMMARY
 from ablate.report.summary import summary_picture
+from ablate.report.treatment_words import marks_of
 from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, shared_rate, verdict_tables
 from ablate.report.words import Table, message, rows_of, text
 
@@ -208,7 +209,7 @@ def as_markdown(paragraph: str) -> str:
 
 
 def tabular(table: Table, label: str) -> str:
-    """A table over all columns of a page, with the rules of booktabs, without what stands below rows."""
+    """A table over all columns of a page, with the rules of booktabs; of what stands below rows, the marks alone."""
     columns = [column for column in table.columns if not column.below]
     rows = [[latex(row[column.key]) for column in columns] for row in table.rows]
     first = r"p{0.4\linewidth}" if max(len(row[0]) for row in rows) > LONG else "l"
@@ -219,7 +220,7 @@ def tabular(table: Table, label: str) -> str:
         position_float="centering",
         hrules=True,
         column_format=first + "".join("r" if column.numeric else "l" for column in columns[1:]),
-        caption=latex(f"{table.caption}."),
+        caption=latex(f"{'; '.join([table.caption, *marks_of(table)])}."),
         label=label,
     )
 

@@ -40,6 +40,7 @@ def facts_of(
         claims=list(claims),
         environment=dict(environment or {}),
         rate=_shared_rate(study),
+        rates=_differing_rates(study),
         cautions=list(cautions),
         labels=dict(config.labels),
         searched=study.selection.by,
@@ -102,19 +103,42 @@ def _factor_levels(study: Study) -> dict[str, list[str]]:
 
 def _shared_rate(study: Study) -> str:
     """Returns the learning rate that all variants share and nothing has tuned, as `lr 0.003`; else nothing."""
+    rates = dict.fromkeys(_untuned_rates(study).values())
     path = study.workload.rate_path
-    if path is None or path in study.selected_paths:
-        return ""
-    for variant in study.variants:
-        if any(path in tuned_paths for tuned_paths in variant.tuned.values()):
-            return ""
-    rates: set[float] = set()
-    for variant in study.variants:
-        rates.update(value_at(config, path) for config in variant.configs)
-    if len(rates) != 1:
+    if path is None or len(rates) != 1:
         return ""
     name = path.rpartition(".")[2]
-    return f"{name} {rates.pop():g}"
+    return f"{name} {next(iter(rates))}"
+
+
+def _differing_rates(study: Study) -> dict[str, str]:
+    """Returns variant → its learning rate, where nothing tuned any and one variant sets its own beside other changes.
+
+    A variant that changes nothing else is about its rate, and so is a factor.
+    """
+    path = study.workload.rate_path
+    if path in study.config.factors:
+        return {}
+    rates = _untuned_rates(study)
+    for variant in study.variants:
+        if {*variant.patches} == {path}:
+            rates.pop(variant.name, None)
+    return rates if len({*rates.values()}) > 1 else {}
+
+
+def _untuned_rates(study: Study) -> dict[str, str]:
+    """Returns variant → its learning rate; nothing where the rate of some variant was tuned."""
+    path = study.workload.rate_path
+    if path is None or path in study.selected_paths:
+        return {}
+    for variant in study.variants:
+        if any(path in tuned_paths for tuned_paths in variant.tuned.values()):
+            return {}
+    rates: dict[str, str] = {}
+    for variant in study.variants:
+        labels = {f"{value_at(config, path):g}": None for config in variant.configs}
+        rates[variant.name] = ", ".join(labels)
+    return rates
 
 
 def _target(study: Study) -> dict[str, float]:

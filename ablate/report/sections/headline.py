@@ -208,9 +208,22 @@ def standing_lines(report_data: ReportData) -> list[str]:
         said.append(message("limits.improving", improving, len(improving) == len(facts.variants) > 1))
     if rate := shared_rate(facts):
         said.append(message("limits.rate", rate))
+    if facts.rates:
+        said.append(message("limits.rates", *_rates(facts)))
     if chosen_by_judged(evidence):
         said.append(message("limits.chosen_by_judged", facts.metric))
     return [" ".join(said)] if said else []
+
+
+def _rates(facts: StudyFacts) -> tuple[str, list[str]]:
+    """Returns the learning rate of the baseline, and `0.01 with wide` of each variant that has another."""
+    names = names_of(facts)
+    baseline = facts.rates.get(facts.variants[0].name, "")
+    others: dict[str, list[str]] = {}
+    for variant, rate in facts.rates.items():
+        if rate != baseline:
+            others.setdefault(rate, []).append(names[variant])
+    return baseline, [message("limits.rate_of", rate, variants) for rate, variants in others.items()]
 
 
 def limits(report_data: ReportData) -> list[str]:

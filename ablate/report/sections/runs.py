@@ -210,12 +210,11 @@ def cost_table(facts: StudyFacts) -> Table:
 
 def costs(variant: VariantFacts, task: str) -> dict[str, float]:
     """Those of a variant on a task that are known: in all, and parameters by part."""
-    flops, examples = variant.training_flops.get(task), variant.examples.get(task)
     found = {
         "parameters": variant.parameters.get(task),
         "flops": variant.flops.get(task),
-        "training_flops": flops,
-        "compute": None if flops is None or examples is None else flops * examples,
+        "training_flops": variant.training_flops.get(task),
+        "compute": variant.compute(task),
         **variant.parameters_by_part.get(task, {}),
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -9,6 +9,7 @@ from ablate.core.short_names import short_claim
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.data_words import stated_of
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
+from ablate.report.treatment_words import size_columns
 from ablate.report.verdict_words import verdict_column
 from ablate.report.verdicts import (
     Names,
@@ -74,6 +75,9 @@ class Verdicts(Section, title="Verdicts", open=True):
             (word.capitalize(), message(f"verdicts.{word}", report_data.facts.given, is_stated))
             for word in ("difference", "detectable")
         ]
+        sizes = [column.heading for column in size_columns(rows, report_data.facts)]
+        if sizes:
+            terms.append((" and ".join(sizes), message("treatment.sizes")))
         yield Folded(message("verdicts.guide"), [Terms(terms)])
 
 
