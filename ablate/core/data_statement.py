@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, Protocol, runtime_checkable
 
 from pydantic import ConfigDict
 
@@ -23,3 +24,11 @@ class DataStatement:
     test: HeldOut = NOT_STATED
     split: Split = NOT_STATED
     by: str = ""  # The metric at whose best step the judged one counts; empty where its last value does.
+
+
+@runtime_checkable
+class StatesData(Protocol):
+    """A workload that does not see its data: what is known of them is what the study states."""
+
+    def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement:
+        """Returns what the study states of its data, and the metric at whose best step the `judged` one counts."""

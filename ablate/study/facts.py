@@ -3,10 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ablate.core.data_statement import DataStatement
+from ablate.core.data_statement import DataStatement, StatesData
 from ablate.core.facts import Claim, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.metric import FRESH, Description, Metric, plain
-from ablate.external.workload import External
 from ablate.study.designs import Variant
 from ablate.study.judged import target_of
 from ablate.study.patch import value_at
@@ -76,7 +75,7 @@ def _task_facts(study: Study) -> list[TaskFacts]:
 def stated_data(study: Study, baseline: Description) -> DataStatement | None:
     """Returns what is stated of the data of code that is not ours; None where a task of ours, or a plugin, says it."""
     workload = study.workload
-    if isinstance(workload, External):
+    if isinstance(workload, StatesData):
         return workload.stated(study.variants[0].configs[0], study.metric)
     is_ours = type(workload).__module__.partition(".")[0] == "ablate"
     return DataStatement() if baseline.sampling == FRESH and not is_ours else None
