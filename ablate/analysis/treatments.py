@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -15,6 +16,8 @@ LEAST_RATIO = 1.5
 """The ratio of the FLOPs of two trainings from which on a larger model is trained on another budget."""
 LENGTHS = re.compile(r"(?:(?:max|num|n|total|train|training)_)*(?:steps|epochs|iterations|iters|updates)")
 """Names of settings that say how long a run trains."""
+NEAR = 0.01
+"""The share by which lengths of training may differ without a word."""
 BATCH = "training.batch_size"
 
 
@@ -52,7 +55,7 @@ class Treatments:
         """Returns the setting that has them train for another number of steps."""
         for path in self._length_paths:
             values = _levels(a, b, path)
-            if values is not None:
+            if values is not None and not _are_near(*values):
                 return Treatment("steps", path, *values)
         return None
 
@@ -144,6 +147,14 @@ def _mean_compute(side: list[VariantFacts], task: str) -> float | None:
 def _levels(a: list[VariantFacts], b: list[VariantFacts], path: str) -> tuple[str, str] | None:
     """Returns what both sides have at a path, where that differs; else None."""
     return _values(a, b, lambda variant: variant.levels.get(path))
+
+
+def _are_near(variant: str, baseline: str) -> bool:
+    """Returns whether two values are numbers that differ by less than `NEAR`."""
+    try:
+        return math.isclose(float(variant), float(baseline), rel_tol=NEAR)
+    except ValueError:
+        return False
 
 
 def _values(

@@ -11,6 +11,7 @@ from ablate.analysis.runs import Runs, solving_metric
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.text import printable
 from ablate.core.derived import DERIVED
+from ablate.core.facts import StudyFacts
 from ablate.report.data_words import chosen_by_judged, pool_codes, split_codes, stated_of, step_words
 from ablate.report.figures import summary
 from ablate.report.figures.saving import saved
@@ -180,8 +181,15 @@ def methods(report_data: ReportData) -> str:
         missing=sum(int((side.asked & ~side.ended).sum()) for side in sides),
         rate=shared_rate(facts),
         tuned=bool(facts.searched) or any(variant.tuned for variant in facts.variants),
+        floored=_have_floors(facts),
         features=" ".join([*plan_lines(report_data), measured]),
     )
+
+
+def _have_floors(facts: StudyFacts) -> bool:
+    """Returns whether the primary metric has a floor, with which diverged runs count, on all tasks."""
+    judged = [task.metrics[facts.metric] for task in facts.tasks if facts.metric in task.metrics]
+    return all(metric.floor is not None for metric in judged)
 
 
 # LaTeX

@@ -6,6 +6,7 @@ from typing import Any
 from ablate.core.data_statement import DataStatement, StatesData
 from ablate.core.facts import Claim, StudyFacts, TaskFacts, VariantFacts
 from ablate.core.metric import FRESH, Description, Metric, plain
+from ablate.core.sizes import known_parameters
 from ablate.study.designs import Variant
 from ablate.study.judged import target_of
 from ablate.study.patch import value_at
@@ -152,17 +153,13 @@ def _target(study: Study) -> dict[str, float]:
 def _variant_facts(study: Study, variant: Variant) -> VariantFacts:
     labels = study.design.labels
     described = dict(zip(study.tasks, study.describe(variant), strict=True))
+    sizes = {task: known_parameters(description) for task, description in described.items()}
     return VariantFacts(
         name=variant.name,
         levels=study.levels(variant),
         changes={path: labels[path][variant.name] for path in variant.patches if path in labels},
         placebo=variant.placebo,
-        # Code that is not ours does not say how large its models are.
-        parameters={
-            task: description.parameters
-            for task, description in described.items()
-            if description.parameters_by_part
-        },
+        parameters={task: size for task, size in sizes.items() if size is not None},
         parameters_by_part={
             task: dict(description.parameters_by_part) for task, description in described.items()
         },

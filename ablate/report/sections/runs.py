@@ -13,7 +13,7 @@ from ablate.core.record import why
 from ablate.core.short_names import by_design, in_short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.records.store import whereabouts
-from ablate.report.data_words import pool_words, split_words, step_words
+from ablate.report.data_words import pool_words, split_words, stated_of, step_words
 from ablate.report.methods import METHODS
 from ablate.report.section import Block, Items, ReportData, Section, Terms, Text
 from ablate.report.verdicts import names_of, variant_column
@@ -135,9 +135,7 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         "Command": known.pop("command", None),
         "Commit": commit and message("cost.commit", commit, dirty),
         "Commit of ablate": ablate_commit and message("cost.commit", ablate_commit, ablate_dirty),
-        "Analysed with" if facts.given else "Versions": ", ".join(
-            f"{name} {version}" for name, version in versions.items()
-        ),
+        _versions_term(facts): ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Machine": known.pop("machine", None),
         **{as_sentence(spelled(key)): value for key, value in sorted(known.items())},
         "Differs from the study": "; ".join(facts.differs),
@@ -149,13 +147,20 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
             "Metric": message("cost.metric", spelled(facts.metric), step_words(facts)),
             "Margin": message("cost.margin", facts.margin),
             "Seeds": message("cost.seeds", facts.seeds) if facts.has_seeds else None,
-            "Runs" if facts.given else "Trials": ", ".join(f"{n} {status}" for status, n in statuses.items()),
+            "Runs" if facts.given else "Trials": message("cost.statuses", facts.given, [*statuses.items()]),
             "Test data": pool_words(facts),
             "Split": split_words(facts),
             "Training": message("cost.not_stated") if facts.given else None,
         }
     pairs |= {term: CITED.sub("", methods_of(evidence)) for term, methods_of in METHODS.items()}
     return [(term, text(value)) for term, value in pairs.items() if text(value)]
+
+
+def _versions_term(facts: StudyFacts) -> str:
+    """Returns what versions are of: code that is not ours may have run with others than ablate."""
+    if facts.given:
+        return "Analysed with"
+    return "Versions" if stated_of(facts) is None else "Ablate ran with"
 
 
 TOTALS = {

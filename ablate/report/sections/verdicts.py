@@ -168,8 +168,11 @@ class Stability(
             if some
             else Text(message("stability.nothing", bool(facts.given)))
         )
+        source = "given" if facts.given else "stated" if stated_of(facts) is not None else "ours"
         known = sorted(codes("stability") & {row["metric"] for row in rows})
-        terms = Terms([(spelled(metric), message(f"stability.{metric}")) for metric in known])
+        terms = Terms(
+            [(spelled(metric), message(f"stability.{metric}", source, facts.unit)) for metric in known]
+        )
         every = [stability_table(rows, rows, facts)] if len(some) < len(rows) else []
         yield Folded(message("stability.every", len(rows) if every else 0), [*every, terms])
 
