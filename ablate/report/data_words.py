@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from ablate.analysis.search_table import Objective, SearchTable, table_of
-from ablate.core.data_statement import NOT_STATED, DataStatement
+from ablate.core.data_statement import HELD_OUT, NOT_STATED, DataStatement
 from ablate.core.facts import Evidence, StudyFacts, TaskFacts
 from ablate.core.spelling import spelled
 from ablate.report.words import message
@@ -17,6 +17,12 @@ def stated_of(facts: StudyFacts) -> DataStatement | None:
     return statements[0] if statements else None
 
 
+def is_held_out(facts: StudyFacts) -> bool:
+    """Returns whether the study states that nothing trains, tunes or stops on its test examples."""
+    stated = stated_of(facts)
+    return stated is not None and stated.test == HELD_OUT
+
+
 def pool_codes(facts: StudyFacts) -> list[str]:
     """Returns a code for each kind of test data of the tasks."""
     return _unique(_test_code(task, facts) for task in facts.tasks)
@@ -28,7 +34,7 @@ def _test_code(task: TaskFacts, facts: StudyFacts) -> str:
         return task.sampling.pool
     if facts.given and task.sampling.pool == "held_out":
         return "by_example"
-    return "stated_held_out" if stated.test == "held_out" else NOT_STATED
+    return "stated_held_out" if stated.test == HELD_OUT else NOT_STATED
 
 
 def split_codes(facts: StudyFacts) -> list[str]:

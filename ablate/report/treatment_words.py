@@ -22,7 +22,10 @@ def treatment_mark(row: Row) -> str:
 
 def treatment_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
     """Returns the end of a caption: the mark that all rows share, where they do."""
-    return message("treatment.all", treatment_mark(rows[0])) if are_treated_alike(rows, facts) else ""
+    if not are_treated_alike(rows, facts):
+        return ""
+    judged = without_placebos(rows, facts)
+    return message("treatment.all", treatment_mark(judged[0]), len(judged) < len(rows))
 
 
 def treatment_column(*, shown: bool = True) -> Column:
@@ -32,10 +35,15 @@ def treatment_column(*, shown: bool = True) -> Column:
 
 def are_treated_alike(rows: Sequence[Row], facts: StudyFacts) -> bool:
     """Returns whether several rows share one mark, all but the placebos, so that it is said once."""
-    placebos = [variant.name for variant in facts.variants if variant.placebo]
-    judged = [row for row in rows if row["variant"] not in placebos]
+    judged = without_placebos(rows, facts)
     marks = {treatment_mark(row) for row in judged}
     return len(judged) > 1 and len(marks) == 1 and "" not in marks
+
+
+def without_placebos(rows: Sequence[Row], facts: StudyFacts) -> list[Row]:
+    """Returns the rows of variants that differ from the baseline."""
+    placebos = {variant.name for variant in facts.variants if variant.placebo}
+    return [row for row in rows if row["variant"] not in placebos]
 
 
 def marks_of(table: Table) -> list[str]:

@@ -14,7 +14,7 @@ from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.short_names import level_name
 from ablate.core.spelling import spelled
-from ablate.report.data_words import chosen_by_judged, pool_codes
+from ablate.report.data_words import chosen_by_judged, is_held_out, pool_codes
 from ablate.report.replanned import plan_lines
 from ablate.report.section import Block, Folded, Items, ReportData, Section, Text, applying, failed
 from ablate.report.verdict_words import apart_from_zero
@@ -211,7 +211,7 @@ def standing_lines(report_data: ReportData) -> list[str]:
     if facts.rates:
         said.append(message("limits.rates", *_rates(facts)))
     if chosen_by_judged(evidence):
-        said.append(message("limits.chosen_by_judged", facts.metric))
+        said.append(message("limits.chosen_by_judged", facts.metric, is_held_out(facts)))
     return [" ".join(said)] if said else []
 
 
