@@ -92,7 +92,8 @@ def plan_blocks(plan: StudyPlan, width: int, by_part: bool) -> Iterator[str | Ta
     yield from _expected_work(plan)
     power = power_parts(plan.power, plan.study.config.labels)
     yield from _list_under(message("plan.power"), [*power], width)
-    yield from _list_under(message("plan.cautions"), plan.limitations, width)
+    limitations = [*filter(None, [plan.changes]), *plan.limitations]
+    yield from _list_under(message("plan.cautions"), limitations, width)
 
 
 def _expected_work(plan: StudyPlan) -> Iterator[str]:

@@ -10,6 +10,7 @@ from pydantic import ConfigDict
 
 CHANGED = "changed"
 ADDED = "added"
+KNOWN = "known"
 OF_COMPARISONS = ("metric.name", "metric.margin", "compare")
 """Settings that decide how trials are compared and not how they are trained; a claim has its own."""
 _OF_CLAIMS = {"metric.target": "steps_to_target", "stress": "lr_sensitivity"}
@@ -58,12 +59,14 @@ class Change:
 
 @dataclass(frozen=True)
 class PlanChanges:
-    """The differences of a plan from the first of its study that had results."""
+    """The differences of a plan from the first of its study that had results, and what is older than both."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     first: str
     """ISO 8601 date and time of the first plan."""
+    known: list[str] = field(default_factory=list)
+    """Variants with results that are older than every plan of the study that has them."""
     changes: list[Change] = field(default_factory=list)
     """What holds for all variants."""
     changed: list[str] = field(default_factory=list)
@@ -84,13 +87,18 @@ class PlanChanges:
         return any(change.path == path for change in self.changes)
 
     def mark(self, variants: Collection[str], claimed: str = "") -> str:
-        """Returns `added`, `changed` or nothing for a comparison of variants, or a claim on the metric `claimed`."""
+        """Returns `added`, `changed`, `known` or nothing for a comparison of variants, or a claim on a metric.
+
+        claimed: the metric of a claim; empty for a comparison.
+        """
         if not {*self.added}.isdisjoint(variants):
             return ADDED
         is_touched = any(_touches(change.path, claimed) for change in self.changes)
         if is_touched or not {*self.changed}.isdisjoint(variants):
             return CHANGED
-        return ""
+        # A claim is dated by itself.
+        is_known = not claimed and not {*self.known}.isdisjoint(variants)
+        return KNOWN if is_known else ""
 
 
 def _touches(path: str, claimed: str) -> bool:

@@ -122,6 +122,23 @@ class VariantFacts:
 
 
 @dataclass(frozen=True)
+class OtherRuns:
+    """Other runs of the variants of a report, which are not counted."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _NO_OTHER_KEYS
+
+    folders: list[str] = field(default_factory=list)
+    """The names of other reports."""
+    seeds: list[int] = field(default_factory=list)
+    """Seeds of trials in the store that no report has."""
+
+    def __or__(self, other: OtherRuns) -> OtherRuns:
+        """Returns those of both."""
+        folders = list(dict.fromkeys([*self.folders, *other.folders]))
+        return OtherRuns(folders, sorted({*self.seeds, *other.seeds}))
+
+
+@dataclass(frozen=True)
 class LostRun:
     """A run that was given and has no result, for a reason that is taken to have nothing to do with the result."""
 
@@ -194,6 +211,10 @@ class StudyFacts:
     has_seeds: bool = True
     # Of runs that were given: those whose pairs are left out.
     lost: list[LostRun] = field(default_factory=list)
+    # The number of trials that had earlier code than the others, and were kept all the same.
+    kept: int = 0
+    # Of its variants, as they were when it was judged: in other folders, and trials that no report has.
+    other_runs: OtherRuns = field(default_factory=OtherRuns)
 
     def column_of(self, metric: str) -> str:
         """Returns the column of the trials frame that holds a metric as it is judged."""

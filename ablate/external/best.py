@@ -1,9 +1,8 @@
 """The value of a metric at the best epoch: where another metric, such as one on validation data, was best."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
-
-import numpy as np
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
 from ablate.base.wording import counted
@@ -74,7 +73,7 @@ def _value_at_best(name: str, by: str, direction: Direction, readings: Mapping[s
             f"{name} at the best {by}: takes two steps at which both were read, and there "
             f"{'is one' if guide_of else 'is none'}, since {counts}; print both at each epoch"
         )
-    finite = {step: value for step, value in guide_of.items() if np.isfinite(value)}
+    finite = {step: value for step, value in guide_of.items() if math.isfinite(value)}
     if not finite:
         return float("nan")
     chosen = max if direction == "max" else min

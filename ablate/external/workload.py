@@ -21,6 +21,7 @@ from ablate.base.files import digest_of_data
 from ablate.base.registry import register
 from ablate.base.streams import stream_seed
 from ablate.core.data_statement import DataStatement
+from ablate.core.directions import doubtful_direction
 from ablate.core.metric import Description, Metric, Sampling
 from ablate.core.record import INPUTS, Record
 from ablate.core.trial import Emit, Trial
@@ -157,6 +158,10 @@ class External(Workload):
             )
         for place in seeded(files, own.get("seed")):
             cautions.append(f"a generator has the same seed in every trial at {place}")
+        doubts = [
+            doubtful_direction(name, settings["direction"]) for name, settings in config["metrics"].items()
+        ]
+        cautions += filter(None, doubts)
         known = named(files)
         command = str(own.get("command"))
         lost = [name for name in config["config"] if name not in known and f"{{{name}" not in command]

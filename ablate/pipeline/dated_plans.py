@@ -93,7 +93,9 @@ def _settings(study: Study) -> dict[str, Any]:
     # A whole section that changes no trial, as the metrics of one's own code, changes verdicts.
     irrelevant = [path for path in study.ids.irrelevant if "." in path]
     for path in [*settings]:
-        if any(f"{path}.".startswith(f"{outer}.") for outer in irrelevant):
+        # The margin of a metric of one's own code is that of the study where it is judged, and else none.
+        is_margin = path.startswith("metrics.") and path.endswith(".margin")
+        if is_margin or any(f"{path}.".startswith(f"{outer}.") for outer in irrelevant):
             del settings[path]
     return settings
 
@@ -119,33 +121,68 @@ def _has_results(folder: StudyFolder, store: Store) -> bool:
     return any(cell.judged and store.has(cell.id) for cell in folder.trial_list.cells())
 
 
-def plan_changes(folder: StudyFolder, given: Mapping[str, Any], store: Store) -> PlanChanges | None:
+def plan_changes(
+    folder: StudyFolder, given: Mapping[str, Any], store: Store, begun: Mapping[str, Sequence[str]]
+) -> PlanChanges | None:
     """Returns how the last plan of a folder differs from the first of its study that had results.
 
-    None where it does not, and where the folder has no plan. given: the study file, as options have changed it.
+    None where it does not, and where the folder has no plan. given: the study file, as options have changed it; begun:
+    variant → when its trials began.
     """
     plans = folder.plans()
-    if not plans:
-        return None
-    plan = plans[-1]
+    return _changes_of(plans[-1], folder, given, store, begun) if plans else None
+
+
+def expected_changes(
+    study: Study, claims: Sequence[Claim], folder: StudyFolder, store: Store
+) -> PlanChanges | None:
+    """Returns how a run now would change the plan of its study, as `plan_changes`; writes nothing."""
+    return _changes_of(_plan_of(study, claims), folder, study.document.data, store, begun={})
+
+
+def _changes_of(
+    plan: DatedPlan,
+    folder: StudyFolder,
+    given: Mapping[str, Any],
+    store: Store,
+    begun: Mapping[str, Sequence[str]],
+) -> PlanChanges | None:
+    """Returns how a plan differs from the first of its study that had results; None where it does not."""
+    known = _known_before(plan, folder, begun)
     seen = _seen_before(plan, folder, store)
     if not seen or seen[0].hash == plan.hash:
-        return None
+        return PlanChanges(plan.declared, known) if known else None
 
     first = seen[0]
     shared = first.variants.keys() & plan.variants.keys()
     found = PlanChanges(
         first=first.declared,
+        known=known,
         changes=_changes(first, plan, given),
         changed=[name for name in shared if first.variants[name] != plan.variants[name]],
         added=[name for name in plan.variants if name not in shared],
         dropped=[name for name in first.variants if name not in shared],
     )
-    if not (found.changes or found.changed or found.added or found.dropped):
+    if not (found.known or found.changes or found.changed or found.added or found.dropped):
         return None
     if not found.changes_path("seeds"):
         return found
     return _with_level(found, plan, [earlier for earlier in seen if _trains_same(earlier, plan, given)])
+
+
+def _known_before(plan: DatedPlan, folder: StudyFolder, begun: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns the variants whose results are older than every plan that has them: of a study that was renamed, or whose
+    folder was removed.
+
+    A single trial decides nothing, and may be older.
+    """
+    plans = [plan, *(other for each in folder.of_study() for other in each.plans())]
+    known: list[str] = []
+    for name, levels in plan.variants.items():
+        first = min(other.declared for other in plans if other.variants.get(name) == levels)
+        if sum(start < first for start in begun.get(name, ())) > 1:
+            known.append(name)
+    return known
 
 
 def _seen_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> list[DatedPlan]:

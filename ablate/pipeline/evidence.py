@@ -11,6 +11,7 @@ from ablate.pipeline.comparable import comparable
 from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.other_code import kept_earlier
+from ablate.pipeline.other_runs import other_runs
 from ablate.pipeline.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
@@ -43,6 +44,8 @@ def collect(
     """Collects the evidence of a run, with its environment and limitations."""
     facts = _as_reported(plan, session, records)
     evidence = plan.evidence(facts, comparable(plan.used, records, session.warn))
+    others = other_runs(session.folder, plan.study.judged_variants(), evidence.trials)
+    evidence = replace(evidence, facts=replace(evidence.facts, other_runs=others))
     for name, measurement in measured.items():
         if len(measurement.frame):
             evidence = evidence.having(name, measurement.frame, measurement.facts)
@@ -63,8 +66,19 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
     return replace(
         plan.facts(),
         environment=environment,
-        cautions=[*limitations(study, selects=selects), *kept_earlier(records)],
-        replanned=plan_changes(session.folder, study.document.data, session.store),
+        cautions=limitations(study, selects=selects),
+        kept=kept_earlier(records),
+        replanned=plan_changes(session.folder, study.document.data, session.store, _begun(plan, records)),
         source=source_of(study.path, session.folder),
         reported=now(),
     )
+
+
+def _begun(plan: TrialPlan, records: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Returns variant → when its judged trials began, of all but the baseline and its placebo."""
+    variants = {variant.name for variant in plan.study.variants[1:] if not variant.placebo}
+    begun: dict[str, list[str]] = {}
+    for cell in plan.used:
+        if cell.judged and cell.variant in variants and cell.id in records:
+            begun.setdefault(cell.variant, []).append(records[cell.id].started_at)
+    return begun

@@ -71,14 +71,9 @@ def settle_other_code(study: Study, session: Session) -> None:
         session.store.save(replace(record, id=trial_id, environment=environment))
 
 
-def kept_earlier(records: Mapping[str, Record]) -> list[str]:
-    """Returns the limitation of a report that has trials of earlier code."""
-    kept = sum(KEPT_FROM in record.environment for record in records.values())
-    if not kept:
-        return []
-    return [
-        f"{counted(kept, 'trial')} of {len(records)} had earlier code than the others (`--keep-finished`)"
-    ]
+def kept_earlier(records: Mapping[str, Record]) -> int:
+    """Returns the number of trials that had earlier code than the others."""
+    return sum(KEPT_FROM in record.environment for record in records.values())
 
 
 def other_code(study: Study, folder: StudyFolder, store: Store) -> OtherCode | None:

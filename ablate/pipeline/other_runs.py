@@ -1,43 +1,47 @@
 """Other runs of the variants of a report: in other folders, and trials in the store that no report has."""
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from ablate.base.errors import AblateError
-from ablate.core.facts import BASELINE, Evidence
+from ablate.core.facts import BASELINE, OtherRuns
 from ablate.core.names import stem
 from ablate.core.trial import Cell
 from ablate.records.folder import StudyFolder
 from ablate.study.patch import key_of
-from ablate.study.sections import TUNING_SEEDS_FROM, in_words
+from ablate.study.sections import TUNING_SEEDS_FROM
+
+_JUDGES = ("metrics", "evaluation")
+"""Sections of a config of one's own code that train nothing."""
 
 
-def other_runs(folder: StudyFolder, evidence: Evidence) -> list[str]:
-    """Returns the names of other reports of this study, or on a variant of it, and the seeds of others of its trials.
+def other_runs(folder: StudyFolder, variants: Mapping[str, Any] | None, trials: pd.DataFrame) -> OtherRuns:
+    """Returns other reports of this study, or on a variant of it, and the seeds of other trials of its variants.
 
     A variant of another study is the same where its config is. Records that reports have are not read.
+    variants: as `StudyFolder.variants`; trials: as `Evidence.trials`.
     """
-    mine = _configs(folder)
+    mine = _configs(variants)
     if not mine:
-        return []
-    names: list[str] = []
-    reported = {*evidence.trials["id"]}
+        return OtherRuns()
+    folders: list[str] = []
+    reported = {*trials["id"]}
     for other in StudyFolder.all(folder.results):
         if other.name == folder.name:
             continue
         reported |= {cell.id for cell in _cells(other)}
         is_of_study = other.has_report and stem(other.name) == stem(folder.name)
-        if is_of_study or not mine.isdisjoint(_configs(other)):
-            names.append(other.name)
+        if is_of_study or not mine.isdisjoint(_configs_of(other)):
+            folders.append(other.name)
 
     # Tuning and stages train beside what is judged, or at other settings.
     reported |= {cell.id for cell in _cells(folder) if not cell.judged}
     seeds = set(_seeds_of(mine, folder.results / "store" / "trials", reported))
-    seeds -= {*evidence.trials["seed"]}
-    if seeds:
-        names.append(f"seeds {in_words(sorted(seeds))} in the store")
-    return names
+    return OtherRuns(folders, sorted(seeds - {*trials["seed"].tolist()}))
 
 
 def _cells(folder: StudyFolder) -> list[Cell]:
@@ -48,20 +52,29 @@ def _cells(folder: StudyFolder) -> list[Cell]:
         return []
 
 
-def _configs(folder: StudyFolder) -> set[str]:
-    """Returns the configs of the variants of a report without its baseline and its placebo; none where unreadable."""
-    configs: set[str] = set()
+def _configs_of(folder: StudyFolder) -> set[str]:
+    """Returns the configs of the variants of a report, as `_configs`; none where they cannot be read."""
     try:
-        judged = folder.variants() or {"variants": []}
-        for variant in judged["variants"]:
-            if variant["name"] == BASELINE or variant["placebo"]:
-                continue
-            configs |= {key_of(config) for config in variant["configs"]}
-            for by_seed in variant.get("by_seed", {}).values():
-                configs |= {key_of(config) for config in by_seed}
+        return _configs(folder.variants())
     except (OSError, ValueError, KeyError, TypeError):
         return set()
+
+
+def _configs(variants: Mapping[str, Any] | None) -> set[str]:
+    """Returns the configs of variants as they were judged, without those of the baseline and its placebo."""
+    configs: set[str] = set()
+    for variant in (variants or {"variants": []})["variants"]:
+        if variant["name"] == BASELINE or variant["placebo"]:
+            continue
+        configs |= {_key_of(config) for config in variant["configs"]}
+        for by_seed in variant.get("by_seed", {}).values():
+            configs |= {_key_of(config) for config in by_seed}
     return configs
+
+
+def _key_of(config: Mapping[str, Any]) -> str:
+    """Returns what is the same of configs by which the same is trained: whatever one's own code is judged by."""
+    return key_of({name: value for name, value in config.items() if name not in _JUDGES})
 
 
 def _seeds_of(configs: Collection[str], trials: Path, reported: Collection[str]) -> Iterator[int]:
@@ -71,7 +84,7 @@ def _seeds_of(configs: Collection[str], trials: Path, reported: Collection[str])
             continue
         try:
             record = json.loads(path.read_bytes())
-            is_same = key_of(record["config"]) in configs and record["status"] in ("completed", "diverged")
+            is_same = _key_of(record["config"]) in configs and record["status"] in ("completed", "diverged")
             seed = int(record["seed"])
         except (OSError, ValueError, KeyError, TypeError):
             continue  # Where a study needs it, the store says what is wrong with it.

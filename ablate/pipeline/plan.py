@@ -16,6 +16,7 @@ from ablate.core.trial import Cell
 from ablate.external.workload import External
 from ablate.pipeline.cache import is_current
 from ablate.pipeline.claims import as_preregistered
+from ablate.pipeline.dated_plans import expected_changes
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.other_code import OtherCode, other_code
 from ablate.pipeline.place import report_place
@@ -52,6 +53,8 @@ class StudyPlan:
     # The differences that the seeds can detect.
     power: Power
     limitations: Sequence[str]
+    # What is not as it was planned before there were results, in words; empty where all is.
+    changes: str
     # Name of a stage → what it says of the study.
     previews: Mapping[str, Preview]
     # The stages that select variants by trainings.
@@ -127,6 +130,7 @@ def plan_study(
     if known_pairs is None and records:
         known_pairs = stored_pairs(facts, cells, records, warn)
 
+    judged = _facts_as_judged(study, stages, folder, store)
     return StudyPlan(
         study,
         cached=Counter((cell.variant, cell.task) for cell in cells if cell.id not in missing),
@@ -135,11 +139,12 @@ def plan_study(
         capacity=capacity,
         power=power(
             study,
-            _facts_as_judged(study, stages, folder, store),
+            judged,
             known_pairs,
             detect=detect,
         ),
         limitations=limitations(study, selects=any(stage.chooses for stage in selecting)),
+        changes=_changes_in_words(study, judged, folder, store),
         previews={stage.name: stage.preview(study, store) for stage in stages},
         selecting=[] if is_reported else selecting,
         other_code=other_code(study, folder, store),
@@ -155,6 +160,17 @@ def _facts_as_judged(study: Study, stages: Sequence[Stage], folder: StudyFolder,
     names = {variant.name for variant in (*facts.variants, *added)}
     claims = [claim for claim in facts.claims if names.issuperset(claim.variants)]
     return replace(facts, variants=[*facts.variants, *added], claims=claims)
+
+
+def _changes_in_words(study: Study, facts: StudyFacts, folder: StudyFolder, store: Store) -> str:
+    """Returns what a run would change of a plan that has results, in words."""
+    changes = expected_changes(study, facts.claims, folder, store)
+    if changes is None:
+        return ""
+    # With pandas, which most plans do not need.
+    from ablate.report.replanned import changes_in_words
+
+    return changes_in_words(changes, facts)
 
 
 def _records(cells: Iterable[Cell], store: Store) -> dict[str, Record]:

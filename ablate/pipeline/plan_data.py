@@ -25,6 +25,7 @@ def plan_data(plan: StudyPlan) -> dict[str, object]:
         preview = plan.previews.get(stage.name)
         data[stage.name] = preview.data if preview is not None else None
     data["power"] = asdict(plan.power)
+    data["changes"] = plan.changes or None
     data["cautions"] = list(plan.limitations)
     data["exit_code"] = 0
     return data

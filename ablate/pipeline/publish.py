@@ -51,6 +51,7 @@ def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
     Writes nothing. Raises `AblateError`.
     """
     from ablate.pipeline.claims import with_waiting
+    from ablate.report.repeats import repeat_lines
     from ablate.report.replanned import plan_lines
     from ablate.report.sections import HEADLINE
     from ablate.report.sections.headline import noise_lines, standing_lines
@@ -59,7 +60,7 @@ def make_report(folder: StudyFolder) -> Iterator[Verdicts | Page]:
     tables = {COMPARISONS: data.comparisons, CLAIMS: with_waiting(data.claims, folder)}
     for name, table in data.tables.items():
         tables[f"{name}.csv"] = table
-    lines = [*noise_lines(data), *standing_lines(data), *plan_lines(data)]
+    lines = [*noise_lines(data), *standing_lines(data), *plan_lines(data), *repeat_lines(data)]
     yield Verdicts(tables, [*HEADLINE.answers(data), *lines])
 
     # Only once the verdicts are on their way: to import what draws takes long.
@@ -97,6 +98,8 @@ def report_data(folder: StudyFolder) -> ReportData:
     from ablate.report.section import ReportData
 
     evidence = folder.evidence()
+    # Some may have come since it was judged.
+    found = other_runs(folder, folder.variants(), evidence.trials)
     comparisons = compare(evidence)
     claims = judge_claims(evidence)
     stability_rows = stability(evidence)
@@ -113,5 +116,5 @@ def report_data(folder: StudyFolder) -> ReportData:
         evaluated=reported_evaluations(folder, evidence),
         tables={"stability": stability_rows, **speed_tables(evidence)},
         results=folder.results,
-        other_runs=other_runs(folder, evidence),
+        other_runs=evidence.facts.other_runs | found,
     )

@@ -9,6 +9,7 @@ from ablate.analysis.chances import level_of_best
 from ablate.core.dated_plan import PlanChanges
 from ablate.report.verdicts import names_of
 from ablate.report.words import message
+from ablate.study.sections import in_words
 
 if TYPE_CHECKING:
     from ablate.core.facts import StudyFacts
@@ -19,19 +20,28 @@ LEAST_RUNS = 3
 
 
 def plan_lines(report_data: ReportData) -> Iterator[str]:
-    """Yields what was changed after results, with the level that this has, and which other runs there are."""
+    """Yields what was changed after results, code too, with the level that this has, and which other runs there are."""
     facts = report_data.facts
     if facts.replanned is not None:
-        yield _changes_in_words(facts.replanned, facts)
-    names = report_data.other_runs
+        yield changes_in_words(facts.replanned, facts)
+    if facts.kept:
+        yield message("replanned.kept", facts.kept, facts.planned)
+    others = report_data.other_runs
+    names = list(others.folders)
+    if others.seeds:
+        names.append(message("replanned.stored", in_words(others.seeds)))
     if names:
         yield _others_in_words(names)
 
 
-def _changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
+def changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
+    """Returns what is not as it was first planned, with the level of a verdict after these looks."""
     names = names_of(facts)
     first = replanned.first[:10]
     sentences: list[str] = []
+    if replanned.known:
+        known = [names.get(name, name) for name in replanned.known]
+        sentences.append(message("replanned.known", first, known))
     if replanned.changes:
         sentences.append(message("replanned.changed", first, replanned.changes))
     added = [names.get(name, name) for name in replanned.added]

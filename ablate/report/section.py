@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from ablate.base.errors import described
 from ablate.base.text import DEFAULT_RESULTS
-from ablate.core.facts import Evidence, frame_of
+from ablate.core.facts import Evidence, OtherRuns, frame_of
 from ablate.report.words import Table, message
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ReportData:
     - evaluated: what kept weights show.
     - tables: name → what `analysis.stability` and `analysis.speed_tables` make of the evidence.
     - results: the results folder, in which the records of trials are kept.
-    - other_runs: the names of other runs of the variants, which are not counted.
+    - other_runs: other runs of the variants, which are not counted.
     """
 
     evidence: Evidence
@@ -42,7 +42,7 @@ class ReportData:
     evaluated: Evaluated | None = None
     tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     results: Path = DEFAULT_RESULTS
-    other_runs: Sequence[str] = ()
+    other_runs: OtherRuns = field(default_factory=OtherRuns)
 
     def table(self, name: str) -> pd.DataFrame:
         """One of the tables; without rows where there is none."""

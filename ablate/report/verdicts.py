@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from ablate.core.dated_plan import ADDED, CHANGED
+from ablate.core.dated_plan import ADDED, CHANGED, KNOWN
 from ablate.core.derived import DERIVED
 from ablate.core.facts import ALL_PAIRS, BASELINE, StudyFacts
 from ablate.core.metric import Direction, Metric
@@ -44,7 +44,11 @@ from ablate.report.words import (
 
 UNSEEN = "unseen "  # The reason of what is equivalent: what that does not exclude.
 # The mark of a row whose plan was changed after results → its words.
-PLAN_MARKS = {CHANGED: "replanned.mark_changed", ADDED: "replanned.mark_added"}
+PLAN_MARKS = {
+    CHANGED: "replanned.mark_changed",
+    ADDED: "replanned.mark_added",
+    KNOWN: "replanned.mark_known",
+}
 Names = Mapping[str, str]  # Variant → its name for readers.
 
 

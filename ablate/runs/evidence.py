@@ -10,10 +10,12 @@ from typing import Literal
 
 import pandas as pd
 
+from ablate.analysis.alike import alike_runs
 from ablate.analysis.paired import NAN
 from ablate.base.errors import Gather, listed, nearest
 from ablate.base.process import now
 from ablate.core.derived import DERIVED, StudyContext
+from ablate.core.directions import doubtful_direction
 from ablate.core.facts import (
     BASELINE,
     Claim,
@@ -27,7 +29,6 @@ from ablate.core.facts import (
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.records.environment import command_line, versions
 from ablate.report.words import message
-from ablate.runs.alike import alike_runs, run_names
 from ablate.runs.clusters import source_limitations
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY, CheckedRuns, RunTable, checked
@@ -38,6 +39,8 @@ from ablate.study.designs import Design, Variant
 
 Given = Literal["runs", "known_noise", "documents"]
 """How runs that exist were given; see `StudyFacts.given`."""
+_MAX_NAMES = 6
+"""The most runs of a group that are named."""
 
 
 def evidence_of(
@@ -49,7 +52,7 @@ def evidence_of(
     options = replace(options, baseline=options.baseline_among(variants))
     given = _given(runs, options)
     alike = [
-        run_names(runs.trials, ids, has_seeds=table.has_seeds)
+        _run_names(runs.trials, ids, has_seeds=table.has_seeds)
         for ids in alike_runs(runs.trials, runs.examples, metrics)
     ]
     _refuse_incomparable(runs, options, given, alike)
@@ -86,6 +89,7 @@ def evidence_of(
     _refuse_untold(facts, options)
     cautions = [
         *table.notes,
+        *filter(None, [doubtful_direction(options.metric, options.direction)]),
         *source_limitations(runs.trials, runs.examples),
         *(message("analyse.alike", names) for names in alike),
         *_reruns(runs, table.has_seeds),
@@ -93,6 +97,16 @@ def evidence_of(
     ]
     no_curves = frame_of((), ("id", "step", "metric", "value"))
     return Evidence(replace(facts, cautions=cautions), trials, no_curves, runs.examples)
+
+
+def _run_names(trials: pd.DataFrame, ids: Sequence[str], *, has_seeds: bool) -> str:
+    """Returns the runs with these ids in words: `wide seed 3`; where no seeds are known, by the place of each."""
+    by_id = trials.set_index("id")
+    names = []
+    for place in ids:
+        variant = by_id.loc[place, "variant"]
+        names.append(f"{variant} seed {by_id.loc[place, 'seed']}" if has_seeds else f"{variant} ({place})")
+    return listed(names, _MAX_NAMES)
 
 
 def _given(runs: CheckedRuns, options: AnalysisOptions) -> Given:

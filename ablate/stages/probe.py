@@ -19,7 +19,6 @@ from ablate.core.events import FixedPlan
 from ablate.core.facts import BASELINE
 from ablate.core.metric import FREE
 from ablate.core.trial import AGAIN, LAST, Cell
-from ablate.external.workload import External
 from ablate.session.stage import Stage
 from ablate.study.checks import attempt, refuse_own
 from ablate.study.designs import Variant
@@ -156,6 +155,9 @@ class ProbeStage(Stage):
 
     def _last_runs(self, study: Study) -> Iterator[Cell]:
         """Yields what follows the other short runs: of one's own code, the first of them again."""
+        # With numpy, for which a report that is up to date must not wait.
+        from ablate.external.workload import External
+
         if isinstance(study.workload, External):
             baseline = replace(study.variants[0], name=REPEAT_LAST)
             yield from self._cells(study, [(baseline, study.config.seeds.values[0], LAST)])

@@ -227,16 +227,19 @@ def test_a_killed_first_run_has_its_plan_and_an_untrained_one_is_replaced(tmp_pa
     (plan,) = StudyFolder(tmp_path / "results", "never").plans()
     unread.write_text(unread.read_text().replace("fault: kill", "fault: none").replace("0.02}", "0.06}"))
     done = ablate_here("run", unread, "--jobs", 0, "--json", cwd=tmp_path)
-    assert {*marks(json.loads(done.stdout)).values()} == {None}
+    assert {*marks(json.loads(done.stdout)).values()} == {
+        "known"
+    }  # by the study before, which trained the same
     (only,) = StudyFolder(tmp_path / "results", "never").plans()
     assert only.hash != plan.hash
 
 
-def test_a_folder_without_a_plan_says_nothing_and_a_damaged_one_stops_the_run(here):
+def test_results_that_are_older_than_the_plan_are_named_and_a_damaged_one_stops_the_run(here):
     path = here / "results/toy/plan.json"
     path.unlink()
     found = report(here, STUDY.replace("margin: 0.02", "margin: 0.06"))
-    assert {*marks(found).values()} == {None}
+    assert {*marks(found).values()} == {"known"}
+    assert "Results of effect 0.2 and noise 0.1001 are older than the plan" in answer(found)
     path.write_text('[{"declared": "2026"')
     (here / "study.yaml").write_text(STUDY)
     done = ablate_here("run", "study.yaml", "--jobs", 0, cwd=here)

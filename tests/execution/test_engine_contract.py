@@ -313,8 +313,8 @@ def test_a_worker_imports_what_training_needs_and_nothing_else(tmp_path):
 
 
 WORKER = (
-    "ablate annotated_types cython_runtime numpy pydantic pydantic_core ruamel safetensors torch torchgen tqdm "
-    "typing_extensions typing_inspection"
+    "ablate annotated_types cython_runtime filelock numpy pydantic pydantic_core ruamel safetensors torch torchgen "
+    "tqdm typing_extensions typing_inspection"
 )
 SEQUENCE = """
 name: listing

@@ -18,7 +18,11 @@ from ablate.session.workers import reference
 def experiment(request, tmp_path):
     folder = shutil.copytree(OWN, tmp_path / "own", ignore=shutil.ignore_patterns("__pycache__"))
     (folder / "study.yaml").write_text(json.dumps(own_study(request.param)))
-    return prepare(folder / "study.yaml")
+    study = prepare(folder / "study.yaml")
+    # As a session does before it trains.
+    for snapshot in study.workload.snapshots.values():
+        snapshot.freeze()
+    return study
 
 
 @pytest.fixture(params=SLOW_ON_RAY)

@@ -262,7 +262,7 @@ def test_an_edit_of_code_alone_shows_what_it_costs_and_asks(tmp_path):
         assert "-GAIN = 0.1\n+GAIN = 0.2\n" in text
     kept = run(folder, "--keep-finished")
     assert (kept.returncode, kept.stdout.count("6 trials to train")) == (0, 0)
-    assert "6 trials of 6 had earlier code" in (folder / "results/own/report.md").read_text()
+    assert "6 of 6 trials had earlier code" in (folder / "results/own/report.md").read_text()
     assert "is up to date" in run(folder).stdout
     (folder / "helper.py").write_text("GAIN = 0.3\n")
     before = load(folder / "results/own").trials.loss.mean()

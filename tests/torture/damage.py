@@ -42,9 +42,13 @@ def damage(rng: Random, place: Place) -> str:
             refused |= not _reads(place, study, *command)
     refused |= _until_done(place, study, watched)
     watched.forgive()
-    # Without their dates nobody knows that claims came before the results.
-    lost = any("claims.csv" in each for each in harmed)
-    watched.complete(mlflow=False, without=("exploratory", "reason") if lost else ())
+    # Without their dates nobody knows that plan and claims came before the results.
+    without: list[str] = []
+    if any("claims.csv" in each for each in harmed):
+        without += ["exploratory", "reason"]
+    if any("plan.json" in each for each in harmed):
+        without.append("plan")
+    watched.complete(mlflow=False, without=tuple(without))
     place.violations[before:] = [
         f"{violation} [{'; '.join(harmed)}]" for violation in place.violations[before:]
     ]

@@ -15,6 +15,7 @@ from ablate.core.metric import Metric
 from ablate.core.short_names import level_name
 from ablate.core.spelling import spelled
 from ablate.report.data_words import chosen_by_judged, is_held_out, pool_codes
+from ablate.report.repeats import repeat_lines
 from ablate.report.replanned import plan_lines
 from ablate.report.section import Block, Folded, Items, ReportData, Section, Text, applying, failed
 from ablate.report.verdict_words import apart_from_zero
@@ -55,9 +56,9 @@ class Headline(Section, title="Answer", needs_trials=False):
         if report_data.evidence.only_measured:
             yield Text(message("answer.only_timed"))
             return
-        lines = [*gaps(report_data.evidence), *noise_lines(report_data)]
-        lines += [*standing_lines(report_data), *plan_lines(report_data)]
-        yield from map(Text, lines)
+        yield from map(Text, gaps(report_data.evidence))
+        yield from map(Text, [*noise_lines(report_data), *standing_lines(report_data)])
+        yield from map(Text, [*plan_lines(report_data), *repeat_lines(report_data)])
         found = limits(report_data)
         for section in applying(self._below, report_data):
             try:

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from ablate.base.errors import listed
 from ablate.core.metric import Metric
 
 _DIGITS = 1e-10
 """The share of the largest value below which two numbers are the same."""
-_MAX_NAMES = 6
 
 
 def alike_runs(
@@ -40,19 +38,12 @@ def _equal_rows(values: pd.DataFrame, resolutions: Sequence[float]) -> list[list
     """Returns the labels of equal rows, group by group; none where chance may have made them equal."""
     decimals = values.map(lambda value: len(repr(float(value)).partition(".")[2])).max()
     step = np.maximum(np.maximum(10.0**-decimals, _DIGITS * values.abs().max()), resolutions)
-    cells = ((values.max() - values.min()) / step).clip(lower=1.0)
+    spread = values.max() - values.min()
+    # Where all are equal, their size stands for it: 0.782995 throughout is no chance, and 1.0 may be.
+    spread = spread.where(spread > 0, values.abs().max())
+    cells = (spread / step).clip(lower=1.0)
     if np.log(cells).sum() <= np.log(10 * len(values) ** 2):
         return []
     rounded = (values / step).round().to_numpy().T
     labels = pd.Series(values.index, values.index).groupby([*rounded]).agg(list)
     return [group for group in labels if len(group) > 1]
-
-
-def run_names(trials: pd.DataFrame, ids: Sequence[str], *, has_seeds: bool) -> str:
-    """Returns the runs with these ids in words: `wide seed 3`; where no seeds are known, by the place of each."""
-    by_id = trials.set_index("id")
-    names = []
-    for place in ids:
-        variant = by_id.loc[place, "variant"]
-        names.append(f"{variant} seed {by_id.loc[place, 'seed']}" if has_seeds else f"{variant} ({place})")
-    return listed(names, _MAX_NAMES)

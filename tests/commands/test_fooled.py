@@ -1,0 +1,240 @@
+"""Ways in which a careless user fools himself: each is refused, or named beside the verdict.
+
+Those with checkpoints, data and installed code are in `tests/external/test_isolation.py`, those with tables of runs in
+`tests/runs`, and unequal budgets and tuning in `tests/report`.
+"""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from harness import ablate_here
+
+TRAIN = """
+import argparse, random
+parser = argparse.ArgumentParser()
+parser.add_argument("--act")
+parser.add_argument("--steps", type=int)
+parser.add_argument("--seed", type=int)
+given = parser.parse_args()
+block = random.Random(f"{given.seed}").gauss(0, 0.02)
+own = random.Random(f"{given.seed} {given.act} {given.steps}").gauss(0, 0.004)
+act = {"relu": 0.0, "gelu": 0.03, "tanh": 0.001}[given.act]
+for step in (1, 2, 3):
+    print(f"step {step} val {0.7 + act + own - 0.1 * abs(step - 2):.6f}")
+print(f"final {0.8 + block + own + act + 0.0001 * given.steps:.6f}")
+"""
+STUDY = {
+    "name": "own",
+    "workload": {
+        "command": "python train.py --act {act} --steps {steps} --seed {seed}",
+        "read": {"acc": r"final (\S+)", "val": r"val (\S+)"},
+    },
+    "config": {"act": "relu", "steps": 100},
+    "metrics": {"acc": {"direction": "max", "margin": 0.02}, "val": {"direction": "max"}},
+    "factors": {"config.act": ["gelu", "tanh"]},
+    "seeds": 4,
+}
+GELU, TANH = "config.act=gelu", "config.act=tanh"
+
+
+class Project:
+    """A script and its study in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.study: dict[str, Any] = json.loads(json.dumps(STUDY))
+        (folder / "train.py").write_text(TRAIN)
+
+    def run(self, *options: object, **changes: Any) -> "Outcome":
+        """Runs the study with changes, which stay."""
+        self.write(**changes)
+        done = ablate_here("run", "study.yaml", "--jobs", 1, "--json", *options, cwd=self.folder)
+        found = json.loads(done.stdout) if done.returncode in (0, 1) else {"answer": [], "verdicts": []}
+        return Outcome(done.returncode, " ".join([*found["answer"], done.stderr]), found["verdicts"])
+
+    def write(self, **changes: Any) -> None:
+        """Changes the study."""
+        self.study |= changes
+        (self.folder / "study.yaml").write_text(json.dumps(self.study))
+
+    def edit(self, old: str, new: str) -> None:
+        """Changes the script."""
+        text = (self.folder / "train.py").read_text()
+        assert old in text
+        (self.folder / "train.py").write_text(text.replace(old, new))
+
+
+class Outcome:
+    """What a run has said."""
+
+    def __init__(self, code: int, said: str, rows: list[dict[str, Any]]) -> None:
+        self.code = code
+        self.said = " ".join(said.split())
+        self.marks = {row["variant"]: row["plan"] for row in rows if not row["exploratory"]}
+        self.verdicts = {row["variant"]: row["verdict"] for row in rows if not row["exploratory"]}
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path)
+
+
+def with_margin(margin: float) -> Mapping[str, Any]:
+    return {"metrics": {"acc": {"direction": "max", "margin": margin}, "val": {"direction": "max"}}}
+
+
+def widen(project: Project) -> Outcome:
+    return project.run(**with_margin(0.06))
+
+
+def widen_by_option(project: Project) -> Outcome:
+    return project.run("--set", "metrics.acc.margin=0.06")
+
+
+def widen_in_a_new_name(project: Project) -> Outcome:
+    return project.run(name="other", **with_margin(0.06))
+
+
+def widen_without_the_report(project: Project) -> Outcome:
+    shutil.rmtree(project.folder / "results/own")
+    return project.run(**with_margin(0.06))
+
+
+def widen_without_the_plan(project: Project) -> Outcome:
+    (project.folder / "results/own/plan.json").unlink()
+    return project.run(**with_margin(0.06))
+
+
+def another_metric(project: Project) -> Outcome:
+    return project.run(metric={"name": "val"})
+
+
+def more_seeds(project: Project) -> Outcome:
+    return project.run(seeds=8)
+
+
+def other_seeds(project: Project) -> Outcome:
+    project.run("--seeds", "10,11,12,13")
+    return project.run("--seeds", "20,21,22,23")
+
+
+def chosen_seeds(project: Project) -> Outcome:
+    return project.run("--seeds", "0,1,3")
+
+
+def longer(project: Project) -> Outcome:
+    return project.run(config={"act": "relu", "steps": 120})
+
+
+def without_a_variant(project: Project) -> Outcome:
+    return project.run(factors={"config.act": ["gelu"]})
+
+
+@pytest.mark.parametrize(
+    ("change", "mark", "words"),
+    [
+        (widen, "changed", "metric.margin 0.02 → 0.06"),
+        pytest.param(widen_by_option, "changed", "metric.margin 0.02 → 0.06", marks=pytest.mark.slow),
+        pytest.param(widen_in_a_new_name, "known", "not counted: own.", marks=pytest.mark.slow),
+        (widen_without_the_report, "known", "are older than the plan of this study"),
+        pytest.param(
+            widen_without_the_plan, "known", "are older than the plan of this study", marks=pytest.mark.slow
+        ),
+        pytest.param(another_metric, "changed", "metric.name acc → val", marks=pytest.mark.slow),
+        pytest.param(more_seeds, "changed", "has probability 0.087", marks=pytest.mark.slow),
+        pytest.param(other_seeds, "changed", "the best of 3 runs", marks=pytest.mark.slow),
+        pytest.param(chosen_seeds, "changed", "were chosen from seeds 0–3", marks=pytest.mark.slow),
+        pytest.param(longer, "changed", "config.steps 100 → 120", marks=pytest.mark.slow),
+        pytest.param(without_a_variant, "changed", "left out after results", marks=pytest.mark.slow),
+    ],
+)
+def test_a_plan_that_follows_results(
+    change: Callable[[Project], Outcome], mark: str, words: str, project: Project
+):
+    first = project.run()
+    assert (first.code, {*first.marks.values()}) == (0, {None})
+    assert "after results" not in first.said
+    if change is widen:
+        project.write(**with_margin(0.06))
+        plan = ablate_here("plan", "study.yaml", "--json", cwd=project.folder)
+        assert words in json.loads(plan.stdout)["changes"]
+    outcome = change(project)
+    assert outcome.code == 0, outcome.said
+    assert {*outcome.marks.values()} == {mark}
+    assert words in outcome.said
+
+
+def test_a_seed_that_does_nothing(project):
+    project.edit('f"{given.seed}"', '"0"')
+    project.edit('f"{given.seed} {given.act}', 'f"{given.act}')
+    outcome = project.run()
+    assert "have the same numbers under different seeds" in outcome.said
+
+
+@pytest.mark.slow
+def test_a_change_that_does_nothing(project):
+    project.edit("{given.act} ", "")
+    project.edit("[given.act]", '["relu"]')
+    outcome = project.run()
+    assert "have the same numbers on every seed" in outcome.said
+    assert {*outcome.verdicts.values()} == {"inconclusive"}
+
+
+@pytest.mark.slow
+def test_numbers_that_are_equal_by_their_coarseness_are_none(project):
+    project.edit('print(f"final {', 'print(f"final {round(')
+    project.edit("given.steps:.6f}", "given.steps, 1)}")
+    project.edit(":.6f}", ":.1f}")
+    assert "same numbers" not in project.run().said
+
+
+def test_the_best_epoch_by_the_judged_metric_itself(project):
+    best = {"acc": {"direction": "max", "at": "best", "by": "acc"}, "val": "max"}
+    outcome = project.run(metrics=best)
+    assert outcome.code == 2
+    assert "metrics.acc.by" in outcome.said
+
+
+@pytest.mark.slow
+def test_a_direction_that_is_likely_a_slip(project):
+    read = {"loss": r"final (\S+)"}
+    project.study["workload"]["read"] = read
+    assert "the wrong way round" in project.run(metrics={"loss": {"direction": "max"}}).said
+    assert "the wrong way round" not in project.run(metrics={"loss": {"direction": "min"}}).said
+
+
+@pytest.mark.slow
+def test_a_seed_that_crashes_and_is_left_out(project):
+    project.edit("block =", 'if (given.seed, given.act) == (2, "gelu"): raise SystemExit(3)\nblock =')
+    outcome = project.run()
+    assert (outcome.code, outcome.verdicts[GELU]) == (1, "inconclusive")
+    outcome = project.run("--seeds", "0,1,3")
+    assert outcome.marks[GELU] == "changed"
+    assert "were chosen from seeds 0–3" in outcome.said
+
+
+@pytest.mark.slow
+def test_code_that_changes_between_seeds(project):
+    assert project.run().code == 0
+    project.edit('"gelu": 0.03', '"gelu": 0.01')
+    assert project.run(seeds=6).code == 2
+    outcome = project.run("--keep-finished")
+    assert "12 of 18 trials had earlier code" in outcome.said
+
+
+@pytest.mark.slow
+def test_a_claim_that_is_made_of_results(project):
+    project.run()
+    outcome = project.run(claims=[f"{GELU} beats baseline on acc"])
+    assert "exploratory" in (project.folder / "results/own/report.md").read_text()
+    assert outcome.code == 0
+
+
+@pytest.mark.slow
+def test_one_seed_that_was_tried_first_is_no_plan(project):
+    project.run("--seed", 0)
+    assert {*project.run().marks.values()} == {None}
