@@ -175,6 +175,7 @@ def methods(report_data: ReportData) -> str:
         ],
         graded=len(by_rate) < len(facts.tasks),
         crossed=len(report_data.evidence.examples) > 0,
+        by_source="source" in report_data.evidence.examples,
         claimed={DERIVED[claim.metric].kind for claim in facts.claims if claim.metric in DERIVED},
         runs=sum(int(side.asked.sum()) for side in sides),
         diverged=sum(side.diverged for side in sides),
