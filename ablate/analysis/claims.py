@@ -21,9 +21,11 @@ from ablate.analysis.looks import Look, at_looks
 from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences
 from ablate.analysis.runs import Runs
+from ablate.analysis.treatments import Treatments
 from ablate.core.facts import INTERACTION, Claim, Evidence
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
+from ablate.core.treatment import Treatment
 
 RUNS = ("seeds", "runs")
 """Units of estimates (`Differences.unit`) that repeat trainings, of which some may fail that have not been seen to."""
@@ -63,6 +65,8 @@ class ClaimRow:
     """The task that decides the claim; empty where no task can tell it."""
     plan: str
     """`changed` or `added` where its runs were planned so after results of the study existed; else empty."""
+    treatment: str
+    """How differently its sides were treated, as text of `core.treatment`; empty where alike, or not of two sides."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,8 @@ class ClaimOnTask:
     task: str
     estimate: Estimated
     judged: Judged
+    treatment: Treatment | None
+    """The first difference in how the sides were treated; None where they were alike."""
 
 
 @dataclass(frozen=True)
@@ -124,6 +130,7 @@ class JudgedClaim:
             metric=claim.metric,
             task="",
             plan=self.plan,
+            treatment="",
         )
         if not self.tasks:
             return row
@@ -144,6 +151,7 @@ class JudgedClaim:
             n=estimate.n,
             reason=str(self._reason(on_task) or ""),
             task=on_task.task,
+            treatment=str(on_task.treatment or ""),
         )
 
     def _reason(self, on_task: ClaimOnTask) -> Reason | None:
@@ -219,4 +227,11 @@ def _on_task(runs: Runs, claim: Claim, measure: Measure, alpha: float) -> ClaimO
     estimate = measure.estimate(runs, claim.sides)
     kind = "beats" if claim.kind == INTERACTION else claim.kind
     judged = judge(estimate, cast(Kind, kind), x=x, alpha=alpha, slack=slack)
-    return ClaimOnTask(measure.task.name, estimate, judged)
+    return ClaimOnTask(measure.task.name, estimate, judged, _treatment(runs, claim, measure))
+
+
+def _treatment(runs: Runs, claim: Claim, measure: Measure) -> Treatment | None:
+    """Returns how differently the sides of a claim were treated; None of what is timed, and of interactions."""
+    if measure.kind == "ratio" or claim.kind == INTERACTION:
+        return None
+    return runs.memo("treatments", Treatments).between(claim.a, claim.b, measure.task.name)

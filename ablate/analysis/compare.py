@@ -20,10 +20,12 @@ from ablate.analysis.measure import Measure
 from ablate.analysis.paired import NAN, Differences, mean_of, seeds_needed
 from ablate.analysis.power import LEAST_PAIRS, MAX_SEEDS
 from ablate.analysis.runs import Runs
+from ablate.analysis.treatments import Treatments
 from ablate.core.facts import Evidence
 from ablate.core.metric import plain, sign
 from ablate.core.reason import Reason
 from ablate.core.rows import frame_of_rows
+from ablate.core.treatment import Treatment
 
 
 @dataclass(frozen=True)
@@ -78,6 +80,8 @@ class ComparisonRow:
     """The look whose seeds the numbers are of, from 1: the one that settled the comparison, else the last."""
     plan: str
     """`changed` or `added` where it was planned so after results of the study existed; else empty."""
+    treatment: str
+    """How differently both sides were treated, as text of `core.treatment`; empty where alike, or not planned."""
 
 
 def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
@@ -252,6 +256,14 @@ class Comparison:
             return ""
         return replanned.mark((*self.pair.a, *self.pair.b))
 
+    @property
+    def treatment(self) -> Treatment | None:
+        """The first difference in how the sides of a judged comparison were treated; None where they were alike."""
+        if not self.judged:
+            return None
+        treatments = self.runs.memo("treatments", Treatments)
+        return treatments.between(self.pair.a, self.pair.b, self.pair.task.name)
+
     def row(self) -> ComparisonRow:
         """Returns the row of the table."""
         contrast = self.contrast
@@ -288,6 +300,7 @@ class Comparison:
             only_baseline=only_baseline,
             look=self.look.number,
             plan=self.plan,
+            treatment=str(self.treatment or ""),
         )
 
 

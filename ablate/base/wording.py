@@ -92,6 +92,11 @@ def percent(fraction: float, places: int = 1) -> str:
     return f"{sign}{digits} %"
 
 
+def times(factor: float) -> str:
+    """Returns a factor of something else: `× 0.93`, `× 12`."""
+    return f"× {factor:.2f}" if factor < 10 else f"× {factor:,.0f}"
+
+
 def in_percent(share: float) -> str:
     """Returns a share as a percentage to two digits: `1.3 %`, `2 %`."""
     rounded = float(f"{100 * share:.2g}")

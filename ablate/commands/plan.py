@@ -12,6 +12,7 @@ import click
 
 from ablate.base.text import saying
 from ablate.commands._console import AS_JSON, STUDY, options_of, output_console
+from ablate.core.sizes import known_parameters
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -155,7 +156,7 @@ def _variants(plan: StudyPlan, by_part: bool) -> Iterator[Table]:
 def _size(description: Description, *, with_length: bool) -> dict[str, int | None]:
     """Returns column → parameters and FLOPs of a variant; with those of a whole training where lengths differ."""
     size = {
-        "parameters": description.parameters,
+        "parameters": known_parameters(description),
         "FLOPs forward": description.flops,
         "and backward": description.training_flops,
     }

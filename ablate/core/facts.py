@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter
 
+from ablate.core.data_statement import DataStatement
 from ablate.core.dated_plan import PlanChanges
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.trial import Level
@@ -82,6 +83,9 @@ class TaskFacts:
     stability: dict[str, Metric] = field(default_factory=dict)
     # What claims may compare a variant with → metric → its value.
     constants: dict[str, dict[str, float]] = field(default_factory=dict)
+    # What the study states of the data of code that is not ours, of which `sampling` is a guess on the safe side; None
+    # where `sampling` is known.
+    stated: DataStatement | None = None
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,12 @@ class VariantFacts:
     tuned: dict[str, dict[str, str]] = field(default_factory=dict)
     # Task → the names under which `RUNNER_UPS` has it at other settings, for which verdicts must hold too.
     rivals: dict[str, list[str]] = field(default_factory=dict)
+
+    def compute(self, task: str) -> int | None:
+        """Returns the FLOPs of the whole training, forward and backward; None where they are not known."""
+        flops = self.training_flops.get(task)
+        examples = self.examples.get(task)
+        return None if flops is None or examples is None else flops * examples
 
 
 @dataclass(frozen=True)
@@ -169,6 +179,8 @@ class StudyFacts:
     until: dict[str, dict[str, int]] = field(default_factory=dict)
     # The learning rate that all variants share without having been tuned, such as `lr 0.003`; else empty.
     rate: str = ""
+    # Variant → its learning rate, where nothing tuned any and they differ beside other changes: `0.003`.
+    rates: dict[str, str] = field(default_factory=dict)
     # What limits the verdicts, known before training: inputs that cannot be seen, examples seen in training, …
     cautions: list[str] = field(default_factory=list)
     # Name of a stage → what it keeps beside its frames, as plain data.

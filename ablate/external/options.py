@@ -6,6 +6,7 @@ from pydantic import BeforeValidator, Field, PositiveFloat, PositiveInt, model_v
 from pydantic_core import PydanticCustomError
 
 from ablate.base.registry import OnOff, StrictModel
+from ablate.core.data_statement import NOT_STATED, HeldOut, Split
 from ablate.core.metric import Direction, Outcome
 from ablate.external.best import At
 
@@ -122,6 +123,24 @@ class OwnMetric(StrictModel):
             description="The metric whose best value says which step counts, of those at which both were read."
         ),
     ] = None
+
+
+class Evaluated(StrictModel):
+    """What a study states of the data on which its code is evaluated; reports say nothing else of them."""
+
+    test: Annotated[
+        HeldOut,
+        Field(
+            description="held_out: the examples behind the judged metric are the same for every seed, and nothing "
+            "trains, tunes or stops on them."
+        ),
+    ] = NOT_STATED
+    split: Annotated[
+        Split,
+        Field(
+            description="How data are divided: fixed, one way for all seeds; each_seed, anew for every seed."
+        ),
+    ] = NOT_STATED
 
 
 OwnMetrics = Annotated[

@@ -20,13 +20,14 @@ from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
 from ablate.base.files import digest_of_data
 from ablate.base.registry import register
 from ablate.base.streams import stream_seed
+from ablate.core.data_statement import DataStatement
 from ablate.core.directions import doubtful_direction
 from ablate.core.metric import Description, Metric, Sampling
 from ablate.core.record import INPUTS, Record
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
 from ablate.external import options, runner
-from ablate.external.best import best_values, check_best, identity_of
+from ablate.external.best import best_values, check_best, guides_of, identity_of
 from ablate.external.cautions import named, seeded
 from ablate.external.command import filled
 from ablate.external.reading import STEP, Reading, check_pattern
@@ -61,11 +62,16 @@ class External(Workload):
             "workload": (self.Options, ...),
             "config": (options.OwnConfig, {}),
             "metrics": (options.OwnMetrics, ...),
+            "evaluation": (options.Evaluated, options.Evaluated()),
         }
 
     def irrelevant(self) -> tuple[str, ...]:
         of_options = ("data", "exclude", "keep", "resume", "parallel", "resources.memory", "resources.time")
-        return ("metrics", *(f"workload.{path}" for path in of_options))
+        return ("metrics", "evaluation", *(f"workload.{path}" for path in of_options))
+
+    def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement:
+        """Returns what the study states of its data, and the metric at whose best step the `judged` one counts."""
+        return DataStatement(**config["evaluation"], by=guides_of(config["metrics"]).get(judged, ""))
 
     def describe(self, config: Mapping[str, Any]) -> Description:
         metrics = {}
@@ -76,6 +82,7 @@ class External(Workload):
         return Description(
             metrics,
             outcome=first["outcome"],
+            # A guess on the safe side: nobody says that examples are drawn anew.
             sampling=Sampling("held_out"),
             parallel=config["workload"]["parallel"],
         )

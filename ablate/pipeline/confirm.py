@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from ablate.analysis.judge import DECIDED
 from ablate.base.errors import AblateError, listed
 from ablate.base.wording import counted, joined
+from ablate.core.data_statement import NOT_STATED
 from ablate.core.derived import is_measured
 from ablate.core.facts import BASELINE, Claim, StudyFacts
 from ablate.core.names import confirmed
@@ -19,6 +20,7 @@ from ablate.records.folder import StudyFolder
 from ablate.report.verdicts import planned_rows
 from ablate.session.options import Options
 from ablate.session.stage import Stage
+from ablate.study.facts import stated_data
 from ablate.study.sections import TUNING_SEEDS_FROM, Asked, SeedsSection, asked_for, in_words
 from ablate.study.study import Selection, Study
 
@@ -175,6 +177,10 @@ def _notes_on_examples(study: Study, report: StudyFolder) -> list[str]:
     notes: list[str] = []
     for task, described in zip(study.tasks, study.describe(study.variants[0]), strict=True):
         pool = described.sampling.pool
+        stated = stated_data(study, described)
+        if stated is not None and stated.test == NOT_STATED:
+            notes.append("confirms over seeds; whether over other test examples too is not stated")
+            continue
         if pool == "fresh":
             continue
         shared = "test examples are those" if pool == "held_out" else "examples are from the pool"

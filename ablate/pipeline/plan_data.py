@@ -2,6 +2,7 @@
 
 from dataclasses import asdict
 
+from ablate.core.sizes import known_parameters
 from ablate.pipeline.plan import StudyPlan
 from ablate.stages import STAGES
 from ablate.study.designs import Variant
@@ -41,7 +42,7 @@ def _rows(plan: StudyPlan, variant: Variant) -> list[dict[str, object]]:
                 "variant": variant.name,
                 "task": task,
                 "placebo": variant.placebo,
-                "parameters": described.parameters,
+                "parameters": known_parameters(described),
                 "flops": described.flops,
                 "training_flops": described.training_flops,
                 "examples": described.examples,

@@ -11,6 +11,8 @@ from ablate.analysis.runs import Runs, solving_metric
 from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.text import printable
 from ablate.core.derived import DERIVED
+from ablate.core.facts import StudyFacts
+from ablate.report.data_words import chosen_by_judged, pool_codes, split_codes, stated_of, step_words
 from ablate.report.figures import summary
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
@@ -22,6 +24,7 @@ from ablate.report.sections import pictures, shown
 from ablate.report.speed_tables import brief_tables
 from ablate.report.summary import NAME as SUMMARY
 from ablate.report.summary import summary_picture
+from ablate.report.treatment_words import marks_of
 from ablate.report.verdicts import claim_table, level_of, names_of, planned_rows, shared_rate, verdict_tables
 from ablate.report.words import Table, message, rows_of, text
 
@@ -161,7 +164,10 @@ def methods(report_data: ReportData) -> str:
         facts=facts,
         m=family_size(facts) if planned else 0,
         variants=sum(not variant.placebo for variant in facts.variants[1:]),
-        pools={task.sampling.pool for task in facts.tasks},
+        data=[*pool_codes(facts), *split_codes(facts)],
+        step=step_words(facts),
+        stated=stated_of(facts) is not None,
+        judged_again=chosen_by_judged(report_data.evidence),
         solved=[
             (task.name, name, task.metrics[name])
             for task in by_rate
@@ -169,14 +175,22 @@ def methods(report_data: ReportData) -> str:
         ],
         graded=len(by_rate) < len(facts.tasks),
         crossed=len(report_data.evidence.examples) > 0,
+        by_source="source" in report_data.evidence.examples,
         claimed={DERIVED[claim.metric].kind for claim in facts.claims if claim.metric in DERIVED},
         runs=sum(int(side.asked.sum()) for side in sides),
         diverged=sum(side.diverged for side in sides),
         missing=sum(int((side.asked & ~side.ended).sum()) for side in sides),
         rate=shared_rate(facts),
-        tuned=any(variant.tuned for variant in facts.variants),
+        tuned=bool(facts.searched) or any(variant.tuned for variant in facts.variants),
+        floored=_have_floors(facts),
         features=" ".join([*plan_lines(report_data), measured]),
     )
+
+
+def _have_floors(facts: StudyFacts) -> bool:
+    """Returns whether the primary metric has a floor, with which diverged runs count, on all tasks."""
+    judged = [task.metrics[facts.metric] for task in facts.tasks if facts.metric in task.metrics]
+    return all(metric.floor is not None for metric in judged)
 
 
 # LaTeX
@@ -204,7 +218,7 @@ def as_markdown(paragraph: str) -> str:
 
 
 def tabular(table: Table, label: str) -> str:
-    """A table over all columns of a page, with the rules of booktabs, without what stands below rows."""
+    """A table over all columns of a page, with the rules of booktabs; of what stands below rows, the marks alone."""
     columns = [column for column in table.columns if not column.below]
     rows = [[latex(row[column.key]) for column in columns] for row in table.rows]
     first = r"p{0.4\linewidth}" if max(len(row[0]) for row in rows) > LONG else "l"
@@ -215,7 +229,7 @@ def tabular(table: Table, label: str) -> str:
         position_float="centering",
         hrules=True,
         column_format=first + "".join("r" if column.numeric else "l" for column in columns[1:]),
-        caption=latex(f"{table.caption}."),
+        caption=latex(f"{'; '.join([table.caption, *marks_of(table)])}."),
         label=label,
     )
 

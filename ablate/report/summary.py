@@ -9,6 +9,7 @@ import pandas as pd
 
 from ablate.base.wording import duration
 from ablate.core.facts import BASELINE, Evidence, TaskFacts
+from ablate.report.data_words import stated_of
 from ablate.report.figures.summary import summary
 from ablate.report.figures.theme import EXPLORATORY
 from ablate.report.section import Picture, ReportData
@@ -80,8 +81,7 @@ def _rows(report_data: ReportData, task: TaskFacts) -> pd.DataFrame:
 
 def title(report_data: ReportData) -> str:
     """Returns the first sentence of the answer, after the budget that it holds for."""
-    curves = report_data.evidence.curves
-    steps = int(curves["step"].max()) if len(curves) else 0
+    steps = _steps(report_data.evidence)
     found = HEADLINE.answers(report_data)
     # A sentence ends before a capital letter: a name may have a point.
     sentence = (
@@ -90,10 +90,23 @@ def title(report_data: ReportData) -> str:
     return message("figures.summary_title", sentence, steps)
 
 
+def _steps(evidence: Evidence) -> int:
+    """Returns the steps of every training; 0 where they differ, and of code that may count something else."""
+    if stated_of(evidence.facts) is not None or evidence.curves.empty:
+        return 0
+    last = evidence.curves.groupby("id")["step"].max()
+    completed = evidence.trials.loc[evidence.trials["status"] == "completed", "id"]
+    steps = {*last[last.index.isin(completed)]}
+    return int(steps.pop()) if len(steps) == 1 else 0
+
+
 def footer(report_data: ReportData, task: TaskFacts) -> str:
     """Returns the command of a study, the size of its baseline, its trainings and the time that they took."""
     facts = report_data.facts
     cost = spent(report_data.evidence)
     command = facts.environment.get("command") or facts.study
     parameters = facts.variants[0].parameters.get(task.name)
-    return message("figures.summary_footer", command, parameters, cost.trainings, duration(cost.seconds))
+    time = duration(cost.seconds)
+    # What code that is not ours runs on is its own affair.
+    on_one_core = stated_of(facts) is None
+    return message("figures.summary_footer", command, parameters, cost.trainings, time, on_one_core)

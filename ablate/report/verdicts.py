@@ -16,6 +16,12 @@ from ablate.core.metric import Direction, Metric
 from ablate.core.short_names import in_short_names, level_name, short_claim, short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.report.lost_runs import left_out_column
+from ablate.report.treatment_words import (
+    are_treated_alike,
+    size_columns,
+    treatment_column,
+    treatment_in_caption,
+)
 from ablate.report.verdict_words import verdict_column
 from ablate.report.words import (
     NOTHING,
@@ -109,8 +115,9 @@ def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
         rated = all(number(row.get("solved_variant")) is not None for row in mine)
         heading = as_sentence(f"{facts.unit}s solved") if rated else f"Difference [{level_of(mine)}]"
         columns = [variant_column(names), verdict_column(facts)]
-        columns += [difference_column(facts, heading), *mean_columns(spare=True)]
-        caption += marks_in_caption(mine)
+        columns += [difference_column(facts, heading), *size_columns(mine, facts), *mean_columns(spare=True)]
+        caption += treatment_in_caption(mine, facts) + marks_in_caption(mine)
+        columns.append(treatment_column(shown=not are_treated_alike(mine, facts)))
         columns.append(reason_column(facts, marked=not are_marked_alike(mine)))
         columns.append(left_out_column(facts))
         yield tabulated(columns, mine, caption, "comparisons.csv")
@@ -268,6 +275,7 @@ def claim_table(claims: Any, facts: StudyFacts, level: str) -> Table:
         Column("verdict", "Verdict"),
         difference_column(facts, f"Difference [{level}]"),
         Column("n", "n", True, show=lambda row: count(row.get("n")), spare=True),
+        treatment_column(),
         reason_column(facts, marked=not are_marked_alike(rows)),
     ]
     late = sum(is_true(row.get("exploratory")) for row in rows)

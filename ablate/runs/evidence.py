@@ -73,7 +73,9 @@ def evidence_of(
         design="runs that exist",
         seeds=sorted({*trials["seed"].tolist()}),
         tasks=_tasks(runs, metrics, options),
-        variants=[VariantFacts(variant, {}, {}) for variant in names.values()],
+        variants=[
+            VariantFacts(told, dict(table.lengths.get(variant, {})), {}) for variant, told in names.items()
+        ],
         factors={},
         claims=[*_claims(options, [*names.values()], metrics)],
         environment={"command": command_line(sys.argv), "versions": versions(), **dict(options.made_with)},

@@ -5,12 +5,14 @@ A row is a run, or an example of a run; the index says where it was read. What i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
+from ablate.analysis.treatments import LENGTHS
 from ablate.base.errors import Gather, Problem, listed, nearest
 from ablate.core.metric import Metric
 from ablate.report.words import message
@@ -44,6 +46,8 @@ class RunTable:
     """Whether a column says the seeds; else `seed` numbers the rows, so that no two runs are a pair."""
     notes: Sequence[str] = ()
     """What the options made of the rows, in sentences."""
+    lengths: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Variant → column that says how long its runs trained → its value, where all of them have one."""
 
 
 def read(runs: str, options: AnalysisOptions) -> RunTable:
@@ -78,7 +82,21 @@ def read(runs: str, options: AnalysisOptions) -> RunTable:
     defaults = {"id": kept.index, "task": "runs", "seed": seeds, "example": "all", "status": ""}
     measured = {name: kept[name] for name in metrics}
     rows = pd.DataFrame(defaults, kept.index).assign(**roles, **measured)
-    return RunTable(rows, has_seeds="seed" in columns, notes=notes)
+    used = {name for names in columns.values() for name in names} | {*metrics}
+    lengths = _lengths(kept.drop(columns=[*used & {*kept}]), rows["variant"])
+    return RunTable(rows, has_seeds="seed" in columns, notes=notes, lengths=lengths)
+
+
+def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:
+    """Returns variant → column → how long all its runs trained, where the column has the name of a length."""
+    lengths: dict[str, dict[str, str]] = {}
+    for name in others:
+        if not LENGTHS.fullmatch(re.split(r"[./]", str(name))[-1]):
+            continue
+        for variant, values in others[name].groupby(variants):
+            if values.notna().all() and values.nunique() == 1:
+                lengths.setdefault(str(variant), {})[str(name)] = str(values.iloc[0])
+    return lengths
 
 
 def _columns(table: pd.DataFrame, options: AnalysisOptions) -> dict[str, list[str]]:

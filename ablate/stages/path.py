@@ -119,8 +119,19 @@ class PathStage(Stage):
         for change, candidate in step.items():
             scores[change] = _score(study, [records[cell.id] for cell in candidate])
         best, *others = sorted(scores, key=lambda change: -scores[change])
-        seeds = in_words(self._seeds)
-        note = message("figures.path_step", number, self._target_name, best, others, study.metric, seeds)
+        sources = {
+            on_validation(record, study.metric, study.config.metric.at)[1] for record in records.values()
+        }
+        note = message(
+            "figures.path_step",
+            number,
+            self._target_name,
+            best,
+            others,
+            study.metric,
+            in_words(self._seeds),
+            on_validation=sources == {"validation"},
+        )
         return best, note
 
     def _target(self, study: Study) -> Variant:

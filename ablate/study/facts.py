@@ -3,8 +3,10 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ablate.core.data_statement import DataStatement, StatesData
 from ablate.core.facts import Claim, StudyFacts, TaskFacts, VariantFacts
-from ablate.core.metric import Description, Metric, plain
+from ablate.core.metric import FRESH, Description, Metric, plain
+from ablate.core.sizes import known_parameters
 from ablate.study.designs import Variant
 from ablate.study.judged import target_of
 from ablate.study.patch import value_at
@@ -38,6 +40,7 @@ def facts_of(
         claims=list(claims),
         environment=dict(environment or {}),
         rate=_shared_rate(study),
+        rates=_differing_rates(study),
         cautions=list(cautions),
         labels=dict(config.labels),
         searched=study.selection.by,
@@ -64,9 +67,19 @@ def _task_facts(study: Study) -> list[TaskFacts]:
             sampling=baseline.sampling,
             stability=stability,
             constants={name: dict(values) for name, values in baseline.constants.items()},
+            stated=stated_data(study, baseline),
         )
         tasks.append(facts)
     return tasks
+
+
+def stated_data(study: Study, baseline: Description) -> DataStatement | None:
+    """Returns what is stated of the data of code that is not ours; None where a task of ours, or a plugin, says it."""
+    workload = study.workload
+    if isinstance(workload, StatesData):
+        return workload.stated(study.variants[0].configs[0], study.metric)
+    is_ours = type(workload).__module__.partition(".")[0] == "ablate"
+    return DataStatement() if baseline.sampling == FRESH and not is_ours else None
 
 
 def _metrics(baseline: Description, others: Sequence[Description]) -> dict[str, Metric]:
@@ -90,19 +103,42 @@ def _factor_levels(study: Study) -> dict[str, list[str]]:
 
 def _shared_rate(study: Study) -> str:
     """Returns the learning rate that all variants share and nothing has tuned, as `lr 0.003`; else nothing."""
+    rates = dict.fromkeys(_untuned_rates(study).values())
     path = study.workload.rate_path
-    if path is None or path in study.selected_paths:
-        return ""
-    for variant in study.variants:
-        if any(path in tuned_paths for tuned_paths in variant.tuned.values()):
-            return ""
-    rates: set[float] = set()
-    for variant in study.variants:
-        rates.update(value_at(config, path) for config in variant.configs)
-    if len(rates) != 1:
+    if path is None or len(rates) != 1:
         return ""
     name = path.rpartition(".")[2]
-    return f"{name} {rates.pop():g}"
+    return f"{name} {next(iter(rates))}"
+
+
+def _differing_rates(study: Study) -> dict[str, str]:
+    """Returns variant → its learning rate, where nothing tuned any and one variant sets its own beside other changes.
+
+    A variant that changes nothing else is about its rate, and so is a factor.
+    """
+    path = study.workload.rate_path
+    if path in study.config.factors:
+        return {}
+    rates = _untuned_rates(study)
+    for variant in study.variants:
+        if {*variant.patches} == {path}:
+            rates.pop(variant.name, None)
+    return rates if len({*rates.values()}) > 1 else {}
+
+
+def _untuned_rates(study: Study) -> dict[str, str]:
+    """Returns variant → its learning rate; nothing where the rate of some variant was tuned."""
+    path = study.workload.rate_path
+    if path is None or path in study.selected_paths:
+        return {}
+    for variant in study.variants:
+        if any(path in tuned_paths for tuned_paths in variant.tuned.values()):
+            return {}
+    rates: dict[str, str] = {}
+    for variant in study.variants:
+        labels = {f"{value_at(config, path):g}": None for config in variant.configs}
+        rates[variant.name] = ", ".join(labels)
+    return rates
 
 
 def _target(study: Study) -> dict[str, float]:
@@ -117,12 +153,13 @@ def _target(study: Study) -> dict[str, float]:
 def _variant_facts(study: Study, variant: Variant) -> VariantFacts:
     labels = study.design.labels
     described = dict(zip(study.tasks, study.describe(variant), strict=True))
+    sizes = {task: known_parameters(description) for task, description in described.items()}
     return VariantFacts(
         name=variant.name,
         levels=study.levels(variant),
         changes={path: labels[path][variant.name] for path in variant.patches if path in labels},
         placebo=variant.placebo,
-        parameters={task: description.parameters for task, description in described.items()},
+        parameters={task: size for task, size in sizes.items() if size is not None},
         parameters_by_part={
             task: dict(description.parameters_by_part) for task, description in described.items()
         },

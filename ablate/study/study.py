@@ -14,7 +14,8 @@ from pydantic import JsonValue
 from ablate.base.datafile import DataFile
 from ablate.base.errors import Invalid
 from ablate.core.facts import Claim
-from ablate.core.metric import Description, size_of
+from ablate.core.metric import Description
+from ablate.core.sizes import known_size
 from ablate.core.trial import Cell, Level, Trial
 from ablate.core.workload import Workload
 from ablate.study.checks import attempt
@@ -80,7 +81,7 @@ class Study:
 
     def size(self, variant: Variant, task_index: int) -> Mapping[str, int | None]:
         """Returns the size of a variant's model on a task, as records keep it."""
-        return size_of(self.describe(variant)[task_index])
+        return known_size(self.describe(variant)[task_index])
 
     @property
     def metric(self) -> str:

@@ -96,10 +96,19 @@ def test_frame_and_csv_give_the_same_tables(evidence, folder):
     assert made[0] == made[1]
 
 
-def test_the_verdict_table_has_the_planned_comparisons_in_at_most_seven_columns(evidence):
+def test_the_verdict_table_has_the_planned_comparisons_and_their_sizes(evidence):
     (table,) = verdict_tables(compare(evidence), evidence.facts)
     assert [row["title"] for row in table.rows] == [tables.text(v.name) for v in evidence.facts.variants[1:]]
-    keys = ["variant", "verdict", "difference", "mean_variant", "mean_baseline", "mde", "reason"]
+    keys = [
+        "variant",
+        "verdict",
+        "difference",
+        "parameters",
+        "mean_variant",
+        "mean_baseline",
+        "mde",
+        "reason",
+    ]
     assert [column.key for column in table.columns] == keys
     trials = evidence.trials[evidence.trials["variant"] == "model.norm=batch"]
     row = next(row for row in table.rows if row["title"] == "model.norm=batch")

@@ -22,7 +22,7 @@ def test_every_verdict_and_claim_fits_eighty_columns(folder):
     assert max(len(line) for line in text.splitlines()) <= 80
     assert "\x1b" not in text
     row = next(line for line in text.splitlines() if line.startswith("no positions"))
-    assert row.split()[2:] == ["worse", "−0.462", "[−0.474,", "−0.449]"]
+    assert row.split()[2:] == ["worse", "−0.462", "[−0.474,", "−0.449]", "×", "0.97"]
     assert text.lstrip().startswith("On 5 seeds, accuracy fell by 46 points without positions")
     for piece in ("inconclusive", "supported", "<script>alert('x')</", "Noise: "):
         assert piece in text

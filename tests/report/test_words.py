@@ -27,7 +27,18 @@ def test_every_code_is_said_somewhere_and_every_one_said_is_there():
     for path in ROOT.rglob("*.py"):
         for file, name in re.findall(r"\bsay\(\s*[\"'](\w+)\.(\w+)[\"']", path.read_text()):
             assert name in codes(file), f"{path}: {file}.{name}"
-    computed = {"diff", "search", "reasons", "inconclusive", "stability", "cost", "verdicts", "limits"}
+    computed = {
+        "diff",
+        "search",
+        "reasons",
+        "inconclusive",
+        "stability",
+        "cost",
+        "verdicts",
+        "limits",
+        "data",
+        "treatment",
+    }
     for file in set(FILES) - computed:
         text = (ROOT / "report" / "words" / f"{file}.j2").read_text()
         inside = {(file, name) for name in codes(file) if text.count(f"{name}(") > 1}

@@ -21,7 +21,7 @@ MAX_POINTS = 60  # Steps that a curve is drawn with; a longer one is averaged ov
 class Curves(
     Section,
     title="Learning curves",
-    inside="the metric on validation data and the training loss, by step",
+    inside="the metric and the training loss, by step",
 ):
     """A figure a task and metric."""
 

@@ -9,10 +9,12 @@ from ablate.analysis.learning import Learned, baseline_learned, convergence
 from ablate.analysis.noise import noise
 from ablate.analysis.runs import Runs
 from ablate.base import wording
+from ablate.core.data_statement import NOT_STATED
 from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.short_names import level_name
 from ablate.core.spelling import spelled
+from ablate.report.data_words import chosen_by_judged, is_held_out, pool_codes
 from ablate.report.repeats import repeat_lines
 from ablate.report.replanned import plan_lines
 from ablate.report.section import Block, Folded, Items, ReportData, Section, Text, applying, failed
@@ -55,7 +57,7 @@ class Headline(Section, title="Answer", needs_trials=False):
             yield Text(message("answer.only_timed"))
             return
         yield from map(Text, gaps(report_data.evidence))
-        yield from map(Text, noise_lines(report_data))
+        yield from map(Text, [*noise_lines(report_data), *standing_lines(report_data)])
         yield from map(Text, [*plan_lines(report_data), *repeat_lines(report_data)])
         found = limits(report_data)
         for section in applying(self._below, report_data):
@@ -195,11 +197,41 @@ def gaps(evidence: Evidence) -> Iterator[str]:
         yield message("limits.missing", missing, evidence.facts.planned)
 
 
+def standing_lines(report_data: ReportData) -> list[str]:
+    """Returns one line on what holds for all verdicts: unfinished trainings, one rate, how settings were chosen."""
+    evidence, facts = report_data.evidence, report_data.facts
+    if evidence.only_measured or not planned_rows(report_data.comparisons):
+        return []
+    names, trend = names_of(facts), convergence(evidence)
+    improving = [names[variant] for variant in trend.loc[trend["improving"], "variant"].drop_duplicates()]
+    said = []
+    if improving:
+        said.append(message("limits.improving", improving, len(improving) == len(facts.variants) > 1))
+    if rate := shared_rate(facts):
+        said.append(message("limits.rate", rate))
+    if facts.rates:
+        said.append(message("limits.rates", *_rates(facts)))
+    if chosen_by_judged(evidence):
+        said.append(message("limits.chosen_by_judged", facts.metric, is_held_out(facts)))
+    return [" ".join(said)] if said else []
+
+
+def _rates(facts: StudyFacts) -> tuple[str, list[str]]:
+    """Returns the learning rate of the baseline, and `0.01 with wide` of each variant that has another."""
+    names = names_of(facts)
+    baseline = facts.rates.get(facts.variants[0].name, "")
+    others: dict[str, list[str]] = {}
+    for variant, rate in facts.rates.items():
+        if rate != baseline:
+            others.setdefault(rate, []).append(names[variant])
+    return baseline, [message("limits.rate_of", rate, variants) for rate, variants in others.items()]
+
+
 def limits(report_data: ReportData) -> list[str]:
     """Whether the baseline learned, and what else the verdicts rest on."""
-    evidence, facts, names = report_data.evidence, report_data.facts, names_of(report_data.facts)
-    found, runs, trend = baseline_learned(evidence), Runs(evidence), convergence(evidence)
-    pools = {task.sampling.pool for task in facts.tasks}
+    evidence, facts = report_data.evidence, report_data.facts
+    found, runs = baseline_learned(evidence), Runs(evidence)
+    data = pool_codes(facts)
     said = {
         "learned": [learned(one, facts) for one in found if one.ok],
         "unknown_learned": not found,
@@ -207,13 +239,14 @@ def limits(report_data: ReportData) -> list[str]:
         "groups" if facts.has_seeds else "groups_of_runs": [
             task.name for task in facts.tasks if runs.suspect(task, facts.metric)
         ],
-        "improving": [
-            names[variant] for variant in trend.loc[trend["improving"], "variant"].drop_duplicates()
-        ],
-        "rate": planned_rows(report_data.comparisons) and shared_rate(facts),
         "looks": facts.looks and facts,
         "given": facts.given,
-        "held_out": "held_out" in pools and facts.given != "documents",
-        "resplit": "resplit" in pools,
+        "held_out": "held_out" in data,
+        "by_example": "by_example" in data and facts.given != "documents",
+        "stated_held_out": "stated_held_out" in data,
+        "resplit": "resplit" in data,
     }
-    return [message(f"limits.{code}", value) for code, value in said.items() if value]
+    sentences = [message(f"limits.{code}", value) for code, value in said.items() if value]
+    if NOT_STATED in data:
+        sentences.append(message("limits.not_stated", bool(facts.given)))
+    return sentences

@@ -13,6 +13,7 @@ from ablate.core.record import why
 from ablate.core.short_names import by_design, in_short_names
 from ablate.core.spelling import as_sentence, spelled
 from ablate.records.store import whereabouts
+from ablate.report.data_words import pool_words, split_words, stated_of, step_words
 from ablate.report.methods import METHODS
 from ablate.report.section import Block, Items, ReportData, Section, Terms, Text
 from ablate.report.verdicts import names_of, variant_column
@@ -134,9 +135,7 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
         "Command": known.pop("command", None),
         "Commit": commit and message("cost.commit", commit, dirty),
         "Commit of ablate": ablate_commit and message("cost.commit", ablate_commit, ablate_dirty),
-        "Analysed with" if facts.given else "Versions": ", ".join(
-            f"{name} {version}" for name, version in versions.items()
-        ),
+        _versions_term(facts): ", ".join(f"{name} {version}" for name, version in versions.items()),
         "Machine": known.pop("machine", None),
         **{as_sentence(spelled(key)): value for key, value in sorted(known.items())},
         "Differs from the study": "; ".join(facts.differs),
@@ -145,22 +144,23 @@ def provenance(evidence: Evidence) -> list[tuple[str, str]]:
     if not evidence.only_measured:
         statuses = evidence.trials["status"].value_counts().sort_index()
         pairs |= {
-            "Metric": message("cost.metric", spelled(facts.metric), message(f"cost.{facts.at}")),
+            "Metric": message("cost.metric", spelled(facts.metric), step_words(facts)),
             "Margin": message("cost.margin", facts.margin),
             "Seeds": message("cost.seeds", facts.seeds) if facts.has_seeds else None,
-            "Runs" if facts.given else "Trials": ", ".join(f"{n} {status}" for status, n in statuses.items()),
-            "Test data": _test_data(facts),
+            "Runs" if facts.given else "Trials": message("cost.statuses", facts.given, [*statuses.items()]),
+            "Test data": pool_words(facts),
+            "Split": split_words(facts),
             "Training": message("cost.not_stated") if facts.given else None,
         }
     pairs |= {term: CITED.sub("", methods_of(evidence)) for term, methods_of in METHODS.items()}
     return [(term, text(value)) for term, value in pairs.items() if text(value)]
 
 
-def _test_data(facts: StudyFacts) -> str:
-    """Returns where test examples come from; of runs that were given nobody has said so."""
+def _versions_term(facts: StudyFacts) -> str:
+    """Returns what versions are of: code that is not ours may have run with others than ablate."""
     if facts.given:
-        return message("cost.not_stated")
-    return "; ".join(dict.fromkeys(message(f"cost.{task.sampling.pool}") for task in facts.tasks))
+        return "Analysed with"
+    return "Versions" if stated_of(facts) is None else "Ablate ran with"
 
 
 TOTALS = {
@@ -215,12 +215,11 @@ def cost_table(facts: StudyFacts) -> Table:
 
 def costs(variant: VariantFacts, task: str) -> dict[str, float]:
     """Those of a variant on a task that are known: in all, and parameters by part."""
-    flops, examples = variant.training_flops.get(task), variant.examples.get(task)
     found = {
         "parameters": variant.parameters.get(task),
         "flops": variant.flops.get(task),
-        "training_flops": flops,
-        "compute": None if flops is None or examples is None else flops * examples,
+        "training_flops": variant.training_flops.get(task),
+        "compute": variant.compute(task),
         **variant.parameters_by_part.get(task, {}),
     }
     return {name: value for name, value in found.items() if value is not None}

@@ -13,8 +13,9 @@ from ablate.analysis.optuna_study import rebuilt
 from ablate.analysis.search_table import Objective, SearchTable, with_values
 from ablate.base import wording
 from ablate.base.quiet import quiet
-from ablate.core.facts import BASELINE, Evidence
+from ablate.core.facts import BASELINE, Evidence, StudyFacts
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
+from ablate.report.data_words import measured_on_judged, stated_of
 from ablate.report.figures.front import pareto_front
 from ablate.report.figures.history import history
 from ablate.report.figures.importance import importances
@@ -47,7 +48,10 @@ class Sweep(OfSearch, Section, title="What the sweep found", open=True):
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         searched = table(report_data)
         if winners := winner_table(searched, report_data.evidence):
-            yield from (winners, Text(message("search.winners_guide"), aside=True))
+            yield from (
+                winners,
+                Text(message("search.winners_guide", measured_on_judged(searched)), aside=True),
+            )
         if best := best_table(searched):
             yield Folded(message("search.best", len(searched.facts.objectives) > 1, len(best.rows)), [best])
         facts, seconds = searched.facts, searched.trials["train_seconds"].astype(float).sum()
@@ -111,17 +115,22 @@ def winner_table(searched: SearchTable, evidence: Evidence) -> Table | None:
                     ),
                 }
             )
+    is_own = measured_on_judged(searched)
     columns = [
         Column("variant", "Variant"),
         Column("metric", "Metric", varying=True),
-        Column("tuning", "Validation, tuning seeds", True),
-        Column("fresh", "Validation, fresh seeds", True),
+        Column("tuning", "Tuning seeds" if is_own else "Validation, tuning seeds", True),
+        Column("fresh", "Fresh seeds" if is_own else "Validation, fresh seeds", True),
         Column("change", "Change", True),
-        Column("test", "Test, fresh seeds", True),
-        Column("n", "Fresh seeds", True),
+        *([] if is_own else [Column("test", _judged_heading(evidence.facts), True)]),
+        Column("n", "Number of fresh seeds" if is_own else "Fresh seeds", True),
         Column("setting", "Setting", below=True),
     ]
     return tabulated(columns, rows, message("search.winners"), FILE) if rows else None
+
+
+def _judged_heading(facts: StudyFacts) -> str:
+    return "Test, fresh seeds" if stated_of(facts) is None else "Judged, fresh seeds"
 
 
 def judged_as(evidence: Evidence, winner: str) -> str:

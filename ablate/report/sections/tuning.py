@@ -17,6 +17,7 @@ from ablate.base.wording import exact
 from ablate.core.facts import RUNNER_UPS
 from ablate.core.short_names import in_short_names, short_names
 from ablate.core.spelling import as_sentence, spelled, spelled_paths
+from ablate.report.data_words import measured_on_judged
 from ablate.report.figures.facets import Facets
 from ablate.report.figures.settings import validation_by_setting
 from ablate.report.section import Block, Picture, ReportData, Section, Text, by_task
@@ -123,7 +124,7 @@ class Tuning(
                 continue
             yield Picture(
                 f"settings{end}",
-                f"Validation by {path}{of}",
+                f"{'Tuning' if measured_on_judged(searched) else 'Validation'} by {path}{of}",
                 message("search.settings_caption", label),
                 message("search.settings_alt", label, of, data["variant"].nunique()),
                 data,

@@ -7,7 +7,9 @@ from ablate.base import wording
 from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.core.spelling import as_sentence, spelled
+from ablate.report.data_words import stated_of
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
+from ablate.report.treatment_words import size_columns
 from ablate.report.verdict_words import verdict_column
 from ablate.report.verdicts import (
     Names,
@@ -58,6 +60,7 @@ class Verdicts(Section, title="Verdicts", open=True):
         is_margin_late = replanned is not None and replanned.changes_path("metric.margin")
         present = {row["verdict"] for row in rows}
         less = bool(less_is_better(rows, report_data.facts))
+        is_stated = stated_of(report_data.facts) is not None
         known: dict[str, dict[str, Any]] = {
             "better": {"less": less, "unit": report_data.facts.unit},
             "worse": {"less": less, "unit": report_data.facts.unit},
@@ -69,9 +72,12 @@ class Verdicts(Section, title="Verdicts", open=True):
             if verdict in present
         ]
         terms += [
-            (word.capitalize(), message(f"verdicts.{word}", report_data.facts.given))
+            (word.capitalize(), message(f"verdicts.{word}", report_data.facts.given, is_stated))
             for word in ("difference", "detectable")
         ]
+        sizes = [column.heading for column in size_columns(rows, report_data.facts)]
+        if sizes:
+            terms.append((" and ".join(sizes), message("treatment.sizes")))
         yield Folded(message("verdicts.guide"), [Terms(terms)])
 
 
@@ -157,9 +163,16 @@ class Stability(
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         facts, rows = report_data.facts, rows_of(report_data.table("stability"))
         some = [row for row in rows if notable(row)]
-        yield stability_table(some, rows, facts) if some else Text(message("stability.nothing"))
+        yield (
+            stability_table(some, rows, facts)
+            if some
+            else Text(message("stability.nothing", bool(facts.given)))
+        )
+        source = "given" if facts.given else "stated" if stated_of(facts) is not None else "ours"
         known = sorted(codes("stability") & {row["metric"] for row in rows})
-        terms = Terms([(spelled(metric), message(f"stability.{metric}")) for metric in known])
+        terms = Terms(
+            [(spelled(metric), message(f"stability.{metric}", source, facts.unit)) for metric in known]
+        )
         every = [stability_table(rows, rows, facts)] if len(some) < len(rows) else []
         yield Folded(message("stability.every", len(rows) if every else 0), [*every, terms])
 

@@ -93,6 +93,8 @@ def _module(file: str) -> ModuleType:
         "rate": lambda share: wording.exact(round(share, 2)),
         "number": wording.number,
         "percent": wording.in_percent,
+        "times": wording.times,
+        "amount": amount,
         "change": wording.percent,
         "duration": wording.duration,
         "difference": difference,
@@ -255,6 +257,11 @@ def interval(low: Any, high: Any, places: int) -> str:
 def count(value: Any) -> str:
     """A whole number, its digits in groups of three."""
     return shown(value, lambda known: f"{known:,.0f}" if math.isfinite(known) else "∞")
+
+
+def amount(value: str) -> str:
+    """Returns a value of a setting, a whole number with its digits in groups of three."""
+    return f"{int(value):,}" if value.isdecimal() else value
 
 
 def compact(amount: float) -> str:

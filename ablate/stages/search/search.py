@@ -19,6 +19,7 @@ from ablate.base.streams import stream_seed
 from ablate.core.events import Progress
 from ablate.core.metric import Description, validated
 from ablate.core.record import Record, on_validation
+from ablate.core.sizes import known_parameters
 from ablate.core.trial import Cell
 from ablate.search.classes import refusing
 from ablate.search.samplers import NUM_SEEDS
@@ -277,7 +278,8 @@ class Search:
             # Pruned without a value: a sampler that reads this state learns to avoid such points.
             return TrialState.PRUNED, None, TriedSetting(row, setting.point)
 
-        row = replace(row, parameters=description.parameters, flops=description.flops)
+        size = known_parameters(description)
+        row = replace(row, parameters=math.nan if size is None else size, flops=description.flops)
         faulty = [record for record in records if record.faulty]
         if faulty:
             row = replace(row, status="failed", reason=faulty[0].reason)

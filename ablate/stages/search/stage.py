@@ -184,7 +184,7 @@ class SearchStage(Stage):
 
     def _search(self, study: Study, spec: SearchSpec, variant: Variant, index: int) -> Search:
         """Returns the search of a variant on one task."""
-        from ablate.core.metric import size_of
+        from ablate.core.sizes import known_size
         from ablate.stages.search.search import Search
 
         task = study.tasks[index]
@@ -207,7 +207,7 @@ class SearchStage(Stage):
                         f"{name}{study.on(task)} seed {seed}",
                         levels=spec.space.labels(point),
                         role=TRIED,
-                        size=partial(size_of, description),
+                        size=partial(known_size, description),
                     )
                 )
             return cells, description
