@@ -17,7 +17,7 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.files import digest_of_file
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
-from ablate.external.missing import missing_paths
+from ablate.external.missing import missing_paths, paths_outside
 from ablate.external.repository import link_repository
 from ablate.external.snapshot import RUNS, Snapshot, remove
 from ablate.external.trace import Opening, Trace, variables
@@ -117,6 +117,13 @@ class RunFolder:
                 f"{names} is in {self.snapshot.root / self.snapshot.inside} and not in the trial's copy, which has "
                 "tracked files, and untracked code and config up to 1 MB that lies beside no checkpoint. If trials are "
                 f"to read it, add `data: [{names}]` under workload; else have the code make it"
+            )
+
+        outside = paths_outside(printed, self.place, self.snapshot)
+        if outside:
+            raise StudyStop(
+                f"{listed(outside, 3)} lies outside of {self.snapshot.root}, of which each trial gets a copy; have the "
+                "code read it by its absolute path, or make a git repository of the folder that holds both"
             )
 
     def files_beside(self) -> dict[str, str]:
