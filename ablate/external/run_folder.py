@@ -17,11 +17,12 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.files import digest_of_file
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
+from ablate.external.kinds import is_cached, is_document
 from ablate.external.missing import missing_paths, paths_outside
 from ablate.external.repository import link_repository
 from ablate.external.snapshot import RUNS, Snapshot, remove
 from ablate.external.trace import Opening, Trace, variables
-from ablate.external.tree import is_cached, is_document, matches
+from ablate.external.tree import matches
 
 LOCKS = ".locks"
 # Bytes of a file that is kept after a success whatever the study says.
