@@ -34,6 +34,20 @@ def missing_paths(printed: Sequence[str], opened: Iterable[str], copy: Path, sna
     return list(found)
 
 
+def paths_outside(printed: Sequence[str], copy: Path, snapshot: Snapshot) -> list[str]:
+    """Returns the missing paths that lead out of the root, where the original has something."""
+    here = snapshot.root / snapshot.inside
+    outside: dict[str, None] = {}
+    for line in printed:
+        names = _paths(line) if _FAILURES.search(line) else ()
+        for name in names:
+            place = Path(os.path.normpath(here / name))
+            is_outside = name.startswith("..") and not place.is_relative_to(snapshot.root)
+            if is_outside and place.exists() and not (copy / snapshot.inside / name).exists():
+                outside[name] = None
+    return list(outside)
+
+
 def _paths(line: str) -> Iterator[str]:
     """Yields what may be a path in a line."""
     quoted = _QUOTED.findall(line)

@@ -17,11 +17,12 @@ from ablate.base.errors import AblateError, listed
 from ablate.base.files import digest_of_file
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
-from ablate.external.missing import missing_paths
+from ablate.external.kinds import is_cached, is_document
+from ablate.external.missing import missing_paths, paths_outside
 from ablate.external.repository import link_repository
 from ablate.external.snapshot import RUNS, Snapshot, remove
 from ablate.external.trace import Opening, Trace, variables
-from ablate.external.tree import is_cached, is_document, matches
+from ablate.external.tree import matches
 
 LOCKS = ".locks"
 # Bytes of a file that is kept after a success whatever the study says.
@@ -91,6 +92,12 @@ class RunFolder:
                 f"trials and runs by hand find it. If it is data, add `data: [{names}]` under workload; else name it "
                 "by a relative path, and each trial has its own"
             )
+        beside = self._opened_beside(trace)
+        if beside:
+            raise StudyStop(
+                f"{listed(beside, 3)} leads out of {self.snapshot.root}, of which each trial gets a copy, to a place "
+                "that all trials share; have the code write to a folder in it, or to $ABLATE_DIR"
+            )
         left = self._read_and_changed(trace)
         if left:
             names = listed((os.path.relpath(path, self.snapshot.inside) for path in left), 3)
@@ -111,6 +118,13 @@ class RunFolder:
                 f"{names} is in {self.snapshot.root / self.snapshot.inside} and not in the trial's copy, which has "
                 "tracked files, and untracked code and config up to 1 MB that lies beside no checkpoint. If trials are "
                 f"to read it, add `data: [{names}]` under workload; else have the code make it"
+            )
+
+        outside = paths_outside(printed, self.place, self.snapshot)
+        if outside:
+            raise StudyStop(
+                f"{listed(outside, 3)} lies outside of {self.snapshot.root}, of which each trial gets a copy; have the "
+                "code read it by its absolute path, or make a git repository of the folder that holds both"
             )
 
     def files_beside(self) -> dict[str, str]:
@@ -158,17 +172,27 @@ class RunFolder:
     def _opened_in_original(self, trace: Trace) -> list[str]:
         """Returns the files of the original that it has opened, but for data, caches and what a variable names."""
         root = self.snapshot.root
-        known = [self.place, self.trace, *(entry.place for entry in self.snapshot.data)]
+        known = [*(entry.place for entry in self.snapshot.data)]
         for value in os.environ.values():
             places = [Path(part) for part in value.split(os.pathsep) if os.path.isabs(part)]
             known += [place for place in places if place != root and place.is_relative_to(root)]
         opened: list[str] = []
         for path in trace.below(root):
             place = root / path
-            is_of_store = self._is_in_store(place) and not place.is_relative_to(self.snapshot.store / RUNS)
-            is_known = is_of_store or any(place.is_relative_to(folder) for folder in known)
+            is_known = self._is_in_store(place) or any(place.is_relative_to(folder) for folder in known)
             if not is_known and not is_cached(path) and place.is_file():
                 opened.append(path)
+        return opened
+
+    def _opened_beside(self, trace: Trace) -> list[str]:
+        """Returns the files beside its copy that it has opened, by their paths from where it runs."""
+        runs = self.snapshot.store / RUNS
+        opened: list[str] = []
+        for path in trace.below(runs):
+            place = runs / path
+            is_own = place.is_relative_to(self.place) or place.is_relative_to(self.trace)
+            if not is_own and place.is_file():
+                opened.append(os.path.relpath(place, self.folder))
         return opened
 
     def _is_in_store(self, path: Path) -> bool:

@@ -18,88 +18,18 @@ from pathlib import Path, PurePosixPath
 
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data
+from ablate.external.kinds import (
+    CHECKPOINTS,
+    LEFT_OUT,
+    MAX_UNTRACKED,
+    RESULTS,
+    is_code,
+    is_code_or_config,
+    is_document,
+)
 
 MAX_FILES = 20_000
 MAX_BYTES = 500 * 2**20
-# Bytes of an untracked file that is copied.
-MAX_UNTRACKED = 2**20
-
-_PYTHON = ".py .pyi .pyx .pxd"
-_OTHER_CODE = (
-    ".sh .bash .zsh .fish .ps1 .c .cc .cpp .cxx .cu .cuh .h .hpp .rs .go .java .js .ts .lua .jl .r .sql .m"
-)
-_CONFIG = ".yaml .yml .toml .json .jsonl .cfg .ini .conf .gin .env .properties .xml .proto .jinja .j2 .tmpl .txt .lock"
-CODE_SUFFIXES = frozenset(f"{_PYTHON} {_OTHER_CODE} .mk .cmake .in".split())
-SUFFIXES = CODE_SUFFIXES | frozenset(_CONFIG.split())
-# Files without a suffix that are code or config.
-_NAMES = frozenset(
-    ["Makefile", "Dockerfile", "Snakefile", "Justfile", "justfile", "Pipfile", "Procfile", "CMakeLists.txt"]
-)
-CHECKPOINTS = frozenset(
-    [
-        ".pt",
-        ".pth",
-        ".ckpt",
-        ".bin",
-        ".safetensors",
-        ".npz",
-        ".npy",
-        ".pkl",
-        ".pickle",
-        ".h5",
-        ".hdf5",
-        ".onnx",
-        ".msgpack",
-        ".joblib",
-        ".orbax",
-        ".tar",
-        ".gz",
-    ]
-)
-_LEFT_BY_RUNS = frozenset(["mlruns", "wandb", "lightning_logs", ".hydra", "multirun"])
-_CACHES = frozenset(
-    [
-        ".git",
-        ".hg",
-        ".svn",
-        ".venv",
-        "venv",
-        ".tox",
-        ".nox",
-        "__pycache__",
-        ".mypy_cache",
-        ".pytest_cache",
-        ".ruff_cache",
-        ".ipynb_checkpoints",
-        "node_modules",
-        "site-packages",
-        ".eggs",
-        ".cache",
-        ".dvc",
-        ".idea",
-        ".vscode",
-    ]
-)
-# Folders of what is not copied where it is not tracked.
-_LEFT_OUT = _CACHES | _LEFT_BY_RUNS
-# As the system tells by: `#!`, ELF, Mach-O.
-_PROGRAM_STARTS = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
-# Config that runs write, too.
-_RESULTS = frozenset([".json", ".jsonl", ".txt", ".xml", ""])
-# What a verdict cannot rest on: text and pictures for people.
-DOCUMENTS = frozenset(
-    [".md", ".rst", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".bib", ".tex"]
-)
-_DOCUMENT_NAMES = (
-    "license",
-    "licence",
-    "copying",
-    "authors",
-    "changelog",
-    "codeowners",
-    ".gitignore",
-    ".gitattributes",
-)
 # A study has both keys at its top level.
 _STUDY_KEYS = (re.compile(rb"(?m)^[\"']?workload[\"']?\s*:"), re.compile(rb"(?m)^[\"']?metrics[\"']?\s*:"))
 _JSON_KEYS = (b'"workload"', b'"metrics"', b'"name"')
@@ -198,7 +128,7 @@ def read_tree(
         if file is not None:
             files[path] = file
     tracked = {*_names(git(root, "ls-files", "-z", "--cached", "--recurse-submodules") or b"")}
-    doubtful = {path for path in files.keys() - tracked if PurePosixPath(path).suffix in _RESULTS}
+    doubtful = {path for path in files.keys() - tracked if PurePosixPath(path).suffix in RESULTS}
     return Tree(root, files, frozenset(doubtful))
 
 
@@ -214,7 +144,7 @@ def candidates(root: Path) -> Iterator[str]:
     yield from _untracked(root, [path for path in others if not path.endswith("/")], paths)
     for path in others:
         # A repository of its own within this one, which is no submodule.
-        if path.endswith("/") and not _LEFT_OUT.intersection(path.split("/")):
+        if path.endswith("/") and not LEFT_OUT.intersection(path.split("/")):
             for inner in candidates(root / path):
                 yield path + inner
 
@@ -225,56 +155,20 @@ def _untracked(root: Path, paths: Iterable[str], tracked: Iterable[str]) -> Iter
     A folder with code, tracked or not, is none of a run.
     """
     paths = list(paths)
-    of_code = {os.path.dirname(path) for path in (*paths, *tracked) if _is_code(path)}
+    of_code = {os.path.dirname(path) for path in (*paths, *tracked) if is_code(path)}
     environments = [os.path.dirname(path) for path in paths if path.endswith("/pyvenv.cfg")]
     by_folder: dict[str, list[str]] = {}
     for path in paths:
         parts = PurePosixPath(path).parts
         if _is_below(path, environments):
             continue
-        if not _LEFT_OUT.intersection(parts[:-1]) and _is_file(root / path):
+        if not LEFT_OUT.intersection(parts[:-1]) and _is_file(root / path):
             by_folder.setdefault(os.path.dirname(path), []).append(path)
     for folder, inside in by_folder.items():
         is_of_a_run = folder not in of_code and _has_checkpoint(root / folder)
         for path in inside:
             if not is_of_a_run and is_code_or_config(root / path):
                 yield path
-
-
-def _is_code(path: str) -> bool:
-    return PurePosixPath(path).suffix in CODE_SUFFIXES
-
-
-def is_code_or_config(path: Path) -> bool:
-    """Returns whether an untracked file is copied."""
-    status = path.lstat()
-    if stat.S_ISLNK(status.st_mode):
-        return path.suffix.lower() not in CHECKPOINTS
-    if status.st_size > MAX_UNTRACKED or path.suffix.lower() in CHECKPOINTS:
-        return False
-    if path.suffix.lower() in SUFFIXES or path.name in _NAMES:
-        return True
-    is_hidden = path.name.startswith(".")
-    if path.suffix:
-        return False
-    return is_hidden or (bool(status.st_mode & stat.S_IXUSR) and _is_program(path))
-
-
-def _is_program(path: Path) -> bool:
-    """Returns whether a file begins as a script or a compiled program does: on some disks every file may be run."""
-    with path.open("rb") as file:
-        return file.read(4).startswith(_PROGRAM_STARTS)
-
-
-def is_document(path: str) -> bool:
-    """Returns whether a file is text or pictures for people, no edit of which changes a result."""
-    name = path.rpartition("/")[2].lower()
-    return PurePosixPath(name).suffix in DOCUMENTS or name.startswith(_DOCUMENT_NAMES)
-
-
-def is_cached(path: str) -> bool:
-    """Returns whether a path is in a folder of caches, of an environment, or of git's own."""
-    return not _CACHES.isdisjoint(path.split("/"))
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
@@ -406,7 +300,7 @@ def _imports(content: bytes) -> frozenset[str]:
 def _walked(root: Path) -> Iterator[str]:
     """Yields the paths of files and links below a folder, but for caches."""
     for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name not in _LEFT_OUT]
+        folders[:] = [name for name in folders if name not in LEFT_OUT]
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         for name in (*names, *links):
             yield os.path.relpath(os.path.join(folder, name), root)

@@ -15,8 +15,9 @@ from pydantic import ValidationError
 from ablate.base.errors import AblateError
 from ablate.base.wording import counted, duration
 from ablate.core.record import CODE, INPUTS, Record
+from ablate.external.kinds import MAX_UNTRACKED, is_document
 from ablate.external.snapshot import CODE as CODE_FOLDER
-from ablate.external.tree import MAX_UNTRACKED, Tree, is_document
+from ablate.external.tree import Tree
 from ablate.external.workload import External
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store

@@ -92,6 +92,16 @@ def test_a_path_that_the_copy_lacks_stops_the_run_and_says_what_to_add(tmp_path)
     assert verdict(folder) == "better"
 
 
+def test_data_outside_of_the_code_by_a_relative_path_are_named(tmp_path):
+    folder = script(tmp_path / "own", READS.replace("data/x.bin", "../data/x.bin"), THEN="")
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data/x.bin").write_text("3")
+    study(folder)
+    done = run(folder)
+    assert (done.returncode, len(stored(folder / "results"))) == (2, 1)
+    assert "../data/x.bin lies outside of" in said(done)
+
+
 def test_a_module_that_the_copy_lacks_is_named(tmp_path):
     folder = script(tmp_path, PLAIN)
     script(folder, "GAIN = 0.1", name="helper.py")

@@ -206,6 +206,17 @@ def test_a_file_of_the_original_by_its_absolute_path_stops_the_study(name, tmp_p
     assert f"{name} of {folder} was opened by an absolute path" in said(done)
 
 
+@pytest.mark.parametrize("results", ["results", pytest.param("../elsewhere", marks=pytest.mark.slow)])
+def test_a_relative_path_out_of_the_code_stops_the_study(results, tmp_path):
+    folder = script(tmp_path / "own", SHARES, SHARED="../last.ckpt")
+    (folder / "settings.json").write_text("0")
+    study(folder)
+    done = run(folder, "--results", results)
+    assert (done.returncode, len(stored(folder / results))) == (2, 1)
+    assert "../last.ckpt leads out of" in said(done)
+    assert ablate_here("clean", "--results", results, "--yes", cwd=folder).returncode == 0
+
+
 def test_caches_that_a_variable_names_may_be_shared(tmp_path, monkeypatch):
     folder = script(
         tmp_path, SHARES.replace("gain = 50 if", "gain = 0 if"), SHARED=str(tmp_path / "hub/model.bin")

@@ -11,6 +11,7 @@ import time
 
 ROOT = os.path.join(os.environ["ABLATE_ROOT"], "")
 COPY = os.path.join(os.environ["ABLATE_COPY"], "")
+RUNS = os.path.join(os.path.dirname(os.path.dirname(COPY)), "")
 TRACE = os.path.join(os.environ["ABLATE_TRACE"], "")
 INSTALLED = tuple(os.path.join(os.path.realpath(prefix), "") for prefix in {sys.prefix, sys.base_prefix})
 
@@ -67,9 +68,9 @@ class Trace:
         path = os.path.abspath(os.fsdecode(path))
         if path.startswith((*INSTALLED, TRACE)):
             return
-        if not path.startswith((COPY, ROOT)) and os.path.realpath(path).startswith(COPY):
+        if not path.startswith((RUNS, ROOT)) and os.path.realpath(path).startswith(COPY):
             path = os.path.realpath(path)  # By a link, as beside the copy of a script.
-        is_here = path.startswith((COPY, ROOT))
+        is_here = path.startswith((RUNS, ROOT))
         if not (is_here or path.endswith((".py", ".pyc"))):
             return
         kind = "r"

@@ -1,0 +1,121 @@
+"""Kinds of files, by their names and first bytes: code, config, checkpoints, documents, caches."""
+
+import stat
+from pathlib import Path, PurePosixPath
+
+# Bytes of an untracked file that is copied.
+MAX_UNTRACKED = 2**20
+
+_PYTHON = ".py .pyi .pyx .pxd"
+_OTHER_CODE = (
+    ".sh .bash .zsh .fish .ps1 .c .cc .cpp .cxx .cu .cuh .h .hpp .rs .go .java .js .ts .lua .jl .r .sql .m"
+)
+_CONFIG = ".yaml .yml .toml .json .jsonl .cfg .ini .conf .gin .env .properties .xml .proto .jinja .j2 .tmpl .txt .lock"
+CODE_SUFFIXES = frozenset(f"{_PYTHON} {_OTHER_CODE} .mk .cmake .in".split())
+SUFFIXES = CODE_SUFFIXES | frozenset(_CONFIG.split())
+# Files without a suffix that are code or config.
+_NAMES = frozenset(
+    ["Makefile", "Dockerfile", "Snakefile", "Justfile", "justfile", "Pipfile", "Procfile", "CMakeLists.txt"]
+)
+CHECKPOINTS = frozenset(
+    [
+        ".pt",
+        ".pth",
+        ".ckpt",
+        ".bin",
+        ".safetensors",
+        ".npz",
+        ".npy",
+        ".pkl",
+        ".pickle",
+        ".h5",
+        ".hdf5",
+        ".onnx",
+        ".msgpack",
+        ".joblib",
+        ".orbax",
+        ".tar",
+        ".gz",
+    ]
+)
+_LEFT_BY_RUNS = frozenset(["mlruns", "wandb", "lightning_logs", ".hydra", "multirun"])
+_CACHES = frozenset(
+    [
+        ".git",
+        ".hg",
+        ".svn",
+        ".venv",
+        "venv",
+        ".tox",
+        ".nox",
+        "__pycache__",
+        ".mypy_cache",
+        ".pytest_cache",
+        ".ruff_cache",
+        ".ipynb_checkpoints",
+        "node_modules",
+        "site-packages",
+        ".eggs",
+        ".cache",
+        ".dvc",
+        ".idea",
+        ".vscode",
+    ]
+)
+# Folders of what is not copied where it is not tracked.
+LEFT_OUT = _CACHES | _LEFT_BY_RUNS
+# As the system tells by: `#!`, ELF, Mach-O.
+_PROGRAM_STARTS = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+# Config that runs write, too.
+RESULTS = frozenset([".json", ".jsonl", ".txt", ".xml", ""])
+# What a verdict cannot rest on: text and pictures for people.
+DOCUMENTS = frozenset(
+    [".md", ".rst", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".bib", ".tex"]
+)
+_DOCUMENT_NAMES = (
+    "license",
+    "licence",
+    "copying",
+    "authors",
+    "changelog",
+    "codeowners",
+    ".gitignore",
+    ".gitattributes",
+)
+
+
+def is_code(path: str) -> bool:
+    """Returns whether a file is code, by its name."""
+    return PurePosixPath(path).suffix in CODE_SUFFIXES
+
+
+def is_code_or_config(path: Path) -> bool:
+    """Returns whether an untracked file is copied."""
+    status = path.lstat()
+    if stat.S_ISLNK(status.st_mode):
+        return path.suffix.lower() not in CHECKPOINTS
+    if status.st_size > MAX_UNTRACKED or path.suffix.lower() in CHECKPOINTS:
+        return False
+    if path.suffix.lower() in SUFFIXES or path.name in _NAMES:
+        return True
+    is_hidden = path.name.startswith(".")
+    if path.suffix:
+        return False
+    return is_hidden or (bool(status.st_mode & stat.S_IXUSR) and _is_program(path))
+
+
+def _is_program(path: Path) -> bool:
+    """Returns whether a file begins as a script or a compiled program does: on some disks every file may be run."""
+    with path.open("rb") as file:
+        return file.read(4).startswith(_PROGRAM_STARTS)
+
+
+def is_document(path: str) -> bool:
+    """Returns whether a file is text or pictures for people, no edit of which changes a result."""
+    name = path.rpartition("/")[2].lower()
+    return PurePosixPath(name).suffix in DOCUMENTS or name.startswith(_DOCUMENT_NAMES)
+
+
+def is_cached(path: str) -> bool:
+    """Returns whether a path is in a folder of caches, of an environment, or of git's own."""
+    return not _CACHES.isdisjoint(path.split("/"))
