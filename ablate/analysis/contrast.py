@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ablate.analysis.clusters import Clustered
+from ablate.analysis.clusters import Clustered, OverSources
 from ablate.analysis.estimates import Rate
 from ablate.analysis.paired import Differences, Flags, Floats
 from ablate.analysis.runs import Constant, solving_metric
@@ -130,7 +130,7 @@ class Contrast:
             unscored = self.diverged > 0 and self.metric.floor is None
             yield Block(diverged if unscored else Reason("few", {"n": self.n, "least": 2}))
             return
-        if isinstance(self.differences, Clustered) and self.differences.num_sources < 2:
+        if isinstance(self.differences, Clustered | OverSources) and self.differences.num_sources < 2:
             yield Block(Reason("few", {"sources": self.differences.num_sources, "least": 2}))
             return
         if self.obstacle is not None:

@@ -105,7 +105,7 @@ def _test_share(side: Side, metric: str) -> float:
     known = ~np.isnan(scored)
     sd = sd_of(scored[known])
     examples = side.by_example(metric)
-    if examples is None or not sd > 0:
+    if examples is None or examples.shape[1] < 2 or not sd > 0:
         return NAN
     # How runs differ by example: one that is hard for all runs moves all seeds alike.
     squares = MeanSquares.of(examples[known], 0.0)

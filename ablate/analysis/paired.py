@@ -190,8 +190,8 @@ class Differences:
 
     @cached_property
     def squares(self) -> MeanSquares | None:
-        """Mean squares of seeds and examples; None where examples are no sample of their own."""
-        if self.examples is None or self.n < 2:
+        """Mean squares of seeds and examples; None where examples are no sample of their own, or one alone."""
+        if self.examples is None or self.n < 2 or self.examples.shape[1] < 2:
             return None
         return MeanSquares.of(self.examples, self.floor)
 

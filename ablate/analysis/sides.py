@@ -13,7 +13,7 @@ from itertools import chain
 
 import numpy as np
 
-from ablate.analysis.clusters import Clustered
+from ablate.analysis.clusters import Clustered, OverSources
 from ablate.analysis.paired import Differences, Flags, Floats, smallest_difference
 from ablate.analysis.runs import Side, solving_metric
 from ablate.analysis.unpaired import Unpaired
@@ -126,7 +126,11 @@ class Sides:
             if sources is not None:
                 return Clustered.of_documents(by_document, sources)
             return replace(by_document, unit="documents")
-        return Differences.between(means_a, means_b, step, examples, overlap(self.task))
+        differences = Differences.between(means_a, means_b, step, examples, overlap(self.task))
+        sources = self.variants[0].sources
+        if sources is not None and examples is not None:
+            return OverSources.of_seeds(differences, sources)
+        return differences
 
     def _by_example(self) -> Floats | None:
         """Returns the differences A − B on each test example, oriented, shape (n, m); None where not all are known."""

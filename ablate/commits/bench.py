@@ -19,6 +19,7 @@ from ablate.base.process import interruptible
 from ablate.commits.trees import Tree, checked_out, git
 from ablate.core.metric import Direction
 from ablate.external.command import filled, lines
+from ablate.external.data import Data, check_unchanged, read_data
 from ablate.external.reading import Reading, check_pattern
 
 FORMAT = 2
@@ -59,6 +60,13 @@ class Bench:
     base: Tree
     head: Tree
     lines: list[dict[str, Any]]
+    data: Sequence[Data] = ()
+    """What git ignores and each run is linked to."""
+
+    @property
+    def data_identity(self) -> list[str]:
+        """What of the data results depend on."""
+        return [entry.identity for entry in self.data]
 
     def add(self, **line: Any) -> None:
         """Writes a line."""
@@ -67,7 +75,8 @@ class Bench:
 
     def run(self, tree: Tree, seed: int) -> float:
         """Returns the metric of one run, oriented, from the kept lines where they have it. Raises `NotMeasured`."""
-        key = digest_of_data([FORMAT, self.call.as_data(), tree.digest, tree.inside, seed])
+        files = [tree.digest, tree.inside, *self.data_identity]
+        key = digest_of_data([FORMAT, self.call.as_data(), *files, seed])
         kept = [line for line in self.lines if line.get("run") == key]
         if kept:
             value = float(kept[0]["value"])
@@ -87,7 +96,7 @@ class Bench:
         words = filled(self.call.command, {"seed": seed})
         printed = ""
         try:
-            with tree.fresh_copy() as copy, TemporaryDirectory() as place:
+            with tree.fresh_copy(self.data) as copy, TemporaryDirectory() as place:
                 began = time.monotonic()
                 with closing(lines(words, copy / tree.inside, _environment(seed, place))) as output:
                     for line in output:
@@ -96,6 +105,7 @@ class Bench:
                 seconds = round(time.monotonic() - began, 3)
                 tree.refuse_files_of_others(Path(place))
                 reading.finish(Path(place))
+            check_unchanged(self.data)
             value = reading.last[metric]
             if not abs(value) < float("inf"):
                 raise AblateError(f"{metric} is {value}")
@@ -145,12 +155,28 @@ def opened(call: Call, path: Path, names: Sequence[str]) -> Iterator[Bench]:
     changed = git("status", "--porcelain", "--untracked-files=no")
     if changed:
         raise AblateError(f"the work tree has changes that are in no commit: commit or stash them\n{changed}")
+    data = _linked(call.links)
     with (
         exclusive(path.parent, path.name, lambda said: click.echo(said, err=True)),
         interruptible(),
-        checked_out(names, call.links) as (base, head),
+        checked_out(names, data) as (base, head),
     ):
-        yield Bench(call, path, base, head, _lines_of(path))
+        yield Bench(call, path, base, head, _lines_of(path), data)
+        for file in check_unchanged(data):
+            click.echo(
+                f"{file}: added to the linked data meanwhile, so that a later call runs anew", err=True
+            )
+
+
+def _linked(links: Sequence[str]) -> list[Data]:
+    """Reads the data that runs are linked to. Raises `Invalid`."""
+    root = Path(git("rev-parse", "--show-toplevel"))
+    data: list[Data] = []
+    with Gather() as at:
+        for link in links:
+            with at():
+                data.append(read_data(link, at=(f"--link {link}",), folder=Path.cwd(), root=root))
+    return data
 
 
 def _lines_of(path: Path) -> list[dict[str, Any]]:

@@ -63,6 +63,7 @@ def _begin(bench: Bench) -> None:
     bench.add(
         format=FORMAT,
         call=bench.call.as_data(),
+        data=bench.data_identity,
         verdict="keep",
         commit=bench.base.name,
         tree=bench.base.digest,
@@ -71,10 +72,15 @@ def _begin(bench: Bench) -> None:
 
 
 def _decided_lines(bench: Bench) -> list[dict[str, Any]]:
-    """Returns the lines with a state. Raises `AblateError` where they are of another call or base."""
+    """Returns the lines with a state. Raises `AblateError` where they are of another call, base or data."""
     lines = [line for line in bench.lines if "state" in line]
     kept = [line for line in lines if line["verdict"] == "keep"][-1]
     call = lines[0]["call"]
+    if lines[0].get("data", []) != bench.data_identity:
+        raise AblateError(
+            f"{bench.path}: the data under --link are not those on which its runs stand; restore them, or name another "
+            "ledger"
+        )
     if call != bench.call.as_data() or kept["tree"] != bench.base.digest:
         raise AblateError(
             f"{bench.path}: is of {' '.join(call['command'])} and the base {kept['commit']}; repeat the "

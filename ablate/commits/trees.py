@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from ablate.base.errors import AblateError
+from ablate.base.errors import AblateError, dotted_path
+from ablate.external.data import Data, link_data
+from ablate.external.repository import link_repository
 
 PREFIX = f"ablate-commits-{platform.node()}-"
 """The start of the name of a folder of work trees; the process that made it follows."""
@@ -33,22 +35,19 @@ class Tree:
     root: Path
     inside: str
     """The folder in it in which commands run: where one stands in the repository."""
-    links: tuple[str, ...] = ()
-    """What git ignores and each copy is linked to, relative to where one stands."""
 
     @contextmanager
-    def fresh_copy(self) -> Iterator[Path]:
-        """Yields the root of a copy of the files, with the links in it, which goes away at the end.
+    def fresh_copy(self, data: Sequence[Data]) -> Iterator[Path]:
+        """Yields the root of a copy of the files, with links to data in it, which goes away at the end.
 
-        Git finds the commit there: its `.git` is that of the work tree.
+        Git finds the commit there, and what a run commits is seen by no other.
         """
         with TemporaryDirectory(prefix="run-", dir=self.root.parent, ignore_cleanup_errors=True) as place:
             copy = Path(place).resolve()
             shutil.copytree(self.root, copy, symlinks=True, dirs_exist_ok=True)
-            for link in self.links:
-                target = copy / self.inside / link
-                target.parent.mkdir(parents=True, exist_ok=True)
-                target.symlink_to(Path(link).resolve())
+            (copy / ".git").unlink()
+            link_repository(self.root, copy)
+            link_data(data, copy)
             yield copy
 
     def refuse_files_of_others(self, lists: Path) -> None:
@@ -71,40 +70,36 @@ class Tree:
 
 
 @contextmanager
-def checked_out(names: Sequence[str], links: Sequence[str]) -> Iterator[list[Tree]]:
+def checked_out(names: Sequence[str], data: Sequence[Data]) -> Iterator[list[Tree]]:
     """Yields a base and a head in work trees of their own, which are removed at the end.
 
-    Raises `AblateError` for an unknown commit, and for a link that is in one.
+    Raises `AblateError` for an unknown commit, and for data that are in one.
     """
     _remove_left_behind()
     with TemporaryDirectory(prefix=f"{PREFIX}{os.getpid()}-") as place, ExitStack() as undo:
         trees = []
         for name, side in zip(names, ("base", "head"), strict=True):
-            trees.append(_check_out(name, Path(place, side).resolve(), links, undo))
+            trees.append(_check_out(name, Path(place, side).resolve(), data, undo))
         yield trees
 
 
-def _check_out(name: str, root: Path, links: Sequence[str], undo: ExitStack) -> Tree:
+def _check_out(name: str, root: Path, data: Sequence[Data], undo: ExitStack) -> Tree:
     """Checks a commit out into a work tree at `root`, and leaves to `undo` to remove it."""
     commit, digest = git("log", "-1", "--format=%H %T", "--end-of-options", name, "--").split()
     inside = git("rev-parse", "--show-prefix")
     git("worktree", "add", "--detach", root, commit)
     undo.callback(_remove, root)
-    for link in links:
-        if os.path.lexists(root / inside / link):
+    for entry in data:
+        if entry.inside and os.path.lexists(root / entry.inside):
             raise AblateError(
-                f"--link {link}: is in {name} ({commit[:10]}); link what git ignores, by a relative path"
+                f"{dotted_path(entry.at)}: is in {name} ({commit[:10]}), of which each run has a copy; link only what "
+                "git ignores"
             )
-    return Tree(f"{name} ({commit[:10]})", commit, digest, root, inside, tuple(links))
+    return Tree(f"{name} ({commit[:10]})", commit, digest, root, inside)
 
 
 def _remove(root: Path) -> None:
-    """Removes a work tree.
-
-    Git takes it to have moved to a copy that it has seen a day after: it is told again where the work tree is.
-    """
-    registration = Path(git("-C", root, "rev-parse", "--absolute-git-dir"), "gitdir")
-    registration.write_text(f"{root}/.git\n")
+    """Removes a work tree."""
     git("worktree", "remove", "--force", root)
 
 

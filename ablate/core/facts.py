@@ -211,7 +211,7 @@ class StudyFacts:
     has_seeds: bool = True
     # Of runs that were given: those whose pairs are left out.
     lost: list[LostRun] = field(default_factory=list)
-    # The number of trials that had earlier code than the others, and were kept all the same.
+    # The number of trials that had earlier code than the repository had when it was judged, and were kept.
     kept: int = 0
     # Of its variants, as they were when it was judged: in other folders, and trials that no report has.
     other_runs: OtherRuns = field(default_factory=OtherRuns)

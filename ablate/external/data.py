@@ -1,17 +1,18 @@
-"""Data beside the code of a study, which trials read in place: linked into their copies, and watched.
+"""Data beside the code, which runs read in place: linked into their copies, and watched.
 
 A folder is made anew in each copy, with a link for each file: what a library writes beside its data stays in the copy,
-and a trial that removes the folder removes links. A folder of more files is one link.
+and a run that removes the folder removes links. A folder of more files than `MAX_LINKS` is one link.
 """
 
 import os
 import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
-from ablate.base.errors import AblateError, Invalid, listed
+from ablate.base.errors import AblateError, Invalid, dotted_path, listed
 from ablate.base.files import digest_of_data, digest_of_file
 from ablate.external.tree import matches
 
@@ -28,7 +29,9 @@ State = tuple[int, int]
 class Data:
     """A file or folder of data."""
 
-    # As the study gives it, relative to its folder.
+    # Where it is given: a path in a study, or an option of the command line.
+    at: tuple[str | int, ...]
+    # As it is given there, relative to the folder of the study, or to where one stands.
     given: str
     place: Path
     # Below the root of the code; empty where it lies elsewhere, and is no part of copies.
@@ -42,24 +45,44 @@ class Data:
     exclude: Sequence[str] = field(default=(), repr=False)
 
 
-def read_data(folder: Path, root: Path, given: Sequence[str], exclude: Sequence[str] = ()) -> list[Data]:
-    """Reads the data of a study in a folder. Raises `Invalid`."""
-    return [_read(folder, root, index, path, exclude) for index, path in enumerate(given)]
-
-
-def _read(folder: Path, root: Path, index: int, given: str, exclude: Sequence[str]) -> Data:
+def read_data(
+    given: str, *, at: tuple[str | int, ...], folder: Path, root: Path, exclude: Sequence[str] = ()
+) -> Data:
+    """Reads a file or folder of data, given at a place, relative to a folder below the root. Raises `Invalid`."""
     place = Path(os.path.normpath(folder / given))
-    at = f"workload.data.{index}"
     if not place.exists():
-        raise Invalid(at, "does not exist", given, f"a file or a folder in {folder}, or an absolute path")
-    is_inside = place.is_relative_to(root) and place != root
+        allowed = f"a file or a folder in {folder}, or an absolute path"
+        raise Invalid("", "does not exist", given, allowed).under(*at)
+    if folder.is_relative_to(place):
+        raise Invalid("", f"holds {folder}, and with it the code", given, "a folder of data alone").under(*at)
+    is_inside = place.is_relative_to(root)
     if not is_inside and not os.path.isabs(given):
-        rule = f"lies outside of {root}, of which trials get copies"
-        raise Invalid(at, rule, given, "a path in it, or an absolute path, by which the code reads it")
+        rule = f"lies outside of {root}, of which each run gets a copy"
+        allowed = "a path in it, or an absolute path, by which the code reads it"
+        raise Invalid("", rule, given, allowed).under(*at)
     inside = place.relative_to(root).as_posix() if is_inside else ""
-    files = dict(_files(place, exclude))
-    folders = [path for path in _folders(place) if not matches(path, exclude)]
-    return Data(given, place, inside, files, folders, _identity(given, place, files), tuple(exclude))
+    return _read(Data(at, given, place, inside, {}, exclude=tuple(exclude)))
+
+
+def read_linked(inside: str, place: Path, *, folder: str, exclude: Sequence[str] = ()) -> Data:
+    """Reads what a link of the code leads to, outside of its root; its path is given from a folder below the root.
+
+    Raises `Invalid` where it is too much to be taken for data that nobody has named.
+    """
+    given = os.path.relpath(inside, folder)
+    at = (f"{given} (a link to {place})",)
+    if len(list(islice(_files(place, exclude), MAX_LINKS + 1))) > MAX_LINKS:
+        rule = f"has more than {MAX_LINKS} files, of which any run may read"
+        hint = f"Add `data: [{given}]` under workload if it is data, else `exclude: [{given}]`"
+        raise Invalid("", rule, hint=hint).under(*at)
+    return _read(Data(at, given, place, inside, {}, exclude=tuple(exclude)))
+
+
+def _read(entry: Data) -> Data:
+    """Returns an entry with what lies at its place."""
+    files = dict(_files(entry.place, entry.exclude))
+    folders = [path for path in _folders(entry.place) if not matches(path, entry.exclude)]
+    return replace(entry, files=files, folders=folders, identity=_identity(entry.given, entry.place, files))
 
 
 def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
@@ -67,7 +90,7 @@ def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
     if not place.is_dir():
         yield ".", _state(place)
         return
-    for folder, _, names in os.walk(place, followlinks=True):
+    for folder, _, names in _walked(place):
         for name in names:
             path = os.path.relpath(os.path.join(folder, name), place)
             if matches(path, exclude):
@@ -79,9 +102,20 @@ def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
 
 
 def _folders(place: Path) -> Iterator[str]:
-    for folder, names, _ in os.walk(place, followlinks=True):
+    for folder, names, _ in _walked(place):
         for name in names:
             yield os.path.relpath(os.path.join(folder, name), place)
+
+
+def _walked(place: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yields folder, names of folders and names of files below a place, through links, but for those that lead up."""
+    for folder, folders, names in os.walk(place, followlinks=True):
+        real = Path(folder).resolve()
+        for name in [*folders]:
+            path = os.path.join(folder, name)
+            if os.path.islink(path) and real.is_relative_to(os.path.realpath(path)):
+                folders.remove(name)
+        yield folder, folders, names
 
 
 def _state(path: Path) -> State:
@@ -113,8 +147,8 @@ def check_unchanged(data: Sequence[Data]) -> list[str]:
                 (os.path.normpath(os.path.join(entry.given, path)) for path in removed or changed), 3
             )
             raise AblateError(
-                f"data: {names} was {what} while the study ran, so that its trials did not have the same data; "
-                "restore it, and have the code write elsewhere"
+                f"{dotted_path(entry.at)}: {names} was {what} since the first run began, so that runs did not have the "
+                "same data; restore it, and have the code write elsewhere"
             )
         added += [os.path.normpath(entry.place / path) for path in now if path not in entry.files]
     return added

@@ -14,6 +14,7 @@ import sys
 from pathlib import Path
 
 from ablate.base.errors import AblateError, StoreError
+from ablate.external.links import place_of
 from ablate.external.tree import Tree
 
 # Nanoseconds by which the last reading of a file in a copy lies before its last change, so that a read moves it
@@ -86,15 +87,14 @@ def _copy_by_program(frozen: Path, place: Path) -> None:
 
 
 def _freeze_file(root: Path, path: str, target: Path) -> None:
-    """Copies one file or link; a relative link that leads out of the root is made absolute."""
+    """Copies one file, or link; a link leads to what the copy has, or out of the root to where it did."""
     source = root / path
     if not source.is_symlink():
         shutil.copy2(source, target)
         return
-    aim = os.readlink(source)
-    absolute = os.path.normpath(os.path.join(source.parent, aim))
-    is_inside = absolute == str(root) or absolute.startswith(f"{root}{os.sep}")
-    target.symlink_to(aim if is_inside else absolute)
+    place = place_of(source)
+    is_inside = place.is_relative_to(root)
+    target.symlink_to(os.path.relpath(place, source.parent) if is_inside else place)
 
 
 def _check_unchanged(tree: Tree) -> None:

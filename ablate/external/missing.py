@@ -12,6 +12,7 @@ _FAILURES = re.compile(
     r"not a directory|no files|missing|is empty|nosuchfile|cannot access|couldn't find",
     re.IGNORECASE,
 )
+_NO_MODULE = re.compile(r"No module named '?([\w.]+)'?")
 _QUOTED = re.compile(r"""['"`]([^'"`\n]+)['"`]""")
 _WORD = re.compile(r"[^\s'\"`,;:()\[\]{}<>]+")
 
@@ -23,6 +24,7 @@ def missing_paths(printed: Sequence[str], opened: Iterable[str], copy: Path, sna
     """
     here = copy / snapshot.inside
     names = [path for line in printed if _FAILURES.search(line) for path in _paths(line)]
+    names += [path for line in printed for path in _modules(line, snapshot)]
     names += [str(copy / path) for path in opened]
     found: dict[str, None] = {}
     for name in names:
@@ -39,6 +41,16 @@ def _paths(line: str) -> Iterator[str]:
     for word in _WORD.findall(line):
         if "/" in word or "." in word.strip("."):
             yield word
+
+
+def _modules(line: str, snapshot: Snapshot) -> Iterator[str]:
+    """Yields the paths, from the study's folder, of a module that a line says is not there and the original has."""
+    for name in _NO_MODULE.findall(line):
+        path = name.replace(".", os.sep)
+        for folder in (".", "src", os.path.relpath(".", snapshot.inside)):
+            place = snapshot.root / snapshot.inside / folder
+            for found in [*place.glob(f"{path}.py"), *place.glob(f"{path}.*so"), *place.glob(path)]:
+                yield os.path.relpath(found, snapshot.root / snapshot.inside)
 
 
 def _inside(path: str, copy: Path, snapshot: Snapshot) -> str | None:

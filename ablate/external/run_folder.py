@@ -18,9 +18,10 @@ from ablate.base.files import digest_of_file
 from ablate.external.data import check_unchanged, is_link_to, link_data
 from ablate.external.frozen import make_copy
 from ablate.external.missing import missing_paths
+from ablate.external.repository import link_repository
 from ablate.external.snapshot import RUNS, Snapshot, remove
 from ablate.external.trace import Opening, Trace, variables
-from ablate.external.tree import is_document, matches
+from ablate.external.tree import is_cached, is_document, matches
 
 LOCKS = ".locks"
 # Bytes of a file that is kept after a success whatever the study says.
@@ -31,6 +32,14 @@ _CLOCK = 20_000_000
 
 class StudyStop(AblateError):
     """What no further trial of a study would mend."""
+
+
+def check_data(snapshot: Snapshot) -> None:
+    """Raises `StudyStop` where data have changed or are gone."""
+    try:
+        check_unchanged(snapshot.data)
+    except AblateError as error:
+        raise StudyStop(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -52,16 +61,16 @@ class RunFolder:
 
     def environment(self) -> dict[str, str]:
         """Returns the variables that its processes need."""
-        return variables(self.trace, self.snapshot.root, self.place)
+        return {"PWD": str(self.folder), **variables(self.trace, self.snapshot.root, self.place)}
 
     def check(self) -> None:
         """Checks how the trial has used its code and data, after it has ended well.
 
-        Raises `StudyStop` for changed data and for a file that an earlier run must have left, and `AblateError` for
-        code that is not that of the copy.
+        Raises `StudyStop` for changed data, for files that are not those of the copy, and for one that an earlier run
+        must have left.
         """
         trace = Trace.read(self.trace)
-        self._check_data()
+        check_data(self.snapshot)
         frozen = self.snapshot.frozen
         elsewhere = [
             path
@@ -69,9 +78,18 @@ class RunFolder:
             if (frozen / path).is_file() and not self._is_in_store(self.snapshot.root / path)
         ]
         if elsewhere:
-            raise AblateError(
-                f"{listed(elsewhere, 3)} of {self.snapshot.root} was opened, not that of the trial's copy, and may be "
-                "edited while the study runs; name it by a relative path, or set `isolate: off` under workload"
+            raise StudyStop(
+                f"{listed(elsewhere, 3)} of {self.snapshot.root} was opened by an absolute path, not that of the "
+                "trial's copy, so that an edit while the study runs would change later trials. Name it by a relative "
+                "path, or set `isolate: off` under workload"
+            )
+        shared = self._opened_in_original(trace)
+        if shared:
+            names = listed((os.path.relpath(path, self.snapshot.inside) for path in shared), 3)
+            raise StudyStop(
+                f"{names} of {self.snapshot.root / self.snapshot.inside} was opened by an absolute path, where all "
+                f"trials and runs by hand find it. If it is data, add `data: [{names}]` under workload; else name it "
+                "by a relative path, and each trial has its own"
             )
         left = self._read_and_changed(trace)
         if left:
@@ -84,14 +102,15 @@ class RunFolder:
 
     def check_missing(self, printed: Sequence[str]) -> None:
         """Raises `StudyStop` where a trial has failed for a path that the original has and the copy has not."""
-        self._check_data()
+        check_data(self.snapshot)
         opened = Trace.read(self.trace).below(self.place)
         missing = missing_paths(printed, opened, self.place, self.snapshot)
         if missing:
             names = listed(missing, 3)
             raise StudyStop(
                 f"{names} is in {self.snapshot.root / self.snapshot.inside} and not in the trial's copy, which has "
-                f"tracked files, and untracked code and config up to 1 MB; add `data: [{names}]` under workload"
+                "tracked files, and untracked code and config up to 1 MB that lies beside no checkpoint. If trials are "
+                f"to read it, add `data: [{names}]` under workload; else have the code make it"
             )
 
     def files_beside(self) -> dict[str, str]:
@@ -105,17 +124,29 @@ class RunFolder:
                 paths.append(str(self.snapshot.root / path))
         return {path: digest_of_file(path) for path in paths if os.path.isfile(path)}
 
+    def doubtful(self) -> list[str]:
+        """Returns what it has read of the files that an earlier run may have left, relative to the study."""
+        opened = Trace.read(self.trace).below(self.place)
+        read: list[str] = []
+        for path in sorted(self.snapshot.doubtful):
+            place = self.place / path
+            is_heard = path in opened and opened[path].is_read
+            if is_heard or (path not in opened and os.path.lexists(place) and _was_read(place)):
+                read.append(os.path.relpath(path, self.snapshot.inside))
+        return read
+
     def added_data(self) -> list[str]:
         """Returns the files that were added to data while it ran."""
         return check_unchanged(self.snapshot.data)
 
     def tidy(self, keep: Sequence[str]) -> None:
         """Leaves what the trial has written, but for large files that no pattern of `keep` matches."""
+        remove(self.place / ".git")
         for path in self._files():
             inside = path.relative_to(self.place)
             from_study = os.path.relpath(inside, self.snapshot.inside)
             is_large = path.lstat().st_size > MAX_KEPT and not matches(from_study, keep)
-            is_cache = "__pycache__" in inside.parts or str(inside) == ".git"
+            is_cache = "__pycache__" in inside.parts
             is_given = _is_same(path, self.snapshot.frozen / inside) or is_link_to(path, self.snapshot.data)
             if is_large or is_cache or is_given:
                 path.unlink()
@@ -124,12 +155,21 @@ class RunFolder:
                 os.rmdir(folder)
         remove(self.trace)
 
-    def _check_data(self) -> None:
-        """Raises `StudyStop` where data have changed or are gone."""
-        try:
-            check_unchanged(self.snapshot.data)
-        except AblateError as error:
-            raise StudyStop(str(error)) from None
+    def _opened_in_original(self, trace: Trace) -> list[str]:
+        """Returns the files of the original that it has opened, but for data, caches and what a variable names."""
+        root = self.snapshot.root
+        known = [self.place, self.trace, *(entry.place for entry in self.snapshot.data)]
+        for value in os.environ.values():
+            places = [Path(part) for part in value.split(os.pathsep) if os.path.isabs(part)]
+            known += [place for place in places if place != root and place.is_relative_to(root)]
+        opened: list[str] = []
+        for path in trace.below(root):
+            place = root / path
+            is_of_store = self._is_in_store(place) and not place.is_relative_to(self.snapshot.store / RUNS)
+            is_known = is_of_store or any(place.is_relative_to(folder) for folder in known)
+            if not is_known and not is_cached(path) and place.is_file():
+                opened.append(path)
+        return opened
 
     def _is_in_store(self, path: Path) -> bool:
         return path.is_relative_to(self.snapshot.store)
@@ -162,34 +202,31 @@ def run_folder(snapshot: Snapshot, trial_id: str, *, resumes: bool) -> Iterator[
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{trial_id}.lock"):
         folder = RunFolder(snapshot, runs / trial_id)
-        if not (resumes and folder.place.is_dir()):
+        # The trace is gone once a trial has ended well, and with it what it could go on with.
+        is_cut_short = folder.place.is_dir() and folder.trace.is_dir()
+        if not (resumes and is_cut_short):
             _make(folder)
         folder.trace.mkdir(exist_ok=True)
-        folder._check_data()
+        check_data(snapshot)
         yield folder
 
 
 def _make(folder: RunFolder) -> None:
     """Makes the copy of a trial afresh, whole or not at all."""
+    frozen = folder.snapshot.frozen
+    if not frozen.is_dir():
+        raise StudyStop(
+            f"{frozen}, the code of which trials get copies, is not on this machine: choose a --results on a disk that "
+            "all nodes share"
+        )
     temporary = folder.place.with_name(f"{folder.place.name}.part")
     for path in (folder.place, folder.trace, temporary):
         remove(path)
-    make_copy(folder.snapshot.frozen, temporary)
+    make_copy(frozen, temporary)
     link_data(folder.snapshot.data, temporary)
     (temporary / folder.snapshot.inside).mkdir(parents=True, exist_ok=True)
-    repository = _repository(folder.snapshot.root)
-    if repository:
-        (temporary / ".git").write_text(f"gitdir: {repository}\n")
+    link_repository(folder.snapshot.root, temporary)
     temporary.rename(folder.place)
-
-
-def _repository(root: Path) -> Path | None:
-    """Returns the folder of git's own of a work tree; None where there is none."""
-    place = root / ".git"
-    if place.is_file():
-        # A work tree beside the first, or a submodule.
-        return (root / place.read_text().removeprefix("gitdir:").strip()).resolve()
-    return place if place.is_dir() else None
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
@@ -216,6 +253,12 @@ def _has_same_state(path: Path, other: Path) -> bool:
     one = path.lstat()
     two = other.lstat()
     return (one.st_mode, one.st_size, one.st_mtime_ns) == (two.st_mode, two.st_size, two.st_mtime_ns)
+
+
+def _was_read(path: Path) -> bool:
+    """Returns whether a file that has not changed was read, by its times."""
+    status = path.lstat()
+    return status.st_atime_ns > status.st_mtime_ns
 
 
 def _was_read_before_its_change(path: Path, frozen: Path, opening: Opening | None) -> bool:

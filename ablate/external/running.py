@@ -16,14 +16,15 @@ from ablate.core.record import BESIDE, CODE, STOPS, Record
 from ablate.core.trial import Emit, Trial
 from ablate.external.best import best_values
 from ablate.external.command import lines
-from ablate.external.data import check_unchanged
 from ablate.external.reading import Reading
-from ablate.external.run_folder import RunFolder, StudyStop, run_folder
+from ablate.external.run_folder import RunFolder, StudyStop, check_data, run_folder
 from ablate.external.snapshot import Snapshot, read_snapshot
 from ablate.external.trace import moved
 
 # In the environment of a record: files that were added to data while its trial ran.
 ADDED = "added_data"
+# In the environment of a record: files that it read, which are in no commit and may be what an earlier run has left.
+DOUBTFUL = "read_in_no_commit"
 MAX_LINES = 200
 
 
@@ -85,6 +86,9 @@ class Run:
         added = folder.added_data()
         if added:
             record.environment[ADDED] = added[:20]
+        doubtful = folder.doubtful()
+        if doubtful:
+            record.environment[DOUBTFUL] = doubtful[:20]
         beside = folder.files_beside()
         if beside:
             record.environment[BESIDE] = beside
@@ -152,9 +156,11 @@ class Run:
 
 
 def _check_code(snapshot: Snapshot) -> None:
-    """Raises `AblateError` where code or data in the study's folder are not those that ids of trials stand for."""
+    """Raises `StudyStop` where code or data in the study's folder are not those that ids of trials stand for."""
     folder = snapshot.root / snapshot.inside
     now = read_snapshot(folder, snapshot.results, snapshot.scope)
     if now.code != snapshot.code:
-        raise AblateError(f"the code in {folder} changed while the study ran; run the study again")
-    check_unchanged(snapshot.data)
+        raise StudyStop(
+            f"the code in {folder} changed while the study ran; have the code write elsewhere, and run the study again"
+        )
+    check_data(snapshot)

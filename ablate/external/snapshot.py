@@ -9,10 +9,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ablate.base.errors import Invalid
+from ablate.base.errors import Gather
 from ablate.base.files import digest_of_data
-from ablate.external.data import Data, read_data
+from ablate.external.data import Data, read_data, read_linked
 from ablate.external.frozen import freeze
+from ablate.external.links import links_out
 from ablate.external.tree import Tree, read_tree, root_of
 
 CODE = "code"
@@ -54,6 +55,8 @@ class Snapshot:
     code: str
     imports: tuple[str, ...]
     scope: Scope
+    # Files of the code that a run may have left.
+    doubtful: frozenset[str] = frozenset()
     # The folder of results, which is left out.
     results: Path | None = None
     data: Sequence[Data] = ()
@@ -96,26 +99,34 @@ class Snapshot:
 def read_snapshot(folder: Path, results: Path | None, scope: Scope) -> Snapshot:
     """Reads the code and data of a study in a folder. Raises `AblateError`, and `Invalid` for data."""
     root = root_of(folder)
-    data = read_data(folder.resolve(), root, scope.data, scope.exclude)
-    for index, entry in enumerate(data):
-        is_all = entry.inside and (
-            folder.resolve() == entry.place or folder.resolve().is_relative_to(entry.place)
-        )
-        if is_all:
-            raise Invalid(
-                f"workload.data.{index}", "holds the study itself", entry.given, "a folder of data alone"
-            )
+    data: list[Data] = []
+    with Gather() as at:
+        for index, given in enumerate(scope.data):
+            place = ("workload", "data", index)
+            with at():
+                data.append(
+                    read_data(given, at=place, folder=folder.resolve(), root=root, exclude=scope.exclude)
+                )
     inside = [os.path.relpath(root / entry.inside, folder.resolve()) for entry in data if entry.inside]
     tree = read_tree(folder, results, scope.exclude, inside)
+    links = links_out(tree)
+    tree = tree.without(links)
+    prefix = os.path.relpath(folder.resolve(), root)
+    with Gather() as at:
+        for path, aim in links.items():
+            if aim.exists():
+                with at():
+                    data.append(read_linked(path, aim, folder=prefix, exclude=scope.exclude))
     store = (results or folder / "results").resolve() / "store"
     return Snapshot(
         root,
-        inside=os.path.relpath(folder.resolve(), root),
+        inside=prefix,
         store=store,
         digest=tree.digest,
         code=tree.identity,
         imports=tuple(sorted(tree.imports)),
         scope=scope,
+        doubtful=tree.doubtful,
         results=results,
         data=data,
         tree=tree,

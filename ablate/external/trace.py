@@ -13,16 +13,17 @@ HOOK = Path(__file__).with_name("hook")
 
 @dataclass(frozen=True)
 class Opening:
-    """How a file was opened first."""
+    """How a file was opened."""
 
-    # Nanoseconds since the epoch.
+    # Of the first opening, in nanoseconds since the epoch.
     time: int
+    # Whether it was read before it was written anew.
     is_read: bool
 
 
 @dataclass(frozen=True)
 class Trace:
-    """Path → its first opening by any process of a trial that runs Python."""
+    """Path → its opening by the processes of a trial that run Python."""
 
     opened: Mapping[str, Opening]
 
@@ -35,8 +36,14 @@ class Trace:
                 time, kind, path = line.split("\t", 2)
                 events.append((int(time), kind, path))
         opened: dict[str, Opening] = {}
+        written: set[str] = set()
         for time_ns, kind, path in sorted(events):
-            opened.setdefault(_source(path), Opening(time_ns, kind == "r"))
+            source = _source(path)
+            first = opened.setdefault(source, Opening(time_ns, False))
+            if kind == "w":
+                written.add(source)
+            elif kind == "r" and source not in written:
+                opened[source] = Opening(first.time, True)
         return cls(opened)
 
     def below(self, folder: Path) -> dict[str, Opening]:

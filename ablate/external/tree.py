@@ -12,7 +12,7 @@ import re
 import stat
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -56,8 +56,8 @@ CHECKPOINTS = frozenset(
         ".gz",
     ]
 )
-# Folders of caches and of what runs leave, where they are not tracked.
-_LEFT_OUT = frozenset(
+_LEFT_BY_RUNS = frozenset(["mlruns", "wandb", "lightning_logs", ".hydra", "multirun"])
+_CACHES = frozenset(
     [
         ".git",
         ".hg",
@@ -74,17 +74,18 @@ _LEFT_OUT = frozenset(
         "node_modules",
         "site-packages",
         ".eggs",
-        "mlruns",
-        "wandb",
-        "lightning_logs",
-        ".hydra",
-        "multirun",
         ".cache",
         ".dvc",
         ".idea",
         ".vscode",
     ]
 )
+# Folders of what is not copied where it is not tracked.
+_LEFT_OUT = _CACHES | _LEFT_BY_RUNS
+# As the system tells by: `#!`, ELF, Mach-O.
+_PROGRAM_STARTS = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+# Config that runs write, too.
+_RESULTS = frozenset([".json", ".jsonl", ".txt", ".xml", ""])
 # What a verdict cannot rest on: text and pictures for people.
 DOCUMENTS = frozenset(
     [".md", ".rst", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".bib", ".tex"]
@@ -114,6 +115,7 @@ class File:
     size: int
     # The outermost modules that a Python file imports.
     imports: frozenset[str] = frozenset()
+    is_link: bool = False
 
 
 @dataclass(frozen=True)
@@ -123,6 +125,8 @@ class Tree:
     root: Path
     # Path below the root, with slashes → the file.
     files: Mapping[str, File]
+    # Those that a run may have left: in no commit, and neither code nor written by hand as a rule.
+    doubtful: frozenset[str] = frozenset()
 
     @property
     def digest(self) -> str:
@@ -135,6 +139,11 @@ class Tree:
         return digest_of_data(
             [(path, file.digest) for path, file in self.files.items() if not is_document(path)]
         )
+
+    def without(self, paths: Collection[str]) -> "Tree":
+        """Returns the tree without some of its files."""
+        kept = {path: file for path, file in self.files.items() if path not in paths}
+        return Tree(self.root, kept, self.doubtful.difference(paths))
 
     def changed(self) -> str:
         """Returns the first of its files that is not as it was read; nothing where there is none."""
@@ -154,11 +163,11 @@ class Tree:
 
 def root_of(folder: Path) -> Path:
     """Returns the git repository that holds a folder, or the folder itself where none does, or ignores it."""
-    top = _git(folder, "rev-parse", "--show-toplevel")
+    top = git(folder, "rev-parse", "--show-toplevel")
     if not top:
         return folder.resolve()
     root = Path(os.fsdecode(top.rstrip(b"\n"))).resolve()
-    is_ignored = root != folder.resolve() and _git(folder, "check-ignore", "-q", ".") is not None
+    is_ignored = root != folder.resolve() and git(folder, "check-ignore", "-q", ".") is not None
     return folder.resolve() if is_ignored else root
 
 
@@ -179,7 +188,7 @@ def read_tree(
         if _is_below(path, left_out) or matches(os.path.relpath(path, prefix), exclude):
             continue
         sizes[path] = os.lstat(root / path).st_size
-    for own in _folders_of_results(sizes):
+    for own in _folders_of_results(root, sizes):
         sizes = {path: size for path, size in sizes.items() if not _is_below(path, [own])}
     _refuse_too_much(sizes)
 
@@ -188,20 +197,21 @@ def read_tree(
         file = _read(root / path)
         if file is not None:
             files[path] = file
-    return Tree(root, files)
+    tracked = {*_names(git(root, "ls-files", "-z", "--cached", "--recurse-submodules") or b"")}
+    doubtful = {path for path in files.keys() - tracked if PurePosixPath(path).suffix in _RESULTS}
+    return Tree(root, files, frozenset(doubtful))
 
 
 def candidates(root: Path) -> Iterator[str]:
     """Yields the paths below a root that the rule allows, in no order."""
-    tracked = _git(root, "ls-files", "-z", "--cached", "--recurse-submodules")
-    if tracked is None or _git(root, "rev-parse", "--show-prefix") != b"\n":
-        yield from _untracked(root, _walked(root))
+    tracked = git(root, "ls-files", "-z", "--cached", "--recurse-submodules")
+    if tracked is None or git(root, "rev-parse", "--show-prefix") != b"\n":
+        yield from _untracked(root, _walked(root), ())
         return
-    for path in _names(tracked):
-        if _is_file(root / path):
-            yield path
-    others = _names(_git(root, "ls-files", "-z", "--others", "--exclude-standard") or b"")
-    yield from _untracked(root, [path for path in others if not path.endswith("/")])
+    paths = [path for path in _names(tracked) if _is_file(root / path)]
+    yield from paths
+    others = _names(git(root, "ls-files", "-z", "--others", "--exclude-standard") or b"")
+    yield from _untracked(root, [path for path in others if not path.endswith("/")], paths)
     for path in others:
         # A repository of its own within this one, which is no submodule.
         if path.endswith("/") and not _LEFT_OUT.intersection(path.split("/")):
@@ -209,9 +219,13 @@ def candidates(root: Path) -> Iterator[str]:
                 yield path + inner
 
 
-def _untracked(root: Path, paths: Iterable[str]) -> Iterator[str]:
-    """Yields those of untracked files that are code or config, and not what a run has left beside its checkpoint."""
+def _untracked(root: Path, paths: Iterable[str], tracked: Iterable[str]) -> Iterator[str]:
+    """Yields those of untracked files that are code or config, and not what a run has left beside its checkpoint.
+
+    A folder with code, tracked or not, is none of a run.
+    """
     paths = list(paths)
+    of_code = {os.path.dirname(path) for path in (*paths, *tracked) if _is_code(path)}
     environments = [os.path.dirname(path) for path in paths if path.endswith("/pyvenv.cfg")]
     by_folder: dict[str, list[str]] = {}
     for path in paths:
@@ -221,11 +235,14 @@ def _untracked(root: Path, paths: Iterable[str]) -> Iterator[str]:
         if not _LEFT_OUT.intersection(parts[:-1]) and _is_file(root / path):
             by_folder.setdefault(os.path.dirname(path), []).append(path)
     for folder, inside in by_folder.items():
-        has_code = any(PurePosixPath(path).suffix in CODE_SUFFIXES for path in inside)
-        is_of_a_run = not has_code and _has_checkpoint(root / folder)
+        is_of_a_run = folder not in of_code and _has_checkpoint(root / folder)
         for path in inside:
             if not is_of_a_run and is_code_or_config(root / path):
                 yield path
+
+
+def _is_code(path: str) -> bool:
+    return PurePosixPath(path).suffix in CODE_SUFFIXES
 
 
 def is_code_or_config(path: Path) -> bool:
@@ -238,13 +255,26 @@ def is_code_or_config(path: Path) -> bool:
     if path.suffix.lower() in SUFFIXES or path.name in _NAMES:
         return True
     is_hidden = path.name.startswith(".")
-    return not path.suffix and (is_hidden or bool(status.st_mode & stat.S_IXUSR))
+    if path.suffix:
+        return False
+    return is_hidden or (bool(status.st_mode & stat.S_IXUSR) and _is_program(path))
+
+
+def _is_program(path: Path) -> bool:
+    """Returns whether a file begins as a script or a compiled program does: on some disks every file may be run."""
+    with path.open("rb") as file:
+        return file.read(4).startswith(_PROGRAM_STARTS)
 
 
 def is_document(path: str) -> bool:
     """Returns whether a file is text or pictures for people, no edit of which changes a result."""
     name = path.rpartition("/")[2].lower()
     return PurePosixPath(name).suffix in DOCUMENTS or name.startswith(_DOCUMENT_NAMES)
+
+
+def is_cached(path: str) -> bool:
+    """Returns whether a path is in a folder of caches, of an environment, or of git's own."""
+    return not _CACHES.isdisjoint(path.split("/"))
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
@@ -264,9 +294,14 @@ def _is_below(path: str, folders: Iterable[str]) -> bool:
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
-def _folders_of_results(paths: Iterable[str]) -> set[str]:
+def _folders_of_results(root: Path, paths: Iterable[str]) -> set[str]:
     """Returns the folders that ablate has written: of a store, and of a study."""
     folders: set[str] = set()
+    for folder in {os.path.dirname(path) for path in paths}:
+        # Not among the paths are the tables of a study that are not tracked.
+        has_tables = any((root / folder / name).is_file() for name in ("trials.parquet", "plan.json"))
+        if folder and has_tables and (root / folder).with_name("store").is_dir():
+            folders.add(folder)
     for path in paths:
         before, found, _ = f"/{path}".partition("/store/trials/")
         if found:
@@ -284,19 +319,30 @@ def _refuse_too_much(sizes: Mapping[str, int]) -> None:
     counts: Counter[str] = Counter()
     weights: Counter[str] = Counter()
     for path, size in sizes.items():
-        folder = path.rpartition("/")[0] or "."
-        top = "/".join(folder.split("/")[:2])
-        counts[top] += 1
-        weights[top] += size
-    heaviest = counts if len(sizes) > MAX_FILES else weights
-    shown = [
-        f"{folder} ({counts[folder]} files, {weights[folder] / 2**20:.0f} MB)"
-        for folder, _ in heaviest.most_common(3)
-    ]
+        for parent in PurePosixPath(path).parents:
+            counts[str(parent)] += 1
+            weights[str(parent)] += size
+    by_weight = counts if len(sizes) > MAX_FILES else weights
+    outermost = [folder for folder, _ in by_weight.most_common() if "/" not in folder and folder != "."][:3]
+    shown: list[str] = []
+    for folder in outermost or ["."]:
+        place = _heaviest(folder, by_weight)
+        shown.append(f"{place} ({counts[place]:,} files, {weights[place] / 2**20:.0f} MB)")
     raise AblateError(
-        f"{len(sizes)} files of {total / 2**20:.0f} MB would be copied for each trial, and at most {MAX_FILES} files "
-        f"of {MAX_BYTES // 2**20} MB are; most lie in {', '.join(shown)}"
+        f"{len(sizes):,} files ({total / 2**20:.0f} MB) would be copied for each trial, and at most {MAX_FILES:,} "
+        f"files and {MAX_BYTES // 2**20} MB are; most lie in {', '.join(shown)}"
     )
+
+
+def _heaviest(folder: str, by_weight: Mapping[str, int]) -> str:
+    """Returns the innermost folder below one that still has nine tenths of its weight."""
+    inside = [
+        path
+        for path in by_weight
+        if path.startswith(f"{folder}/") and path.count("/") == folder.count("/") + 1
+    ]
+    heavy = [path for path in inside if by_weight[path] >= 0.9 * by_weight[folder]]
+    return _heaviest(heavy[0], by_weight) if heavy else folder
 
 
 def _read(path: Path) -> File | None:
@@ -304,7 +350,7 @@ def _read(path: Path) -> File | None:
     try:
         status = path.lstat()
         if stat.S_ISLNK(status.st_mode):
-            return File(f"link {os.readlink(path)}", 0)
+            return File(f"link {os.readlink(path)}", 0, is_link=True)
         state = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
         return _read_again(str(path), state)
     except FileNotFoundError:
@@ -383,7 +429,7 @@ def _names(listing: bytes) -> list[str]:
     return [os.fsdecode(name) for name in listing.split(b"\0") if name]
 
 
-def _git(folder: Path, *words: str) -> bytes | None:
+def git(folder: Path, *words: str) -> bytes | None:
     """Returns what git prints in a folder; None where it fails, or is not there."""
     # As a hook of git's sets them, they would name another repository.
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}

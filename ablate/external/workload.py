@@ -189,7 +189,7 @@ class External(Workload):
         """Runs it in a copy of the code, unless it is to run in place."""
         if not snapshot.is_isolated:
             return run.in_place(snapshot)
-        if snapshot.frozen.is_dir():
+        if snapshot.frozen.is_dir() or snapshot.tree is None:
             return run.in_copy(snapshot)
         with TemporaryDirectory(prefix="ablate-", ignore_cleanup_errors=True) as store:
             # Outside of a run, which has a store.

@@ -36,7 +36,8 @@ def is_current(folder: StudyFolder, document: Document, options: Options) -> boo
 
     Where it is, the facts of the report are kept as `folder.cached_facts`, for `print_current`.
     """
-    if options.partial or options.fresh or options.tracking_uri or document.problems:
+    trains_anew = options.fresh or options.retrain
+    if options.partial or trains_anew or options.tracking_uri or document.problems:
         return False
     try:
         report = folder.trial_list.report()

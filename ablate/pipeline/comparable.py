@@ -7,7 +7,7 @@ from ablate.core.facts import BASELINE
 from ablate.core.record import FILE, Record
 from ablate.core.trial import Cell
 from ablate.execution.opened_files import UNDECLARED
-from ablate.external.running import ADDED
+from ablate.pipeline.own_inputs import limitations_of_inputs
 
 OTHER_DATA = "other data"
 OTHER_MACHINE = "another kind of machine"
@@ -56,14 +56,8 @@ def _warn_of_undeclared(records: Mapping[str, Record], warn: Callable[[str], Non
             f"{listed(dict.fromkeys(undeclared), 3)}: read, and not declared, so that an edit would go unnoticed. "
             "Make its path a DataFile in the config, or name it in `data_files` of the class"
         )
-    added: list[str] = []
-    for record in records.values():
-        added += record.environment.get(ADDED, ())
-    if added:
-        warn(
-            f"{listed(dict.fromkeys(added), 3)}: added to `data:` while a trial ran, where other trials find it; add "
-            "it to `exclude:` under workload, so that it is no part of the data"
-        )
+    for limitation in limitations_of_inputs(records):
+        warn(limitation)
 
 
 def _obstacle(cell: Cell, baseline: Cell, records: Mapping[str, Record]) -> str | None:

@@ -11,7 +11,8 @@ from ablate.pipeline.comparable import comparable
 from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.other_code import kept_earlier
-from ablate.pipeline.other_runs import other_runs
+from ablate.pipeline.other_runs import configs_in, other_runs
+from ablate.pipeline.own_inputs import limitations_of_inputs
 from ablate.pipeline.place import source_of
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.session import Session
@@ -44,7 +45,8 @@ def collect(
     """Collects the evidence of a run, with its environment and limitations."""
     facts = _as_reported(plan, session, records)
     evidence = plan.evidence(facts, comparable(plan.used, records, session.warn))
-    others = other_runs(session.folder, plan.study.judged_variants(), evidence.trials)
+    configs = configs_in(plan.study.judged_variants())
+    others = other_runs(session.folder, configs, evidence.trials)
     evidence = replace(evidence, facts=replace(evidence.facts, other_runs=others))
     for name, measurement in measured.items():
         if len(measurement.frame):
@@ -66,7 +68,7 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
     return replace(
         plan.facts(),
         environment=environment,
-        cautions=limitations(study, selects=selects),
+        cautions=[*limitations(study, selects=selects), *limitations_of_inputs(records)],
         kept=kept_earlier(records),
         replanned=plan_changes(session.folder, study.document.data, session.store, _begun(plan, records)),
         source=source_of(study.path, session.folder),

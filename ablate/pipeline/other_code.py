@@ -43,9 +43,7 @@ class OtherCode:
         """Returns what has changed, and the time that training anew takes."""
         took = duration(sum(record.seconds for record in self.records.values()))
         trials = counted(len(self.records), "finished trial")
-        return (
-            f"{trials}, which took {took}, had other code and are otherwise those of the study:\n{self.diff}"
-        )
+        return f"{trials} ({took} of training) had other code, and nothing else is different:\n{self.diff}"
 
 
 def settle_other_code(study: Study, session: Session) -> None:
@@ -56,6 +54,8 @@ def settle_other_code(study: Study, session: Session) -> None:
     options = session.options
     if options.retrain and options.keep_finished:
         raise AblateError("--retrain, --keep-finished: give one of them")
+    if options.retrain:
+        _remove_kept(session.folder, session.store)
     if options.retrain or options.fresh:
         return
     other = other_code(study, session.folder, session.store)
@@ -63,7 +63,7 @@ def settle_other_code(study: Study, session: Session) -> None:
         return
     if not options.keep_finished:
         raise AblateError(
-            f"{other}\nTrain them again with --retrain, or use them as they are with --keep-finished, as the report "
+            f"{other}\nTrain them again with --retrain, or use them as they are with --keep-finished, which the report "
             "then says"
         )
     for trial_id, record in other.records.items():
@@ -71,8 +71,20 @@ def settle_other_code(study: Study, session: Session) -> None:
         session.store.save(replace(record, id=trial_id, environment=environment))
 
 
+def _remove_kept(folder: StudyFolder, store: Store) -> None:
+    """Removes the records that stand for trials of later code, so that these are trained."""
+    try:
+        listed = folder.trial_list.cells()
+    except AblateError:
+        return
+    for cell in listed:
+        record = store.load(cell.id)
+        if record is not None and KEPT_FROM in record.environment:
+            store.remove(cell.id)
+
+
 def kept_earlier(records: Mapping[str, Record]) -> int:
-    """Returns the number of trials that had earlier code than the others."""
+    """Returns the number of trials that had earlier code than the repository has now."""
     return sum(KEPT_FROM in record.environment for record in records.values())
 
 

@@ -19,14 +19,13 @@ _JUDGES = ("metrics", "evaluation")
 """Sections of a config of one's own code that train nothing."""
 
 
-def other_runs(folder: StudyFolder, variants: Mapping[str, Any] | None, trials: pd.DataFrame) -> OtherRuns:
+def other_runs(folder: StudyFolder, configs: Collection[str], trials: pd.DataFrame) -> OtherRuns:
     """Returns other reports of this study, or on a variant of it, and the seeds of other trials of its variants.
 
     A variant of another study is the same where its config is. Records that reports have are not read.
-    variants: as `StudyFolder.variants`; trials: as `Evidence.trials`.
+    configs: those of its variants, as `configs_in`; trials: as `Evidence.trials`.
     """
-    mine = _configs(variants)
-    if not mine:
+    if not configs:
         return OtherRuns()
     folders: list[str] = []
     reported = {*trials["id"]}
@@ -35,12 +34,12 @@ def other_runs(folder: StudyFolder, variants: Mapping[str, Any] | None, trials: 
             continue
         reported |= {cell.id for cell in _cells(other)}
         is_of_study = other.has_report and stem(other.name) == stem(folder.name)
-        if is_of_study or not mine.isdisjoint(_configs_of(other)):
+        if is_of_study or not configs_of(other).isdisjoint(configs):
             folders.append(other.name)
 
     # Tuning and stages train beside what is judged, or at other settings.
     reported |= {cell.id for cell in _cells(folder) if not cell.judged}
-    seeds = set(_seeds_of(mine, folder.results / "store" / "trials", reported))
+    seeds = set(_seeds_of(configs, folder.results / "store" / "trials", reported))
     return OtherRuns(folders, sorted(seeds - {*trials["seed"].tolist()}))
 
 
@@ -52,18 +51,19 @@ def _cells(folder: StudyFolder) -> list[Cell]:
         return []
 
 
-def _configs_of(folder: StudyFolder) -> set[str]:
-    """Returns the configs of the variants of a report, as `_configs`; none where they cannot be read."""
+def configs_of(folder: StudyFolder) -> set[str]:
+    """Returns the configs of the variants of a report, as `configs_in`; none where they cannot be read."""
     try:
-        return _configs(folder.variants())
-    except (OSError, ValueError, KeyError, TypeError):
+        judged = folder.variants()
+        return configs_in(judged) if judged is not None else set()
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return set()
 
 
-def _configs(variants: Mapping[str, Any] | None) -> set[str]:
+def configs_in(judged: Mapping[str, Any]) -> set[str]:
     """Returns the configs of variants as they were judged, without those of the baseline and its placebo."""
     configs: set[str] = set()
-    for variant in (variants or {"variants": []})["variants"]:
+    for variant in judged["variants"]:
         if variant["name"] == BASELINE or variant["placebo"]:
             continue
         configs |= {_key_of(config) for config in variant["configs"]}
@@ -86,7 +86,7 @@ def _seeds_of(configs: Collection[str], trials: Path, reported: Collection[str])
             record = json.loads(path.read_bytes())
             is_same = _key_of(record["config"]) in configs and record["status"] in ("completed", "diverged")
             seed = int(record["seed"])
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             continue  # Where a study needs it, the store says what is wrong with it.
         if is_same and seed < TUNING_SEEDS_FROM:
             yield seed

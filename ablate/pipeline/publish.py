@@ -93,13 +93,13 @@ def report_data(folder: StudyFolder) -> ReportData:
     from ablate.analysis.compare import compare
     from ablate.analysis.speed_tables import speed_tables
     from ablate.analysis.stability import stability
-    from ablate.pipeline.other_runs import other_runs
+    from ablate.pipeline.other_runs import configs_of, other_runs
     from ablate.records.evaluated import reported_evaluations
     from ablate.report.section import ReportData
 
     evidence = folder.evidence()
     # Some may have come since it was judged.
-    found = other_runs(folder, folder.variants(), evidence.trials)
+    found = other_runs(folder, configs_of(folder), evidence.trials)
     comparisons = compare(evidence)
     claims = judge_claims(evidence)
     stability_rows = stability(evidence)

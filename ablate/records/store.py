@@ -144,6 +144,10 @@ class Store:
         """Returns whether there is a record, which may be corrupt."""
         return (self.trials / f"{trial_id}.json").is_file()
 
+    def remove(self, trial_id: str) -> None:
+        """Removes a record."""
+        (self.trials / f"{trial_id}.json").unlink(missing_ok=True)
+
     def save(self, record: Record) -> None:
         """Writes the record and its weights; they replace those of the same id. Raises `StoreError`."""
         from ablate.records.record_file import encoded

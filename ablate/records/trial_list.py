@@ -78,7 +78,7 @@ class TrialList:
             return {cell.id: cell for cell in cells}, dict(state.get("report", {}))
         except FileNotFoundError:
             return {}, {}
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise AblateError(
                 f"{self.path}: cannot be read ({type(error).__name__}: {error}); run {self.path.stem} again, which "
                 "replaces it"

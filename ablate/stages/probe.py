@@ -104,8 +104,10 @@ class ProbeStage(Stage):
         Raises `AblateError` for a level that they have not shown to change anything.
         """
         cells = list(self._runs(study))
+        last = list(self._last_runs(study))
         session.enlist(cells)
-        records = session.train(FixedPlan(cells), later=len(study.cells()), fresh=session.options.fresh)
+        later = len(last) + len(study.cells())
+        records = session.train(FixedPlan(cells), later=later, fresh=session.options.fresh)
         if any(cell.id not in records or records[cell.id].status == "failed" for cell in cells):
             raise session.incomplete("probe", cells, records)
 
@@ -116,7 +118,6 @@ class ProbeStage(Stage):
         if dead:
             raise _refusal(study, dead)
 
-        last = list(self._last_runs(study))
         session.enlist(last)
         records_of_last = session.train(
             FixedPlan(last), later=len(study.cells()), fresh=session.options.fresh
@@ -127,7 +128,10 @@ class ProbeStage(Stage):
             raise session.incomplete("probe", last, records_of_last)
         cells += last
 
-        notes = [*study.notes, *_touched(study, noise, {**records, **records_of_last}, cells)]
+        touched = list(_touched(study, noise, {**records, **records_of_last}, cells))
+        for note in touched:
+            session.warn(note)
+        notes = [*study.notes, *touched]
         for task, difference in noise.items():
             if difference:
                 amount = f"{exact(difference)}{study.on(task)}"

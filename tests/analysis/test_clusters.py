@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ablate.analysis.clusters import Clustered, by_source, degrees_of_freedom, effective_sources
+from ablate.analysis.clusters import (
+    Clustered,
+    OverSources,
+    by_source,
+    degrees_of_freedom,
+    effective_sources,
+)
 from ablate.analysis.paired import Differences
 
 
@@ -57,3 +63,36 @@ def test_scores_by_source_have_the_means_of_the_runs_and_the_sums_of_residuals()
     assert (found - found.mean(axis=1, keepdims=True))[:, 1] == pytest.approx(
         residuals[:, 3:5].sum(axis=1) / 2
     )
+
+
+def over_seeds(scores, sources):
+    differences = Differences.between(
+        scores.mean(axis=1), np.zeros(len(scores)), examples=by_source(scores, sources)
+    )
+    return OverSources.of_seeds(differences, sources)
+
+
+def test_over_several_seeds_the_jackknife_over_sources_is_one_more_error():
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(4, 10))
+    sources = np.repeat([0, 1, 2, 3], [4, 3, 2, 1])
+    of_documents = Clustered.of_documents(
+        Differences.between(scores.mean(axis=0), np.zeros(10)), sources
+    ).errors[0]
+    errors = over_seeds(scores, sources).errors
+    assert errors[-1].se == pytest.approx(of_documents.se)
+    assert errors[-1].df == pytest.approx(of_documents.df)
+    assert len(errors) == 3
+
+
+def test_over_several_seeds_a_large_source_makes_no_false_verdicts():
+    rng = np.random.default_rng(4)
+    sizes = np.array([300] + [5] * 29)
+    sources = np.repeat(np.arange(30), sizes)
+    found = 0
+    for _ in range(400):
+        of_sources = rng.normal(size=30)[sources]
+        scores = of_sources + rng.normal(size=len(sources)) + 0.3 * rng.normal(size=(5, len(sources)))
+        d = over_seeds(scores, sources)
+        found += min(d.above(0.0), d.below(0.0)) <= 0.025
+    assert found <= 0.06 * 400

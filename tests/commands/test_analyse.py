@@ -9,6 +9,7 @@ from harness import ablate_here, ablate_without
 from scipy import stats
 from statsmodels.stats.tests.test_tost import clinic
 
+from ablate.core.reason import Reason
 from ablate.records.folder import StudyFolder
 
 LOSS = ["--baseline", "base", "--metric", "loss", "--direction", "min"]
@@ -147,6 +148,27 @@ def test_samples_of_lm_eval_are_paired_by_document(tmp_path):
     shutil.copy(next(tmp_path.glob("out/a__big/samples_arc*")), again)
     done = ablate_here("analyse", "out", *words, "acc", cwd=tmp_path)
     assert (done.returncode, f"{again.relative_to(tmp_path)}, line 1 " in done.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "reason"), [([40], "few"), ([140, *[5] * 12], "examples")], ids=["one source", "a large source"]
+)
+def test_seeds_on_documents_of_one_large_source_find_nothing_falsely(tmp_path, sizes, reason):
+    rng = np.random.default_rng(0)
+    sources = np.repeat(np.arange(len(sizes)), sizes)
+    lines = ["variant,seed,example,page,acc"]
+    for name, shift in (("base", 0.0), ("wide", 0.2)):
+        effects = (shift + 0.02 * rng.normal(size=len(sizes)))[sources]
+        effects[sources > 0] = 0.0
+        for seed in range(4):
+            values = 0.5 + effects + 0.02 * rng.normal(size=len(sources))
+            cells = enumerate(zip(sources, values, strict=True))
+            lines += [f"{name},{seed},{example},{page},{value:.4f}" for example, (page, value) in cells]
+    call = ["--baseline", "base", "--metric", "acc", "--direction", "max", "--column", "source", "page"]
+    done = analyse(tmp_path, "\n".join(lines) + "\n", call=call)
+    assert done.returncode == 0, done.stderr
+    row = rows(tmp_path)["wide"]
+    assert (row["verdict"], Reason.parse(row["reason"]).code) == ("inconclusive", reason)
 
 
 @pytest.mark.slow

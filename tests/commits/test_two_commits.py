@@ -125,6 +125,7 @@ def test_an_interruption_says_what_is_kept(repository):
 # Goes on from what lies beside it: a run that finds more than its commit has fails.
 GOES_ON = (
     'test ! -e checkpoint && test "$(wc -l < log.txt)" = 1 && test -e data/noise.txt && '
+    "test ! -e data/processed && mkdir data/processed && echo {seed} > data/processed/x && "
     "echo {seed} > checkpoint && echo {seed} >> log.txt && "
     'sed -n "s/^{seed} /loss: /p" ../losses.txt && git rev-parse HEAD'
 )
@@ -132,7 +133,7 @@ GOES_ON = (
 
 @pytest.mark.parametrize("command", ["compare", "gate"])
 def test_a_run_finds_nothing_that_an_earlier_one_left(repository, command):
-    """A checkpoint of the user's, ignored or not; one that a run writes; a tracked file to which it appends."""
+    """A checkpoint of the user's, ignored or not; one that a run writes, also beside its data; a tracked log."""
     (repository.folder / ".git/info/exclude").write_text("results/\nlocks/\n*.jsonl\ndata/\n")
     (repository.folder / "part/data").mkdir(parents=True)
     (repository.folder / "part/data/noise.txt").write_text("")
@@ -158,6 +159,56 @@ def test_a_run_finds_nothing_that_an_earlier_one_left(repository, command):
     assert (repository.folder / "checkpoint").read_text() == "left by hand"
     assert git(repository.folder, "status", "--porcelain", "--untracked-files=no") == ""
     assert not repository.left_behind
+
+
+def with_data(repository):
+    (repository.folder / ".git/info/exclude").write_text("results/\nlocks/\n*.jsonl\ndata/\nother\n")
+    (repository.folder / "data").mkdir()
+    (repository.folder / "data/a.txt").write_text("a")
+    (repository.folder / "data/b.txt").write_text("b")
+    repository.losses("head", drawn(1))
+
+
+@pytest.mark.parametrize("command", ["compare", "gate"])
+def test_a_run_that_changes_linked_data_ends_the_call_and_other_data_are_other_runs(repository, command):
+    with_data(repository)
+    if command == "compare":
+        call = ("compare", "base", "head", *MARGIN, "--seeds", "5", "--link", "data", "--")
+        kept = KEPT
+    else:
+        call = ("gate", "tries.jsonl", "--base", "base", "--head", "head", "--link", "data", "--")
+        kept = "tries.jsonl"
+    # It changes a file of the data once only, which its arguments do not say.
+    once = repository.folder.parent / "changed"
+    script = f'if [ {{seed}} = 1 ] && mkdir {once}; then echo c > data/b.txt; fi; exec "$@"'
+    words = ("sh", "-c", script, "sh", *PRINTED)
+    done = repository.call(*call, *words)
+    assert done.returncode == 4
+    assert "--link data: data/b.txt was changed" in done.stderr
+    finished = [line["seed"] for line in repository.lines(kept)]
+    assert 1 not in finished[-1:]
+    # What ran with the data as they were counts no longer.
+    assert repository.call(*call, *words).returncode in (0, 1, 3)
+    seeds = [line["seed"] for line in repository.lines(kept) if "run" in line]
+    assert seeds.count(0) > finished.count(0)
+    if command == "compare":
+        assert repository.call(*call, *words).returncode in (0, 1, 3)
+        assert len(repository.lines(kept)) == len(seeds)
+    (repository.folder / "data/a.txt").write_text("d")
+    done = repository.call(*call, *words)
+    if command == "gate":
+        assert (done.returncode, "tries.jsonl" in done.stderr) == (2, True)
+    else:
+        assert len(repository.lines(kept)) == len(seeds) + 10
+
+
+def test_what_runs_add_to_the_original_data_is_named(repository):
+    with_data(repository)
+    script = f'touch {repository.folder}/data/new.txt; test ! -e data/new.txt && exec "$@"'
+    call = ("compare", "base", "head", *MARGIN, "--seeds", "2", "--link", "data", "--")
+    done = repository.call(*call, "sh", "-c", script, "sh", *PRINTED)
+    assert done.returncode in (0, 1, 3), done.stderr
+    assert done.stderr.count("data/new.txt: added") == 1
 
 
 TRAIN = """
@@ -204,7 +255,8 @@ def test_python_loads_what_its_commit_has_or_is_refused(repository, monkeypatch,
         (("base", "head", *MARGIN, "--seeds", "5:12"), "5:12"),
         (("base", "head", *MARGIN, "--seeds", "1"), "'1'"),
         (("base", "head", "--margin", "0"), "--margin"),
-        (("base", "head", *MARGIN, "--link", "losses.txt"), "losses.txt"),
+        (("base", "head", *MARGIN, "--link", "losses.txt"), "--link losses.txt: is in base"),
+        (("base", "head", *MARGIN, "--link", ".."), "--link ..: holds"),
         (("base", "head", *MARGIN, "--read", "loss=loss"), "--read: has 0 groups"),
         (("base", "head", *MARGIN, "--", "echo", "{lr}", "{seed}"), "{lr}"),
         (("base", "head", *MARGIN, "--", "printf", "loss: 1\\n%.0s", "{seed}"), "under different seeds"),

@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -322,3 +323,32 @@ def test_a_node_with_another_version_is_left_out_and_named(write, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "on 1 worker of 1 node" in done.stdout
     assert "has torch 9.9, and the driver 2." in done.stdout
+
+
+GOES_ON = """
+import os, sys
+assert not os.path.exists("last.ckpt")
+open("last.ckpt", "w").close()
+print("loss", 3 - float(sys.argv[1]) + 0.001 * int(sys.argv[2]))
+"""
+OWN = """
+name: own
+workload: {command: "PYTHON train.py {rate} {seed}", read: {loss: 'loss (\\S+)'}, parallel: on}
+config: {rate: 0.1}
+metrics: {loss: {direction: min, margin: 0.05}}
+factors: {config.rate: [0.5]}
+seeds: 3
+"""
+
+
+@pytest.mark.slow
+def test_trials_of_ones_own_code_have_copies_of_their_own(write, tmp_path, monkeypatch):
+    pytest.importorskip("ray", reason=WITHOUT)
+    monkeypatch.setenv("RAY_ADDRESS", "local")
+    (tmp_path / "train.py").write_text(GOES_ON)
+    (tmp_path / "last.ckpt").write_text("of a run by hand")
+    done = on_ray(write(OWN.replace("PYTHON", sys.executable)), "--jobs", 2)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (row,) = load(tmp_path / "results/own").comparisons.itertuples()
+    assert (row.n, row.verdict) == (3, "better")
+    assert len([*tmp_path.glob("results/store/runs/*/last.ckpt")]) == 6

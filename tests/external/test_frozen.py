@@ -9,12 +9,18 @@ import pytest
 from ablate.base.errors import AblateError
 from ablate.external import tree as trees
 from ablate.external.frozen import freeze, make_copy
+from ablate.external.repository import link_repository
 from ablate.external.tree import read_tree, root_of
 
 
 def git(folder: Path, *words: str) -> None:
     identity = ("-c", "user.name=a", "-c", "user.email=a@b", "-c", "protocol.file.allow=always")
     subprocess.run(["git", "-C", str(folder), *identity, *words], check=True, capture_output=True)
+
+
+def said(folder: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True, text=True)
+    return done.stdout.strip()
 
 
 def filled(folder: Path, **files: str) -> Path:
@@ -118,6 +124,22 @@ def test_a_copy_is_ones_own_and_its_files_are_unread(tmp_path):
     assert status.st_atime_ns < status.st_mtime_ns == (root / "run.sh").stat().st_mtime_ns
 
 
+def test_studies_in_another_folder_of_results_are_no_code(tmp_path):
+    root = filled(tmp_path / "study", **{"train.py": "", "data/plan.json": "{}"})
+    before = read_tree(root, root / "results").digest
+    filled(
+        root,
+        **{
+            "other/store/trials/0.json": "{}",
+            "other/begun/plan.json": "[]",
+            "other/ended/study.yaml": "a: 1",
+            "other/ended/trials.parquet": "",
+        },
+    )
+    assert read_tree(root, root / "results").digest == before
+    assert names(copied(root, tmp_path / "place")) == {"train.py", "data/plan.json"}
+
+
 def test_documents_change_what_is_copied_and_not_what_results_depend_on(tmp_path):
     root = repository(
         tmp_path / "repo", **{"train.py": "import torch, numpy\nfrom pkg import a\n", "README.md": ""}
@@ -143,3 +165,30 @@ def test_too_much_to_copy_is_refused_with_the_heaviest_folders(tmp_path, monkeyp
     monkeypatch.setattr(trees, "MAX_FILES", 5)
     with pytest.raises(AblateError, match=r"9 files .* most lie in big \(8 files"):
         read_tree(root)
+
+
+@pytest.mark.parametrize("kind", ["main", "linked", "submodule", "unborn"])
+def test_git_of_a_copy_finds_the_commit_and_what_is_committed_there_changes_no_branch(kind, tmp_path):
+    root = repository(tmp_path / "repo", **{"train.py": "1", ".gitignore": ""})
+    if kind == "linked":
+        git(root, "worktree", "add", "-q", "--detach", str(tmp_path / "linked"))
+        root = tmp_path / "linked"
+    elif kind == "submodule":
+        outer = repository(tmp_path / "outer", **{"x.py": ""})
+        git(outer, "submodule", "add", "-q", str(root), "sub")
+        root = outer / "sub"
+    elif kind == "unborn":
+        root = filled(tmp_path / "new", **{"train.py": "1"})
+        git(root, "init", "-q")
+    copy = copied(root, tmp_path / "place")
+    link_repository(root, copy)
+    assert said(copy, "rev-parse", "--show-toplevel") == str(copy)
+    if kind == "unborn":
+        return
+    first = said(root, "rev-parse", "HEAD")
+    assert (said(copy, "rev-parse", "HEAD"), said(copy, "status", "--porcelain")) == (first, "")
+    (copy / "train.py").write_text("2")
+    git(copy, "commit", "-qam", "of a trial")
+    assert said(copy, "rev-parse", "HEAD~") == first
+    assert (said(root, "rev-parse", "HEAD"), said(root, "status", "--porcelain")) == (first, "")
+    assert (root / "train.py").read_text() == "1"

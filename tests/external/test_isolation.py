@@ -1,13 +1,11 @@
 """Trials of one's own code do not touch one another, through the command line."""
 
-import json
-import subprocess
 import sys
-import textwrap
 from pathlib import Path
 
 import pytest
-from harness import ablate_here, stored, with_database
+from harness import ablate_here, stored
+from isolated import committed, run, runs, said, script, study, verdict
 
 from ablate import load
 
@@ -29,59 +27,6 @@ GOES_ON = """
     print("loss", state["loss"])
 """
 """A script that goes on where an earlier run has stopped, and has nothing left to do where that one had finished."""
-
-
-def script(folder: Path, text: str, name: str = "train.py", **values: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    head = "".join(f"{key} = {value!r}\n" for key, value in values.items())
-    (folder / name).write_text(head + textwrap.dedent(text))
-    return folder
-
-
-def study(
-    folder: Path, *, path: str = "study.yaml", seeds: int = 3, command: str = "", **workload: object
-) -> Path:
-    command = command or f"{sys.executable} train.py --rate {{rate}} --seed {{seed}}"
-    content = {
-        "name": "own",
-        "workload": {"command": command, "read": {"loss": r"loss (\S+)"}} | workload,
-        "config": {"rate": 0.1},
-        "metrics": {"loss": {"direction": "min", "margin": 0.05}},
-        "factors": {"config.rate": [0.5]},
-        "seeds": seeds,
-    }
-    (folder / path).write_text(json.dumps(content))
-    with_database(folder / "results/store")
-    return folder / path
-
-
-def run(folder: Path, *options: str, path: str = "study.yaml") -> subprocess.CompletedProcess[str]:
-    return ablate_here("run", path, *options, "--jobs", "1", cwd=folder)
-
-
-def said(done: subprocess.CompletedProcess[str]) -> str:
-    return " ".join((done.stdout + done.stderr).split())
-
-
-def verdict(folder: Path) -> str:
-    (row,) = load(folder / "results/own").comparisons.itertuples()
-    return str(row.verdict)
-
-
-def git(folder: Path, *words: str) -> None:
-    command = ["git", "-C", str(folder), "-c", "user.name=a", "-c", "user.email=a@b", *words]
-    subprocess.run(command, check=True, capture_output=True)
-
-
-def committed(folder: Path, *files: str, ignored: str = "results/\n") -> None:
-    (folder / ".gitignore").write_text(ignored)
-    git(folder, "init", "-q")
-    git(folder, "add", ".gitignore", *files)
-    git(folder, "commit", "-q", "-m", "first")
-
-
-def runs(folder: Path) -> list[Path]:
-    return sorted((folder / "results/store/runs").glob("[0-9a-f]" * 16))
 
 
 def test_a_script_that_goes_on_from_a_checkpoint_no_longer_gives_a_false_verdict(tmp_path):
@@ -145,6 +90,17 @@ def test_a_path_that_the_copy_lacks_stops_the_run_and_says_what_to_add(tmp_path)
     study(folder, data=["data"])
     assert run(folder).returncode == 0
     assert verdict(folder) == "better"
+
+
+def test_a_module_that_the_copy_lacks_is_named(tmp_path):
+    folder = script(tmp_path, PLAIN)
+    script(folder, "GAIN = 0.1", name="helper.py")
+    committed(folder, "train.py", ignored="results/\nhelper.py\n")
+    study(folder, seeds=1)
+    done = run(folder)
+    assert (done.returncode, "add `data: [helper.py]` under workload" in said(done)) == (2, True)
+    study(folder, seeds=1, data=["helper.py"])
+    assert run(folder).returncode == 0
 
 
 def test_data_count_by_their_content(tmp_path):
@@ -264,10 +220,12 @@ def test_an_edit_of_code_alone_shows_what_it_costs_and_asks(tmp_path):
     assert (kept.returncode, kept.stdout.count("6 trials to train")) == (0, 0)
     assert "6 of 6 trials had earlier code" in (folder / "results/own/report.md").read_text()
     assert "is up to date" in run(folder).stdout
+    assert run(folder, "--retrain", "--keep-finished").returncode == 2
+    assert "6 trials to train" in run(folder, "--retrain").stdout  # What was kept, too.
     (folder / "helper.py").write_text("GAIN = 0.3\n")
     before = load(folder / "results/own").trials.loss.mean()
     assert "6 trials to train" in run(folder, "--retrain").stdout
-    assert load(folder / "results/own").trials.loss.mean() == pytest.approx(before - 0.2)
+    assert load(folder / "results/own").trials.loss.mean() == pytest.approx(before - 0.1)
     assert "had earlier code" not in (folder / "results/own/report.md").read_text()
 
 
@@ -349,7 +307,7 @@ sys.meta_path.append(Finder)
 """
 
 
-def test_code_of_the_original_by_its_absolute_path_fails_the_trial(tmp_path):
+def test_code_of_the_original_by_its_absolute_path_stops_the_study(tmp_path):
     folder = script(
         tmp_path,
         PLAIN.replace("import helper", "import sys; sys.path.insert(0, SRC); import helper"),
@@ -358,7 +316,7 @@ def test_code_of_the_original_by_its_absolute_path_fails_the_trial(tmp_path):
     script(folder / "src", "GAIN = 0.1", name="helper.py")
     study(folder, seeds=1)
     done = run(folder)
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "src/helper.py of" in said(done)
 
 
@@ -419,3 +377,7 @@ def test_a_trial_that_is_tried_again_finds_its_own_folder_where_the_study_says_s
     assert run(folder).returncode == 0
     trials = load(folder / "results/own").trials
     assert trials[trials.variant == "baseline"].loss.item() == pytest.approx(1.9 if resume else 2.9)
+    # What has ended well is begun anew.
+    assert run(folder, "--fresh").returncode == 0
+    trials = load(folder / "results/own").trials
+    assert trials[trials.variant == "baseline"].loss.item() == pytest.approx(2.9)

@@ -136,12 +136,12 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
         (
             "function",
             {"workload": {"function": "train.py:train", "data": ["gone"]}},
-            "workload.data.0: does not exist",
+            "workload.data[0]: does not exist",
         ),
         (
             "function",
             {"workload": {"function": "train.py:train", "data": ["../beside"]}},
-            "workload.data.0: does not exist",
+            "workload.data[0]: does not exist",
         ),
         (
             "command",

@@ -108,3 +108,11 @@ def test_what_is_published_is_small_and_kept_once():
     assert paths
     assert not [path for path in paths if path.name == "report.html"]
     assert sum(path.stat().st_size for path in paths) <= 12_000_000
+
+
+def test_a_list_of_trials_that_is_nested_too_deeply_is_named(tmp_path):
+    folder = StudyFolder(tmp_path, "deep")
+    folder.trial_list.path.parent.mkdir(parents=True)
+    folder.trial_list.path.write_text('{"format": 1, "cells": ' + "[" * 100_000)
+    with pytest.raises(AblateError, match="cannot be read"):
+        folder.trial_list.cells()

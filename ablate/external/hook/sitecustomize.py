@@ -1,7 +1,7 @@
 """Python runs this before the code of a trial: modules come from its copy, and what it opens is noted in $ABLATE_TRACE.
 
-A line has the time in nanoseconds, `r` for what is read or `w` for what is written or appended to, and the path. Each
-process writes a file of its own, and of each path the first reading and the first writing.
+A line has the time in nanoseconds, `r` for what is read, `w` for what is written anew, `a` for what is appended to,
+and the path. Each process writes a file of its own, and of each path the first of each kind.
 """
 
 import contextlib
@@ -53,22 +53,30 @@ class Trace:
 
     def hear(self, event: str, arguments: tuple) -> None:
         """Notes an opening; see `sys.addaudithook`."""
-        if event != "open":
-            return
         # What it cannot note is no reason for a trial to fail.
         with contextlib.suppress(Exception):
-            self.note(*arguments)
+            if event == "open":
+                self.note(*arguments)
+            elif event == "sqlite3.connect":
+                self.note(arguments[0], None, os.O_RDWR)
 
     def note(self, path: object, _mode: object, flags: object) -> None:
-        """Notes what is opened, once for reading and once for writing."""
+        """Notes what is opened, once for reading, writing and appending each."""
         if not isinstance(path, (str, bytes)) or not isinstance(flags, int):
             return
         path = os.path.abspath(os.fsdecode(path))
-        is_here = path.startswith((COPY, ROOT))
-        if path.startswith((*INSTALLED, TRACE)) or not (is_here or path.endswith((".py", ".pyc"))):
+        if path.startswith((*INSTALLED, TRACE)):
             return
-        added = flags & (os.O_APPEND | os.O_TRUNC)
-        kind = "w" if added or flags & os.O_WRONLY else "r"
+        if not path.startswith((COPY, ROOT)) and os.path.realpath(path).startswith(COPY):
+            path = os.path.realpath(path)  # By a link, as beside the copy of a script.
+        is_here = path.startswith((COPY, ROOT))
+        if not (is_here or path.endswith((".py", ".pyc"))):
+            return
+        kind = "r"
+        if flags & os.O_TRUNC:
+            kind = "w"
+        elif flags & os.O_WRONLY:
+            kind = "a"
         if (kind, path) not in self.seen:
             self.seen.add((kind, path))
             self.write(kind, path)

@@ -1,0 +1,23 @@
+"""Links of the code that lead out of its repository: what lies there is data, as if the study named it."""
+
+import os
+from pathlib import Path
+
+from ablate.external.tree import Tree
+
+
+def links_out(tree: Tree) -> dict[str, Path]:
+    """Returns path → place of the links of a tree that lead out of its root, whether or not anything is there."""
+    places: dict[str, Path] = {}
+    for path, file in tree.files.items():
+        if not file.is_link:
+            continue
+        place = place_of(tree.root / path)
+        if not place.is_relative_to(tree.root) and (not place.exists() or place.is_file() or place.is_dir()):
+            places[path] = place
+    return places
+
+
+def place_of(link: Path) -> Path:
+    """Returns the place to which a link points, itself perhaps a link."""
+    return Path(os.path.normpath(link.parent / os.readlink(link)))

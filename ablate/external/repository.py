@@ -1,0 +1,40 @@
+"""The repository of a copy: its own `HEAD` and index, and the objects, branches and tags of the original.
+
+What a trial commits or stages is neither seen by others nor done to the branch of the user.
+"""
+
+import shutil
+from pathlib import Path
+
+from ablate.external.tree import git
+
+
+def link_repository(root: Path, copy: Path) -> None:
+    """Makes the `.git` of a copy of a work tree, as git does for a linked one; nothing where there is no repository."""
+    place = _folder_of_git(root)
+    if place is None:
+        return
+    commit = git(root, "rev-parse", "--verify", "HEAD")
+    head = commit.decode() if commit is not None else (place / "HEAD").read_text()
+    own = copy / ".git"
+    own.mkdir()
+    (own / "HEAD").write_text(head)
+    (own / "commondir").write_text(f"{_common(place)}\n")
+    for name in ("index", "config.worktree"):
+        if (place / name).is_file():
+            shutil.copy2(place / name, own / name)
+
+
+def _folder_of_git(root: Path) -> Path | None:
+    """Returns the folder of git's own of a work tree."""
+    place = root / ".git"
+    if place.is_file():
+        # A work tree beside the first, or a submodule.
+        return (root / place.read_text().removeprefix("gitdir:").strip()).resolve()
+    return place if place.is_dir() else None
+
+
+def _common(place: Path) -> Path:
+    """Returns the folder with the objects, which that of a linked work tree names."""
+    named = place / "commondir"
+    return (place / named.read_text().strip()).resolve() if named.is_file() else place
