@@ -47,7 +47,8 @@ def run(folder: Path) -> StudyFolder:
 def said(report: StudyFolder) -> str:
     """Report, answer and methods as one text."""
     page = (report.path / "report.md").read_text()
-    return " ".join([page, *report.answer(), methods(report_data(report))])
+    html = re.sub(r"<(style|script).*?</\1>", "", (report.path / "report.html").read_text(), flags=re.DOTALL)
+    return " ".join([page, html, *report.answer(), methods(report_data(report))])
 
 
 def test_of_own_code_nothing_is_asserted_but_what_the_study_states(tmp_path):
