@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 
 from ablate.analysis.search_table import Objective, SearchTable, table_of
-from ablate.core.data_statement import HELD_OUT, NOT_STATED, DataStatement
+from ablate.core.data_statement import EACH_SEED, FIXED, HELD_OUT, NOT_STATED, DataStatement
 from ablate.core.facts import Evidence, StudyFacts, TaskFacts
 from ablate.core.spelling import spelled
 from ablate.report.words import message
+
+# How a task of ours divided its data → the code of its words.
+OWN_SPLITS = {EACH_SEED: "split_own", FIXED: "split_own_fixed"}
 
 
 def stated_of(facts: StudyFacts) -> DataStatement | None:
@@ -38,11 +41,15 @@ def _test_code(task: TaskFacts, facts: StudyFacts) -> str:
 
 
 def split_codes(facts: StudyFacts) -> list[str]:
-    """Returns a code for how data were divided into training and validation; none where the tasks draw them anew."""
+    """Returns a code for how data were divided into training and validation.
+
+    None where tasks of ours draw them anew, or where nothing tells.
+    """
     stated = stated_of(facts)
     if stated is not None:
         return [f"split_{stated.split}"]
-    return _unique("split_own" for task in facts.tasks if task.sampling.pool == "held_out")
+    splits = [task.split for task in facts.tasks if task.sampling.pool == HELD_OUT]
+    return _unique(OWN_SPLITS[split] for split in splits if split in OWN_SPLITS)
 
 
 def _unique(codes: Iterable[str]) -> list[str]:

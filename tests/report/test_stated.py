@@ -119,11 +119,29 @@ def test_of_runs_that_exist_nothing_is_asserted(tmp_path):
     assert not re.search(rf"{ASSERTED}|No run diverged|planned", said(report))
 
 
-def test_of_a_built_in_study_all_is_known():
+def test_of_a_built_in_study_data_are_known():
     report = StudyFolder.at(RESULTS / "quickstart")
     facts = report.facts()
     assert stated_of(facts) is None
-    assert (pool_codes(facts), split_codes(facts)) == (["held_out"], ["split_own"])
+    # An older folder does not tell how data were divided.
+    assert (pool_codes(facts), split_codes(facts)) == (["held_out"], [])
+
+
+@pytest.mark.parametrize(("split", "code"), [("held_out", "split_own"), ("fixed", "split_own_fixed")])
+def test_how_a_built_in_study_divides_its_data_is_as_its_runs_had_them(split, code, tmp_path):
+    study = {
+        "name": "split",
+        "task": {"name": "digits", "split": split},
+        "model": {"d_model": 8, "num_layers": 1},
+        "training": {"steps": 4, "batch_size": 8, "eval_every": 4},
+        "factors": {"model.norm": ["batch"]},
+        "seeds": 2,
+    }
+    (tmp_path / "study.yaml").write_text(json.dumps(study))
+    done = ablate_here("run", "study.yaml", "--jobs", "0", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    facts = StudyFolder(tmp_path / "results", "split").facts()
+    assert (pool_codes(facts), split_codes(facts)) == (["held_out"], [code])
 
 
 def test_models_compared_by_document_are_not_said_to_be_crossed_with_runs(tmp_path):
