@@ -20,6 +20,14 @@ def stated_of(facts: StudyFacts) -> DataStatement | None:
     return statements[0] if statements else None
 
 
+def pairs_share_data(facts: StudyFacts) -> bool:
+    """Returns whether runs of one seed have the same data, as of our tasks, unless a variant changes the task."""
+    if stated_of(facts) is not None:
+        return False
+    paths = [path for variant in facts.variants for path in variant.levels]
+    return not any(path.split(".")[0] == "task" for path in paths)
+
+
 def is_held_out(facts: StudyFacts) -> bool:
     """Returns whether the study states that nothing trains, tunes or stops on its test examples."""
     stated = stated_of(facts)

@@ -11,7 +11,7 @@ from test_golden import RESULTS
 
 from ablate.pipeline.publish import report_data
 from ablate.records.folder import StudyFolder
-from ablate.report.data_words import chosen_by_judged, pool_codes, split_codes, stated_of
+from ablate.report.data_words import chosen_by_judged, pairs_share_data, pool_codes, split_codes, stated_of
 from ablate.report.paper import methods
 from ablate.report.sections.runs import provenance
 from ablate.report.summary import summary_picture
@@ -126,6 +126,9 @@ def test_of_a_built_in_study_data_are_known():
     report = StudyFolder.at(RESULTS / "quickstart")
     facts = report.facts()
     assert stated_of(facts) is None
+    assert pairs_share_data(facts)
+    other_task = replace(facts.variants[1], levels={"task.train_size": 100})
+    assert not pairs_share_data(replace(facts, variants=[facts.variants[0], other_task]))
     # An older folder does not tell how data were divided.
     assert (pool_codes(facts), split_codes(facts)) == (["held_out"], [])
 
