@@ -14,7 +14,7 @@ from ablate.core.treatment import Treatment
 
 LEAST_RATIO = 1.5
 """The ratio of the FLOPs of two trainings from which on a larger model is trained on another budget."""
-LENGTHS = re.compile(r"(?:(?:max|num|n|total|train|training)_)*(?:steps|epochs|iterations|iters|updates)")
+_LENGTHS = re.compile(r"(?:(?:max|num|n|total|train|training)_)*(?:steps|epochs|iterations|iters|updates)")
 """Names of settings that say how long a run trains."""
 NEAR = 0.01
 """The share by which lengths of training may differ without a word."""
@@ -63,7 +63,7 @@ class Treatments:
     def _length_paths(self) -> list[str]:
         """Paths that some variant changes whose last name says how long a run trains."""
         paths = {path: None for variant in self._variants.values() for path in variant.levels}
-        return [path for path in paths if LENGTHS.fullmatch(path.rpartition(".")[2])]
+        return [path for path in paths if is_length(path)]
 
     def _batch(self, a: list[VariantFacts], b: list[VariantFacts], task: str) -> Treatment | None:
         """Returns the batch size or, where it is not varied, the number of examples that a training processes."""
@@ -137,6 +137,11 @@ class Treatments:
                 yield from budget.edges.items()
 
 
+def is_length(path: str) -> bool:
+    """Returns whether the last name of a path, or of a column such as `config/steps`, says how long a run trains."""
+    return _LENGTHS.fullmatch(re.split(r"[./]", path)[-1]) is not None
+
+
 def _mean_compute(side: list[VariantFacts], task: str) -> float | None:
     """Returns the mean FLOPs of the trainings of some variants; None where those of one are not known."""
     costs = [variant.compute(task) for variant in side]
@@ -161,8 +166,11 @@ def _values(
     a: list[VariantFacts], b: list[VariantFacts], value_of: Callable[[VariantFacts], object]
 ) -> tuple[str, str] | None:
     """Returns the values of both sides as text, where they differ and each variant has one; else None."""
-    values = [sorted(str(value_of(variant)) for variant in side) for side in (a, b)]
-    distinct = [list(dict.fromkeys(side)) for side in values]
-    if distinct[0] == distinct[1] or "None" in (*distinct[0], *distinct[1]):
-        return None
-    return ", ".join(distinct[0]), ", ".join(distinct[1])
+    labels: list[list[str]] = []
+    for side in (a, b):
+        values = [value_of(variant) for variant in side]
+        if any(value is None for value in values):
+            return None
+        labels.append(sorted({str(value) for value in values}))
+    of_a, of_b = labels
+    return None if of_a == of_b else (", ".join(of_a), ", ".join(of_b))

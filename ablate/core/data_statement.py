@@ -10,6 +10,8 @@ from pydantic import ConfigDict
 
 NOT_STATED: Final = "not_stated"
 HELD_OUT: Final = "held_out"
+FIXED: Final = "fixed"
+EACH_SEED: Final = "each_seed"
 # The test examples are the same for every seed, and none trains, tunes or stops on them.
 HeldOut = Literal["not_stated", "held_out"]
 # Whether every seed divides the data in one way, or each in its own.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from pydantic import ConfigDict, TypeAdapter
 
-from ablate.core.data_statement import DataStatement
+from ablate.core.data_statement import NOT_STATED, DataStatement, Split
 from ablate.core.dated_plan import PlanChanges
 from ablate.core.metric import FRESH, Metric, Outcome, Sampling
 from ablate.core.trial import Level
@@ -86,6 +86,8 @@ class TaskFacts:
     # What the study states of the data of code that is not ours, of which `sampling` is a guess on the safe side; None
     # where `sampling` is known.
     stated: DataStatement | None = None
+    # How training and validation data were divided, by the digests of the runs; not known of older folders.
+    split: Split = NOT_STATED
 
 
 @dataclass(frozen=True)

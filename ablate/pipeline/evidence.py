@@ -8,6 +8,7 @@ from ablate.base.process import now
 from ablate.core.facts import Evidence, StudyFacts
 from ablate.core.record import Record
 from ablate.pipeline.comparable import comparable
+from ablate.pipeline.data_splits import with_splits
 from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
 from ablate.pipeline.other_code import kept_earlier
@@ -65,8 +66,10 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
     # The kind of a machine tells which trials can be paired, and no more.
     environment.pop("kind", None)
     selects = any(stage.chooses for stage in plan.stages)
+    facts = plan.facts()
     return replace(
-        plan.facts(),
+        facts,
+        tasks=with_splits(facts.tasks, plan.used, records),
         environment=environment,
         cautions=[*limitations(study, selects=selects), *limitations_of_inputs(records)],
         kept=kept_earlier(records),

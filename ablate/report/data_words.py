@@ -3,10 +3,13 @@
 from collections.abc import Iterable
 
 from ablate.analysis.search_table import Objective, SearchTable, table_of
-from ablate.core.data_statement import HELD_OUT, NOT_STATED, DataStatement
+from ablate.core.data_statement import EACH_SEED, FIXED, HELD_OUT, NOT_STATED, DataStatement
 from ablate.core.facts import Evidence, StudyFacts, TaskFacts
 from ablate.core.spelling import spelled
 from ablate.report.words import message
+
+# How a task of ours divided its data → the code of its words.
+OWN_SPLITS = {EACH_SEED: "split_own", FIXED: "split_own_fixed"}
 
 
 def stated_of(facts: StudyFacts) -> DataStatement | None:
@@ -15,6 +18,14 @@ def stated_of(facts: StudyFacts) -> DataStatement | None:
         return DataStatement()
     statements = [task.stated for task in facts.tasks if task.stated is not None]
     return statements[0] if statements else None
+
+
+def pairs_share_data(facts: StudyFacts) -> bool:
+    """Returns whether runs of one seed have the same data, as of our tasks, unless a variant changes the task."""
+    if stated_of(facts) is not None:
+        return False
+    paths = [path for variant in facts.variants for path in variant.levels]
+    return not any(path.split(".")[0] == "task" for path in paths)
 
 
 def is_held_out(facts: StudyFacts) -> bool:
@@ -38,11 +49,15 @@ def _test_code(task: TaskFacts, facts: StudyFacts) -> str:
 
 
 def split_codes(facts: StudyFacts) -> list[str]:
-    """Returns a code for how data were divided into training and validation; none where the tasks draw them anew."""
+    """Returns a code for how data were divided into training and validation.
+
+    None where tasks of ours draw them anew, or where nothing tells.
+    """
     stated = stated_of(facts)
     if stated is not None:
         return [f"split_{stated.split}"]
-    return _unique("split_own" for task in facts.tasks if task.sampling.pool == "held_out")
+    splits = [task.split for task in facts.tasks if task.sampling.pool == HELD_OUT]
+    return _unique(OWN_SPLITS[split] for split in splits if split in OWN_SPLITS)
 
 
 def _unique(codes: Iterable[str]) -> list[str]:

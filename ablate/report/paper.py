@@ -12,7 +12,14 @@ from ablate.base.errors import AblateError, Problem, listed, nearest
 from ablate.base.text import printable
 from ablate.core.derived import DERIVED
 from ablate.core.facts import StudyFacts
-from ablate.report.data_words import chosen_by_judged, pool_codes, split_codes, stated_of, step_words
+from ablate.report.data_words import (
+    chosen_by_judged,
+    pairs_share_data,
+    pool_codes,
+    split_codes,
+    stated_of,
+    step_words,
+)
 from ablate.report.figures import summary
 from ablate.report.figures.saving import saved
 from ablate.report.figures.theme import PAPER, theme
@@ -165,6 +172,7 @@ def methods(report_data: ReportData) -> str:
         m=family_size(facts) if planned else 0,
         variants=sum(not variant.placebo for variant in facts.variants[1:]),
         data=[*pool_codes(facts), *split_codes(facts)],
+        share_data=pairs_share_data(facts),
         step=step_words(facts),
         stated=stated_of(facts) is not None,
         judged_again=chosen_by_judged(report_data.evidence),

@@ -5,14 +5,13 @@ A row is a run, or an example of a run; the index says where it was read. What i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
 
-from ablate.analysis.treatments import LENGTHS
+from ablate.analysis.treatments import is_length
 from ablate.base.errors import Gather, Problem, listed, nearest
 from ablate.core.metric import Metric
 from ablate.report.words import message
@@ -91,7 +90,7 @@ def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, s
     """Returns variant → column → how long all its runs trained, where the column has the name of a length."""
     lengths: dict[str, dict[str, str]] = {}
     for name in others:
-        if not LENGTHS.fullmatch(re.split(r"[./]", str(name))[-1]):
+        if not is_length(str(name)):
             continue
         for variant, values in others[name].groupby(variants):
             if values.notna().all() and values.nunique() == 1:

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from test_golden import RESULTS
 
 from ablate.pipeline.publish import report_data
 from ablate.records.folder import StudyFolder
-from ablate.report.data_words import chosen_by_judged, pool_codes, split_codes, stated_of
+from ablate.report.data_words import chosen_by_judged, pairs_share_data, pool_codes, split_codes, stated_of
 from ablate.report.paper import methods
 from ablate.report.sections.runs import provenance
 from ablate.report.summary import summary_picture
@@ -48,7 +49,8 @@ def run(folder: Path) -> StudyFolder:
 def said(report: StudyFolder) -> str:
     """Report, answer and methods as one text."""
     page = (report.path / "report.md").read_text()
-    return " ".join([page, *report.answer(), methods(report_data(report))])
+    html = re.sub(r"<(style|script).*?</\1>", "", (report.path / "report.html").read_text(), flags=re.DOTALL)
+    return " ".join([page, html, *report.answer(), methods(report_data(report))])
 
 
 def test_of_own_code_nothing_is_asserted_but_what_the_study_states(tmp_path):
@@ -121,11 +123,32 @@ def test_of_runs_that_exist_nothing_is_asserted(tmp_path, monkeypatch):
     assert not re.search(rf"{ASSERTED}|No run diverged|planned", said(report))
 
 
-def test_of_a_built_in_study_all_is_known():
+def test_of_a_built_in_study_data_are_known():
     report = StudyFolder.at(RESULTS / "quickstart")
     facts = report.facts()
     assert stated_of(facts) is None
-    assert (pool_codes(facts), split_codes(facts)) == (["held_out"], ["split_own"])
+    assert pairs_share_data(facts)
+    other_task = replace(facts.variants[1], levels={"task.train_size": 100})
+    assert not pairs_share_data(replace(facts, variants=[facts.variants[0], other_task]))
+    # An older folder does not tell how data were divided.
+    assert (pool_codes(facts), split_codes(facts)) == (["held_out"], [])
+
+
+@pytest.mark.parametrize(("split", "code"), [("held_out", "split_own"), ("fixed", "split_own_fixed")])
+def test_how_a_built_in_study_divides_its_data_is_as_its_runs_had_them(split, code, tmp_path):
+    study = {
+        "name": "split",
+        "task": {"name": "digits", "split": split},
+        "model": {"d_model": 8, "num_layers": 1},
+        "training": {"steps": 4, "batch_size": 8, "eval_every": 4},
+        "factors": {"model.norm": ["batch"]},
+        "seeds": 2,
+    }
+    (tmp_path / "study.yaml").write_text(json.dumps(study))
+    done = ablate_here("run", "study.yaml", "--jobs", "0", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    facts = StudyFolder(tmp_path / "results", "split").facts()
+    assert (pool_codes(facts), split_codes(facts)) == (["held_out"], [code])
 
 
 def test_models_compared_by_document_are_not_said_to_be_crossed_with_runs(tmp_path):

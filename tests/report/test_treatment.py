@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from harness import ablate_here
 
-from ablate.analysis.treatments import LENGTHS, Treatments
+from ablate.analysis.treatments import Treatments, is_length
 from ablate.core.treatment import Treatment
 from ablate.pipeline.publish import report_data
 from ablate.records.folder import StudyFolder
@@ -127,20 +127,20 @@ def test_runs_that_exist_say_how_long_they_trained(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "is_length"),
+    ("path", "expected"),
     [
         ("steps", True),
-        ("max_steps", True),
+        ("params.max_steps", True),
         ("num_train_epochs", True),
-        ("total_iterations", True),
+        ("config/total_iterations", True),
         ("warmup_steps", False),
         ("eval_steps", False),
         ("steps_per_epoch", False),
         ("epoch", False),
     ],
 )
-def test_a_setting_is_a_length_by_its_whole_name(name, is_length):
-    assert bool(LENGTHS.fullmatch(name)) == is_length
+def test_a_setting_is_a_length_by_its_whole_name(path, expected):
+    assert is_length(path) == expected
 
 
 def test_a_budget_outweighs_tuning_and_tuning_a_larger_model():

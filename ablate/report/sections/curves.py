@@ -15,6 +15,7 @@ from ablate.report.figures.facets import Facets
 from ablate.report.section import Block, Picture, ReportData, Section, by_task, slug
 from ablate.report.words import message
 
+TRAIN_LOSS = "train_loss"
 MAX_POINTS = 60  # Steps that a curve is drawn with; a longer one is averaged over equal windows.
 
 
@@ -24,6 +25,11 @@ class Curves(
     inside="the metric and the training loss, by step",
 ):
     """A figure a task and metric."""
+
+    def inside_of(self, report_data: ReportData) -> str:
+        """What is drawn: code that is not ours need not report a training loss."""
+        has_loss = TRAIN_LOSS in {*report_data.evidence.curves["metric"]}
+        return super().inside_of(report_data) if has_loss else message("figures.curves_inside")
 
     def blocks(self, report_data: ReportData) -> Iterator[Block]:
         evidence, facts = report_data.evidence, report_data.facts
@@ -52,7 +58,7 @@ def curve_metrics(evidence: Evidence) -> list[str]:
     measured = set(evidence.curves["metric"])
     metric = evidence.facts.metric
     primary = [name for name in (validated(metric), metric) if name in measured]
-    return primary[:1] + [name for name in ("train_loss",) if name in measured]
+    return primary[:1] + [name for name in (TRAIN_LOSS,) if name in measured]
 
 
 def curves(evidence: Evidence, task: str, metric: str) -> pd.DataFrame:

@@ -12,7 +12,7 @@ from ablate.base import wording
 from ablate.core.facts import BASELINE, Evidence, StudyFacts, TaskFacts
 from ablate.core.metric import Metric
 from ablate.core.spelling import spelled
-from ablate.report.data_words import stated_of
+from ablate.report.data_words import pairs_share_data
 from ablate.report.figures.facets import cells_of, entries, figure_names
 from ablate.report.figures.forest import forest, forest_limits, solved_seeds
 from ablate.report.figures.rows import MAX_ROWS, largest
@@ -199,7 +199,7 @@ class Seeds(Section, title="Every seed", inside="the difference from the baselin
             yield Picture(
                 f"seeds{end}",
                 f"{self.title}{of}",
-                message("figures.seeds", facts.metric, left, stated_of(facts) is not None),
+                message("figures.seeds", facts.metric, left, not pairs_share_data(facts)),
                 message("figures.seeds_alt", facts.metric, int(pairs["difference"].notna().sum()), of),
                 pairs,
                 seed_differences,

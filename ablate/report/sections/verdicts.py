@@ -7,7 +7,7 @@ from ablate.base import wording
 from ablate.core.facts import StudyFacts
 from ablate.core.short_names import short_claim
 from ablate.core.spelling import as_sentence, spelled
-from ablate.report.data_words import stated_of
+from ablate.report.data_words import pairs_share_data, stated_of
 from ablate.report.section import Block, Folded, ReportData, Section, Terms, Text
 from ablate.report.treatment_words import size_columns
 from ablate.report.verdict_words import verdict_column
@@ -60,7 +60,7 @@ class Verdicts(Section, title="Verdicts", open=True):
         is_margin_late = replanned is not None and replanned.changes_path("metric.margin")
         present = {row["verdict"] for row in rows}
         less = bool(less_is_better(rows, report_data.facts))
-        is_stated = stated_of(report_data.facts) is not None
+        is_apart = not pairs_share_data(report_data.facts)
         known: dict[str, dict[str, Any]] = {
             "better": {"less": less, "unit": report_data.facts.unit},
             "worse": {"less": less, "unit": report_data.facts.unit},
@@ -72,7 +72,7 @@ class Verdicts(Section, title="Verdicts", open=True):
             if verdict in present
         ]
         terms += [
-            (word.capitalize(), message(f"verdicts.{word}", report_data.facts.given, is_stated))
+            (word.capitalize(), message(f"verdicts.{word}", report_data.facts.given, is_apart))
             for word in ("difference", "detectable")
         ]
         sizes = [column.heading for column in size_columns(rows, report_data.facts)]
