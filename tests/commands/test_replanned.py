@@ -182,6 +182,25 @@ def test_options_are_another_plan_and_a_single_seed_is_none(run, tmp_path, write
     assert {*marks(found).values()} == {None}
 
 
+def test_a_single_seed_beside_others_in_the_store_has_a_plan(here):
+    wider = STUDY.replace("margin: 0.02", "margin: 0.06")
+    name = "toy@seed=2"
+    found = report(here, wider, "--seed", 2, name=name)
+    assert {*marks(found).values()} == {"changed"}
+    assert "metric.margin 0.02 → 0.06" in answer(found)
+    assert {*marks(report(here, STUDY, "--seed", 2, name=name)).values()} == {None}
+    assert {*marks(report(here, STUDY)).values()} == {None}
+
+
+def test_seeds_that_are_trained_one_by_one_are_those_of_the_first_plan(tmp_path):
+    for seed in range(3):
+        found = report(tmp_path, STUDY, "--seed", seed, name=f"toy@seed={seed}")
+        assert {*marks(found).values()} == {None}
+    assert {*marks(report(tmp_path, STUDY)).values()} == {None}
+    found = report(tmp_path, STUDY.replace("seeds: 3", "seeds: 2"))
+    assert {*marks(found).values()} == {"changed"}
+
+
 def test_a_claim_restored_to_its_first_words_is_itself_again(here):
     first = {row["claim"]: row["declared"] for row in report(here, STUDY)["claims"]}
     edited = STUDY.replace("within 0.02]", "within 0.05]")
