@@ -122,7 +122,7 @@ class OtherRuns:
     seeds: list[int] = field(default_factory=list)
     """Seeds of trials in the store that no report has."""
     retrained: list[int] = field(default_factory=list)
-    """Seeds of the report of which the store has further trials, with other code or versions."""
+    """Seeds of the report of which the store has further trials, with other code, data or versions."""
 
     def __or__(self, other: OtherRuns) -> OtherRuns:
         """Returns those of both."""

@@ -259,6 +259,9 @@ def test_results_that_are_older_than_the_plan_are_named_and_a_damaged_one_stops_
     found = report(here, STUDY.replace("margin: 0.02", "margin: 0.06"))
     assert {*marks(found).values()} == {"known"}
     assert "Results of effect 0.2 and noise 0.1001 are older than the plan" in answer(found)
+    exported = ablate_here("export", "toy", "--only", "methods", cwd=here)
+    assert exported.returncode == 0, exported.stderr
+    assert "fixed in advance" not in (here / "results/toy/paper/methods.md").read_text()
     path.write_text('[{"declared": "2026"')
     (here / "study.yaml").write_text(STUDY)
     done = ablate_here("run", "study.yaml", "--jobs", 0, cwd=here)
