@@ -133,11 +133,16 @@ class OtherRuns:
     """The names of other reports."""
     seeds: list[int] = field(default_factory=list)
     """Seeds of trials in the store that no report has."""
+    retrained: list[int] = field(default_factory=list)
+    """Seeds of the report of which the store has further trials, with other code, data or versions."""
 
     def __or__(self, other: OtherRuns) -> OtherRuns:
         """Returns those of both."""
-        folders = list(dict.fromkeys([*self.folders, *other.folders]))
-        return OtherRuns(folders, sorted({*self.seeds, *other.seeds}))
+        return OtherRuns(
+            folders=list(dict.fromkeys([*self.folders, *other.folders])),
+            seeds=sorted({*self.seeds, *other.seeds}),
+            retrained=sorted({*self.retrained, *other.retrained}),
+        )
 
 
 @dataclass(frozen=True)

@@ -189,19 +189,28 @@ def _is_below(path: str, folders: Iterable[str]) -> bool:
 
 
 def _folders_of_results(root: Path, paths: Iterable[str]) -> set[str]:
-    """Returns the folders that ablate has written: of a store, and of a study."""
+    """Returns the folders that ablate has written: of a store, and of a study, whose tables may not be tracked."""
     folders: set[str] = set()
-    for folder in {os.path.dirname(path) for path in paths}:
-        # Not among the paths are the tables of a study that are not tracked.
-        has_tables = any((root / folder / name).is_file() for name in ("trials.parquet", "plan.json"))
-        if folder and has_tables and (root / folder).with_name("store").is_dir():
+    for folder in _with_parents(paths):
+        place = root / folder
+        is_store = place.name == "store" and (place / "trials").is_dir()
+        has_tables = any((place / name).is_file() for name in ("trials.parquet", "plan.json"))
+        if is_store or (has_tables and place.with_name("store").is_dir()):
             folders.add(folder)
     for path in paths:
-        before, found, _ = f"/{path}".partition("/store/trials/")
-        if found:
-            folders.add(f"{before}/store".lstrip("/"))
         if path.endswith("/trials.parquet"):
             folders.add(os.path.dirname(path))
+    return folders
+
+
+def _with_parents(paths: Iterable[str]) -> set[str]:
+    """Returns the folders of paths with all above them, but for the root."""
+    folders: set[str] = set()
+    for path in paths:
+        folder = os.path.dirname(path)
+        while folder and folder not in folders:
+            folders.add(folder)
+            folder = os.path.dirname(folder)
     return folders
 
 

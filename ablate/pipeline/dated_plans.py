@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ablate.base.datafile import DataFile
+from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data
 from ablate.base.process import now
 from ablate.base.text import masked
@@ -38,11 +39,8 @@ MAX_SHOWN = 60
 def date_plan(study: Study, claims: Sequence[Claim], session: Session) -> None:
     """Writes the plan of a study with its date where the last that its folder has is another.
 
-    A plan under which nothing was trained is replaced. A run of one seed alone decides nothing, and has no plan.
-    claims: with their dates.
+    A plan that had no results is replaced; one seed alone decides nothing. claims: with their dates.
     """
-    if session.options.seed is not None:
-        return
     plans = session.folder.plans()
     plan = _plan_of(study, claims)
     if plans and plans[-1].hash == plan.hash:
@@ -115,10 +113,13 @@ def _levels(patches: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, 
 
 
 def _has_results(folder: StudyFolder, store: Store) -> bool:
-    """Returns whether a trial on which verdicts rest has ended: it was reported, or a run was killed after it."""
-    if folder.has_trials:
-        return True
-    return any(cell.judged and store.has(cell.id) for cell in folder.trial_list.cells())
+    """Returns whether there are results on which verdicts rest: two seeds were reported, or a run was killed midway."""
+    if not folder.has_report:
+        return any(cell.judged and store.has(cell.id) for cell in folder.trial_list.cells())
+    try:
+        return len(folder.reported_seeds()) > 1
+    except AblateError:
+        return True  # What was reported is not known.
 
 
 def plan_changes(

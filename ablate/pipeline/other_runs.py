@@ -40,7 +40,8 @@ def other_runs(folder: StudyFolder, configs: Collection[str], trials: pd.DataFra
     # Tuning and stages train beside what is judged, or at other settings.
     reported |= {cell.id for cell in _cells(folder) if not cell.judged}
     seeds = set(_seeds_of(configs, folder.results / "store" / "trials", reported))
-    return OtherRuns(folders, sorted(seeds - {*trials["seed"].tolist()}))
+    judged = {*trials["seed"].tolist()}
+    return OtherRuns(folders, seeds=sorted(seeds - judged), retrained=sorted(seeds & judged))
 
 
 def _cells(folder: StudyFolder) -> list[Cell]:

@@ -199,6 +199,11 @@ class StudyFolder(EvidenceFolder):
         rows, _ = rows_and_facts(self.path / TRIALS, ["status"])
         return [row["status"] for row in rows]
 
+    def reported_seeds(self) -> set[int]:
+        """Returns the seeds of the trials of the last report. Raises `AblateError`."""
+        rows, _ = rows_and_facts(self.path / TRIALS, ["seed"])
+        return {row["seed"] for row in rows}
+
     def reported_facts(self) -> StudyFacts | None:
         """Returns the facts of the report; None where there is none that can be read."""
         try:

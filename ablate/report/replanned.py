@@ -32,6 +32,8 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
         names.append(message("replanned.stored", in_words(others.seeds)))
     if names:
         yield _others_in_words(names)
+    if others.retrained:
+        yield message("replanned.retrained", in_words(others.retrained), len(others.retrained))
 
 
 def changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:

@@ -226,6 +226,14 @@ def test_code_that_changes_between_seeds(project):
     assert "12 of 18 trials had earlier code" in outcome.said
 
 
+def test_code_that_is_changed_until_the_result_is_right(project):
+    project.run(seeds=2, factors={"config.act": ["gelu"]})
+    project.edit('"gelu": 0.03', '"gelu": 0.05')
+    outcome = project.run("--retrain")
+    assert outcome.code == 0, outcome.said
+    assert "Trained before on seeds 0–1, with other code" in outcome.said
+
+
 @pytest.mark.slow
 def test_a_claim_that_is_made_of_results(project):
     project.run()

@@ -182,6 +182,25 @@ def test_options_are_another_plan_and_a_single_seed_is_none(run, tmp_path, write
     assert {*marks(found).values()} == {None}
 
 
+def test_a_single_seed_beside_others_in_the_store_has_a_plan(here):
+    wider = STUDY.replace("margin: 0.02", "margin: 0.06")
+    name = "toy@seed=2"
+    found = report(here, wider, "--seed", 2, name=name)
+    assert {*marks(found).values()} == {"changed"}
+    assert "metric.margin 0.02 → 0.06" in answer(found)
+    assert {*marks(report(here, STUDY, "--seed", 2, name=name)).values()} == {None}
+    assert {*marks(report(here, STUDY)).values()} == {None}
+
+
+def test_seeds_that_are_trained_one_by_one_are_those_of_the_first_plan(tmp_path):
+    for seed in range(3):
+        found = report(tmp_path, STUDY, "--seed", seed, name=f"toy@seed={seed}")
+        assert {*marks(found).values()} == {None}
+    assert {*marks(report(tmp_path, STUDY)).values()} == {None}
+    found = report(tmp_path, STUDY.replace("seeds: 3", "seeds: 2"))
+    assert {*marks(found).values()} == {"changed"}
+
+
 def test_a_claim_restored_to_its_first_words_is_itself_again(here):
     first = {row["claim"]: row["declared"] for row in report(here, STUDY)["claims"]}
     edited = STUDY.replace("within 0.02]", "within 0.05]")
@@ -240,6 +259,9 @@ def test_results_that_are_older_than_the_plan_are_named_and_a_damaged_one_stops_
     found = report(here, STUDY.replace("margin: 0.02", "margin: 0.06"))
     assert {*marks(found).values()} == {"known"}
     assert "Results of effect 0.2 and noise 0.1001 are older than the plan" in answer(found)
+    exported = ablate_here("export", "toy", "--only", "methods", cwd=here)
+    assert exported.returncode == 0, exported.stderr
+    assert "fixed in advance" not in (here / "results/toy/paper/methods.md").read_text()
     path.write_text('[{"declared": "2026"')
     (here / "study.yaml").write_text(STUDY)
     done = ablate_here("run", "study.yaml", "--jobs", 0, cwd=here)

@@ -131,6 +131,9 @@ def test_studies_in_another_folder_of_results_are_no_code(tmp_path):
         root,
         **{
             "other/store/trials/0.json": "{}",
+            "other/store/trials/0.npz": "",
+            "other/store/studies/begun.json": "{}",
+            "other/store/code/0/train.py": "",
             "other/begun/plan.json": "[]",
             "other/ended/study.yaml": "a: 1",
             "other/ended/trials.parquet": "",
