@@ -218,5 +218,8 @@ def test_over_several_seeds_sources_are_the_examples():
     table = pd.concat(kept, ignore_index=True)
     means = table.groupby(["variant", "seed", "source"], as_index=False)["m"].mean()
     row, expected = judged(table), judged(means.rename(columns={"source": "example"}))
-    for name in ("p", "ci_low", "ci_high", "diff"):
-        assert row[name] == pytest.approx(expected[name])
+    assert row["diff"] == pytest.approx(expected["diff"])
+    # The error over sources alone has fewer degrees of freedom, and the larger p and the wider interval count.
+    for name in ("p", "ci_low", "ci_high"):
+        assert row[name] == pytest.approx(expected[name], rel=0.01)
+    assert row["p"] >= expected["p"]
