@@ -104,7 +104,6 @@ def verdict_tables(comparisons: Any, facts: StudyFacts) -> Iterator[Table]:
             task=text(task) if several else "",
             seeds=seeds,
             comparisons=family(rows, len(facts.looks) or 1),
-            at=shared_rate(facts),
             against=compared_with(facts),
             crossed=facts.compare == BASELINE != text(mine[0]["baseline"]),
             given=facts.how_given,
