@@ -194,8 +194,9 @@ def _folders_of_results(root: Path, paths: Iterable[str]) -> set[str]:
     for folder in _with_parents(paths):
         place = root / folder
         is_store = place.name == "store" and (place / "trials").is_dir()
-        has_tables = any((place / name).is_file() for name in ("trials.parquet", "plan.json"))
-        if is_store or (has_tables and place.with_name("store").is_dir()):
+        is_begun = (place / "plan.json").is_file() and place.with_name("store").is_dir()
+        is_reported = all((place / name).is_file() for name in ("trials.parquet", "comparisons.csv"))
+        if is_store or is_begun or is_reported:
             folders.add(folder)
     for path in paths:
         if path.endswith("/trials.parquet"):

@@ -109,6 +109,8 @@ def _digest(
             _package(),
             Store(folder.results / "store").stamp(trials),
             [StudyFolder(folder.results, name).stamps() for name in reports],
+            # The report names other runs of its study.
+            sorted(each.name for each in folder.of_study() if each.has_report and each.name != folder.name),
         ]
     )
 

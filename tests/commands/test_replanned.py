@@ -212,6 +212,11 @@ def test_a_claim_restored_to_its_first_words_is_itself_again(here):
     assert {*marks({"claims": restored}, "claims").values()} == {None}
 
 
+def test_a_report_that_was_up_to_date_names_a_run_that_came_after_it(here):
+    report(here, STUDY, "--seeds", 4, name="toy@seeds=4")
+    assert "not counted: toy@seeds=4" in answer(report(here, STUDY))
+
+
 def test_other_studies_with_the_variants_and_seeds_that_no_report_has_are_named(here):
     other = STUDY.replace("name: toy\n", "name: other\n", 1).replace("margin: 0.02", "margin: 0.06")
     found = report(here, other, name="other")

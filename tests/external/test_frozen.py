@@ -135,8 +135,9 @@ def test_studies_in_another_folder_of_results_are_no_code(tmp_path):
             "other/store/studies/begun.json": "{}",
             "other/store/code/0/train.py": "",
             "other/begun/plan.json": "[]",
-            "other/ended/study.yaml": "a: 1",
-            "other/ended/trials.parquet": "",
+            "paper/copied/study.yaml": "a: 1",
+            "paper/copied/trials.parquet": "",
+            "paper/copied/comparisons.csv": "",
         },
     )
     assert read_tree(root, root / "results").digest == before
