@@ -39,6 +39,8 @@ class DatedPlan:
     """M: the planned comparisons, and the claims that are none of them."""
     claims: list[dict[str, str]]
     """The claims, each with its hash, its date and whether it is exploratory."""
+    known: list[str] = field(default_factory=list)
+    """Variants of which the store had trials before, other than one alone."""
 
     @property
     def decides(self) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -47,7 +48,13 @@ def date_plan(study: Study, claims: Sequence[Claim], session: Session) -> None:
         return
     if plans and not _has_results(session.folder, session.store):
         plans.pop()
-    session.folder.write_plans([*plans, plan])
+    session.folder.write_plans([*plans, replace(plan, known=_trained_before(study, session.store))])
+
+
+def _trained_before(study: Study, store: Store) -> list[str]:
+    """Returns the variants of which the store has more than one trial, before this run trains any."""
+    counts = Counter(cell.variant for cell in study.cells() if store.has(cell.id))
+    return [variant.name for variant in study.variants[1:] if counts[variant.name] > 1]
 
 
 def _plan_of(study: Study, claims: Sequence[Claim]) -> DatedPlan:
@@ -173,15 +180,17 @@ def _changes_of(
 
 def _known_before(plan: DatedPlan, folder: StudyFolder, begun: Mapping[str, Sequence[str]]) -> list[str]:
     """Returns the variants whose results are older than every plan that has them: of a study that was renamed, or whose
-    folder was removed.
+    folder was removed, even where its trials were trained anew.
 
     A single trial decides nothing, and may be older.
     """
     plans = [plan, *(other for each in folder.of_study() for other in each.plans())]
     known: list[str] = []
     for name, levels in plan.variants.items():
-        first = min(other.declared for other in plans if other.variants.get(name) == levels)
-        if sum(start < first for start in begun.get(name, ())) > 1:
+        having = [other for other in plans if other.variants.get(name) == levels]
+        first = min(having, key=lambda other: other.declared)
+        num_older = sum(start < first.declared for start in begun.get(name, ()))
+        if num_older > 1 or name in first.known:
             known.append(name)
     return known
 

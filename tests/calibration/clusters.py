@@ -1,12 +1,13 @@
-"""Documents in ten sources of unequal size: how often two models that are alike are told apart."""
+"""Documents in ten sources of unequal size: how often two models that are alike are told apart, by one run or many."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 from scipy import special
 
-from ablate.analysis.clusters import degrees_of_freedom, jackknife_variance
+from ablate.analysis.clusters import OverSources, by_source, degrees_of_freedom, jackknife_variance
+from ablate.analysis.paired import Differences
 
 from .check import OWN, Check, Place
 from .simulations import Flags, Floats, band
@@ -23,7 +24,8 @@ EFFECTS = (0.0, 0.3, 1.0)
 MOST = {0.05: 0.060, 0.00625: 0.009}
 """α → the level that METHODS §2 states."""
 WHAT = "Documents in ten sources, no difference: `better` or `worse` at {}"
-Draw = Callable[[tuple[int, int]], Floats]
+SEEDS = (3, 10)
+OVER_SEEDS = "Documents in ten sources over several seeds, no difference: `better` or `worse` at 0.05"
 
 
 def clusters(rng: np.random.Generator, place: Place) -> Iterator[Check]:
@@ -40,6 +42,11 @@ def clusters(rng: np.random.Generator, place: Place) -> Iterator[Check]:
         yield at_most(
             WHAT.format(0.05), wrong, setting, most=MOST[0.05], alpha=0.05, rules="G − 1 degrees of freedom"
         )
+    for layout, num_seeds in itertools.product(LAYOUTS, SEEDS):
+        sizes = np.array(LAYOUTS[layout])
+        found = told_over_seeds(rng, place.studies // 5, sizes, num_seeds)
+        setting = {"sizes": layout, "seeds": num_seeds}
+        yield at_most(OVER_SEEDS, found, setting, most=MOST[0.05], alpha=0.05)
     for layout in LAYOUTS:
         sizes = np.array(LAYOUTS[layout])
         effects = rng.exponential(size=(2 * place.studies, len(sizes))) - 1
@@ -80,3 +87,18 @@ def told(sums: Floats, sizes: np.ndarray, alpha: float, *, plain: bool = False) 
         df = len(sizes) - 1
         variance = len(sizes) / df * (residuals**2).sum(axis=1) / num_documents**2
     return 2 * special.stdtr(df, -np.abs(means) / np.sqrt(variance)) <= alpha
+
+
+def told_over_seeds(rng: np.random.Generator, studies: int, sizes: np.ndarray, num_seeds: int) -> Flags:
+    """Returns whether a difference is found over seeds, (studies,): effects of sources vary by 1, as documents do."""
+    sources = np.repeat(np.arange(len(sizes)), sizes)
+    found = np.zeros(studies, bool)
+    for study in range(studies):
+        of_documents = rng.normal(size=len(sizes))[sources] + rng.normal(size=len(sources))
+        scores = of_documents + 0.3 * rng.normal(size=(num_seeds, len(sources)))
+        differences = Differences.between(
+            scores.mean(axis=1), np.zeros(num_seeds), examples=by_source(scores, sources)
+        )
+        over_sources = OverSources.of_seeds(differences, sources)
+        found[study] = min(over_sources.above(0.0), over_sources.below(0.0)) <= 0.025
+    return found

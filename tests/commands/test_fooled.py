@@ -104,6 +104,11 @@ def widen_without_the_report(project: Project) -> Outcome:
     return project.run(**with_margin(0.06))
 
 
+def train_anew_without_the_report(project: Project) -> Outcome:
+    shutil.rmtree(project.folder / "results/own")
+    return project.run("--fresh", **with_margin(0.06))
+
+
 def widen_without_the_plan(project: Project) -> Outcome:
     (project.folder / "results/own/plan.json").unlink()
     return project.run(**with_margin(0.06))
@@ -141,6 +146,12 @@ def without_a_variant(project: Project) -> Outcome:
         pytest.param(widen_by_option, "changed", "metric.margin 0.02 → 0.06", marks=pytest.mark.slow),
         pytest.param(widen_in_a_new_name, "known", "not counted: own.", marks=pytest.mark.slow),
         (widen_without_the_report, "known", "are older than the plan of this study"),
+        pytest.param(
+            train_anew_without_the_report,
+            "known",
+            "are older than the plan of this study",
+            marks=pytest.mark.slow,
+        ),
         pytest.param(
             widen_without_the_plan, "known", "are older than the plan of this study", marks=pytest.mark.slow
         ),
