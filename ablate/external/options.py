@@ -125,8 +125,18 @@ class OwnMetric(StrictModel):
     ] = None
 
 
-class Evaluated(StrictModel):
+class DataSection(StrictModel):
     """What a study states of the data on which its code is evaluated; reports say nothing else of them."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _refuse_files(cls, given: Any) -> Any:
+        """Refuses files, which have their place in another section."""
+        if isinstance(given, str | list):
+            rule = "says how examples are held out and divided, and names no files"
+            allowed = "{test: held_out, split: fixed}, and `data: [PATH]` under `workload:` for files that trials read"
+            raise PydanticCustomError("rule", rule, {"allowed": allowed})
+        return given
 
     test: Annotated[
         HeldOut,

@@ -62,16 +62,16 @@ class External(Workload):
             "workload": (self.Options, ...),
             "config": (options.OwnConfig, {}),
             "metrics": (options.OwnMetrics, ...),
-            "evaluation": (options.Evaluated, options.Evaluated()),
+            "data": (options.DataSection, options.DataSection()),
         }
 
     def irrelevant(self) -> tuple[str, ...]:
         of_options = ("data", "exclude", "keep", "resume", "parallel", "resources.memory", "resources.time")
-        return ("metrics", "evaluation", *(f"workload.{path}" for path in of_options))
+        return ("metrics", "data", *(f"workload.{path}" for path in of_options))
 
     def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement:
         """Returns what the study states of its data, and the metric at whose best step the `judged` one counts."""
-        return DataStatement(**config["evaluation"], by=guides_of(config["metrics"]).get(judged, ""))
+        return DataStatement(**config["data"], by=guides_of(config["metrics"]).get(judged, ""))
 
     def describe(self, config: Mapping[str, Any]) -> Description:
         metrics = {}

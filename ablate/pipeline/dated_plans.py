@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # Keys of a study that are words about it, or how its trials are run and kept; and those from which its variants, seeds
 # and claims are made, which a plan has as they are.
 _NO_SETTINGS = {
-    *("name", "question", "notes", "labels", "evaluation", "folder", "plugins", "resources"),
+    *("name", "question", "notes", "labels", "data", "folder", "plugins", "resources"),
     *("time_limit", "checkpoint", "save_every"),
     *("factors", "design", "variants", "placebo", "seeds", "claims"),
 }

@@ -15,7 +15,7 @@ from ablate.records.folder import StudyFolder
 from ablate.study.patch import key_of
 from ablate.study.sections import TUNING_SEEDS_FROM
 
-_JUDGES = ("metrics", "evaluation")
+_JUDGES = ("metrics", "data")
 """Sections of a config of one's own code that train nothing."""
 
 

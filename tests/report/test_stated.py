@@ -68,7 +68,7 @@ def test_of_own_code_nothing_is_asserted_but_what_the_study_states(tmp_path):
     assert not re.search(r"after \d|parameters ·|of one core", " ".join(map(str, picture.options)))
 
     # What is stated trains nothing anew.
-    written(tmp_path, evaluation={"test": "held_out", "split": "fixed"})
+    written(tmp_path, data={"test": "held_out", "split": "fixed"})
     assert json.loads(ablate_here("plan", "study.yaml", "--json", cwd=tmp_path).stdout)["to_train"] == 0
     report = run(tmp_path)
     facts = report.facts()
@@ -78,12 +78,14 @@ def test_of_own_code_nothing_is_asserted_but_what_the_study_states(tmp_path):
     assert row["verdict"] == "equivalent"
 
 
-@pytest.mark.parametrize("evaluation", [{"test": "validation"}, {"split": "random"}, {"tests": "held_out"}])
-def test_another_statement_is_refused(evaluation, tmp_path):
-    written(tmp_path, evaluation=evaluation)
+@pytest.mark.parametrize(
+    "data", [{"test": "validation"}, {"split": "random"}, {"tests": "held_out"}, ["data"]]
+)
+def test_another_statement_is_refused(data, tmp_path):
+    written(tmp_path, data=data)
     done = ablate_here("plan", "study.yaml", cwd=tmp_path)
     assert done.returncode == 2
-    assert "evaluation." in done.stderr
+    assert ": data" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -102,7 +104,7 @@ def test_tuning_on_the_number_that_is_judged_is_named(metrics, tmp_path):
 @pytest.mark.slow
 def test_a_study_that_tunes_on_what_it_states_to_be_held_out_is_contradicted(tmp_path):
     tune = {"over": {"config.rate": {"choice": [0.1, 0.5]}}, "sampler": "grid", "seeds": 3}
-    written(tmp_path, tune=tune, seeds=2, evaluation={"test": "held_out"})
+    written(tmp_path, tune=tune, seeds=2, data={"test": "held_out"})
     report = run(tmp_path)
     assert any("though the study states" in line for line in report.answer())
     assert "though the study states" in methods(report_data(report))
