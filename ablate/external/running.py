@@ -12,7 +12,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.process import THREADS
-from ablate.core.record import BESIDE, CODE, STOPS, Record
+from ablate.core.record import BESIDE, CODE, STOPS, VARIABLES, Record
 from ablate.core.trial import Emit, Trial
 from ablate.external.best import best_values
 from ablate.external.command import lines
@@ -89,6 +89,9 @@ class Run:
         doubtful = folder.doubtful()
         if doubtful:
             record.environment[DOUBTFUL] = doubtful[:20]
+        variables = folder.variables()
+        if variables:
+            record.environment[VARIABLES] = variables
         beside = folder.files_beside()
         if beside:
             record.environment[BESIDE] = beside

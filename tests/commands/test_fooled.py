@@ -238,3 +238,24 @@ def test_a_claim_that_is_made_of_results(project):
 def test_one_seed_that_was_tried_first_is_no_plan(project):
     project.run("--seed", 0)
     assert {*project.run().marks.values()} == {None}
+
+
+def test_a_variable_of_the_environment_that_is_not_the_same_for_all(project, monkeypatch):
+    project.edit("given = parser.parse_args()", "given = parser.parse_args()\nimport os")
+    project.edit("0.0001 * given.steps", "float(os.environ.get('BONUS', 0))")
+    assert "BONUS" not in project.run("--only", GELU).said
+    monkeypatch.setenv("BONUS", "0.1")
+    assert "BONUS: read by trials from the environment, where not all" in project.run().said
+
+
+@pytest.mark.slow
+def test_a_variable_of_the_environment_that_finished_trials_had_otherwise(project, monkeypatch):
+    project.edit(
+        "given = parser.parse_args()", "given = parser.parse_args()\nimport os\nos.environ['OWN'] = '1'"
+    )
+    project.edit("0.0001 * given.steps", "float(os.environ['OWN']) * float(os.environ.get('BONUS', 0))")
+    assert "environment" not in project.run().said
+    monkeypatch.setenv("BONUS", "0.1")
+    said = project.run().said
+    assert "BONUS: read by trials from the environment, where its value is another now" in said
+    assert "OWN" not in said
