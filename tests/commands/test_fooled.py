@@ -75,6 +75,7 @@ class Outcome:
         self.code = code
         self.said = " ".join(said.split())
         self.marks = {row["variant"]: row["plan"] for row in rows if not row["exploratory"]}
+        self.treatments = {row["variant"]: row["treatment"] for row in rows if not row["exploratory"]}
         self.verdicts = {row["variant"]: row["verdict"] for row in rows if not row["exploratory"]}
 
 
@@ -259,3 +260,11 @@ def test_a_variable_of_the_environment_that_finished_trials_had_otherwise(projec
     said = project.run().said
     assert "BONUS: read by trials from the environment, where its value is another now" in said
     assert "OWN" not in said
+
+
+def test_a_script_that_trains_one_variant_for_longer(project):
+    project.edit("(1, 2, 3)", '(range(1, 10) if given.act == "gelu" else (1, 2, 3))')
+    project.study["workload"]["read"]["step"] = r"step (\d+)"
+    treatments = project.run().treatments
+    assert treatments[GELU] == "steps step=9|3"
+    assert not treatments[TANH]
