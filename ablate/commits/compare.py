@@ -10,6 +10,7 @@ from ablate.analysis.judge import ALPHA, judge, row
 from ablate.analysis.looks import weights
 from ablate.analysis.paired import Differences, smallest_difference
 from ablate.commits.bench import Call, opened
+from ablate.commits.earlier import earlier_answers, keep_answer
 from ablate.commits.treatment import changed_measures, measured_otherwise, slower, time_ratio
 from ablate.core.spelling import spelled
 from ablate.report.verdicts import difference_of
@@ -44,7 +45,9 @@ def compare(
             verdict = _verdict(differences, margin, alpha)
             if verdict != "inconclusive":
                 break
-        notes = [note for note in (measured_otherwise(changed), slower(bench)) if note]
+        sentences = (earlier_answers(bench, looks, margin), measured_otherwise(changed), slower(bench))
+        notes = [note for note in sentences if note]
+        keep_answer(bench, looks, margin, verdict)
         ratio = time_ratio(bench)
     low, high = differences.interval(alpha)
     data = {

@@ -291,3 +291,18 @@ def test_a_head_that_changes_what_measures_it_or_takes_longer_is_said_so(tmp_pat
     assert row["changed_measures"] == ["evaluate.py"]
     assert row["time_ratio"] > 1.5
     assert len(row["notes"]) == 2
+
+
+def test_another_call_on_the_same_commits_names_the_earlier_answers(repository):
+    repository.commit("base2", eval_py="")
+    repository.losses("head", drawn(1, 0.01))
+    call = ("compare", "base2", "head", "--json", "--measures", "eval.py", "--margin")
+    assert not found(repository.call(*call, "0.02", "--seeds", "8"))["notes"]
+    assert not found(repository.call(*call, "0.02", "--seeds", "8"))["notes"]
+    (note,) = found(repository.call(*call, "0.02", "--seeds", "16"))["notes"]
+    assert "--seeds 8 and margin 0.02: " in note
+    assert "probability 0.08" in note
+    (note,) = found(repository.call(*call, "0.05", "--seeds", "8"))["notes"]
+    assert "--seeds 8 and margin 0.02: " in note
+    (note,) = found(repository.call(*call, "0.05", "--seeds", "8"))["notes"]
+    assert "--seeds 16 and margin 0.02: " in note
