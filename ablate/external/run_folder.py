@@ -150,6 +150,10 @@ class RunFolder:
         read = Trace.read(self.trace).variables
         return {name: digest for name, digest in read.items() if not _OF_A_PLACE.match(name)}
 
+    def shared(self) -> list[str]:
+        """Returns the files outside of its copy that it has read and then written, and that are still there."""
+        return [path for path in dict.fromkeys(Trace.read(self.trace).shared) if os.path.isfile(path)]
+
     def doubtful(self) -> list[str]:
         """Returns what it has read of the files that an earlier run may have left, relative to the study."""
         opened = Trace.read(self.trace).below(self.place)

@@ -3,7 +3,7 @@
 import hashlib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +30,8 @@ class Trace:
     opened: Mapping[str, Opening]
     # Variable of the environment that a user's code names → digests of its values.
     variables: Mapping[str, str]
+    # Files outside of the copy that were written after they had been read.
+    shared: Sequence[str]
 
     @classmethod
     def read(cls, folder: Path) -> "Trace":
@@ -42,7 +44,11 @@ class Trace:
         opened: dict[str, Opening] = {}
         written: set[str] = set()
         variables: dict[str, list[str]] = {}
+        shared: list[str] = []
         for time_ns, kind, path in sorted(events):
+            if kind == "s":
+                shared.append(path)
+                continue
             if kind == "e":
                 name, _, value = path.rpartition("=")
                 variables.setdefault(name, []).append(value)
@@ -54,7 +60,7 @@ class Trace:
             elif kind == "r" and source not in written:
                 opened[source] = Opening(first.time, True)
         digests = {name: " ".join(sorted({*values})) for name, values in variables.items()}
-        return cls(opened, digests)
+        return cls(opened, digests, shared)
 
     def below(self, folder: Path) -> dict[str, Opening]:
         """Returns the openings of what lies below a folder, by the paths from there."""

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ablate.base.errors import listed
 from ablate.core.record import VARIABLES, Record
-from ablate.external.running import ADDED, DOUBTFUL
+from ablate.external.running import ADDED, DOUBTFUL, SHARED
 from ablate.external.trace import digest_of_variable
 
 
@@ -22,6 +22,12 @@ def limitations_of_inputs(records: Mapping[str, Record]) -> list[str]:
         limitations.append(
             f"{listed(doubtful, 3)}: read by trials, and in no commit; commit it if it is config, and add it to "
             "`exclude:` under workload if an earlier run has left it"
+        )
+    shared = _named(records, SHARED)
+    if shared:
+        limitations.append(
+            f"{listed(shared, 3)}: read and then written by trials, outside of their copies, so that one may go on "
+            "from what another has left; have the code write to its own folder, or to $ABLATE_DIR"
         )
     differing = _differing_variables(records)
     if differing:

@@ -268,3 +268,11 @@ def test_a_script_that_trains_one_variant_for_longer(project):
     treatments = project.run().treatments
     assert treatments[GELU] == "steps step=9|3"
     assert not treatments[TANH]
+
+
+def test_a_file_elsewhere_that_trials_hand_on(project, tmp_path_factory):
+    state = tmp_path_factory.mktemp("elsewhere") / "state.txt"
+    state.write_text("0")
+    lines = f"import pathlib\nstate = pathlib.Path({str(state)!r})\nbonus = 0.01 * int(state.read_text())\n"
+    project.edit("block =", f"{lines}state.write_text(str(int(state.read_text()) + 1))\nblock = bonus +")
+    assert "state.txt: read and then written by trials, outside of their copies" in project.run().said

@@ -1,7 +1,8 @@
 """Python runs this before the code of a trial: modules come from its copy, and what it opens is noted in $ABLATE_TRACE.
 
 A line has the time in nanoseconds, `r` for what is read, `w` for what is written anew, `a` for what is appended to,
-and the path; or `e`, and a variable of the environment that the code of the trial names, with a digest of its value.
+and the path; or `e`, and a variable of the environment that the code of the trial names, with a digest of its value;
+or `s`, and a file outside of the copy that is written after it was read.
 Each process writes a file of its own, and of each path the first of each kind.
 """
 
@@ -53,6 +54,7 @@ class Trace:
         self.file = -1
         self.flags = flags
         self.seen = set()  # type: ignore[var-annotated]
+        self.read_outside = set()  # type: ignore[var-annotated]
 
     def hear(self, event: str, arguments: tuple) -> None:
         """Notes an opening; see `sys.addaudithook`."""
@@ -74,6 +76,7 @@ class Trace:
             path = os.path.realpath(path)  # By a link, as beside the copy of a script.
         is_here = path.startswith((RUNS, ROOT))
         if not (is_here or path.endswith((".py", ".pyc"))):
+            self.note_outside(path, flags)
             return
         kind = "r"
         if flags & os.O_TRUNC:
@@ -83,6 +86,16 @@ class Trace:
         if (kind, path) not in self.seen:
             self.seen.add((kind, path))
             self.write(kind, path)
+
+    def note_outside(self, path: str, flags: int) -> None:
+        """Notes a file outside of the copy that is written after it was read, as what trials hand on to one another."""
+        if path.startswith(("/dev/", "/proc/", "/sys/")) or "cache" in path.lower():
+            return
+        if not flags & (os.O_WRONLY | os.O_RDWR):
+            self.read_outside.add(path)
+        elif path in self.read_outside and ("s", path) not in self.seen:
+            self.seen.add(("s", path))
+            self.write("s", path)
 
     def hear_variable(self, name: object, value: object) -> None:
         """Notes a variable of the environment, where a user's code asks for it by its name."""
