@@ -6,11 +6,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from scipy import stats
 
 from ablate.core.metric import Metric
 
 _DIGITS = 1e-10
 """The share of the largest value below which two numbers are the same."""
+_CHANCE = 0.05
+"""The probability of as many equal runs below which chance is no reason."""
+_PEAKED = 3.0
+"""How many more runs than in a flat distribution are equal where values gather in the middle of their range."""
 
 
 def alike_runs(
@@ -18,7 +23,7 @@ def alike_runs(
 ) -> list[list[str]]:
     """Returns the ids of completed runs of one task that have the same numbers, to ten digits.
 
-    Only where chance is no reason: by their range and smallest step, less than one table in twenty would have a pair
+    Only where chance is no reason: by their range and smallest step, less than one table in twenty would have as many
     alike. Runs by example have the same examples.
     """
     alike = []
@@ -42,8 +47,13 @@ def _equal_rows(values: pd.DataFrame, resolutions: Sequence[float]) -> list[list
     # Where all are equal, their size stands for it: 0.782995 throughout is no chance, and 1.0 may be.
     spread = spread.where(spread > 0, values.abs().max())
     cells = (spread / step).clip(lower=1.0)
-    if np.log(cells).sum() <= np.log(10 * len(values) ** 2):
-        return []
-    rounded = (values / step).round().to_numpy().T
-    labels = pd.Series(values.index, values.index).groupby([*rounded]).agg(list)
-    return [group for group in labels if len(group) > 1]
+    rounded = (values / step).round()
+    labels = pd.Series(values.index, values.index).groupby([*rounded.to_numpy().T]).agg(list)
+    groups = [group for group in labels if len(group) > 1]
+    if np.log(cells).sum() > np.log(10 * len(values) ** 2):
+        return groups
+    # Some are alike by chance, and more at the ends of the range, where runs fail or have nothing left to gain.
+    is_at_end = (rounded == rounded.min()) | (rounded == rounded.max())
+    groups = [group for group in groups if not is_at_end.loc[group].all(axis=None)]
+    expected = _PEAKED * len(values) ** 2 / 2 / np.exp(np.log(cells).sum())
+    return groups if stats.poisson.sf(len(groups) - 1, expected) < _CHANCE else []

@@ -18,6 +18,8 @@ _LENGTHS = re.compile(r"(?:(?:max|num|n|total|train|training)_)*(?:steps|epochs|
 """Names of settings that say how long a run trains."""
 NEAR = 0.01
 """The share by which lengths of training may differ without a word."""
+REACHED = 0.1
+"""The share by which the last steps that runs of one's own code report may differ without a word."""
 BATCH = "training.batch_size"
 
 
@@ -39,6 +41,7 @@ class Treatments:
             return None
         differences = (
             self._length(*sides),
+            self._reached(*sides, task),
             self._batch(*sides, task),
             self._settings(*sides, task),
             self._untuned(*sides, task),
@@ -58,6 +61,31 @@ class Treatments:
             if values is not None and not _are_near(*values):
                 return Treatment("steps", path, *values)
         return None
+
+    def _reached(self, a: list[VariantFacts], b: list[VariantFacts], task: str) -> Treatment | None:
+        """Returns the last steps that runs report, where nothing else says how long they train."""
+        if any(variant.examples.get(task) is not None for variant in (*a, *b)):
+            return None
+        reached = [[self._last_steps.get((variant.name, task)) for variant in side] for side in (a, b)]
+        known = [[step for step in side if step] for side in reached]
+        if not all(len(some) == len(side) for some, side in zip(known, reached, strict=True)):
+            return None
+        variant, baseline = (sum(side) / len(side) for side in known)
+        if math.isclose(variant, baseline, rel_tol=REACHED):
+            return None
+        return Treatment("steps", "step", f"{variant:g}", f"{baseline:g}")
+
+    @cached_property
+    def _last_steps(self) -> dict[tuple[str, str], float]:
+        """(variant, task) → the median of the last steps of its completed runs; of those with curves."""
+        trials = self._evidence.trials
+        curves = self._evidence.curves
+        if trials.empty or curves.empty:
+            return {}
+        completed = trials[trials["status"] == "completed"]
+        last = completed["id"].map(curves.groupby("id")["step"].max())
+        medians = last.dropna().groupby([completed["variant"], completed["task"]]).median()
+        return {(str(variant), str(task)): float(step) for (variant, task), step in medians.items()}
 
     @cached_property
     def _length_paths(self) -> list[str]:

@@ -31,3 +31,9 @@ LINKS = click.option(
     callback=lambda _context, _option, paths: [*paths],
     help="File or folder that git ignores and the command needs, such as data; may be repeated.",
 )
+MEASURES = click.option(
+    "--measures",
+    multiple=True,
+    metavar="GLOB",
+    help="Files that measure a commit: where they change, the answer says so; may be repeated.",
+)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, READ
+from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, MEASURES, READ
 from ablate.commands._console import AS_JSON, RESULTS
 from ablate.core.metric import Direction
 
@@ -43,6 +43,7 @@ def _looks(_context: click.Context, _option: click.Parameter, given: str) -> ran
     help="Runs of each commit; MIN:MAX looks at every multiple of MIN, until it is settled.",
 )
 @LINKS
+@MEASURES
 @RESULTS
 @AS_JSON
 def command(
@@ -54,6 +55,7 @@ def command(
     looks: range,
     margin: float,
     links: list[str],
+    measures: tuple[str, ...],
     results: Path,
     as_json: bool,
 ) -> int:
@@ -72,6 +74,6 @@ def command(
     metric, pattern = read
     call = Call(command, metric, pattern, direction, links)
     ledger = results / "store" / "compare.jsonl"
-    verdict, sentences = compare(call, ledger, [base, head], looks, margin)
+    verdict, sentences = compare(call, ledger, [base, head], looks, margin, measures)
     click.echo(json_text(verdict) if as_json else sentences)
     return int(verdict["exit_code"])

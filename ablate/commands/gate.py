@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, READ
+from ablate.commands._commit_options import COMMAND, DIRECTION, LINKS, MEASURES, READ
 from ablate.core.metric import Direction
 
 
@@ -16,12 +16,7 @@ from ablate.core.metric import Direction
 @LINKS
 @click.option("--base", required=True, metavar="COMMIT", help="What a try must beat: the last that was kept.")
 @click.option("--head", default="HEAD", show_default=True, metavar="COMMIT", help="The try.")
-@click.option(
-    "--measures",
-    multiple=True,
-    metavar="GLOB",
-    help="Files that measure a try, which says so where it changes them; may be repeated.",
-)
+@MEASURES
 def command(
     ledger: Path,
     base: str,

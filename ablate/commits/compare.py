@@ -10,6 +10,8 @@ from ablate.analysis.judge import ALPHA, judge, row
 from ablate.analysis.looks import weights
 from ablate.analysis.paired import Differences, smallest_difference
 from ablate.commits.bench import Call, opened
+from ablate.commits.earlier import earlier_answers, keep_answer
+from ablate.commits.treatment import changed_measures, measured_otherwise, slower, time_ratio
 from ablate.core.spelling import spelled
 from ablate.report.verdicts import difference_of
 from ablate.report.words import level, significant
@@ -19,7 +21,12 @@ EXIT_CODES = {"worse": 1, "inconclusive": 3}
 
 
 def compare(
-    call: Call, path: Path, names: Sequence[str], looks: Sequence[int], margin: float
+    call: Call,
+    path: Path,
+    names: Sequence[str],
+    looks: Sequence[int],
+    margin: float,
+    measures: Sequence[str] = (),
 ) -> tuple[dict[str, Any], str]:
     """Runs two commits until a look settles the verdict, which it returns as data and text.
 
@@ -27,16 +34,21 @@ def compare(
 
     `path` keeps the runs; `looks` are the numbers of seeds at which it is looked at, until it is settled. Beside the
     words of a row (`analysis.judge`), a verdict is `not worse` where no more is shown than that it does not lose by the
-    `margin`.
+    `margin`. `measures` are patterns of the files that measure a commit.
     """
     levels = [ALPHA * weight for weight in weights(len(looks))]
     with opened(call, path, names) as bench:
+        changed = changed_measures(bench, measures)
         for num_seeds, alpha in zip(looks, levels, strict=True):
             base, head = bench.values([bench.base, bench.head], range(num_seeds))
             differences = Differences.between(head, base, smallest_difference(np.array([base, head])))
             verdict = _verdict(differences, margin, alpha)
             if verdict != "inconclusive":
                 break
+        sentences = (earlier_answers(bench, looks, margin), measured_otherwise(changed), slower(bench))
+        notes = [note for note in sentences if note]
+        keep_answer(bench, looks, margin, verdict)
+        ratio = time_ratio(bench)
     low, high = differences.interval(alpha)
     data = {
         "base": bench.base.name,
@@ -49,6 +61,9 @@ def compare(
         "level": 1 - alpha,
         "mde": differences.mde(levels[-1], looks[-1]),
         "margin": margin,
+        "time_ratio": None if ratio is None else round(ratio, 3),
+        "changed_measures": changed,
+        "notes": notes,
         "verdict": verdict,
         "exit_code": EXIT_CODES.get(verdict, 0),
     }
@@ -59,6 +74,7 @@ def compare(
         f"{differences.n} seeds each\n"
         f"  margin {margin:g}; {looks[-1]} seeds detect {significant(data['mde'])} with 80 % power"
     )
+    text += "".join(f"\n  {note}" for note in notes)
     return data, text
 
 

@@ -1,4 +1,4 @@
-"""What the name of a metric says of its direction, to name a declaration that is likely a slip."""
+"""What the name of a metric says of it, to name a declaration that is likely a slip."""
 
 import re
 
@@ -20,6 +20,10 @@ _LESS = {
         "ter",
         "bpb",
         "bpc",
+        "entropy",
+        "xent",
+        "eer",
+        "rmsle",
     ),
     *("fid", "latency", "time", "seconds", "regret", "divergence"),
 }
@@ -40,6 +44,21 @@ _MORE = {
     ),
     *("iou", "map", "ndcg", "mrr", "r2", "throughput"),
 }
+
+
+_CHOSEN = re.compile(r"(best|max|min|peak|highest|lowest)_(?!at_|epoch|step)\w+|\w+_(best|peak)")
+_AT_BEST = re.compile(r"\w+_(at|by|of)_best")
+
+
+def doubtful_choice(name: str) -> str:
+    """Returns why a metric of this name may be the best of a run; nothing where its name does not say."""
+    spelled = re.sub(r"[^a-z0-9]+", "_", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())
+    if not _CHOSEN.fullmatch(spelled) or _AT_BEST.fullmatch(spelled):
+        return ""
+    return (
+        f"{name} is by its name the best of each run: if it is chosen by the number that is judged, it looks better "
+        "than it is, most where that varies most. Judge the last, or the one where another metric is best"
+    )
 
 
 def doubtful_direction(name: str, direction: Direction) -> str:

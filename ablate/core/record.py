@@ -45,12 +45,13 @@ def why(status: str, reason: str) -> str:
 
 # In the environment of a record of a user's own code: the name of its frozen copy; a digest of all else that its id
 # stands for, beside its config; that no further trial of the study
-# would mend why it failed; and path → digest of files that it has read and its id does not stand for, after whose edit
-# it is trained again.
+# would mend why it failed; path → digest of files that it has read and its id does not stand for, after whose edit
+# it is trained again; and variable of the environment that its code has read → digest of its value.
 CODE = "code"
 INPUTS = "inputs"
 STOPS = "stops_the_study"
 BESIDE = "files_beside"
+VARIABLES = "variables"
 
 FILE = "file "  # In front of the path of a file of data, among the digests of a record.
 

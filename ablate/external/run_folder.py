@@ -5,6 +5,7 @@
 """
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,6 +30,12 @@ LOCKS = ".locks"
 MAX_KEPT = 10 * 2**20
 # Nanoseconds by which the clock of a disk is behind.
 _CLOCK = 20_000_000
+# Variables that say where and as which process a trial runs, and not what it trains.
+_OF_A_PLACE = re.compile(
+    r"(ABLATE|SLURM|PBS|LSB|RAY|WANDB|MLFLOW|XDG|CI|GITHUB)_|(LOCAL_|NODE_|GROUP_)?RANK$|MASTER_|CUDA_VISIBLE|"
+    r"(HOST(NAME)?|HOME|USER|LOGNAME|PWD|OLDPWD|PATH|TMPDIR|TEMP|TMP|TERM|COLUMNS|LINES|DISPLAY|SHELL)$|"
+    r".*(TOKEN|KEY|SECRET|PASSWORD)$"
+)
 
 
 class StudyStop(AblateError):
@@ -137,6 +144,15 @@ class RunFolder:
             if opening.is_read and is_of_code and (self.snapshot.root / path).is_file():
                 paths.append(str(self.snapshot.root / path))
         return {path: digest_of_file(path) for path in paths if os.path.isfile(path)}
+
+    def variables(self) -> dict[str, str]:
+        """Returns variable that its code has read → digest of its value, but for those of a place."""
+        read = Trace.read(self.trace).variables
+        return {name: digest for name, digest in read.items() if not _OF_A_PLACE.match(name)}
+
+    def shared(self) -> list[str]:
+        """Returns the files outside of its copy that it has read and then written, and that are still there."""
+        return [path for path in dict.fromkeys(Trace.read(self.trace).shared) if os.path.isfile(path)]
 
     def doubtful(self) -> list[str]:
         """Returns what it has read of the files that an earlier run may have left, relative to the study."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.process import THREADS
-from ablate.core.record import BESIDE, CODE, STOPS, Record
+from ablate.core.record import BESIDE, CODE, STOPS, VARIABLES, Record
 from ablate.core.trial import Emit, Trial
 from ablate.external.best import best_values
 from ablate.external.command import lines
@@ -25,6 +25,8 @@ from ablate.external.trace import moved
 ADDED = "added_data"
 # In the environment of a record: files that it read, which are in no commit and may be what an earlier run has left.
 DOUBTFUL = "read_in_no_commit"
+# In the environment of a record: files outside of its copy that it has read and then written.
+SHARED = "shared_files"
 MAX_LINES = 200
 
 
@@ -89,6 +91,12 @@ class Run:
         doubtful = folder.doubtful()
         if doubtful:
             record.environment[DOUBTFUL] = doubtful[:20]
+        shared = folder.shared()
+        if shared:
+            record.environment[SHARED] = shared[:20]
+        variables = folder.variables()
+        if variables:
+            record.environment[VARIABLES] = variables
         beside = folder.files_beside()
         if beside:
             record.environment[BESIDE] = beside

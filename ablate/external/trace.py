@@ -1,8 +1,9 @@
 """What a trial has opened, as the hook has noted it."""
 
+import hashlib
 import os
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -23,9 +24,14 @@ class Opening:
 
 @dataclass(frozen=True)
 class Trace:
-    """Path → its opening by the processes of a trial that run Python."""
+    """What the processes of a trial that run Python have opened and read."""
 
+    # Path → its opening.
     opened: Mapping[str, Opening]
+    # Variable of the environment that a user's code names → digests of its values.
+    variables: Mapping[str, str]
+    # Files outside of the copy that were written after they had been read.
+    shared: Sequence[str]
 
     @classmethod
     def read(cls, folder: Path) -> "Trace":
@@ -37,14 +43,24 @@ class Trace:
                 events.append((int(time), kind, path))
         opened: dict[str, Opening] = {}
         written: set[str] = set()
+        variables: dict[str, list[str]] = {}
+        shared: list[str] = []
         for time_ns, kind, path in sorted(events):
+            if kind == "s":
+                shared.append(path)
+                continue
+            if kind == "e":
+                name, _, value = path.rpartition("=")
+                variables.setdefault(name, []).append(value)
+                continue
             source = _source(path)
             first = opened.setdefault(source, Opening(time_ns, False))
             if kind == "w":
                 written.add(source)
             elif kind == "r" and source not in written:
                 opened[source] = Opening(first.time, True)
-        return cls(opened)
+        digests = {name: " ".join(sorted({*values})) for name, values in variables.items()}
+        return cls(opened, digests, shared)
 
     def below(self, folder: Path) -> dict[str, Opening]:
         """Returns the openings of what lies below a folder, by the paths from there."""
@@ -59,6 +75,12 @@ class Trace:
             for path in self.opened
             if path.endswith(".py") and not path.startswith(starts) and is_users(path)
         ]
+
+
+def digest_of_variable(name: str) -> str:
+    """Returns the digest of a variable of this process, as the hook has it of those of a trial."""
+    value = os.environ.get(name)
+    return "unset" if value is None else hashlib.sha256(value.encode()).hexdigest()[:16]
 
 
 def variables(trace: Path, root: Path, copy: Path) -> dict[str, str]:

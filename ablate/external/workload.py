@@ -21,7 +21,7 @@ from ablate.base.files import digest_of_data
 from ablate.base.registry import register
 from ablate.base.streams import stream_seed
 from ablate.core.data_statement import DataStatement
-from ablate.core.directions import doubtful_direction
+from ablate.core.directions import doubtful_choice, doubtful_direction
 from ablate.core.metric import Description, Metric, Sampling
 from ablate.core.record import INPUTS, Record
 from ablate.core.trial import Emit, Trial
@@ -161,6 +161,7 @@ class External(Workload):
         doubts = [
             doubtful_direction(name, settings["direction"]) for name, settings in config["metrics"].items()
         ]
+        doubts += [doubtful_choice(name) for name in config["metrics"]]
         cautions += filter(None, doubts)
         known = named(files)
         command = str(own.get("command"))

@@ -7,7 +7,7 @@ from ablate.core.facts import BASELINE
 from ablate.core.record import FILE, Record
 from ablate.core.trial import Cell
 from ablate.execution.opened_files import UNDECLARED
-from ablate.pipeline.own_inputs import limitations_of_inputs
+from ablate.pipeline.own_inputs import changed_variables, limitations_of_inputs
 
 OTHER_DATA = "other data"
 OTHER_MACHINE = "another kind of machine"
@@ -58,6 +58,12 @@ def _warn_of_undeclared(records: Mapping[str, Record], warn: Callable[[str], Non
         )
     for limitation in limitations_of_inputs(records):
         warn(limitation)
+    changed = changed_variables(records)
+    if changed:
+        warn(
+            f"{listed(changed, 3)}: read by trials from the environment, where its value is another now; they stand "
+            "for the earlier one. Run with --fresh to train under this one, or make it a key of `config:`"
+        )
 
 
 def _obstacle(cell: Cell, baseline: Cell, records: Mapping[str, Record]) -> str | None:

@@ -1,14 +1,15 @@
-"""What trials of one's own code read that an earlier run may have left, as limitations of a report."""
+"""What trials of one's own code read beside their inputs, as limitations of a report."""
 
 from collections.abc import Mapping
 
 from ablate.base.errors import listed
-from ablate.core.record import Record
-from ablate.external.running import ADDED, DOUBTFUL
+from ablate.core.record import VARIABLES, Record
+from ablate.external.running import ADDED, DOUBTFUL, SHARED
+from ablate.external.trace import digest_of_variable
 
 
 def limitations_of_inputs(records: Mapping[str, Record]) -> list[str]:
-    """Returns what was added to data while trials ran, and what they read that is in no commit."""
+    """Returns what was added to data while trials ran, what they read that is in no commit, and variables."""
     limitations: list[str] = []
     added = _named(records, ADDED)
     if added:
@@ -22,7 +23,43 @@ def limitations_of_inputs(records: Mapping[str, Record]) -> list[str]:
             f"{listed(doubtful, 3)}: read by trials, and in no commit; commit it if it is config, and add it to "
             "`exclude:` under workload if an earlier run has left it"
         )
+    shared = _named(records, SHARED)
+    if shared:
+        limitations.append(
+            f"{listed(shared, 3)}: read and then written by trials, outside of their copies, so that one may go on "
+            "from what another has left; have the code write to its own folder, or to $ABLATE_DIR"
+        )
+    differing = _differing_variables(records)
+    if differing:
+        limitations.append(
+            f"{listed(differing, 3)}: read by trials from the environment, where not all found the same value; what it "
+            "sets may be taken for what the study varies. Make it a key of `config:`, or give it one value and run "
+            "with --fresh"
+        )
     return limitations
+
+
+def _differing_variables(records: Mapping[str, Record]) -> list[str]:
+    """Returns the variables of the environment of which records have read several values."""
+    return sorted(name for name, digests in _variables(records).items() if len(digests) > 1)
+
+
+def changed_variables(records: Mapping[str, Record]) -> list[str]:
+    """Returns the variables of the environment that all trials have read with one value, which is another now."""
+    changed: list[str] = []
+    for name, digests in _variables(records).items():
+        if len(digests) == 1 and digest_of_variable(name) not in next(iter(digests)).split():
+            changed.append(name)
+    return sorted(changed)
+
+
+def _variables(records: Mapping[str, Record]) -> dict[str, set[str]]:
+    """Returns variable of the environment → the digests of its values in the trials that have read it."""
+    values: dict[str, set[str]] = {}
+    for record in records.values():
+        for name, digest in record.environment.get(VARIABLES, {}).items():
+            values.setdefault(name, set()).add(digest)
+    return values
 
 
 def _named(records: Mapping[str, Record], key: str) -> dict[str, None]:

@@ -15,7 +15,6 @@ from ablate.analysis.paired import NAN
 from ablate.base.errors import Gather, listed, nearest
 from ablate.base.process import now
 from ablate.core.derived import DERIVED, StudyContext
-from ablate.core.directions import doubtful_direction
 from ablate.core.facts import (
     BASELINE,
     Claim,
@@ -32,6 +31,7 @@ from ablate.report.words import message
 from ablate.runs.clusters import source_limitations
 from ablate.runs.options import AnalysisOptions
 from ablate.runs.reading import KEY, CheckedRuns, RunTable, checked
+from ablate.runs.slips import differences_beside, likely_slips
 from ablate.runs.statuses import is_left_out
 from ablate.study.claims import Claimable, parse_claim
 from ablate.study.design_kinds import OneFactor
@@ -89,7 +89,8 @@ def evidence_of(
     _refuse_untold(facts, options)
     cautions = [
         *table.notes,
-        *filter(None, [doubtful_direction(options.metric, options.direction)]),
+        *likely_slips(runs.trials, options, table.seeds),
+        *differences_beside(table.differing, options.baseline),
         *source_limitations(runs.trials, runs.examples),
         *(message("analyse.alike", names) for names in alike),
         *_reruns(runs, table.has_seeds),
@@ -217,6 +218,8 @@ class ComparedRuns:
     """The runs of the variant."""
     pairs: int
     """Those that share a seed with a run of the baseline."""
+    absent: Sequence[str]
+    """The seeds of the baseline of which the variant has no row."""
     correlation: float
     """The correlation of the values of pairs; NaN below three."""
 
@@ -227,6 +230,7 @@ def _compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) ->
         return
     trials = runs.trials[~is_left_out(runs.trials)]
     values = trials.set_index(KEY)[options.metric]
+    given = runs.trials.set_index(KEY)[options.metric]
     for task in dict.fromkeys(trials["task"]):
         variants = trials.loc[trials["task"] == task, "variant"].drop_duplicates()
         others = [variant for variant in variants if variant != options.baseline]
@@ -240,12 +244,14 @@ def _compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) ->
             # The correlation of fewer than three pairs says nothing.
             told = len(shared) > 2
             correlation = of_variant[shared].corr(of_baseline[shared]) if told else NAN
+            absent = {*of_baseline.index} - {*given[variant][task].index}
             row = ComparedRuns(
                 variant=variant,
                 baseline=options.baseline,
                 task=task if len(facts.tasks) > 1 else "",
                 runs=len(of_variant),
                 pairs=len(shared),
+                absent=[str(seed) for seed in sorted(absent)],
                 correlation=correlation,
             )
             yield message(_how(row, facts, options, runs), row)

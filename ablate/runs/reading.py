@@ -18,9 +18,17 @@ from ablate.report.words import message
 from ablate.runs.clusters import with_sources
 from ablate.runs.filters import rows_where
 from ablate.runs.options import AnalysisOptions
-from ablate.runs.settings import is_seed, refuse_settings, settings_of
+from ablate.runs.settings import differing_between, is_seed, refuse_settings, settings_of
 from ablate.runs.sources import read_source
-from ablate.runs.statuses import DIVERGED, NO_VALUE, Ending, endings, is_kept, status_column
+from ablate.runs.statuses import (
+    DIVERGED,
+    NO_VALUE,
+    Ending,
+    endings,
+    is_kept,
+    num_without_result,
+    status_column,
+)
 
 KEY = ["variant", "task", "seed"]
 _JOINED = ("variant", "task")
@@ -47,6 +55,10 @@ class RunTable:
     """What the options made of the rows, in sentences."""
     lengths: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     """Variant → column that says how long its runs trained → its value, where all of them have one."""
+    differing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Column → variant → what it says of all runs of the variant, where it is not the same for all variants."""
+    seeds: Sequence[str] = ()
+    """The columns that hold the seeds."""
 
 
 def read(runs: str, options: AnalysisOptions) -> RunTable:
@@ -68,6 +80,9 @@ def read(runs: str, options: AnalysisOptions) -> RunTable:
     notes = []
     if len(kept) < len(table):
         notes.append(message("analyse.kept_rows", options.where, len(kept), len(table)))
+        lost = _left_out_by(table, kept, columns)
+        if lost:
+            notes.append(message("analyse.filtered", lost))
     settings = _settings(kept, columns, metrics)
     if settings and options.replicates:
         notes.append(message("analyse.replicates", settings))
@@ -82,8 +97,26 @@ def read(runs: str, options: AnalysisOptions) -> RunTable:
     measured = {name: kept[name] for name in metrics}
     rows = pd.DataFrame(defaults, kept.index).assign(**roles, **measured)
     used = {name for names in columns.values() for name in names} | {*metrics}
-    lengths = _lengths(kept.drop(columns=[*used & {*kept}]), rows["variant"])
-    return RunTable(rows, has_seeds="seed" in columns, notes=notes, lengths=lengths)
+    others = kept.drop(columns=[*used & {*kept}])
+    lengths = _lengths(others, rows["variant"])
+    lengths_told = {name for told in lengths.values() for name in told}
+    return RunTable(
+        rows,
+        has_seeds="seed" in columns,
+        notes=notes,
+        lengths=lengths,
+        differing=differing_between(others.drop(columns=[*lengths_told]), rows["variant"]),
+        seeds=columns.get("seed", ()),
+    )
+
+
+def _left_out_by(table: pd.DataFrame, kept: pd.DataFrame, columns: Mapping[str, Sequence[str]]) -> int:
+    """Returns how many runs without a result conditions on their status have left out."""
+    if "status" not in columns:
+        return 0
+    (status,) = columns["status"]
+    left = table.drop(kept.index)[status]
+    return num_without_result(left[~left.isin(kept[status])])
 
 
 def _lengths(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:

@@ -112,6 +112,35 @@ def is_seed(name: str) -> bool:
     return any("seed" in word for word in _words_in(name))
 
 
+def is_fold(name: str) -> bool:
+    """Returns whether the name of a column says that it holds folds of one set of data."""
+    return bool(_words_in(name) & {"fold", "folds", "cv", "kfold"})
+
+
+def differing_between(others: pd.DataFrame, variants: pd.Series) -> dict[str, dict[str, str]]:
+    """Returns column → variant → its value, of columns that are one value in each variant, and not in all.
+
+    Those that say how a run came out, or where it lies, are left out, as is a value that is the variant's name.
+    """
+    differing: dict[str, dict[str, str]] = {}
+    for name in others:
+        words = _words_in(str(name))
+        if (
+            words & (_OUTCOMES | _REMARKS | _INDEX)
+            or is_seed(str(name))
+            or str(name).startswith(_BOOKKEEPING)
+        ):
+            continue
+        values = _text(others[name])
+        counts = values.groupby(variants).nunique()
+        if counts.max() > 1 or values.nunique() < 2 or (values == "").any():
+            continue
+        of_variant = {str(key): str(value) for key, value in values.groupby(variants).first().items()}
+        if not all(value.lower() in key.lower() for key, value in of_variant.items()):
+            differing[str(name)] = of_variant
+    return differing
+
+
 def _is_setting(name: str, values: pd.Series, groups: pd.Series, seeds: pd.Series | None) -> bool:
     """Returns whether a column that differs within a group is a setting, by its name and values."""
     words = _words_in(name)

@@ -106,6 +106,12 @@ def endings(statuses: pd.Series) -> pd.Series:
     return words.map(lambda word: ENDINGS.get(word, COMPLETED))
 
 
+def num_without_result(statuses: pd.Series) -> int:
+    """Returns of how many runs a known status says that they did not complete."""
+    ended = statuses.map(lambda status: ENDINGS.get(_word(status), COMPLETED))
+    return sum(ending != COMPLETED for ending in ended)
+
+
 def is_kept(statuses: pd.Series) -> pd.Series:
     """Returns whether a status says that a loop has kept the change that the run tried."""
     return statuses.map(_word).isin(_KEPT)

@@ -75,6 +75,7 @@ class Outcome:
         self.code = code
         self.said = " ".join(said.split())
         self.marks = {row["variant"]: row["plan"] for row in rows if not row["exploratory"]}
+        self.treatments = {row["variant"]: row["treatment"] for row in rows if not row["exploratory"]}
         self.verdicts = {row["variant"]: row["verdict"] for row in rows if not row["exploratory"]}
 
 
@@ -257,3 +258,40 @@ def test_a_claim_that_is_made_of_results(project):
 def test_one_seed_that_was_tried_first_is_no_plan(project):
     project.run("--seed", 0)
     assert {*project.run().marks.values()} == {None}
+
+
+def test_a_variable_of_the_environment_that_is_not_the_same_for_all(project, monkeypatch):
+    project.edit("given = parser.parse_args()", "given = parser.parse_args()\nimport os")
+    project.edit("0.0001 * given.steps", "float(os.environ.get('BONUS', 0))")
+    assert "BONUS" not in project.run("--only", GELU).said
+    monkeypatch.setenv("BONUS", "0.1")
+    assert "BONUS: read by trials from the environment, where not all" in project.run().said
+
+
+@pytest.mark.slow
+def test_a_variable_of_the_environment_that_finished_trials_had_otherwise(project, monkeypatch):
+    project.edit(
+        "given = parser.parse_args()", "given = parser.parse_args()\nimport os\nos.environ['OWN'] = '1'"
+    )
+    project.edit("0.0001 * given.steps", "float(os.environ['OWN']) * float(os.environ.get('BONUS', 0))")
+    assert "environment" not in project.run().said
+    monkeypatch.setenv("BONUS", "0.1")
+    said = project.run().said
+    assert "BONUS: read by trials from the environment, where its value is another now" in said
+    assert "OWN" not in said
+
+
+def test_a_script_that_trains_one_variant_for_longer(project):
+    project.edit("(1, 2, 3)", '(range(1, 10) if given.act == "gelu" else (1, 2, 3))')
+    project.study["workload"]["read"]["step"] = r"step (\d+)"
+    treatments = project.run().treatments
+    assert treatments[GELU] == "steps step=9|3"
+    assert not treatments[TANH]
+
+
+def test_a_file_elsewhere_that_trials_hand_on(project, tmp_path_factory):
+    state = tmp_path_factory.mktemp("elsewhere") / "state.txt"
+    state.write_text("0")
+    lines = f"import pathlib\nstate = pathlib.Path({str(state)!r})\nbonus = 0.01 * int(state.read_text())\n"
+    project.edit("block =", f"{lines}state.write_text(str(int(state.read_text()) + 1))\nblock = bonus +")
+    assert "state.txt: read and then written by trials, outside of their copies" in project.run().said

@@ -277,3 +277,32 @@ def test_changes_that_are_in_no_commit_and_folders_without_a_repository_are_refu
     assert (done.returncode, "losses.txt" in done.stderr) == (2, True)
     repository.folder = tmp_path
     assert repository.call("compare", "base", "head", *MARGIN).returncode == 2
+
+
+def test_a_head_that_changes_what_measures_it_or_takes_longer_is_said_so(tmp_path):
+    repository = Repository(tmp_path / "repository")
+    script = "import sys, time, evaluate; time.sleep(evaluate.SLEEP); print('loss:', evaluate.loss(int(sys.argv[1])))"
+    repository.commit("base", train_py=script, evaluate_py="SLEEP = 0\ndef loss(seed): return 1 + seed / 8")
+    repository.commit(
+        "head", evaluate_py="SLEEP = 0.6\ndef loss(seed): return 0.5 + seed / 8 + seed % 2 / 64"
+    )
+    call = ("compare", "base", "head", *MARGIN, "--seeds", "2", "--json")
+    row = found(repository.call(*call, "--", sys.executable, "train.py", "{seed}"))
+    assert row["changed_measures"] == ["evaluate.py"]
+    assert row["time_ratio"] > 1.5
+    assert len(row["notes"]) == 2
+
+
+def test_another_call_on_the_same_commits_names_the_earlier_answers(repository):
+    repository.commit("base2", eval_py="")
+    repository.losses("head", drawn(1, 0.01))
+    call = ("compare", "base2", "head", "--json", "--measures", "eval.py", "--margin")
+    assert not found(repository.call(*call, "0.02", "--seeds", "8"))["notes"]
+    assert not found(repository.call(*call, "0.02", "--seeds", "8"))["notes"]
+    (note,) = found(repository.call(*call, "0.02", "--seeds", "16"))["notes"]
+    assert "--seeds 8 and margin 0.02: " in note
+    assert "probability 0.08" in note
+    (note,) = found(repository.call(*call, "0.05", "--seeds", "8"))["notes"]
+    assert "--seeds 8 and margin 0.02: " in note
+    (note,) = found(repository.call(*call, "0.05", "--seeds", "8"))["notes"]
+    assert "--seeds 16 and margin 0.02: " in note

@@ -1,10 +1,13 @@
 """Python runs this before the code of a trial: modules come from its copy, and what it opens is noted in $ABLATE_TRACE.
 
 A line has the time in nanoseconds, `r` for what is read, `w` for what is written anew, `a` for what is appended to,
-and the path. Each process writes a file of its own, and of each path the first of each kind.
+and the path; or `e`, and a variable of the environment that the code of the trial names, with a digest of its value;
+or `s`, and a file outside of the copy that is written after it was read.
+Each process writes a file of its own, and of each path the first of each kind.
 """
 
 import contextlib
+import hashlib
 import os
 import sys
 import time
@@ -51,6 +54,7 @@ class Trace:
         self.file = -1
         self.flags = flags
         self.seen = set()  # type: ignore[var-annotated]
+        self.read_outside = set()  # type: ignore[var-annotated]
 
     def hear(self, event: str, arguments: tuple) -> None:
         """Notes an opening; see `sys.addaudithook`."""
@@ -72,6 +76,7 @@ class Trace:
             path = os.path.realpath(path)  # By a link, as beside the copy of a script.
         is_here = path.startswith((RUNS, ROOT))
         if not (is_here or path.endswith((".py", ".pyc"))):
+            self.note_outside(path, flags)
             return
         kind = "r"
         if flags & os.O_TRUNC:
@@ -82,6 +87,34 @@ class Trace:
             self.seen.add((kind, path))
             self.write(kind, path)
 
+    def note_outside(self, path: str, flags: int) -> None:
+        """Notes a file outside of the copy that is written after it was read, as what trials hand on to one another."""
+        if path.startswith(("/dev/", "/proc/", "/sys/")) or "cache" in path.lower():
+            return
+        if not flags & (os.O_WRONLY | os.O_RDWR):
+            self.read_outside.add(path)
+        elif path in self.read_outside and ("s", path) not in self.seen:
+            self.seen.add(("s", path))
+            self.write("s", path)
+
+    def hear_variable(self, name: object, value: object) -> None:
+        """Notes a variable of the environment, where a user's code asks for it by its name."""
+        with contextlib.suppress(Exception):
+            frame = sys._getframe(2)
+            while frame.f_code.co_filename.endswith(
+                ("<frozen _collections_abc>", os.__file__, "<frozen os>")
+            ):
+                frame = frame.f_back  # type: ignore[assignment]
+            file = os.path.abspath(frame.f_code.co_filename)
+            if file.startswith(INSTALLED) or file == __file__ or name not in frame.f_code.co_consts:
+                return
+            # Its value may be a secret; as `trace.digest_of_variable`.
+            digest = "unset" if value is None else hashlib.sha256(str(value).encode()).hexdigest()[:16]
+            variable = f"{name}={digest}"
+            if ("e", variable) not in self.seen:
+                self.seen.add(("e", variable))
+                self.write("e", variable)
+
     def write(self, kind: str, path: str) -> None:
         """Writes a line, to a file that a fork begins anew."""
         if self.pid != os.getpid():
@@ -90,9 +123,32 @@ class Trace:
         os.write(self.file, f"{time.time_ns()}\t{kind}\t{path}\n".encode("utf-8", "surrogateescape"))
 
 
+def hear_variables(trace: Trace) -> None:
+    """Has a trace hear of the variables that are read."""
+    environ = type(os.environ)
+    read = environ.__getitem__
+    write = environ.__setitem__
+    own = set()
+
+    def heard(self, name):  # type: ignore[no-untyped-def]
+        if isinstance(name, str) and name not in own:
+            value = self._data.get(self.encodekey(name))
+            trace.hear_variable(name, None if value is None else self.decodevalue(value))
+        return read(self, name)
+
+    def written(self, name, value):  # type: ignore[no-untyped-def]
+        own.add(name)  # From here on it is the code's own.
+        write(self, name, value)
+
+    environ.__getitem__ = heard  # type: ignore[method-assign]
+    environ.__setitem__ = written  # type: ignore[method-assign]
+
+
 try:
     map_paths()
-    sys.addaudithook(Trace().hear)
+    trace = Trace()
+    hear_variables(trace)
+    sys.addaudithook(trace.hear)
 finally:
     # The module of this name that this one hides, where there is one; Python forgives its absence.
     sys.path[:] = [

@@ -1,0 +1,71 @@
+"""Earlier answers on the same two commits: with other seeds or another margin, each call is another chance."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from ablate.analysis.earlier_looks import level_of_looks, looks_of
+from ablate.base.errors import listed
+from ablate.base.files import digest_of_data, write_text
+from ablate.commits.bench import FORMAT, Bench
+from ablate.report.words import significant
+
+
+def earlier_answers(bench: Bench, looks: Sequence[int], margin: float) -> str:
+    """Returns a sentence on earlier answers with other seeds or another margin; empty without any."""
+    key = _key(bench)
+    answers = [line for line in _kept(bench) if line["answer"] == key]
+    others = [line for line in answers if (line["looks"], line["margin"]) != ([*looks], margin)]
+    if not others:
+        return ""
+    told = [f"{_seeds(line['looks'])} and margin {line['margin']:g}: {line['verdict']}" for line in others]
+    plans = dict.fromkeys(tuple(line["looks"]) for line in [*others, {"looks": [*looks]}])
+    every_look = []
+    for plan in plans:
+        every_look += looks_of(range(plan[-1]), plan if len(plan) > 1 else ())
+    sentence = f"these commits were compared before, by other rules: {listed(dict.fromkeys(told), 4)}"
+    if len(plans) == 1:
+        return f"{sentence}; the rule that was set before the first result is the one that counts"
+    level = significant(level_of_looks(every_look))
+    return (
+        f"{sentence}; where the one that finds a difference is believed, that is false with probability {level}, "
+        "not 0.05"
+    )
+
+
+def keep_answer(bench: Bench, looks: Sequence[int], margin: float, verdict: str) -> None:
+    """Keeps an answer beside the runs on which it rests, once."""
+    line: dict[str, Any] = {
+        "answer": _key(bench),
+        "looks": [*looks],
+        "margin": margin,
+        "verdict": verdict,
+    }
+    lines = _kept(bench)
+    if line not in lines:
+        write_text(_file(bench), "".join(f"{json.dumps(kept)}\n" for kept in [*lines, line]))
+
+
+def _file(bench: Bench) -> Path:
+    """Returns the file of answers beside that of runs."""
+    return bench.path.with_suffix(".answers.jsonl")
+
+
+def _kept(bench: Bench) -> list[dict[str, Any]]:
+    """Returns the answers that are kept."""
+    file = _file(bench)
+    return [json.loads(line) for line in file.read_text().splitlines()] if file.is_file() else []
+
+
+def _seeds(looks: Sequence[int]) -> str:
+    """Returns the numbers of seeds as the option has them."""
+    return f"--seeds {looks[0]}" if len(looks) == 1 else f"--seeds {looks[0]}:{looks[-1]}"
+
+
+def _key(bench: Bench) -> str:
+    """Returns a digest of what is compared, and how it is measured."""
+    sides = [[tree.digest, tree.inside] for tree in (bench.base, bench.head)]
+    return digest_of_data([FORMAT, bench.call.as_data(), sides, bench.data_identity])

@@ -1,0 +1,56 @@
+"""What names and numbers of runs say that is likely a slip: the scale, the margin, the seeds, the metric.
+
+Each is a sentence beside the verdicts, and refuses nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import pandas as pd
+
+from ablate.core.directions import doubtful_choice, doubtful_direction
+from ablate.report.words import message
+from ablate.runs.options import AnalysisOptions
+from ablate.runs.settings import is_fold
+
+_PERCENT = 100.0
+_NEAR_TWICE = 2.0
+"""The factor by which values in percent may lie beyond the fractions, both taken as fractions."""
+
+
+def likely_slips(trials: pd.DataFrame, options: AnalysisOptions, seeds: Sequence[str]) -> Iterator[str]:
+    """Yields what is likely a slip; `seeds`: the columns that hold the seeds."""
+    yield from filter(None, [doubtful_direction(options.metric, options.direction)])
+    yield from filter(None, [doubtful_choice(options.metric)])
+    values = trials[options.metric].abs().dropna()
+    if _has_both_scales(values):
+        yield message("analyse.scales", options.metric)
+    if options.margin is not None and len(values) and options.margin >= values.max():
+        yield message("analyse.margin", options.margin, options.metric, float(values.max()))
+    for name in filter(is_fold, seeds):
+        yield message("analyse.folds", name)
+
+
+def differences_beside(differing: Mapping[str, Mapping[str, str]], baseline: str) -> Iterator[str]:
+    """Yields in what variants differ beside their names; `differing`: column → variant → its value."""
+    told = []
+    for name, values in differing.items():
+        if baseline not in values:
+            continue
+        others = dict.fromkeys(value for value in values.values() if value != values[baseline])
+        if others:
+            told.append(f"{name} ({', '.join([*others][:3])} against {values[baseline]})")
+    if told:
+        yield message("analyse.beside", baseline, told)
+
+
+def _has_both_scales(values: pd.Series) -> bool:
+    """Returns whether some values are fractions, and the others look like the same in percent."""
+    fractions = values[(values > 0) & (values <= 1)]
+    percent = values[values > 1]
+    if fractions.empty or percent.empty or percent.max() > _PERCENT:
+        return False
+    is_apart = percent.min() > 10 * fractions.max()
+    low, high = fractions.min() / _NEAR_TWICE, fractions.max() * _NEAR_TWICE
+    return bool(is_apart and (percent / _PERCENT).between(low, high).all())

@@ -1,0 +1,114 @@
+"""What is likely a slip in a table of runs, or in its call, is named beside the verdicts, and nothing else is."""
+
+import json
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from harness import ablate_here
+
+SEEDS = 8
+
+
+def table(decimals: int = 4, **columns: object) -> pd.DataFrame:
+    random = np.random.default_rng(3)
+    values = np.r_[0.80 + random.normal(0, 0.01, SEEDS), 0.83 + random.normal(0, 0.01, SEEDS)]
+    runs = {
+        "variant": np.repeat(["base", "new"], SEEDS),
+        "seed": [*range(SEEDS)] * 2,
+        "acc": values.round(decimals),
+    }
+    return pd.DataFrame(runs | columns)
+
+
+def said(folder, runs, *words, metric="acc"):
+    runs.to_csv(folder / "runs.csv", index=False)
+    call = ("--baseline", "base", "--metric", metric, "--direction", "max", *words)
+    done = ablate_here("analyse", "runs.csv", *call, "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    (row,) = [row for row in json.loads(done.stdout)["verdicts"] if not row["exploratory"]]
+    assert row["verdict"] in ("better", "equivalent", "inconclusive")
+    assert (folder / "results/runs/report.md").is_file()
+    return " ".join(done.stderr.split())
+
+
+def test_nothing_is_said_of_a_plain_table(tmp_path):
+    text = said(tmp_path, table(), "--margin", "0.02")
+    assert re.match(r"new: paired with base by seed \(8 pairs, correlation [^)]+\) On 8 runs of each", text)
+
+
+def in_percent(runs, of):
+    return runs.assign(acc=runs["acc"].where(~of, 100 * runs["acc"]).round(4))
+
+
+@pytest.mark.parametrize("seeds", [range(SEEDS), [3]])
+def test_percent_beside_fractions(tmp_path, seeds):
+    runs = table()
+    runs = in_percent(runs, (runs["variant"] == "new") & runs["seed"].isin(seeds))
+    assert "look like percent" in said(tmp_path, runs)
+
+
+def test_percent_throughout_are_one_scale(tmp_path):
+    runs = table()
+    assert "percent" not in said(tmp_path, in_percent(runs, runs["seed"] >= 0))
+
+
+def test_a_margin_in_another_unit(tmp_path):
+    assert "as large as any value" in said(tmp_path, table(), "--margin", "1")
+
+
+def test_folds_as_seeds(tmp_path):
+    runs = table().rename(columns={"seed": "fold"})
+    assert "folds as seeds" in said(tmp_path, runs, "--column", "seed", "fold")
+
+
+@pytest.mark.parametrize(
+    ("metric", "is_named"),
+    [
+        ("best_test_acc", True),
+        ("maxAccuracy", True),
+        ("acc_best", True),
+        ("acc_at_best", False),
+        ("test_acc", False),
+    ],
+)
+def test_the_best_of_each_run(tmp_path, metric, is_named):
+    text = said(tmp_path, table().rename(columns={"acc": metric}), metric=metric)
+    assert ("best of each run" in text) == is_named
+
+
+def test_what_differs_beside_the_variant(tmp_path):
+    runs = table(
+        gpu=np.repeat(["V100", "A100"], SEEDS), lr=np.repeat([0.01, 0.001], SEEDS), kind=["a"] * 2 * SEEDS
+    )
+    text = said(tmp_path, runs)
+    assert "gpu (A100 against V100) and lr (0.001 against 0.01)" in text
+    assert "kind" not in text
+
+
+def test_a_setting_that_is_the_variant_differs_in_nothing_else(tmp_path):
+    runs = table(arch=np.repeat(["Base", "New"], SEEDS), host=np.repeat(["a1", "b2"], SEEDS))
+    assert "Variants differ" not in said(tmp_path, runs)
+
+
+def test_runs_that_a_condition_leaves_out_by_their_status(tmp_path):
+    runs = table(status="finished")
+    is_lost = (runs["variant"] == "new") & runs["seed"].isin([1, 4])
+    runs.loc[is_lost, ["status", "acc"]] = ["diverged", np.nan]
+    text = said(tmp_path, runs, "--where", "status=finished")
+    assert "2 runs without a result left out by --where" in text
+    assert "no run of seeds 1 and 4" in text
+
+
+def test_rows_that_are_not_there(tmp_path):
+    runs = table().drop(index=[SEEDS + 1])
+    assert "7 pairs; it has no run of seed 1," in said(tmp_path, runs)
+
+
+def test_runs_under_the_names_of_other_seeds(tmp_path):
+    few = table()
+    few = few[few["seed"] < 3]
+    copies = [few.assign(seed=few["seed"] + 3 * i) for i in range(3)]
+    assert "The same numbers: base seed" in said(tmp_path, pd.concat(copies))
+    assert "The same numbers" not in said(tmp_path, table(decimals=2))
