@@ -11,7 +11,7 @@ from ablate.pipeline.comparable import comparable
 from ablate.pipeline.data_splits import with_splits
 from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
-from ablate.pipeline.other_code import kept_earlier
+from ablate.pipeline.other_code import num_reused
 from ablate.pipeline.other_runs import configs_in, other_runs
 from ablate.pipeline.own_inputs import limitations_of_inputs
 from ablate.pipeline.place import source_of
@@ -72,7 +72,7 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
         tasks=with_splits(facts.tasks, plan.used, records),
         environment=environment,
         cautions=[*limitations(study, selects=selects), *limitations_of_inputs(records)],
-        kept=kept_earlier(records),
+        kept=num_reused(records),
         replanned=plan_changes(session.folder, study.document.data, session.store, _begun(plan, records)),
         source=source_of(study.path, session.folder),
         reported=now(),

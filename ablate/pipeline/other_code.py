@@ -29,36 +29,37 @@ if TYPE_CHECKING:
     from ablate.session.session import Session
 
 MAX_LINES = 40
-# In the environment of a record that stands for a trial of later code: the id of the trial that was trained.
-KEPT_FROM = "kept_from"
+"""The most lines of a diff that are shown."""
+# Key in the environment of a record that is reused for a trial of later code → the id of the trial that was trained.
+REUSED_FROM = "kept_from"
 
 
 @dataclass(frozen=True)
 class OtherCode:
     """The finished trials of a study whose code has changed since."""
 
-    # Id of the planned trial → the record that would stand for it.
     records: Mapping[str, Record]
-    # The change as a unified diff, up to some lines.
+    """Id of the planned trial → the record that could be reused for it."""
     diff: str
+    """The change as a unified diff of at most `MAX_LINES` lines."""
 
     def __str__(self) -> str:
-        """Returns what has changed, and the time that training anew takes."""
+        """Returns what has changed, and how long retraining takes."""
         took = duration(sum(record.seconds for record in self.records.values()))
         trials = counted(len(self.records), "finished trial")
-        return f"{trials} ({took} of training) had other code, and nothing else is different:\n{self.diff}"
+        return f"{trials} ({took} of training) ran with older code; nothing else has changed:\n{self.diff}"
 
 
-def settle_other_code(study: Study, session: Session) -> None:
-    """Stops before finished trials are trained again because of their code alone, unless an option says what to do.
+def resolve_other_code(study: Study, session: Session) -> None:
+    """Removes, reuses or refuses the finished trials that differ in code alone, as the options say.
 
-    Raises `AblateError` with the diff.
+    Without an option, raises `AblateError` with the diff.
     """
     options = session.options
     if options.retrain and options.keep_finished:
-        raise AblateError("--retrain, --keep-finished: give one of them")
+        raise AblateError("--retrain and --keep-finished exclude each other; give one")
     if options.retrain:
-        _remove_kept(session.folder, session.store)
+        _remove_reused(session.folder, session.store)
     if options.retrain or options.fresh:
         return
     other = other_code(study, session.folder, session.store)
@@ -66,29 +67,28 @@ def settle_other_code(study: Study, session: Session) -> None:
         return
     if not options.keep_finished:
         raise AblateError(
-            f"{other}\nTrain them again with --retrain, or use them as they are with --keep-finished, which the report "
-            "then says"
+            f"{other}\nRetrain them with --retrain, or reuse them with --keep-finished; the report will say so"
         )
     for trial_id, record in other.records.items():
-        environment = {KEPT_FROM: record.id} | record.environment
+        environment = {REUSED_FROM: record.id} | record.environment
         session.store.save(replace(record, id=trial_id, environment=environment))
 
 
-def _remove_kept(folder: StudyFolder, store: Store) -> None:
-    """Removes the records that stand for trials of later code, so that these are trained."""
+def _remove_reused(folder: StudyFolder, store: Store) -> None:
+    """Removes the records that were reused for later code, so that its trials are trained."""
     try:
         listed = folder.trial_list.cells()
     except AblateError:
         return
     for cell in listed:
         record = store.load(cell.id)
-        if record is not None and KEPT_FROM in record.environment:
+        if record is not None and REUSED_FROM in record.environment:
             store.remove(cell.id)
 
 
-def kept_earlier(records: Mapping[str, Record]) -> int:
-    """Returns the number of trials that had earlier code than the repository has now."""
-    return sum(KEPT_FROM in record.environment for record in records.values())
+def num_reused(records: Mapping[str, Record]) -> int:
+    """Returns the number of trials that ran with older code than the repository has now."""
+    return sum(REUSED_FROM in record.environment for record in records.values())
 
 
 def other_code(study: Study, folder: StudyFolder, store: Store) -> OtherCode | None:
@@ -96,7 +96,8 @@ def other_code(study: Study, folder: StudyFolder, store: Store) -> OtherCode | N
     workload = study.workload
     if not isinstance(workload, External):
         return None
-    planned = None if study.selected_paths else {cell.id for cell in study.cells()}
+    # The configs of a study that selects settings, and so its ids, are not known before it has selected them.
+    planned_ids = None if study.selected_paths else {cell.id for cell in study.cells()}
     try:
         listed = folder.trial_list.cells()
     except AblateError:
@@ -107,8 +108,9 @@ def other_code(study: Study, folder: StudyFolder, store: Store) -> OtherCode | N
         if record is None or not store.is_finished(record):
             continue
         trial_id = _planned_id(record, study, workload)
-        is_wanted = trial_id is not None and (planned is None or trial_id in planned)
-        if trial_id and is_wanted and trial_id != record.id and not store.has(trial_id):
+        if trial_id is None or trial_id == record.id or store.has(trial_id):
+            continue
+        if planned_ids is None or trial_id in planned_ids:
             records[trial_id] = record
     if not records:
         return None
@@ -119,18 +121,18 @@ def other_code(study: Study, folder: StudyFolder, store: Store) -> OtherCode | N
 
 
 def _planned_id(record: Record, study: Study, workload: External) -> str | None:
-    """Returns the id of the trial that a record would be of with the present code; None where more has changed."""
+    """Returns the id that the trial of a record has with the present code; None if more than code has changed."""
     if CODE not in record.environment:
         return None
     try:
         trial = study.trial(dict(record.config), record.seed, record.stream)
     except (AblateError, ValidationError):
-        return None  # Its config is of another version of ablate.
+        return None  # Another version of ablate wrote its config.
     return trial.id if record.environment.get(INPUTS) == workload.inputs(trial) else None
 
 
 def diff(earlier: Path, tree: Tree) -> str:
-    """Returns the change from a frozen copy to a tree; the lines that are too many are counted."""
+    """Returns the change from a frozen copy to a tree; lines beyond `MAX_LINES` are only counted."""
     if not earlier.is_dir():
         return "(the earlier code is no longer stored)"
     lines: list[str] = []

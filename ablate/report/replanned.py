@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ablate.analysis.chances import level_of_best
+from ablate.analysis.chances import error_rate_of_best
 from ablate.core.dated_plan import PlanChanges
 from ablate.report.verdicts import names_of
 from ablate.report.words import message
@@ -60,4 +60,4 @@ def _others_in_words(names: Sequence[str]) -> str:
     runs = len(names) + 1
     if runs < LEAST_RUNS:
         return line
-    return f"{line} {message('replanned.best', runs, level_of_best(runs))}"
+    return f"{line} {message('replanned.best', runs, error_rate_of_best(runs))}"
