@@ -43,7 +43,7 @@ def changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
     sentences: list[str] = []
     if replanned.known:
         known = [names.get(name, name) for name in replanned.known]
-        sentences.append(message("replanned.known", first, known))
+        sentences.append(message("replanned.known", known))
     if replanned.changes:
         sentences.append(message("replanned.changed", first, replanned.changes))
     added = [names.get(name, name) for name in replanned.added]

@@ -24,7 +24,7 @@ def train(config, seed):
     score = 0.5 + 0.01 * config["width"] + 0.1 * config["rate"] + 0.01 * random.Random(seed).random()
     return {"score": score, "validation_score": score - 0.1}
 """
-ASSERTED = r"no seed trains|drawn anew|same data|common initial|share their data|on test data|validation"
+ASSERTED = r"no run trains|drawn anew|same data|common initial|share their data|on test data|validation"
 
 
 def written(folder: Path, **changes: object) -> None:
