@@ -1,4 +1,4 @@
-"""What trials of one's own code read that an earlier run may have left, as limitations of a report."""
+"""Limitations of a report: files that an earlier run may have left, and that trials of a user's own code read."""
 
 from collections.abc import Mapping
 
@@ -8,13 +8,13 @@ from ablate.external.running import ADDED, DOUBTFUL
 
 
 def limitations_of_inputs(records: Mapping[str, Record]) -> list[str]:
-    """Returns what was added to data while trials ran, and what they read that is in no commit."""
+    """Returns a limitation for files added to data while trials ran, and one for files read that are in no commit."""
     limitations: list[str] = []
     added = _named(records, ADDED)
     if added:
         limitations.append(
             f"{listed(added, 3)}: added to `data:` while a trial ran, where other trials find it; add it to "
-            "`exclude:` under workload, so that it is no part of the data"
+            "`exclude:` under workload, so that it is not part of the data"
         )
     doubtful = _named(records, DOUBTFUL)
     if doubtful:
@@ -26,7 +26,7 @@ def limitations_of_inputs(records: Mapping[str, Record]) -> list[str]:
 
 
 def _named(records: Mapping[str, Record], key: str) -> dict[str, None]:
-    """Returns the paths that the environments of records have under a key."""
+    """Returns the paths under a key of the environments of records, each once."""
     paths: dict[str, None] = {}
     for record in records.values():
         paths |= dict.fromkeys(record.environment.get(key, ()))

@@ -152,9 +152,7 @@ def without_a_variant(project: Project) -> Outcome:
             "predate the first plan",
             marks=pytest.mark.slow,
         ),
-        pytest.param(
-            widen_without_the_plan, "known", "predate the first plan", marks=pytest.mark.slow
-        ),
+        pytest.param(widen_without_the_plan, "known", "predate the first plan", marks=pytest.mark.slow),
         pytest.param(another_metric, "changed", "metric.name acc → val", marks=pytest.mark.slow),
         pytest.param(more_seeds, "changed", "has probability 0.087", marks=pytest.mark.slow),
         pytest.param(other_seeds, "changed", "the best of 3 runs", marks=pytest.mark.slow),
