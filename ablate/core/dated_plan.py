@@ -44,7 +44,7 @@ class DatedPlan:
 
     @property
     def decides(self) -> bool:
-        """Whether verdicts can follow from the plan: a single seed has none."""
+        """True where verdicts can follow from the plan: a single seed has none."""
         return len(self.seeds) > 1
 
 
@@ -82,7 +82,7 @@ class PlanChanges:
     level: float | None = None
     """The probability that any of these looks, at a nominal 0.05, gives a false verdict; None without a look."""
     chosen: bool = False
-    """Whether the seeds are a choice among seeds with results; `level` is then the error rate of the best choice."""
+    """True where the seeds are a choice among seeds with results; `level` is then the error rate of the best choice."""
 
     def changes_path(self, path: str) -> bool:
         """Returns whether a setting, or `seeds`, differs from the first plan."""

@@ -45,7 +45,7 @@ def _lines_of_task(trials: pd.DataFrame, task: TaskFacts, facts: StudyFacts) -> 
 
     repeated: list[str] = []
     for group in groups:
-        repeated += group["variant"][group["variant"].duplicated()]
+        repeated += group.loc[group["variant"].duplicated(), "variant"].tolist()
     if repeated:
         yield message("repeats.seeds", _named(repeated, names), where)
         return
