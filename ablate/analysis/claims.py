@@ -64,9 +64,9 @@ class ClaimRow:
     task: str
     """The task that decides the claim; empty where no task can tell it."""
     plan: str
-    """`changed` or `added` where its runs were planned so after results of the study existed; else empty."""
+    """`changed` or `added` where its runs are not as first planned, before results; else empty."""
     treatment: str
-    """How differently its sides were treated, as text of `core.treatment`; empty where alike, or not of two sides."""
+    """The difference in treatment of its sides, as text of `core.treatment`; empty where alike, or not of two sides."""
 
 
 @dataclass(frozen=True)

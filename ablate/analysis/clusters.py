@@ -34,7 +34,7 @@ Sources = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Clustered(Differences):
-    """Differences on documents in clusters: `values` of shape (N,), a value a document."""
+    """Differences on documents in clusters; `values` of shape (N,) has one for each document."""
 
     unit: str = "documents"
     sources: Sources = field(default_factory=lambda: np.empty(0, np.int64))
@@ -51,26 +51,26 @@ class Clustered(Differences):
         return len(np.unique(self.sources))
 
     def errors_at(self, n: int) -> list[StandardError]:
-        """Returns the standard error over sources or, for another `n`, of as many documents in like sources."""
+        """Returns the standard error over sources that n documents in similar sources would have."""
         if self.num_sources < 2:
             return [StandardError(NAN, NAN)]
         sizes = np.bincount(self.sources)
         sums = np.bincount(self.sources, weights=self.values - self.mean).astype(float)
-        share = n / len(self.values)
+        ratio = n / len(self.values)
         variance = max(float(jackknife_variance(sums, sizes)), self.floor**2 / len(self.values))
-        return [StandardError((variance / share) ** 0.5, degrees_of_freedom(sizes) * share)]
+        return [StandardError((variance / ratio) ** 0.5, degrees_of_freedom(sizes) * ratio)]
 
 
 @dataclass(frozen=True)
 class OverSources(Differences):
-    """Differences over several seeds on documents in clusters: `examples` of shape (n, G) are those of `by_source`."""
+    """Differences over several seeds on documents in clusters; `by_source` made `examples`, of shape (n, G)."""
 
     sizes: NDArray[np.integer] = field(default_factory=lambda: np.empty(0, np.int64))
-    """The documents of each source, shape (G,)."""
+    """The number of documents of each source, shape (G,)."""
 
     @classmethod
     def of_seeds(cls, differences: Differences, sources: Sources) -> OverSources:
-        """Returns the differences over seeds, whose examples are by source, with the source of each document."""
+        """Returns differences over seeds whose examples are by source, with the number of documents of each source."""
         return cls(
             differences.values,
             differences.floor,
@@ -85,16 +85,15 @@ class OverSources(Differences):
         return len(self.sizes)
 
     def errors_at(self, n: int) -> list[StandardError]:
-        """Returns the standard errors that n ≥ 2 seeds would have; that over sources is the same for all n."""
+        """Returns the standard errors that n ≥ 2 seeds would have; the one over sources does not depend on n."""
         if self.num_sources < 2:
             return [StandardError(NAN, NAN)]
         errors = super().errors_at(n)
         if self.examples is None:
             return errors
         of_sources = self.examples.mean(axis=0)
-        sums = (
-            (of_sources - of_sources.mean()) * self.sizes.sum() / self.num_sources
-        )  # as `by_source` has them
+        # Residual sums: `by_source` has multiplied them by G/N.
+        sums = (of_sources - of_sources.mean()) * self.sizes.sum() / self.num_sources
         variance = max(float(jackknife_variance(sums, self.sizes)), self.floor**2 / self.n)
         return [*errors, StandardError(variance**0.5, degrees_of_freedom(self.sizes))]
 
@@ -102,7 +101,7 @@ class OverSources(Differences):
 def jackknife_variance(sums: Floats, sizes: NDArray[np.integer]) -> Floats:
     """Returns V of the mean over documents, shape (…).
 
-    sums: the sum of the residuals of each source, shape (…, G). sizes: its documents, shape (G,); G ≥ 2.
+    sums: the sum of the residuals of each source, shape (…, G). sizes: its number of documents, shape (G,); G ≥ 2.
     """
     num_sources = len(sizes)
     num_documents = sizes.sum()
@@ -115,19 +114,20 @@ def degrees_of_freedom(sizes: NDArray[np.integer]) -> float:
     num_documents = sizes.sum()
     squares = 1 / (1 - sizes / num_documents) ** 2  # a_g²
     trace = (squares * (sizes - sizes**2 / num_documents)).sum()
-    diagonal = (squares * sizes) ** 2 * (1 - 2 * sizes / num_documents)
-    trace_of_square = diagonal.sum() + ((squares * sizes**2).sum() / num_documents) ** 2
+    # tr Q² = Σ_gh Q_gh². Over all pairs, (a_g a_h n_g n_h/N)² adds up to a square; Q_gg² exceeds its own term by this.
+    excess = (squares * sizes) ** 2 * (1 - 2 * sizes / num_documents)
+    trace_of_square = excess.sum() + ((squares * sizes**2).sum() / num_documents) ** 2
     return float(trace**2 / trace_of_square)
 
 
 def effective_sources(sources: Sources) -> float:
-    """Returns the number of sources of equal size that would tell as much, N²/Σ n_g²."""
+    """Returns the number of sources of equal size that would be as informative, N²/Σ n_g²."""
     sizes = np.bincount(sources)
     return float(sizes.sum() ** 2 / (sizes**2).sum())
 
 
 def by_source(scores: Floats, sources: Sources) -> Floats:
-    """Returns scores by source in place of those by document: (num_seeds, N) → (num_seeds, G), with the same means.
+    """Returns scores by source from scores by document: (num_seeds, N) → (num_seeds, G), with the same means.
 
     With the sums S_g of a run, u_g = x̄ + G/N·(S_g − n_g·x̄), so that differences of u have the standard error s_u/√G
     that is robust to clusters (Liang and Zeger 1986).

@@ -79,9 +79,9 @@ class ComparisonRow:
     look: int
     """The look whose seeds the numbers are of, from 1: the one that settled the comparison, else the last."""
     plan: str
-    """`changed` or `added` where it was planned so after results of the study existed; else empty."""
+    """`changed`, `added` or `known` where it is not as first planned, before results; else empty."""
     treatment: str
-    """How differently both sides were treated, as text of `core.treatment`; empty where alike, or not planned."""
+    """The difference in treatment of both sides, as text of `core.treatment`; empty where alike, or not planned."""
 
 
 def compare(evidence: Evidence, *, planned: bool = True) -> pd.DataFrame:
@@ -250,7 +250,7 @@ class Comparison:
 
     @property
     def plan(self) -> str:
-        """What the plan of a judged comparison says of its date: `changed` or `added` after results, else nothing."""
+        """The mark of a judged comparison that is not as first planned: `changed`, `added` or `known`; else empty."""
         replanned = self.runs.facts.replanned
         if replanned is None or not self.judged:
             return ""
@@ -258,7 +258,7 @@ class Comparison:
 
     @property
     def treatment(self) -> Treatment | None:
-        """The first difference in how the sides of a judged comparison were treated; None where they were alike."""
+        """The first difference in treatment of the sides of a judged comparison; None where they were treated alike."""
         if not self.judged:
             return None
         treatments = self.runs.memo("treatments", Treatments)

@@ -1,7 +1,7 @@
-"""The level of a verdict whose runs were looked at before, on fewer seeds, on more, or on others.
+"""The error rate of a verdict whose runs were looked at before, on fewer seeds, on more, or on others.
 
 Every look judges at its own nominal α as if it were the only one, and the first that finds something is believed: the
-level is the probability, where two variants are the same, that any look finds a difference. It is simulated for
+error rate is the probability, for two variants that are the same, that any look finds a difference. It is simulated for
 normal differences. Seeds that are in the same looks are drawn as one block of b, by its sum √b·z and its sum of squares
 about its own mean, χ² with b − 1 degrees of freedom: the time does not depend on the number of seeds.
 """
@@ -21,9 +21,12 @@ from ablate.analysis.chances import NOMINAL
 from ablate.analysis.looks import weights
 
 LEAST_CHOSEN = 3
-"""The fewest seeds that someone chooses from those whose results are known."""
-_DRAWS = 400_000  # So that a level of 0.1 has a standard error of 0.0005.
-_DRAWS_OF_CHOICES = 40_000
+"""The fewest seeds of a choice among seeds with results."""
+_DRAWS = 400_000  # So that a rate of 0.1 has a standard error of 0.0005.
+_DRAWS_OF_SUBSETS = 40_000
+_LEAST_DRAWS_OF_SUBSETS = 2_000
+_MAX_SUBSETS = 20_000_000
+"""About the most adjacent subsets of seeds, over all draws, that are tested; it bounds the time for many seeds."""
 _GENERATOR_SEED = 20_261_127
 
 
@@ -36,23 +39,24 @@ class EarlierLook:
     """The nominal two-sided level at which it judges."""
 
 
-def looks_of(seeds: Sequence[int], numbers: Sequence[int] = ()) -> list[EarlierLook]:
-    """Returns the looks of one plan: one at all seeds, or those of a sequential design with its shares of the level.
+def looks_of(seeds: Sequence[int], look_sizes: Sequence[int] = ()) -> list[EarlierLook]:
+    """Returns the looks of one plan: one at all seeds, or each of a sequential design.
 
-    numbers: the numbers of seeds at which a sequential design looks.
+    look_sizes: the numbers of seeds at which a sequential design looks; each look has its share of the nominal α.
     """
-    if not numbers:
+    if not look_sizes:
         return [EarlierLook(frozenset(seeds))]
     looks: list[EarlierLook] = []
-    for number, weight in zip(numbers, weights(len(numbers)), strict=True):
-        looks.append(EarlierLook(frozenset(seeds[:number]), NOMINAL * weight))
+    for size, weight in zip(look_sizes, weights(len(look_sizes)), strict=True):
+        looks.append(EarlierLook(frozenset(seeds[:size]), NOMINAL * weight))
     return looks
 
 
-def level_of_looks(looks: Sequence[EarlierLook]) -> float:
-    """Returns the probability that any of these looks finds a difference between two variants that are the same.
+def error_rate_of_looks(looks: Sequence[EarlierLook]) -> float:
+    """Returns the probability that any look finds a difference between two variants that are the same.
 
-    Fixed plans of 8 and then 16 seeds have 0.086, of 3, 6, 12 and 24 seeds 0.153, of other seeds the second time 0.098.
+    Either direction is a false verdict, so that each test is two-sided. Fixed plans of 8 and then 16 seeds have 0.086,
+    of 3, 6, 12 and 24 seeds 0.153, of other seeds the second time 0.098.
     """
     distinct = [look for look in dict.fromkeys(looks) if len(look.seeds) > 1]
     blocks = _blocks(distinct)
@@ -65,7 +69,7 @@ def level_of_looks(looks: Sequence[EarlierLook]) -> float:
         if size > 1:
             squares[members] = squares[members] + generator.chisquare(size - 1, _DRAWS)
 
-    has_found = np.zeros(_DRAWS, dtype=bool)
+    is_rejected = np.zeros(_DRAWS, dtype=bool)
     for index, look in enumerate(distinct):
         total = np.zeros(_DRAWS)
         total_squares = np.zeros(_DRAWS)
@@ -73,45 +77,46 @@ def level_of_looks(looks: Sequence[EarlierLook]) -> float:
             if index in members:
                 total += sums[members]
                 total_squares += squares[members]
-        has_found |= _finds(total, total_squares, len(look.seeds), look.alpha)
-    return float(has_found.mean())
+        is_rejected |= _rejects(total, total_squares, len(look.seeds), look.alpha)
+    return float(is_rejected.mean())
 
 
-def level_of_choice(known: int) -> float:
-    """Returns the probability that some of the known seeds, at least three, show a variant that is the same as better.
+def error_rate_of_best_subset(num_seen: int) -> float:
+    """Returns the probability that some subset of three or more seen seeds shows a false `better`.
 
-    Six seeds have 0.28. Of all subsets of one size, the largest t is that of seeds whose differences follow one
-    another in order: t grows with S²/Q of the sum S and the sum of squares Q, which is convex, so that its maximum is
-    where some linear function of S and Q has its own, at the seeds whose differences are nearest to one value.
+    Whoever picks seeds wants one direction, so that only the upper side counts; six seeds have 0.28. For each size, the
+    largest t is reached by seeds adjacent in sorted order, since t grows with S²/Q of their sum S and their sum of
+    squares Q, which is convex in (S, Q).
     """
     generator = np.random.default_rng(_GENERATOR_SEED)
-    draws = max(2_000, min(_DRAWS_OF_CHOICES, 20_000_000 // known**2))
-    ordered = np.sort(generator.standard_normal((draws, known)), axis=1)
+    draws = max(_LEAST_DRAWS_OF_SUBSETS, min(_DRAWS_OF_SUBSETS, _MAX_SUBSETS // num_seen**2))
+    ordered = np.sort(generator.standard_normal((draws, num_seen)), axis=1)
     start = np.zeros((draws, 1))
     sums = np.hstack([start, np.cumsum(ordered, axis=1)])
     squares = np.hstack([start, np.cumsum(ordered**2, axis=1)])
-    has_found = np.zeros(draws, dtype=bool)
-    for size in range(LEAST_CHOSEN, known + 1):
-        sums_of_seeds = sums[:, size:] - sums[:, :-size]
-        squares_of_seeds = squares[:, size:] - squares[:, :-size]
-        found = _finds(sums_of_seeds, squares_of_seeds, size, NOMINAL)
-        has_found |= (found & (sums_of_seeds > 0)).any(axis=1)
-    return float(has_found.mean())
+    is_better = np.zeros(draws, dtype=bool)
+    for size in range(LEAST_CHOSEN, num_seen + 1):
+        subset_sums = sums[:, size:] - sums[:, :-size]
+        subset_squares = squares[:, size:] - squares[:, :-size]
+        is_rejected = _rejects(subset_sums, subset_squares, size, NOMINAL)
+        is_better |= (is_rejected & (subset_sums > 0)).any(axis=1)
+    return float(is_better.mean())
 
 
 def _blocks(looks: Sequence[EarlierLook]) -> Counter[frozenset[int]]:
-    """Returns the places of the looks that seeds have in common → how many seeds."""
-    seeds = frozenset[int]().union(*(look.seeds for look in looks))
-    return Counter(
-        frozenset(index for index, look in enumerate(looks) if seed in look.seeds) for seed in seeds
-    )
+    """Returns set of look indices → number of seeds that are in exactly those looks."""
+    blocks: Counter[frozenset[int]] = Counter()
+    for seed in frozenset[int]().union(*(look.seeds for look in looks)):
+        members = frozenset(index for index, look in enumerate(looks) if seed in look.seeds)
+        blocks[members] += 1
+    return blocks
 
 
-def _finds(
+def _rejects(
     sums: NDArray[np.float64], squares: NDArray[np.float64], n: int, alpha: float
 ) -> NDArray[np.bool_]:
-    """Returns where the paired t test of n differences finds something, by their sums and sums of squares."""
+    """Returns where the two-sided paired t test of n differences rejects, by their sums and sums of squares."""
     variance = (squares - sums**2 / n) / (n - 1)
     bound = student.ppf(1 - alpha / 2, n - 1)
-    found: NDArray[np.bool_] = sums**2 / n > bound**2 * variance
-    return found
+    is_rejected: NDArray[np.bool_] = sums**2 / n > bound**2 * variance
+    return is_rejected

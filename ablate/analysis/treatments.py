@@ -1,10 +1,10 @@
-"""How differently two sides of a comparison were treated: another budget, tuned or not, at the edge of a grid."""
+"""Differences in treatment of two sides of a comparison: unequal budgets, one side tuned, one at the edge of a grid."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from ablate.analysis.budgets import BudgetRow, budgets
@@ -13,13 +13,13 @@ from ablate.core.facts import Evidence, VariantFacts
 from ablate.core.treatment import Treatment
 
 LEAST_RATIO = 1.5
-"""The ratio of the FLOPs of two trainings from which on a larger model is trained on another budget."""
+"""The FLOPs ratio from which two trainings count as unequal budgets."""
 _LENGTHS = re.compile(r"(?:(?:max|num|n|total|train|training)_)*(?:steps|epochs|iterations|iters|updates)")
-"""Names of settings that say how long a run trains."""
+"""Matches names of settings that set how long a run trains."""
 NEAR = 0.01
-"""The share by which lengths of training may differ without a word."""
+"""The relative difference up to which two lengths of training count as equal."""
 REACHED = 0.1
-"""The share by which the last steps that runs of one's own code report may differ without a word."""
+"""The relative difference up to which the last steps that a user's runs report count as equal."""
 BATCH = "training.batch_size"
 
 
@@ -33,33 +33,38 @@ class Treatments:
     def between(self, a: Sequence[str], b: Sequence[str], task: str) -> Treatment | None:
         """Returns the first difference of two groups of variants on a task, in the order of their weight.
 
-        A budget outweighs tuning, and tuning an edge; last is a model whose training costs much more, or less, of
-        which sizes tell too. None where both were treated alike.
+        A budget outweighs tuning, and tuning an edge; last comes training cost, which the table of sizes shows too.
+        None where both were treated alike.
         """
-        sides = (self._known(a), self._known(b))
-        if not all(sides):
+        side_a = self._facts_of(a)
+        side_b = self._facts_of(b)
+        if not side_a or not side_b:
             return None
         differences = (
-            self._length(*sides),
-            self._reached(*sides, task),
-            self._batch(*sides, task),
-            self._settings(*sides, task),
-            self._untuned(*sides, task),
-            self._rate(*sides),
-            self._edge(*sides, task),
-            self._compute(*sides, task),
+            self._length(side_a, side_b),
+            self._reached(side_a, side_b, task),
+            self._batch(side_a, side_b, task),
+            self._settings(side_a, side_b, task),
+            self._untuned(side_a, side_b, task),
+            self._rate(side_a, side_b),
+            self._edge(side_a, side_b, task),
+            self._compute(side_a, side_b, task),
         )
         return next(filter(None, differences), None)
 
-    def _known(self, names: Sequence[str]) -> list[VariantFacts]:
+    def _facts_of(self, names: Sequence[str]) -> list[VariantFacts]:
+        """Returns the facts of the variants among these names, which may have a constant of a task too."""
         return [self._variants[name] for name in names if name in self._variants]
 
     def _length(self, a: list[VariantFacts], b: list[VariantFacts]) -> Treatment | None:
-        """Returns the setting that has them train for another number of steps."""
+        """Returns the setting that makes one side train longer than the other."""
         for path in self._length_paths:
-            values = _levels(a, b, path)
-            if values is not None and not _are_near(*values):
-                return Treatment("steps", path, *values)
+            levels = _levels(a, b, path)
+            if levels is None:
+                continue
+            of_a, of_b = levels
+            if not _are_near(of_a, of_b):
+                return Treatment("steps", path, of_a, of_b)
         return None
 
     def _reached(self, a: list[VariantFacts], b: list[VariantFacts], task: str) -> Treatment | None:
@@ -89,22 +94,26 @@ class Treatments:
 
     @cached_property
     def _length_paths(self) -> list[str]:
-        """Paths that some variant changes whose last name says how long a run trains."""
-        paths = {path: None for variant in self._variants.values() for path in variant.levels}
-        return [path for path in paths if is_length(path)]
+        """The paths of lengths of training that some variant changes."""
+        paths: dict[str, None] = {}
+        for variant in self._variants.values():
+            paths |= {path: None for path in variant.levels if is_length(path)}
+        return [*paths]
 
     def _batch(self, a: list[VariantFacts], b: list[VariantFacts], task: str) -> Treatment | None:
-        """Returns the batch size or, where it is not varied, the number of examples that a training processes."""
+        """Returns the batch sizes or, where these agree, the numbers of examples on which each side trains."""
         examples = _values(a, b, lambda variant: variant.examples.get(task))
         if examples is None:
             return None
         sizes = _levels(a, b, BATCH)
         if sizes is not None:
-            return Treatment("budget", BATCH, *sizes)
-        return Treatment("budget", "examples", *examples)
+            of_a, of_b = sizes
+            return Treatment("budget", BATCH, of_a, of_b)
+        of_a, of_b = examples
+        return Treatment("budget", "examples", of_a, of_b)
 
     def _compute(self, a: list[VariantFacts], b: list[VariantFacts], task: str) -> Treatment | None:
-        """Returns the FLOPs of the whole training where their ratio is large."""
+        """Returns the FLOPs of the whole training of both sides, where their ratio is at least `LEAST_RATIO`."""
         variant = _mean_compute(a, task)
         baseline = _mean_compute(b, task)
         if variant is None or baseline is None:
@@ -114,17 +123,21 @@ class Treatments:
         return Treatment("compute", "", f"{variant:.6g}", f"{baseline:.6g}")
 
     def _settings(self, a: list[VariantFacts], b: list[VariantFacts], task: str) -> Treatment | None:
-        """Returns how many settings were tried of each, where both were searched."""
-        counts = _values(a, b, lambda variant: self._tried(variant.name, task))
-        return None if counts is None else Treatment("settings", "", *counts)
+        """Returns the number of settings that were tried for each side, where both were tuned."""
+        counts = _values(a, b, lambda variant: self._num_tried(variant.name, task))
+        if counts is None:
+            return None
+        of_a, of_b = counts
+        return Treatment("settings", "", of_a, of_b)
 
-    def _tried(self, variant: str, task: str) -> int | None:
+    def _num_tried(self, variant: str, task: str) -> int | None:
+        """Returns the number of settings that were tried for a variant; None where it was not tuned."""
         budget = self._budgets.get((variant, task))
         return None if budget is None else budget.settings
 
     @cached_property
     def _budgets(self) -> dict[tuple[str, str], BudgetRow]:
-        """(variant, task) → the budget of its search; empty where variants were not tuned one by one."""
+        """The budget of the search of each (variant, task); empty where variants were not tuned one by one."""
         searched = table_of(self._evidence)
         if searched is None or self._evidence.facts.searched != "tuning":
             return {}
@@ -134,56 +147,62 @@ class Treatments:
         return {(row.variant, row.task): row for row in rows}
 
     def _untuned(self, a: list[VariantFacts], b: list[VariantFacts], task: str) -> Treatment | None:
-        """Returns which side was tuned, where one alone was."""
-        tuned = [all(variant.tuned.get(task) for variant in side) for side in (a, b)]
-        untuned = [not any(variant.tuned.get(task) for variant in side) for side in (a, b)]
-        if tuned[0] and untuned[1]:
+        """Returns which side was tuned, where the other was not."""
+        tuned_a = {bool(variant.tuned.get(task)) for variant in a}
+        tuned_b = {bool(variant.tuned.get(task)) for variant in b}
+        if tuned_a == {True} and tuned_b == {False}:
             return Treatment("untuned", "", "tuned", "")
-        if untuned[0] and tuned[1]:
+        if tuned_a == {False} and tuned_b == {True}:
             return Treatment("untuned", "", "", "tuned")
         return None
 
     def _rate(self, a: list[VariantFacts], b: list[VariantFacts]) -> Treatment | None:
-        """Returns the learning rates, where one side set its own beside other changes, and nothing tuned any."""
+        """Returns the learning rates of both sides, where `facts.rates` has them and they differ."""
         rates = self._evidence.facts.rates
-        values = _values(a, b, lambda variant: rates.get(variant.name))
-        return None if values is None else Treatment("rate", "", *values)
+        differing = _values(a, b, lambda variant: rates.get(variant.name))
+        if differing is None:
+            return None
+        of_a, of_b = differing
+        return Treatment("rate", "", of_a, of_b)
 
     def _edge(self, a: list[VariantFacts], b: list[VariantFacts], task: str) -> Treatment | None:
-        """Returns the searched path on which the chosen value of one side alone lies at an edge."""
-        edges = [list(self._edges(side, task)) for side in (a, b)]
-        at_edge = [dict(found) for found in edges]
-        for path in dict.fromkeys([*at_edge[0], *at_edge[1]]):
-            if (path in at_edge[0]) != (path in at_edge[1]):
-                return Treatment("edge", path, at_edge[0].get(path, ""), at_edge[1].get(path, ""))
+        """Returns the tuned path on which one side alone chose a value at an edge of what was searched."""
+        edges_a = self._edges(a, task)
+        edges_b = self._edges(b, task)
+        for path in {**edges_a, **edges_b}:
+            if (path in edges_a) != (path in edges_b):
+                return Treatment("edge", path, edges_a.get(path, ""), edges_b.get(path, ""))
         return None
 
-    def _edges(self, side: list[VariantFacts], task: str) -> Iterator[tuple[str, str]]:
+    def _edges(self, side: list[VariantFacts], task: str) -> dict[str, str]:
+        """Returns path → `lower` or `upper`, of the paths on which a variant of a side chose a value at an edge."""
+        edges: dict[str, str] = {}
         for variant in side:
             budget = self._budgets.get((variant.name, task))
             if budget is not None:
-                yield from budget.edges.items()
+                edges |= budget.edges
+        return edges
 
 
 def is_length(path: str) -> bool:
-    """Returns whether the last name of a path, or of a column such as `config/steps`, says how long a run trains."""
+    """Returns whether the last name of a path, or of a column such as `config/steps`, is a length of training."""
     return _LENGTHS.fullmatch(re.split(r"[./]", path)[-1]) is not None
 
 
 def _mean_compute(side: list[VariantFacts], task: str) -> float | None:
-    """Returns the mean FLOPs of the trainings of some variants; None where those of one are not known."""
+    """Returns the mean FLOPs of the trainings of some variants; None where one is not known."""
     costs = [variant.compute(task) for variant in side]
-    known = [cost for cost in costs if cost]
-    return sum(known) / len(known) if len(known) == len(costs) else None
+    positive = [cost for cost in costs if cost]
+    return sum(positive) / len(positive) if len(positive) == len(costs) else None
 
 
 def _levels(a: list[VariantFacts], b: list[VariantFacts], path: str) -> tuple[str, str] | None:
-    """Returns what both sides have at a path, where that differs; else None."""
+    """Returns the levels of both sides at a path, where they differ; else None."""
     return _values(a, b, lambda variant: variant.levels.get(path))
 
 
 def _are_near(variant: str, baseline: str) -> bool:
-    """Returns whether two values are numbers that differ by less than `NEAR`."""
+    """Returns whether two values are numbers whose relative difference is at most `NEAR`."""
     try:
         return math.isclose(float(variant), float(baseline), rel_tol=NEAR)
     except ValueError:

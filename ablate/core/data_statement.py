@@ -1,4 +1,4 @@
-"""What a study states of the data of code that is not ours; nothing else is known of them."""
+"""Statements of a study about the data of a user's own code; nothing else is known of these data."""
 
 from __future__ import annotations
 
@@ -12,26 +12,30 @@ NOT_STATED: Final = "not_stated"
 HELD_OUT: Final = "held_out"
 FIXED: Final = "fixed"
 EACH_SEED: Final = "each_seed"
-# The test examples are the same for every seed, and none trains, tunes or stops on them.
 HeldOut = Literal["not_stated", "held_out"]
-# Whether every seed divides the data in one way, or each in its own.
+"""held_out: the test examples are the same for every seed, and no run trains, tunes or stops on them."""
 Split = Literal["not_stated", "fixed", "each_seed"]
+"""fixed: all seeds share one division of the data; each_seed: every seed has its own."""
 
 
 @dataclass(frozen=True)
 class DataStatement:
-    """What a study says of its test examples, and of how data are divided; analysis takes them as shared by seeds."""
+    """Statements of a study about its test examples, and about how data are divided.
+
+    Analysis takes the test examples as shared by all seeds.
+    """
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     test: HeldOut = NOT_STATED
     split: Split = NOT_STATED
-    by: str = ""  # The metric at whose best step the judged one counts; empty where its last value does.
+    by: str = ""
+    """The metric at whose best step the judged metric counts; empty where its last value counts."""
 
 
 @runtime_checkable
 class StatesData(Protocol):
-    """A workload that does not see its data: what is known of them is what the study states."""
+    """A workload that does not see its data: all that is known of them is what the study states."""
 
     def stated(self, config: Mapping[str, Any], judged: str) -> DataStatement:
-        """Returns what the study states of its data, and the metric at whose best step the `judged` one counts."""
+        """Returns what the study states of its data, and the metric at whose best step the metric `judged` counts."""

@@ -1,4 +1,4 @@
-"""The plan of a study as it is dated before its first trial, and how a later one differs from it."""
+"""The plan of a study as it is dated before its first trial, and the differences of a later plan."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ CHANGED = "changed"
 ADDED = "added"
 KNOWN = "known"
 OF_COMPARISONS = ("metric.name", "metric.margin", "compare")
-"""Settings that decide how trials are compared and not how they are trained; a claim has its own."""
+"""Settings that decide how trials are compared, not how they are trained; a claim states its own."""
 _OF_CLAIMS = {"metric.target": "steps_to_target", "stress": "lr_sensitivity"}
-"""Settings on which claims alone rest, with all below them → the metric that these claims are about."""
+"""Setting on which, with all below it, only claims depend → the metric of these claims."""
 
 
 @dataclass(frozen=True)
@@ -28,29 +28,29 @@ class DatedPlan:
     hash: str
     """A digest of all but the date."""
     settings: dict[str, Any]
-    """What the study says of metric, margin, budget, model, task, tuning space …, with defaults: path → value."""
+    """Path → value of metric, margin, budget, model, task, tuning space and so on, with defaults."""
     variants: dict[str, dict[str, Any]]
-    """Variant → path → what it has there in place of the baseline's."""
+    """Variant → path → its level there, in place of the baseline's."""
     seeds: list[int]
-    """The seeds; of a sequential design, all up to the last look."""
+    """The seeds; in a sequential design, all seeds up to the last look."""
     looks: list[int]
-    """The numbers of seeds at which a sequential design looks; none where the number is fixed."""
+    """The numbers of seeds at which a sequential design looks; empty where the number is fixed."""
     comparisons: int
-    """M: the planned comparisons, and the claims that are none of them."""
+    """M: the number of planned comparisons, and of claims that are not among them."""
     claims: list[dict[str, str]]
     """The claims, each with its hash, its date and whether it is exploratory."""
     known: list[str] = field(default_factory=list)
-    """Variants of which the store had trials before, other than one alone."""
+    """Variants with more than one trial in the store before this plan was dated."""
 
     @property
     def decides(self) -> bool:
-        """True where verdicts could follow from it: a single seed has none."""
+        """True where verdicts can follow from the plan: a single seed has none."""
         return len(self.seeds) > 1
 
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a plan after results: a path of the study with its values, in words."""
+    """A change of a plan after results: a path of the study, and its value before and now, in words."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -61,31 +61,31 @@ class Change:
 
 @dataclass(frozen=True)
 class PlanChanges:
-    """The differences of a plan from the first of its study that had results, and what is older than both."""
+    """The differences of a plan from the first of its study that had results, and results older than both."""
 
     __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     first: str
-    """ISO 8601 date and time of the first plan."""
+    """ISO 8601 date and time of that first plan."""
     known: list[str] = field(default_factory=list)
-    """Variants with results that are older than every plan of the study that has them."""
+    """Variants that had results before any plan listed them."""
     changes: list[Change] = field(default_factory=list)
-    """What holds for all variants."""
+    """The changes that concern all variants."""
     changed: list[str] = field(default_factory=list)
     """Variants that were planned with other levels."""
     added: list[str] = field(default_factory=list)
     """Variants that were not planned."""
     dropped: list[str] = field(default_factory=list)
-    """Variants that were planned and are not judged any more."""
+    """Variants that were planned and are no longer judged."""
     looked: list[str] = field(default_factory=list)
-    """The seeds on which the same runs were looked at before, in words, a look or a sequential design each."""
+    """The seeds of earlier looks at the same variants, in words: one entry for each look or sequential design."""
     level: float | None = None
-    """The probability of a false verdict at a nominal 0.05 that these looks have together; None without any."""
+    """The probability that any of these looks, at a nominal 0.05, gives a false verdict; None without a look."""
     chosen: bool = False
-    """Whether the seeds were chosen from those whose results were known; `level` is that of the best choice."""
+    """True where the seeds are a choice among seeds with results; `level` is then the error rate of the best choice."""
 
     def changes_path(self, path: str) -> bool:
-        """Returns whether a setting, or `seeds`, is not that of the first plan."""
+        """Returns whether a setting, or `seeds`, differs from the first plan."""
         return any(change.path == path for change in self.changes)
 
     def mark(self, variants: Collection[str], claimed: str = "") -> str:
@@ -98,13 +98,13 @@ class PlanChanges:
         is_touched = any(_touches(change.path, claimed) for change in self.changes)
         if is_touched or not {*self.changed}.isdisjoint(variants):
             return CHANGED
-        # A claim is dated by itself.
+        # A claim has a date of its own.
         is_known = not claimed and not {*self.known}.isdisjoint(variants)
         return KNOWN if is_known else ""
 
 
 def _touches(path: str, claimed: str) -> bool:
-    """Returns whether comparisons, or claims on the metric `claimed`, rest on the setting at a path."""
+    """Returns whether comparisons, or claims on the metric `claimed`, depend on the setting at a path."""
     for of_claims, metric in _OF_CLAIMS.items():
         if f"{path}.".startswith(f"{of_claims}."):
             return claimed == metric

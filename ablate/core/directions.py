@@ -1,48 +1,17 @@
-"""What the name of a metric says of it, to name a declaration that is likely a slip."""
+"""What the name of a metric says of it, to point out a declaration that is likely a slip."""
 
 import re
 
 from ablate.core.metric import Direction
 
+# Words in the names of metrics of which less is better, and of which more is.
 _LESS = {
-    *(
-        "loss",
-        "nll",
-        "perplexity",
-        "ppl",
-        "error",
-        "err",
-        "mse",
-        "rmse",
-        "mae",
-        "wer",
-        "cer",
-        "ter",
-        "bpb",
-        "bpc",
-        "entropy",
-        "xent",
-        "eer",
-        "rmsle",
-    ),
-    *("fid", "latency", "time", "seconds", "regret", "divergence"),
+    *("loss", "nll", "perplexity", "ppl", "error", "err", "mse", "rmse", "rmsle", "mae", "wer", "cer", "ter"),
+    *("eer", "entropy", "xent", "bpb", "bpc", "fid", "latency", "time", "seconds", "regret", "divergence"),
 }
 _MORE = {
-    *(
-        "acc",
-        "accuracy",
-        "f1",
-        "bleu",
-        "rouge",
-        "auc",
-        "auroc",
-        "precision",
-        "recall",
-        "reward",
-        "return",
-        "score",
-    ),
-    *("iou", "map", "ndcg", "mrr", "r2", "throughput"),
+    *("acc", "accuracy", "f1", "bleu", "rouge", "auc", "auroc", "precision", "recall", "reward", "return"),
+    *("score", "iou", "map", "ndcg", "mrr", "r2", "throughput"),
 }
 
 
@@ -62,13 +31,15 @@ def doubtful_choice(name: str) -> str:
 
 
 def doubtful_direction(name: str, direction: Direction) -> str:
-    """Returns why a metric of this name rarely has this direction; nothing where its name does not say."""
+    """Returns why a metric of this name rarely has this direction; "" where the name tells nothing."""
     words = set(re.findall(r"[a-z]+\d?", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower()))
-    usual = {("min" if words & _LESS else ""), ("max" if words & _MORE else "")} - {""}
-    if len(usual) != 1 or direction in usual:
+    is_usually_less = not words.isdisjoint(_LESS)
+    is_usually_more = not words.isdisjoint(_MORE)
+    is_unusual = is_usually_less if direction == "max" else is_usually_more
+    if is_usually_less == is_usually_more or not is_unusual:
         return ""
     better = "more" if direction == "max" else "less"
     return (
-        f"{name} has `direction: {direction}`, so that {better} of it is better: if that is a slip, all that is said "
-        "of it is the wrong way round"
+        f"{name} has `direction: {direction}`, so that {better} of it is better: if that is a slip, every verdict on "
+        "it is the wrong way round"
     )

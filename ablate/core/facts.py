@@ -132,12 +132,12 @@ class OtherRuns:
     folders: list[str] = field(default_factory=list)
     """The names of other reports."""
     seeds: list[int] = field(default_factory=list)
-    """Seeds of trials in the store that no report has."""
+    """Seeds of trials in the store that are in no report."""
     retrained: list[int] = field(default_factory=list)
-    """Seeds of the report of which the store has further trials, with other code, data or versions."""
+    """Seeds of the report for which the store has more trials, with other code, data or versions."""
 
     def __or__(self, other: OtherRuns) -> OtherRuns:
-        """Returns those of both."""
+        """Returns the other runs of both."""
         return OtherRuns(
             folders=list(dict.fromkeys([*self.folders, *other.folders])),
             seeds=sorted({*self.seeds, *other.seeds}),
@@ -218,9 +218,9 @@ class StudyFacts:
     has_seeds: bool = True
     # Of runs that were given: those whose pairs are left out.
     lost: list[LostRun] = field(default_factory=list)
-    # The number of trials that had earlier code than the repository had when it was judged, and were kept.
+    # The number of trials that ran with older code than the repository had when it was judged, by `--keep-finished`.
     kept: int = 0
-    # Of its variants, as they were when it was judged: in other folders, and trials that no report has.
+    # Other runs of its variants when it was judged: in other folders, and trials that are in no report.
     other_runs: OtherRuns = field(default_factory=OtherRuns)
 
     def column_of(self, metric: str) -> str:

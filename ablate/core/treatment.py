@@ -1,4 +1,4 @@
-"""One difference in the treatment of a variant and of what it is compared with, as a value that tables keep."""
+"""A difference in treatment between a variant and what it is compared with, as a value that tables store."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ _FORM = re.compile(r"(?P<kind>\w+) (?P<path>\S*)=(?P<variant>.*)\|(?P<baseline>.
 
 @dataclass(frozen=True)
 class Treatment:
-    """A difference in the treatment of two sides; a table keeps it as `kind path=variant|baseline`.
+    """A difference in the treatment of two sides; a table stores it as `kind path=variant|baseline`.
 
     steps, budget: a setting that decides how long a run trains, with its values. settings: the number of settings that
-    were tried in tuning. untuned: `tuned` on the side that was, nothing on the other. rate: the learning rates, both
-    untuned. edge: `lower` or `upper` on the side whose tuned value lies there. compute: FLOPs of the whole training.
+    were tried in tuning. untuned: `tuned` on the tuned side, empty on the other. rate: the learning rates, both
+    untuned. edge: `lower` or `upper` on the side whose tuned value lies at that edge. compute: FLOPs of the whole
+    training.
     """
 
     kind: Kind
     path: str
-    """The setting; empty where the kind says it."""
+    """The setting; empty for kinds that are not about one setting."""
     variant: str
     baseline: str
 
@@ -30,12 +31,12 @@ class Treatment:
 
     @classmethod
     def parse(cls, text: str) -> Treatment | None:
-        """Returns the difference that `str` has written; None for any other text."""
-        found = _FORM.fullmatch(text)
-        if found is None:
+        """Returns the difference from the text that `str` writes; None for any other text."""
+        match = _FORM.fullmatch(text)
+        if match is None:
             return None
         kinds: tuple[Kind, ...] = get_args(Kind)
         for kind in kinds:
-            if kind == found["kind"]:
-                return cls(kind, found["path"], found["variant"], found["baseline"])
+            if kind == match["kind"]:
+                return cls(kind, match["path"], match["variant"], match["baseline"])
         return None

@@ -47,7 +47,7 @@ def comparable(
 
 
 def _warn_of_undeclared(records: Mapping[str, Record], warn: Callable[[str], None]) -> None:
-    """Warns of files that trials read and that no part declares, and of those that came to data meanwhile."""
+    """Warns of files that trials read without declaring them, and of files that were added to data meanwhile."""
     undeclared: list[str] = []
     for record in records.values():
         undeclared += record.environment.get(UNDECLARED, ())

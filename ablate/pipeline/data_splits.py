@@ -1,4 +1,4 @@
-"""How the data of a task were divided, by the digests in the records of its runs."""
+"""Divisions of the data of tasks, read from the digests in the records of their runs."""
 
 from __future__ import annotations
 
@@ -16,20 +16,23 @@ _PARTS = ("train", "validation")
 def with_splits(
     tasks: Sequence[TaskFacts], cells: Iterable[Cell], records: Mapping[str, Record]
 ) -> list[TaskFacts]:
-    """Returns the facts of tasks with how their training and validation data were divided."""
-    found: dict[str, dict[int, tuple[str, ...]]] = {task.name: {} for task in tasks}
+    """Returns the facts of tasks with the split of their training and validation data filled in."""
+    digests_of: dict[str, dict[int, tuple[str, ...]]] = {task.name: {} for task in tasks}
     for cell in cells:
         record = records.get(cell.id)
-        if cell.variant != BASELINE or not cell.judged or record is None or cell.task not in found:
+        if cell.variant != BASELINE or not cell.judged or record is None or cell.task not in digests_of:
             continue
         digests = tuple(record.data[part] for part in _PARTS if part in record.data)
         if len(digests) == len(_PARTS):
-            found[cell.task][cell.seed] = digests
-    return [replace(task, split=_split_of(found[task.name])) for task in tasks]
+            digests_of[cell.task][cell.seed] = digests
+    return [replace(task, split=_split_of(digests_of[task.name])) for task in tasks]
 
 
 def _split_of(digests: Mapping[int, tuple[str, ...]]) -> Split:
-    """Returns how data were divided; seed → the digests of its parts."""
+    """Returns whether all seeds share a division or each has its own; `not_stated` for one seed, or a mixture.
+
+    digests: seed → the digests of its parts.
+    """
     distinct = set(digests.values())
     if len(digests) < 2:
         return NOT_STATED

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from ablate.session.session import Session
     from ablate.study.study import Study
 
-# Keys of a study that are words about it, or how its trials are run and kept; and those from which its variants, seeds
-# and claims are made, which a plan has as they are.
-_NO_SETTINGS = {
+# Keys that describe a study, or say how its trials are run and stored; and those of its variants, seeds and claims,
+# which a plan has in fields of their own.
+_NOT_COMPARED = {
     *("name", "question", "notes", "labels", "data", "folder", "plugins", "resources"),
     *("time_limit", "checkpoint", "save_every"),
     *("factors", "design", "variants", "placebo", "seeds", "claims"),
@@ -38,9 +38,9 @@ MAX_SHOWN = 60
 
 
 def date_plan(study: Study, claims: Sequence[Claim], session: Session) -> None:
-    """Writes the plan of a study with its date where the last that its folder has is another.
+    """Writes the plan of a study with its date, unless it equals the last plan of its folder.
 
-    A plan that had no results is replaced; one seed alone decides nothing. claims: with their dates.
+    A plan under which no verdict may have been seen is replaced. claims: with their dates.
     """
     plans = session.folder.plans()
     plan = _plan_of(study, claims)
@@ -52,7 +52,7 @@ def date_plan(study: Study, claims: Sequence[Claim], session: Session) -> None:
 
 
 def _trained_before(study: Study, store: Store) -> list[str]:
-    """Returns the variants of which the store has more than one trial, before this run trains any."""
+    """Returns the variants with more than one trial in the store, before this run trains any."""
     counts = Counter(cell.variant for cell in study.cells() if store.has(cell.id))
     return [variant.name for variant in study.variants[1:] if counts[variant.name] > 1]
 
@@ -85,20 +85,17 @@ def _plan_of(study: Study, claims: Sequence[Claim]) -> DatedPlan:
 
 
 def _settings(study: Study) -> dict[str, Any]:
-    """Returns path → value of all that the study says of its trials and how they are judged, with defaults.
-
-    Left out is what changes neither a trial nor a verdict.
-    """
-    excluded = set(_NO_SETTINGS)
+    """Returns path → value of the settings that change a trial or a verdict, with defaults."""
+    excluded = set(_NOT_COMPARED)
     for config in study.stage_configs:
         if not config.decides:
             excluded |= config.model_fields.keys()
     settings = dict(_flat(study.config.model_dump(exclude=excluded)))
     settings["metric.name"] = study.metric
-    # A whole section that changes no trial, as the metrics of one's own code, changes verdicts.
+    # A path without a dot is a whole section: the metrics of a user's own code change no trial, but do change verdicts.
     irrelevant = [path for path in study.ids.irrelevant if "." in path]
     for path in [*settings]:
-        # The margin of a metric of one's own code is that of the study where it is judged, and else none.
+        # Only the judged metric's margin matters, and `metric.margin` already has it.
         is_margin = path.startswith("metrics.") and path.endswith(".margin")
         if is_margin or any(f"{path}.".startswith(f"{outer}.") for outer in irrelevant):
             del settings[path]
@@ -106,7 +103,7 @@ def _settings(study: Study) -> dict[str, Any]:
 
 
 def _flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yields dotted path → value, lists and empty mappings whole."""
+    """Yields the dotted path and the value of each leaf; lists and empty mappings are leaves."""
     for key, value in node.items():
         if isinstance(value, Mapping) and value:
             yield from _flat(value, f"{prefix}{key}.")
@@ -115,37 +112,40 @@ def _flat(node: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 
 def _levels(patches: Mapping[str, Any], config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns path → what a variant has there, of the paths that it changes."""
+    """Returns path → level of the paths that a variant changes."""
     return {path: value_at(config, path) for path in patches if has_path(config, path)}
 
 
 def _has_results(folder: StudyFolder, store: Store) -> bool:
-    """Returns whether there are results on which verdicts rest: two seeds were reported, or a run was killed midway."""
+    """Returns whether verdicts may have been seen.
+
+    They may after a report on two or more seeds, or any finished trial of a run that wrote no report.
+    """
     if not folder.has_report:
         return any(cell.judged and store.has(cell.id) for cell in folder.trial_list.cells())
     try:
         return len(folder.reported_seeds()) > 1
     except AblateError:
-        return True  # What was reported is not known.
+        return True  # The report cannot be read, and may have had verdicts.
 
 
 def plan_changes(
-    folder: StudyFolder, given: Mapping[str, Any], store: Store, begun: Mapping[str, Sequence[str]]
+    folder: StudyFolder, given: Mapping[str, Any], store: Store, starts: Mapping[str, Sequence[str]]
 ) -> PlanChanges | None:
     """Returns how the last plan of a folder differs from the first of its study that had results.
 
-    None where it does not, and where the folder has no plan. given: the study file, as options have changed it; begun:
-    variant → when its trials began.
+    None where it does not, and where the folder has no plan. given: the study file, as options have changed it; starts:
+    variant → when its trials started.
     """
     plans = folder.plans()
-    return _changes_of(plans[-1], folder, given, store, begun) if plans else None
+    return _changes_of(plans[-1], folder, given, store, starts) if plans else None
 
 
 def expected_changes(
     study: Study, claims: Sequence[Claim], folder: StudyFolder, store: Store
 ) -> PlanChanges | None:
     """Returns how a run now would change the plan of its study, as `plan_changes`; writes nothing."""
-    return _changes_of(_plan_of(study, claims), folder, study.document.data, store, begun={})
+    return _changes_of(_plan_of(study, claims), folder, study.document.data, store, starts={})
 
 
 def _changes_of(
@@ -153,62 +153,64 @@ def _changes_of(
     folder: StudyFolder,
     given: Mapping[str, Any],
     store: Store,
-    begun: Mapping[str, Sequence[str]],
+    starts: Mapping[str, Sequence[str]],
 ) -> PlanChanges | None:
     """Returns how a plan differs from the first of its study that had results; None where it does not."""
-    known = _known_before(plan, folder, begun)
+    predating = _predating(plan, folder, starts)
     seen = _seen_before(plan, folder, store)
     if not seen or seen[0].hash == plan.hash:
-        return PlanChanges(plan.declared, known) if known else None
+        return PlanChanges(plan.declared, predating) if predating else None
 
     first = seen[0]
     shared = first.variants.keys() & plan.variants.keys()
-    found = PlanChanges(
+    changes = PlanChanges(
         first=first.declared,
-        known=known,
+        known=predating,
         changes=_changes(first, plan, given),
         changed=[name for name in shared if first.variants[name] != plan.variants[name]],
         added=[name for name in plan.variants if name not in shared],
         dropped=[name for name in first.variants if name not in shared],
     )
-    if not (found.known or found.changes or found.changed or found.added or found.dropped):
+    if not (changes.known or changes.changes or changes.changed or changes.added or changes.dropped):
         return None
-    if not found.changes_path("seeds"):
-        return found
-    return _with_level(found, plan, [earlier for earlier in seen if _trains_same(earlier, plan, given)])
+    alike = [earlier for earlier in seen if _trains_same(earlier, plan, given)]
+    if not alike or not changes.changes_path("seeds"):
+        return changes
+    return _with_error_rate(changes, plan, alike)
 
 
-def _known_before(plan: DatedPlan, folder: StudyFolder, begun: Mapping[str, Sequence[str]]) -> list[str]:
-    """Returns the variants whose results are older than every plan that has them: of a study that was renamed, or whose
-    folder was removed, even where its trials were trained anew.
+def _predating(plan: DatedPlan, folder: StudyFolder, starts: Mapping[str, Sequence[str]]) -> list[str]:
+    """Returns the variants that had results before any plan listed them.
 
-    A single trial decides nothing, and may be older.
+    This happens where a study was renamed or its folder removed. One trial is not counted.
     """
-    plans = [plan, *(other for each in folder.of_study() for other in each.plans())]
-    known: list[str] = []
+    plans = [plan]
+    for place in folder.of_study():
+        plans += place.plans()
+    predating: list[str] = []
     for name, levels in plan.variants.items():
-        having = [other for other in plans if other.variants.get(name) == levels]
-        first = min(having, key=lambda other: other.declared)
-        num_older = sum(start < first.declared for start in begun.get(name, ()))
+        listing = [other for other in plans if other.variants.get(name) == levels]
+        first = min(listing, key=lambda other: other.declared)
+        num_older = sum(start < first.declared for start in starts.get(name, ()))
         if num_older > 1 or name in first.known:
-            known.append(name)
-    return known
+            predating.append(name)
+    return predating
 
 
 def _seen_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> list[DatedPlan]:
-    """Returns the earlier plans of a study, in all folders of its runs, under which there were results."""
+    """Returns the earlier plans of a study under which there were results, from all folders of its runs."""
     seen: list[DatedPlan] = []
-    for each in folder.of_study():
-        plans = each.plans()
+    for place in folder.of_study():
+        plans = place.plans()
         # All but the last have results, else they would have been replaced.
-        if plans and not _has_results(each, store):
+        if plans and not _has_results(place, store):
             plans.pop()
         seen += [other for other in plans if other.decides and other.declared < plan.declared]
     return sorted(seen, key=lambda other: other.declared)
 
 
 def _changes(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> list[Change]:
-    """Returns what has changed for all variants."""
+    """Returns the changes that concern all variants."""
     changes = [
         Change(path, _shown(first.settings, path), _shown(plan.settings, path))
         for path in _changed_paths(first, plan, given)
@@ -217,7 +219,7 @@ def _changes(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> lis
     seeds_now = _seeds_in_words(plan)
     if seeds_before != seeds_now:
         changes.append(Change("seeds", seeds_before, seeds_now))
-    # With more of them, each is judged more strictly, which misleads nobody.
+    # More comparisons only make each verdict stricter, which misleads nobody.
     if plan.comparisons < first.comparisons:
         changes.append(Change("comparisons", str(first.comparisons), str(plan.comparisons)))
     return changes
@@ -226,8 +228,8 @@ def _changes(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> lis
 def _changed_paths(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> list[str]:
     """Returns the paths of settings that have changed; of a part that was replaced, its name alone.
 
-    A path that the first plan lacks is none where the study file does not give it either: a later version of this
-    package has added it with its default.
+    A path that the first plan lacks is not a change where the study file does not give it either: a later version of
+    this package has added it with its default.
     """
     changed: list[str] = []
     for path in {**first.settings, **plan.settings}:
@@ -240,32 +242,41 @@ def _changed_paths(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) 
 
 
 def _is_below(path: str, parts: Sequence[str]) -> bool:
-    """Returns whether a path is that of a parameter of one of these parts, and not its name."""
+    """Returns whether a path leads to a parameter of one of these parts, other than its name."""
     return any(path.startswith(part) and path != f"{part}name" for part in parts)
 
 
 def _trains_same(earlier: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> bool:
     """Returns whether an earlier plan trains a variant of this one, and the baseline, in the same way."""
-    others = [path for path in _changed_paths(earlier, plan, given) if path not in OF_COMPARISONS]
-    same = [name for name, levels in plan.variants.items() if earlier.variants.get(name) == levels]
-    return not others and bool(same)
+    if any(path not in OF_COMPARISONS for path in _changed_paths(earlier, plan, given)):
+        return False
+    return any(earlier.variants.get(name) == levels for name, levels in plan.variants.items())
 
 
-def _with_level(found: PlanChanges, plan: DatedPlan, seen: Sequence[DatedPlan]) -> PlanChanges:
-    """Returns changes with the level of a verdict on these seeds, after the looks of earlier plans."""
-    from ablate.analysis.earlier_looks import LEAST_CHOSEN, level_of_choice, level_of_looks, looks_of
+def _with_error_rate(changes: PlanChanges, plan: DatedPlan, seen: Sequence[DatedPlan]) -> PlanChanges:
+    """Returns changes with the error rate of a verdict on these seeds, after the looks of earlier plans."""
+    from ablate.analysis.earlier_looks import LEAST_CHOSEN, error_rate_of_best_subset
 
-    if not seen:
-        return found
+    seen_seeds = sorted(set[int]().union(*(earlier.seeds for earlier in seen)))
+    num_seeds = len(plan.seeds)
+    repeats_earlier_seeds = any(earlier.seeds == plan.seeds for earlier in seen)
+    # A prefix of the seeds is an interim look; any other subset may have been picked for its result.
+    is_picked = {*plan.seeds} < {*seen_seeds} and plan.seeds != seen_seeds[:num_seeds]
+    if repeats_earlier_seeds or not is_picked or num_seeds < LEAST_CHOSEN:
+        return _with_rate_of_looks(changes, plan, seen)
+    rate = error_rate_of_best_subset(len(seen_seeds))
+    return replace(changes, looked=[in_words(seen_seeds)], level=rate, chosen=True)
+
+
+def _with_rate_of_looks(changes: PlanChanges, plan: DatedPlan, seen: Sequence[DatedPlan]) -> PlanChanges:
+    """Returns changes with the error rate of the looks of all these plans together."""
+    from ablate.analysis.earlier_looks import EarlierLook, error_rate_of_looks, looks_of
+
+    looks: list[EarlierLook] = []
+    for looking in [*seen, plan]:
+        looks += looks_of(looking.seeds, looking.looks)
     looked = list(dict.fromkeys(_seeds_in_words(earlier) for earlier in seen))
-    known = sorted({seed for earlier in seen for seed in earlier.seeds})
-    is_seen = any(earlier.seeds == plan.seeds for earlier in seen)
-    count = len(plan.seeds)
-    is_chosen = count >= LEAST_CHOSEN and {*plan.seeds} < {*known} and plan.seeds != known[:count]
-    if is_chosen and not is_seen:
-        return replace(found, looked=[in_words(known)], level=level_of_choice(len(known)), chosen=True)
-    looks = [look for earlier in [*seen, plan] for look in looks_of(earlier.seeds, earlier.looks)]
-    return replace(found, looked=looked, level=level_of_looks(looks))
+    return replace(changes, looked=looked, level=error_rate_of_looks(looks))
 
 
 def _seeds_in_words(plan: DatedPlan) -> str:
@@ -275,7 +286,7 @@ def _seeds_in_words(plan: DatedPlan) -> str:
 
 
 def _shown(settings: Mapping[str, Any], path: str) -> str:
-    """Returns the value at a path in few words, without passwords."""
+    """Returns the value at a path in at most `MAX_SHOWN` characters, without passwords."""
     if path not in settings:
         return "not given"
     words = masked(short_label(settings[path]))

@@ -11,7 +11,7 @@ from ablate.pipeline.comparable import comparable
 from ablate.pipeline.data_splits import with_splits
 from ablate.pipeline.dated_plans import plan_changes
 from ablate.pipeline.limitations import limitations
-from ablate.pipeline.other_code import kept_earlier
+from ablate.pipeline.other_code import num_reused
 from ablate.pipeline.other_runs import configs_in, other_runs
 from ablate.pipeline.own_inputs import limitations_of_inputs
 from ablate.pipeline.place import source_of
@@ -72,18 +72,18 @@ def _as_reported(plan: TrialPlan, session: Session, records: Mapping[str, Record
         tasks=with_splits(facts.tasks, plan.used, records),
         environment=environment,
         cautions=[*limitations(study, selects=selects), *limitations_of_inputs(records)],
-        kept=kept_earlier(records),
-        replanned=plan_changes(session.folder, study.document.data, session.store, _begun(plan, records)),
+        kept=num_reused(records),
+        replanned=plan_changes(session.folder, study.document.data, session.store, _starts_of(plan, records)),
         source=source_of(study.path, session.folder),
         reported=now(),
     )
 
 
-def _begun(plan: TrialPlan, records: Mapping[str, Record]) -> dict[str, list[str]]:
-    """Returns variant → when its judged trials began, of all but the baseline and its placebo."""
+def _starts_of(plan: TrialPlan, records: Mapping[str, Record]) -> dict[str, list[str]]:
+    """Returns variant → when its judged trials started, without the baseline and its placebo."""
     variants = {variant.name for variant in plan.study.variants[1:] if not variant.placebo}
-    begun: dict[str, list[str]] = {}
+    starts: dict[str, list[str]] = {}
     for cell in plan.used:
         if cell.judged and cell.variant in variants and cell.id in records:
-            begun.setdefault(cell.variant, []).append(records[cell.id].started_at)
-    return begun
+            starts.setdefault(cell.variant, []).append(records[cell.id].started_at)
+    return starts

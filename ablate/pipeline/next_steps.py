@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ablate.analysis.chances import NOMINAL, level_with_another
+from ablate.analysis.chances import NOMINAL, error_rate_with_another
 from ablate.base.text import at_results, masked, printable, typed
 from ablate.core.names import confirmed
 from ablate.core.reason import Reason
@@ -70,10 +70,10 @@ def _next_steps(folder: StudyFolder, results: Sequence[str]) -> list[tuple[str, 
         needed = math.ceil(max(feasible))
         # Seeds that have been looked at would be a further chance that is not independent of the first.
         fresh = f"seeds={{from: {max(facts.seeds) + 1}, count: {needed}}}"
-        level = level_with_another(_level_so_far(facts))
+        rate = error_rate_with_another(_error_rate_so_far(facts))
         return [
             (message("terminal.plan_looks"), _seeds_with_looks(needed)),
-            (message("terminal.second_chance", level), typed(command, source, "--set", fresh, *results)),
+            (message("terminal.second_chance", rate), typed(command, source, "--set", fresh, *results)),
         ]
     if rows and not seeds_to_decide and command == "run" and not confirmed(folder.name):
         return [(message("terminal.confirm"), typed(command, source, "--confirm", *results))]
@@ -81,23 +81,23 @@ def _next_steps(folder: StudyFolder, results: Sequence[str]) -> list[tuple[str, 
 
 
 def _seeds_with_looks(needed: int) -> str:
-    """Returns the seeds of a study that may stop early, where a fixed number of seeds would settle it.
+    """Returns the seeds of a study that may stop early, where a fixed number of seeds would decide.
 
-    Looks spend a part of the level, so that the last comes a third later.
+    Looks spend a part of α, so that the last comes a third later.
     """
     least = max(MIN_LOOK, math.ceil(needed / (NUM_LOOKS - 1)))
     return f"seeds: {{min: {least}, max: {NUM_LOOKS * least}}}"
 
 
-def _level_so_far(facts: StudyFacts) -> float:
-    """Returns the probability of a false verdict at a nominal 0.05 that the looks at a study have so far."""
+def _error_rate_so_far(facts: StudyFacts) -> float:
+    """Returns the probability that the looks at a study so far, at a nominal 0.05, give a false verdict."""
     if facts.replanned is None or facts.replanned.level is None:
         return NOMINAL
     return facts.replanned.level
 
 
 def _seeds_to_decide(reason_text: str) -> float:
-    """Returns the seeds that would settle a comparison, by its reason; infinite where it names none."""
+    """Returns the number of seeds that would decide a comparison, by its reason; infinite where it names none."""
     reason = Reason.parse(reason_text)
     if reason is None or reason.code != "open":
         return math.inf

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import filecmp
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from ablate.base.errors import AblateError
 from ablate.base.wording import counted, duration
 from ablate.core.record import CODE, INPUTS, Record
 from ablate.external.kinds import MAX_UNTRACKED, is_document
+from ablate.external.links import place_of
 from ablate.external.snapshot import CODE as CODE_FOLDER
 from ablate.external.tree import Tree
 from ablate.external.workload import External
@@ -27,36 +29,37 @@ if TYPE_CHECKING:
     from ablate.session.session import Session
 
 MAX_LINES = 40
-# In the environment of a record that stands for a trial of later code: the id of the trial that was trained.
-KEPT_FROM = "kept_from"
+"""The most lines of a diff that are shown."""
+# Key in the environment of a record that is reused for a trial of later code → the id of the trial that was trained.
+REUSED_FROM = "kept_from"
 
 
 @dataclass(frozen=True)
 class OtherCode:
     """The finished trials of a study whose code has changed since."""
 
-    # Id of the planned trial → the record that would stand for it.
     records: Mapping[str, Record]
-    # The change as a unified diff, up to some lines.
+    """Id of the planned trial → the record that could be reused for it."""
     diff: str
+    """The change as a unified diff of at most `MAX_LINES` lines."""
 
     def __str__(self) -> str:
-        """Returns what has changed, and the time that training anew takes."""
+        """Returns what has changed, and how long retraining takes."""
         took = duration(sum(record.seconds for record in self.records.values()))
         trials = counted(len(self.records), "finished trial")
-        return f"{trials} ({took} of training) had other code, and nothing else is different:\n{self.diff}"
+        return f"{trials} ({took} of training) ran with older code; nothing else has changed:\n{self.diff}"
 
 
-def settle_other_code(study: Study, session: Session) -> None:
-    """Stops before finished trials are trained again because of their code alone, unless an option says what to do.
+def resolve_other_code(study: Study, session: Session) -> None:
+    """Removes, reuses or refuses the finished trials that differ in code alone, as the options say.
 
-    Raises `AblateError` with the diff.
+    Without an option, raises `AblateError` with the diff.
     """
     options = session.options
     if options.retrain and options.keep_finished:
-        raise AblateError("--retrain, --keep-finished: give one of them")
+        raise AblateError("--retrain and --keep-finished exclude each other; give one")
     if options.retrain:
-        _remove_kept(session.folder, session.store)
+        _remove_reused(session.folder, session.store)
     if options.retrain or options.fresh:
         return
     other = other_code(study, session.folder, session.store)
@@ -64,29 +67,28 @@ def settle_other_code(study: Study, session: Session) -> None:
         return
     if not options.keep_finished:
         raise AblateError(
-            f"{other}\nTrain them again with --retrain, or use them as they are with --keep-finished, which the report "
-            "then says"
+            f"{other}\nRetrain them with --retrain, or reuse them with --keep-finished; the report will say so"
         )
     for trial_id, record in other.records.items():
-        environment = {KEPT_FROM: record.id} | record.environment
+        environment = {REUSED_FROM: record.id} | record.environment
         session.store.save(replace(record, id=trial_id, environment=environment))
 
 
-def _remove_kept(folder: StudyFolder, store: Store) -> None:
-    """Removes the records that stand for trials of later code, so that these are trained."""
+def _remove_reused(folder: StudyFolder, store: Store) -> None:
+    """Removes the records that were reused for later code, so that its trials are trained."""
     try:
         listed = folder.trial_list.cells()
     except AblateError:
         return
     for cell in listed:
         record = store.load(cell.id)
-        if record is not None and KEPT_FROM in record.environment:
+        if record is not None and REUSED_FROM in record.environment:
             store.remove(cell.id)
 
 
-def kept_earlier(records: Mapping[str, Record]) -> int:
-    """Returns the number of trials that had earlier code than the repository has now."""
-    return sum(KEPT_FROM in record.environment for record in records.values())
+def num_reused(records: Mapping[str, Record]) -> int:
+    """Returns the number of trials that ran with older code than the repository has now."""
+    return sum(REUSED_FROM in record.environment for record in records.values())
 
 
 def other_code(study: Study, folder: StudyFolder, store: Store) -> OtherCode | None:
@@ -94,7 +96,8 @@ def other_code(study: Study, folder: StudyFolder, store: Store) -> OtherCode | N
     workload = study.workload
     if not isinstance(workload, External):
         return None
-    planned = None if study.selected_paths else {cell.id for cell in study.cells()}
+    # The configs of a study that selects settings, and so its ids, are not known before it has selected them.
+    planned_ids = None if study.selected_paths else {cell.id for cell in study.cells()}
     try:
         listed = folder.trial_list.cells()
     except AblateError:
@@ -105,8 +108,9 @@ def other_code(study: Study, folder: StudyFolder, store: Store) -> OtherCode | N
         if record is None or not store.is_finished(record):
             continue
         trial_id = _planned_id(record, study, workload)
-        is_wanted = trial_id is not None and (planned is None or trial_id in planned)
-        if trial_id and is_wanted and trial_id != record.id and not store.has(trial_id):
+        if trial_id is None or trial_id == record.id or store.has(trial_id):
+            continue
+        if planned_ids is None or trial_id in planned_ids:
             records[trial_id] = record
     if not records:
         return None
@@ -117,63 +121,95 @@ def other_code(study: Study, folder: StudyFolder, store: Store) -> OtherCode | N
 
 
 def _planned_id(record: Record, study: Study, workload: External) -> str | None:
-    """Returns the id of the trial that a record would be of with the present code; None where more has changed."""
+    """Returns the id that the trial of a record has with the present code; None if more than code has changed."""
     if CODE not in record.environment:
         return None
     try:
         trial = study.trial(dict(record.config), record.seed, record.stream)
     except (AblateError, ValidationError):
-        return None  # Its config is of another version of ablate.
+        return None  # Another version of ablate wrote its config.
     return trial.id if record.environment.get(INPUTS) == workload.inputs(trial) else None
 
 
 def diff(earlier: Path, tree: Tree) -> str:
-    """Returns the change from a frozen copy to a tree; the lines that are too many are counted."""
+    """Returns the change from a frozen copy to a tree; lines beyond `MAX_LINES` are only counted."""
     if not earlier.is_dir():
-        return "(the earlier code is no longer kept)"
+        return "(the earlier code is no longer stored)"
     lines: list[str] = []
-    for path in sorted(_changed(earlier, tree)):
-        lines += _file_diff(earlier / path, tree.root / path, path, is_kept=path in tree.files)
+    for path in sorted(_changed_paths(earlier, tree)):
+        lines += _file_diff(earlier, tree, path)
     if len(lines) > MAX_LINES:
         return "\n".join([*lines[:MAX_LINES], f"… and {counted(len(lines) - MAX_LINES, 'more line')}"])
     return "\n".join(lines)
 
 
-def _changed(earlier: Path, tree: Tree) -> Iterator[str]:
-    """Yields the paths of files that were added, removed or changed, but for documents."""
-    before = set()
-    for folder, _, names in os.walk(earlier):
-        before |= {os.path.relpath(os.path.join(folder, name), earlier) for name in names}
+def _changed_paths(earlier: Path, tree: Tree) -> Iterator[str]:
+    """Yields the paths of files and links that were added, removed or changed, except documents."""
+    before = set(_paths_below(earlier))
     for path in before | tree.files.keys():
-        is_same = path in before and path in tree.files and _is_same(earlier / path, tree.root / path)
+        is_same = path in before and path in tree.files and _is_same(earlier, tree.root, path)
         if not is_same and not is_document(path):
             yield path
 
 
-def _is_same(one: Path, other: Path) -> bool:
-    if one.is_symlink() or other.is_symlink():
-        return one.is_symlink() == other.is_symlink()
-    return filecmp.cmp(one, other)
+def _paths_below(root: Path) -> Iterator[str]:
+    """Yields the relative paths of the files and links below a folder, links to folders too."""
+    for folder, folders, names in os.walk(root):
+        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
+        for name in (*names, *links):
+            yield os.path.relpath(os.path.join(folder, name), root)
 
 
-def _file_diff(before: Path, after: Path, path: str, *, is_kept: bool) -> Sequence[str]:
-    """Returns the lines of a diff of one file."""
-    old = _text(before)
-    new = _text(after) if is_kept else []
+def _is_same(earlier: Path, root: Path, path: str) -> bool:
+    """Returns whether a path is the same file, or a link to the same place, below both roots."""
+    before = earlier / path
+    now = root / path
+    if before.is_symlink() or now.is_symlink():
+        return _link_target(before, earlier) == _link_target(now, root)
+    return _is_executable(before) == _is_executable(now) and filecmp.cmp(before, now)
+
+
+def _link_target(path: Path, root: Path) -> str:
+    """Returns the place to which a link points, relative to the root if below it; "" for a file."""
+    if not path.is_symlink():
+        return ""
+    target = place_of(path)
+    return target.relative_to(root).as_posix() if target.is_relative_to(root) else str(target)
+
+
+def _is_executable(path: Path) -> bool:
+    """Returns whether the owner of a file may execute it."""
+    return bool(path.stat().st_mode & stat.S_IXUSR)
+
+
+def _file_diff(earlier: Path, tree: Tree, path: str) -> Sequence[str]:
+    """Returns the lines of a diff of one file or link."""
+    old = _text(earlier, path)
+    new = _text(tree.root, path) if path in tree.files else []
     if old is None or new is None:
         return [f"  {path}: changed"]
-    return [line.rstrip("\n") for line in difflib.unified_diff(old, new, path, path, n=1)] or [
-        f"  {path}: changed"
-    ]
+    lines = [line.rstrip("\n") for line in difflib.unified_diff(old, new, path, path, n=1)]
+    if lines:
+        return lines
+    is_in_both = path in tree.files and os.path.lexists(earlier / path)
+    if not is_in_both or _is_executable(earlier / path) == _is_executable(tree.root / path):
+        return [f"  {path}: changed"]
+    return [f"  {path}: {'now' if _is_executable(tree.root / path) else 'no longer'} executable"]
 
 
-def _text(path: Path) -> list[str] | None:
-    """Returns the lines of a text; none of a file that is not there, and None for what is no text."""
-    if not path.is_file():
+def _text(root: Path, path: str) -> list[str] | None:
+    """Returns the lines of a text file; [] if it is missing, None if it is not UTF-8 or too large.
+
+    Of a link, one line with the place to which it points.
+    """
+    place = root / path
+    if place.is_symlink():
+        return [f"link to {_link_target(place, root)}"]
+    if not place.is_file():
         return []
-    if path.stat().st_size > MAX_UNTRACKED:
+    if place.stat().st_size > MAX_UNTRACKED:
         return None
     try:
-        return path.read_text().splitlines(keepends=True)
+        return place.read_text().splitlines(keepends=True)
     except UnicodeDecodeError:
         return None

@@ -1,4 +1,4 @@
-"""Other runs of the variants of a report: in other folders, and trials in the store that no report has."""
+"""Other runs of the variants of a report: in other folders, and trials in the store that are in no report."""
 
 import json
 from collections.abc import Collection, Iterator, Mapping
@@ -15,15 +15,16 @@ from ablate.records.folder import StudyFolder
 from ablate.study.patch import key_of
 from ablate.study.sections import TUNING_SEEDS_FROM
 
-_JUDGES = ("metrics", "data")
-"""Sections of a config of one's own code that train nothing."""
+_NOT_TRAINED = ("metrics", "data")
+"""Sections of a config of a user's own code that change how a trial is judged, not how it is trained."""
 
 
 def other_runs(folder: StudyFolder, configs: Collection[str], trials: pd.DataFrame) -> OtherRuns:
-    """Returns other reports of this study, or on a variant of it, and the seeds of other trials of its variants.
+    """Returns the other reports on variants of a report, and the seeds of their other trials.
 
-    A variant of another study is the same where its config is. Records that reports have are not read.
-    configs: those of its variants, as `configs_in`; trials: as `Evidence.trials`.
+    Every other report of the same study counts. A variant of another study is the same if its config is. Records of
+    trials that are in a report are not read. configs: of the variants of the report, as `configs_in` returns them;
+    trials: as `Evidence.trials`.
     """
     if not configs:
         return OtherRuns()
@@ -37,15 +38,15 @@ def other_runs(folder: StudyFolder, configs: Collection[str], trials: pd.DataFra
         if is_of_study or not configs_of(other).isdisjoint(configs):
             folders.append(other.name)
 
-    # Tuning and stages train beside what is judged, or at other settings.
+    # Trials of tuning and stages are no evidence, so they are no other runs.
     reported |= {cell.id for cell in _cells(folder) if not cell.judged}
-    seeds = set(_seeds_of(configs, folder.results / "store" / "trials", reported))
+    seeds = set(_seeds_of(configs, folder.results / "store" / "trials", excluded=reported))
     judged = {*trials["seed"].tolist()}
     return OtherRuns(folders, seeds=sorted(seeds - judged), retrained=sorted(seeds & judged))
 
 
 def _cells(folder: StudyFolder) -> list[Cell]:
-    """Returns the listed trials of a study; none where the list cannot be read, which its own run says."""
+    """Returns the listed trials of a study; none where the list cannot be read, as a run of that study says."""
     try:
         return folder.trial_list.cells()
     except AblateError:
@@ -53,7 +54,7 @@ def _cells(folder: StudyFolder) -> list[Cell]:
 
 
 def configs_of(folder: StudyFolder) -> set[str]:
-    """Returns the configs of the variants of a report, as `configs_in`; none where they cannot be read."""
+    """Returns the configs of the variants of a report, as `configs_in` does; none where they cannot be read."""
     try:
         judged = folder.variants()
         return configs_in(judged) if judged is not None else set()
@@ -62,7 +63,7 @@ def configs_of(folder: StudyFolder) -> set[str]:
 
 
 def configs_in(judged: Mapping[str, Any]) -> set[str]:
-    """Returns the configs of variants as they were judged, without those of the baseline and its placebo."""
+    """Returns a key for each config of the judged variants, without the baseline and its placebo."""
     configs: set[str] = set()
     for variant in judged["variants"]:
         if variant["name"] == BASELINE or variant["placebo"]:
@@ -74,20 +75,20 @@ def configs_in(judged: Mapping[str, Any]) -> set[str]:
 
 
 def _key_of(config: Mapping[str, Any]) -> str:
-    """Returns what is the same of configs by which the same is trained: whatever one's own code is judged by."""
-    return key_of({name: value for name, value in config.items() if name not in _JUDGES})
+    """Returns a key equal for configs that train the same: without the sections `metrics` and `data`."""
+    return key_of({name: value for name, value in config.items() if name not in _NOT_TRAINED})
 
 
-def _seeds_of(configs: Collection[str], trials: Path, reported: Collection[str]) -> Iterator[int]:
-    """Yields the seeds that judge of finished trials of some configs, but for the trials that reports have."""
-    for path in trials.glob("*.json"):
-        if path.stem in reported:
+def _seeds_of(configs: Collection[str], records: Path, excluded: Collection[str]) -> Iterator[int]:
+    """Yields the judging seeds of stored, finished trials of these configs, except those with excluded ids."""
+    for path in records.glob("*.json"):
+        if path.stem in excluded:
             continue
         try:
             record = json.loads(path.read_bytes())
             is_same = _key_of(record["config"]) in configs and record["status"] in ("completed", "diverged")
             seed = int(record["seed"])
         except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            continue  # Where a study needs it, the store says what is wrong with it.
+            continue  # The store says what is wrong with a record when a study needs it.
         if is_same and seed < TUNING_SEEDS_FROM:
             yield seed

@@ -1,4 +1,4 @@
-"""What trials of one's own code read beside their inputs, as limitations of a report."""
+"""Limitations of a report for what trials of a user's own code have read beside their code, config and data."""
 
 from collections.abc import Mapping
 
@@ -9,13 +9,16 @@ from ablate.external.trace import digest_of_variable
 
 
 def limitations_of_inputs(records: Mapping[str, Record]) -> list[str]:
-    """Returns what was added to data while trials ran, what they read that is in no commit, and variables."""
+    """Returns a limitation for each kind of input beside code, config and data that trials have read.
+
+    These are files added to data while they ran, files in no commit, and variables that not all found alike.
+    """
     limitations: list[str] = []
     added = _named(records, ADDED)
     if added:
         limitations.append(
             f"{listed(added, 3)}: added to `data:` while a trial ran, where other trials find it; add it to "
-            "`exclude:` under workload, so that it is no part of the data"
+            "`exclude:` under workload, so that it is not part of the data"
         )
     doubtful = _named(records, DOUBTFUL)
     if doubtful:
@@ -63,7 +66,7 @@ def _variables(records: Mapping[str, Record]) -> dict[str, set[str]]:
 
 
 def _named(records: Mapping[str, Record], key: str) -> dict[str, None]:
-    """Returns the paths that the environments of records have under a key."""
+    """Returns the paths under a key of the environments of records, each once."""
     paths: dict[str, None] = {}
     for record in records.values():
         paths |= dict.fromkeys(record.environment.get(key, ()))

@@ -98,8 +98,8 @@ def report_data(folder: StudyFolder) -> ReportData:
     from ablate.report.section import ReportData
 
     evidence = folder.evidence()
-    # Some may have come since it was judged.
-    found = other_runs(folder, configs_of(folder), evidence.trials)
+    # Other runs may have been added since the evidence was collected.
+    others = other_runs(folder, configs_of(folder), evidence.trials)
     comparisons = compare(evidence)
     claims = judge_claims(evidence)
     stability_rows = stability(evidence)
@@ -116,5 +116,5 @@ def report_data(folder: StudyFolder) -> ReportData:
         evaluated=reported_evaluations(folder, evidence),
         tables={"stability": stability_rows, **speed_tables(evidence)},
         results=folder.results,
-        other_runs=evidence.facts.other_runs | found,
+        other_runs=evidence.facts.other_runs | others,
     )

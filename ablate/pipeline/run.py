@@ -29,7 +29,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
     from ablate.pipeline.evidence import collect, measure
     from ablate.pipeline.finish import finish
     from ablate.pipeline.limitations import print_limitations
-    from ablate.pipeline.other_code import settle_other_code
+    from ablate.pipeline.other_code import resolve_other_code
     from ablate.pipeline.prepare import prepare
     from ablate.pipeline.publisher import Publisher
     from ablate.pipeline.trial_plan import plan_trials
@@ -48,7 +48,7 @@ def run_study(path: Path, options: Options, console: Console) -> RunOutcome:
         selecting = [stage for stage in stages if stage.selects]
         with session.lock(study, selects=bool(selecting)):
             print_limitations(study, selecting, session)
-            settle_other_code(study, session)
+            resolve_other_code(study, session)
             claims = preregister(study, stages, session)  # what comes after results is post hoc
             folder.begin(resolved_text(study, folder.path))
             planned = study

@@ -1,4 +1,4 @@
-"""What a report may say of the data behind its verdicts: what is known, or what the study states, and nothing else."""
+"""Words about the data behind verdicts: only what the records show, or what the study states."""
 
 from collections.abc import Iterable
 
@@ -8,12 +8,12 @@ from ablate.core.facts import Evidence, StudyFacts, TaskFacts
 from ablate.core.spelling import spelled
 from ablate.report.words import message
 
-# How a task of ours divided its data → the code of its words.
-OWN_SPLITS = {EACH_SEED: "split_own", FIXED: "split_own_fixed"}
+BUILTIN_SPLITS = {EACH_SEED: "split_builtin", FIXED: "split_builtin_fixed"}
+"""The split of the data of a built-in task → the code of its words."""
 
 
 def stated_of(facts: StudyFacts) -> DataStatement | None:
-    """Returns what the study states of the data of its code; None where the code is ours, which says it itself."""
+    """Returns what the study states of the data of its code; None for built-in tasks, which describe their data."""
     if facts.given:
         return DataStatement()
     statements = [task.stated for task in facts.tasks if task.stated is not None]
@@ -21,11 +21,13 @@ def stated_of(facts: StudyFacts) -> DataStatement | None:
 
 
 def pairs_share_data(facts: StudyFacts) -> bool:
-    """Returns whether runs of one seed have the same data, as of our tasks, unless a variant changes the task."""
+    """Returns whether runs of one seed are known to have the same data: of built-in tasks that no variant changes."""
     if stated_of(facts) is not None:
         return False
-    paths = [path for variant in facts.variants for path in variant.levels]
-    return not any(path.split(".")[0] == "task" for path in paths)
+    changed_sections: set[str] = set()
+    for variant in facts.variants:
+        changed_sections |= {path.split(".")[0] for path in variant.levels}
+    return "task" not in changed_sections
 
 
 def is_held_out(facts: StudyFacts) -> bool:
@@ -40,6 +42,7 @@ def pool_codes(facts: StudyFacts) -> list[str]:
 
 
 def _test_code(task: TaskFacts, facts: StudyFacts) -> str:
+    """Returns the code for the test data of one task."""
     stated = stated_of(facts)
     if stated is None:
         return task.sampling.pool
@@ -51,31 +54,32 @@ def _test_code(task: TaskFacts, facts: StudyFacts) -> str:
 def split_codes(facts: StudyFacts) -> list[str]:
     """Returns a code for how data were divided into training and validation.
 
-    None where tasks of ours draw them anew, or where nothing tells.
+    Empty where built-in tasks draw fresh data, and where no record shows the split.
     """
     stated = stated_of(facts)
     if stated is not None:
         return [f"split_{stated.split}"]
     splits = [task.split for task in facts.tasks if task.sampling.pool == HELD_OUT]
-    return _unique(OWN_SPLITS[split] for split in splits if split in OWN_SPLITS)
+    return _unique(BUILTIN_SPLITS[split] for split in splits if split in BUILTIN_SPLITS)
 
 
 def _unique(codes: Iterable[str]) -> list[str]:
+    """Returns codes in their order, each once."""
     return list(dict.fromkeys(codes))
 
 
 def pool_words(facts: StudyFacts) -> str:
-    """Returns what is known of the test data in words, for how a study was run."""
+    """Returns what is known of the test data, in words."""
     return "; ".join(message(f"data.{code}") for code in pool_codes(facts))
 
 
 def split_words(facts: StudyFacts) -> str:
-    """Returns how data were divided in words; nothing where the tasks draw them anew."""
+    """Returns how data were divided, in words; "" where built-in tasks draw fresh data."""
     return "; ".join(message(f"data.{code}") for code in split_codes(facts))
 
 
 def step_words(facts: StudyFacts) -> str:
-    """Returns which value of the metric counts in words."""
+    """Returns which value of the metric counts, in words."""
     stated = stated_of(facts)
     if stated is None or facts.given:
         return message(f"data.{facts.at}")
@@ -83,22 +87,22 @@ def step_words(facts: StudyFacts) -> str:
 
 
 def chosen_by_judged(evidence: Evidence) -> bool:
-    """Returns whether a search chose settings by the number that is judged, since nothing measured it on other data."""
+    """Returns whether a search chose settings by the judged metric, for want of one on other data."""
     facts = evidence.facts
     if facts.searched == "path":
         return stated_of(facts) is not None and f"validation_{facts.metric}" not in facts.tasks[0].metrics
     searched = table_of(evidence)
     if searched is None:
         return False
-    return any(
-        _is_own(objective) and objective.name == facts.metric for objective in searched.facts.objectives
-    )
+    unvalidated = [objective.name for objective in searched.facts.objectives if _is_unvalidated(objective)]
+    return facts.metric in unvalidated
 
 
 def measured_on_judged(searched: SearchTable) -> bool:
-    """Returns whether an objective was measured on the data that judge, as of code that reports nothing on others."""
-    return any(_is_own(objective) for objective in searched.facts.objectives)
+    """Returns whether an objective was measured on the judging data, as code does that reports no other numbers."""
+    return any(_is_unvalidated(objective) for objective in searched.facts.objectives)
 
 
-def _is_own(objective: Objective) -> bool:
+def _is_unvalidated(objective: Objective) -> bool:
+    """Returns whether an objective is a metric of a workload that measures none on validation data."""
     return objective.source == "own"

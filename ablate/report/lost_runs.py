@@ -1,4 +1,4 @@
-"""Runs that were given without a result: which pairs of a comparison are left out, and what that assumes."""
+"""Words about runs without a result: the pairs that a comparison leaves out, and what that assumes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,12 +7,12 @@ from ablate.report.words import Column, Row, message, text
 
 
 def left_out_column(facts: StudyFacts) -> Column:
-    """Returns the column that stands below a comparison of which pairs are left out."""
+    """Returns the column of left-out pairs, below the row of a comparison."""
     return Column("left_out", "Left out", below=True, show=lambda row: left_out(row, facts))
 
 
 def left_out(row: Row, facts: StudyFacts) -> str:
-    """Returns `7 of 8 (seed 3 crashed); …`, which pairs or runs of a comparison are left out; nothing where none is."""
+    """Returns `7 of 8 (seed 3 crashed); …`: the pairs or runs that a comparison leaves out; "" where none is."""
     sides = [text(row["variant"]), text(row["baseline"])]
     task = text(row["task"])
     runs = {side: facts.lost_of(side, task) for side in sides}
@@ -24,7 +24,7 @@ def left_out(row: Row, facts: StudyFacts) -> str:
     if facts.has_seeds and len(pairs) > 1:
         lost = [run for run in lost if run.seed in pairs]
         lost_seeds = {run.seed for run in lost}
-        counts = message("analyse.of", len(pairs) - len(lost_seeds), len(pairs), list(_told(lost, facts)))
+        counts = message("analyse.of", len(pairs) - len(lost_seeds), len(pairs), list(_reasons(lost, facts)))
     else:
         counts = "; ".join(_of_side(side, task, facts) for side in sides if runs[side])
     reasons = {run.why for run in lost}
@@ -32,21 +32,21 @@ def left_out(row: Row, facts: StudyFacts) -> str:
 
 
 def _of_side(side: str, task: str, facts: StudyFacts) -> str:
-    """Returns `4 of 5 of wide (seed 3 crashed)`: how many runs of a variant have a result."""
+    """Returns `4 of 5 of wide (seed 3 crashed)`: the number of runs of a variant that have a result."""
     lost = facts.lost_of(side, task)
     ended = len(facts.seeds_of(side, task))
-    return message("analyse.of", ended, ended + len(lost), list(_told(lost, facts)))
+    return message("analyse.of", ended, ended + len(lost), list(_reasons(lost, facts)))
 
 
-def _told(runs: Sequence[LostRun], facts: StudyFacts) -> Iterator[str]:
-    """Yields `seeds 3 and 5 crashed`, for each variant and reason; `2 crashed` where no seeds are known."""
+def _reasons(runs: Sequence[LostRun], facts: StudyFacts) -> Iterator[str]:
+    """Yields `seeds 3 and 5 crashed` for each variant and reason, or `2 crashed` where seeds are unknown."""
     groups: dict[tuple[str, str], list[int]] = {}
     for run in runs:
         groups.setdefault((run.variant, run.why), []).append(run.seed)
     baseline = facts.variants[0].name
     for (variant, why), seeds in groups.items():
-        of = facts.labels.get(baseline, baseline) if variant == baseline else ""
+        label = facts.labels.get(baseline, baseline) if variant == baseline else ""
         if facts.has_seeds:
-            yield message("analyse.seeds_lost", seeds, of, why)
+            yield message("analyse.seeds_lost", seeds, label, why)
         else:
-            yield message("analyse.runs_lost", len(seeds), of, why)
+            yield message("analyse.runs_lost", len(seeds), label, why)

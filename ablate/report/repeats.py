@@ -1,4 +1,4 @@
-"""What a report says of runs of a study that have the same numbers: a seed or a change that does nothing."""
+"""Lines of a report about runs with the same numbers: a seed or a change that has no effect."""
 
 from __future__ import annotations
 
@@ -18,44 +18,46 @@ if TYPE_CHECKING:
 
 
 def repeat_lines(report_data: ReportData) -> Iterator[str]:
-    """Yields which seeds, and which variants, gave the same numbers throughout, task by task.
+    """Yields a line on each task whose seeds, or variants, gave the same numbers throughout.
 
-    Of runs that were given, the table of runs says it.
+    Nothing of runs that were given: `ablate analyse` says it of their table.
     """
     facts = report_data.facts
     if facts.given or report_data.evidence.only_measured:
         return
     trials = report_data.evidence.trials
     for task in facts.tasks:
-        yield from _of_task(trials[trials["task"] == task.name], task, facts)
+        yield from _lines_of_task(trials[trials["task"] == task.name], task, facts)
 
 
-def _of_task(trials: pd.DataFrame, task: TaskFacts, facts: StudyFacts) -> Iterator[str]:
-    """Yields what is said of one task."""
+def _lines_of_task(trials: pd.DataFrame, task: TaskFacts, facts: StudyFacts) -> Iterator[str]:
+    """Yields the lines on one task."""
     names = names_of(facts)
     where = task.name if len(facts.tasks) > 1 else ""
     placebos = [variant.name for variant in facts.variants if variant.placebo]
     is_judged = (trials["status"] == "completed") & ~trials["variant"].isin(placebos)
     runs = trials[is_judged]
-    metrics = {name: metric for name, metric in task.metrics.items() if _is_told(runs, name)}
+    metrics = {name: metric for name, metric in task.metrics.items() if _has_all(runs, name)}
     if not metrics or runs.empty:
         return
     # Without examples: verdicts compare the numbers of whole runs.
     groups = [runs[runs["id"].isin(ids)] for ids in alike_runs(runs, runs[:0], metrics)]
 
-    repeated = [variant for group in groups for variant in group["variant"][group["variant"].duplicated()]]
+    repeated: list[str] = []
+    for group in groups:
+        repeated += group.loc[group["variant"].duplicated(), "variant"].tolist()
     if repeated:
         yield message("repeats.seeds", _named(repeated, names), where)
         return
     num_seeds = runs["seed"].nunique()
-    seeds_of = Counter(tuple(group["variant"]) for group in groups)
-    for variants, count in seeds_of.items():
+    num_alike_seeds = Counter(tuple(group["variant"]) for group in groups)
+    for variants, count in num_alike_seeds.items():
         if count == num_seeds:
             yield message("repeats.variants", _named(variants, names), where)
 
 
-def _is_told(runs: pd.DataFrame, metric: str) -> bool:
-    """Returns whether all of these runs have a metric."""
+def _has_all(runs: pd.DataFrame, metric: str) -> bool:
+    """Returns whether every run has a value of a metric."""
     return metric in runs and bool(runs[metric].notna().all())
 
 

@@ -1,11 +1,11 @@
-"""What a report says of a plan that was changed after results, and of other runs of its variants."""
+"""Lines of a report about a plan that was changed after results, and about other runs of its variants."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ablate.analysis.chances import level_of_best
+from ablate.analysis.chances import error_rate_of_best
 from ablate.core.dated_plan import PlanChanges
 from ablate.report.verdicts import names_of
 from ablate.report.words import message
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from ablate.report.section import ReportData
 
 LEAST_RUNS = 3
-"""Runs from which on the level of the best of them is said."""
+"""The number of runs from which the error rate of the best of them is given."""
 
 
 def plan_lines(report_data: ReportData) -> Iterator[str]:
-    """Yields what was changed after results, code too, with the level that this has, and which other runs there are."""
+    """Yields a line on each kind of change after results, and on other runs of the variants."""
     facts = report_data.facts
     if facts.replanned is not None:
         yield changes_in_words(facts.replanned, facts)
@@ -37,13 +37,13 @@ def plan_lines(report_data: ReportData) -> Iterator[str]:
 
 
 def changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
-    """Returns what is not as it was first planned, with the level of a verdict after these looks."""
+    """Returns the changes of a plan in words, with the error rate of a verdict after earlier looks."""
     names = names_of(facts)
     first = replanned.first[:10]
     sentences: list[str] = []
     if replanned.known:
-        known = [names.get(name, name) for name in replanned.known]
-        sentences.append(message("replanned.known", first, known))
+        predating = [names.get(name, name) for name in replanned.known]
+        sentences.append(message("replanned.known", predating))
     if replanned.changes:
         sentences.append(message("replanned.changed", first, replanned.changes))
     added = [names.get(name, name) for name in replanned.added]
@@ -56,8 +56,9 @@ def changes_in_words(replanned: PlanChanges, facts: StudyFacts) -> str:
 
 
 def _others_in_words(names: Sequence[str]) -> str:
+    """Returns the names of other runs in words, with the error rate of the best of all runs."""
     line = message("replanned.others", names)
     runs = len(names) + 1
     if runs < LEAST_RUNS:
         return line
-    return f"{line} {message('replanned.best', runs, level_of_best(runs))}"
+    return f"{line} {message('replanned.best', runs, error_rate_of_best(runs))}"

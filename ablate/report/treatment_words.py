@@ -1,4 +1,4 @@
-"""How differently variants were treated, in words: a mark a row, and sizes beside those of the baseline."""
+"""Words for unequal treatment of variants: a mark in each row, and columns of relative sizes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ TREATMENT = "treatment"
 
 
 def treatment_mark(row: Row) -> str:
-    """Returns how differently the sides of a row were treated; nothing where they were treated alike."""
-    found = Treatment.parse(text(row.get(TREATMENT)))
-    if found is None:
+    """Returns the difference in treatment of the sides of a row, in words; "" where they were treated alike."""
+    treatment = Treatment.parse(text(row.get(TREATMENT)))
+    if treatment is None:
         return ""
-    return message(f"treatment.{found.kind}", found.path, found.variant, found.baseline)
+    return message(f"treatment.{treatment.kind}", treatment.path, treatment.variant, treatment.baseline)
 
 
 def treatment_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
-    """Returns the end of a caption: the mark that all rows share, where they do."""
+    """Returns the end of a caption that states the mark that all rows share; "" where they share none."""
     if not are_treated_alike(rows, facts):
         return ""
     judged = without_placebos(rows, facts)
@@ -29,12 +29,15 @@ def treatment_in_caption(rows: Sequence[Row], facts: StudyFacts) -> str:
 
 
 def treatment_column(*, shown: bool = True) -> Column:
-    """Returns the column of marks, which stand below their rows; shown: whether the caption leaves them to the rows."""
+    """Returns the column of marks, each below its row.
+
+    shown: false where the caption states the mark for all rows.
+    """
     return Column(TREATMENT, "Treatment", below=True, show=lambda row: treatment_mark(row) if shown else "")
 
 
 def are_treated_alike(rows: Sequence[Row], facts: StudyFacts) -> bool:
-    """Returns whether several rows share one mark, all but the placebos, so that it is said once."""
+    """Returns whether two or more rows, without the placebos, share one mark, so that it is said once."""
     judged = without_placebos(rows, facts)
     marks = {treatment_mark(row) for row in judged}
     return len(judged) > 1 and len(marks) == 1 and "" not in marks
@@ -47,13 +50,13 @@ def without_placebos(rows: Sequence[Row], facts: StudyFacts) -> list[Row]:
 
 
 def marks_of(table: Table) -> list[str]:
-    """Returns `wide: steps 900 against 300 …` of each row of a table that has a mark."""
+    """Returns `wide: steps 900 against 300 …` for each row of a table that has a mark."""
     name = table.columns[0].key
     return [f"{row[name]}: {row[TREATMENT]}" for row in table.rows if row.get(TREATMENT)]
 
 
 def size_columns(rows: Sequence[Row], facts: StudyFacts) -> list[Column]:
-    """Returns parameters, and FLOPs of the whole training, as factors of the other side's; none where all agree."""
+    """Returns the columns of relative parameters and FLOPs of the whole training; a column of ones is left out."""
     variants = {variant.name: variant for variant in facts.variants}
     columns: list[Column] = []
     for key, heading, size in (("parameters", "Parameters", _parameters), ("compute", "FLOPs", _compute)):
@@ -75,6 +78,7 @@ def _ratio(
     task: str,
     size: Callable[[VariantFacts, str], float | None],
 ) -> str:
+    """Returns the size of a variant relative to what it is compared with, in words."""
     if variant is None or baseline is None:
         return NOTHING
     of_variant = size(variant, task)

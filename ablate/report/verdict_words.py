@@ -1,4 +1,4 @@
-"""The verdict of a comparison in words: the word itself, and what an equivalence leaves unsaid beside it."""
+"""The verdict of a comparison in words; beside `equivalent`, the difference if its interval excludes 0."""
 
 from ablate.core.facts import StudyFacts
 from ablate.report.words import Column, Row, decimals, fixed, interval, message, number, text
@@ -21,9 +21,9 @@ def verdict_of(row: Row, facts: StudyFacts) -> str:
 
 
 def apart_from_zero(row: Row) -> str:
-    """Returns `better by 0.010 [0.003, 0.018]`, or by how much worse; nothing where the interval holds 0.
+    """Returns `better by 0.010 [0.003, 0.018]`, or `worse by …`; "" where the interval holds 0.
 
-    The numbers of a row are oriented, so that above 0 the variant is better, whichever way its metric points.
+    The numbers of a row are oriented: above 0 the variant is better, whatever the direction of its metric.
     """
     diff = number(row.get("diff"))
     low = number(row.get("ci_low"))
@@ -37,6 +37,6 @@ def apart_from_zero(row: Row) -> str:
 
 
 def verdict_parts(words: str) -> tuple[str, str]:
-    """Returns the word of a verdict, and what is said beside it, with the blank before."""
+    """Returns the word of a verdict, and the rest of it with the blank before."""
     word, blank, rest = words.partition(" ")
     return word, blank + rest

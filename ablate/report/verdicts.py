@@ -43,7 +43,7 @@ from ablate.report.words import (
 )
 
 UNSEEN = "unseen "  # The reason of what is equivalent: what that does not exclude.
-# The mark of a row whose plan was changed after results → its words.
+# The plan mark of a row → its words.
 PLAN_MARKS = {
     CHANGED: "replanned.mark_changed",
     ADDED: "replanned.mark_added",
@@ -130,13 +130,13 @@ def family(rows: Sequence[Row], looks: int) -> int:
 
 
 def plan_mark(row: Row) -> str:
-    """Returns `changed after results` or `added after results` for a row whose plan was; else nothing."""
+    """Returns `changed after results`, `added after results` or `planned after results` for a row; else ""."""
     mark = text(row.get("plan"))
     return message(PLAN_MARKS[mark]) if mark else ""
 
 
 def marks_in_caption(rows: Sequence[Row]) -> str:
-    """Returns the end of a caption: how many of its rows were planned after results; nothing where none was."""
+    """Returns the end of a caption that counts the rows not as first planned; "" where all are."""
     marks = [plan_mark(row) for row in rows if plan_mark(row)]
     if not marks:
         return ""
@@ -146,7 +146,7 @@ def marks_in_caption(rows: Sequence[Row]) -> str:
 
 
 def are_marked_alike(rows: Sequence[Row]) -> bool:
-    """Returns whether all rows of a table have one mark of their plan, which is then said once."""
+    """Returns whether all rows of a table have the same plan mark, which is then said once."""
     return len({plan_mark(row) for row in rows}) == 1
 
 

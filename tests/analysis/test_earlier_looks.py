@@ -1,4 +1,4 @@
-"""The levels of looks before the last, against brute force and closed forms."""
+"""The error rates of looks before the last, against brute force and closed forms."""
 
 import itertools
 
@@ -6,8 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ablate.analysis.chances import level_of_best, level_with_another
-from ablate.analysis.earlier_looks import EarlierLook, level_of_choice, level_of_looks, looks_of
+from ablate.analysis.chances import error_rate_of_best, error_rate_with_another
+from ablate.analysis.earlier_looks import (
+    EarlierLook,
+    error_rate_of_best_subset,
+    error_rate_of_looks,
+    looks_of,
+)
 
 
 def looks(*counts):
@@ -27,22 +32,22 @@ def looks(*counts):
     ],
 )
 def test_fixed_numbers_of_seeds_one_after_the_other(counts, level):
-    assert level_of_looks(looks(*counts)) == pytest.approx(level, abs=0.0015)
+    assert error_rate_of_looks(looks(*counts)) == pytest.approx(level, abs=0.0015)
 
 
 def test_the_same_look_twice_is_one_and_other_seeds_are_another_chance():
-    assert level_of_looks(looks(8, 8)) == level_of_looks(looks(8))
+    assert error_rate_of_looks(looks(8, 8)) == error_rate_of_looks(looks(8))
     other = EarlierLook(frozenset(range(8, 16)))
-    assert level_of_looks([*looks(8), other]) == pytest.approx(level_with_another(), abs=0.0015)
-    assert level_with_another() == pytest.approx(0.0975)
-    assert level_with_another(0.0975) == pytest.approx(1 - 0.95**3)
+    assert error_rate_of_looks([*looks(8), other]) == pytest.approx(error_rate_with_another(), abs=0.0015)
+    assert error_rate_with_another() == pytest.approx(0.0975)
+    assert error_rate_with_another(0.0975) == pytest.approx(1 - 0.95**3)
 
 
 def test_looks_that_were_planned_keep_their_level_and_raising_the_last_adds_to_it():
     planned = looks_of(range(20), [5, 10, 15, 20])
-    assert level_of_looks(planned) == pytest.approx(0.037, abs=0.0015)  # METHODS 5: the size at K = 4
+    assert error_rate_of_looks(planned) == pytest.approx(0.037, abs=0.0015)  # METHODS 5: the size at K = 4
     raised = [*planned, *looks_of(range(30), [5, 10, 15, 20, 25, 30])]
-    assert 0.042 < level_of_looks(raised) < 0.05
+    assert 0.042 < error_rate_of_looks(raised) < 0.05
 
 
 def test_overlapping_seeds_against_brute_force():
@@ -52,7 +57,7 @@ def test_overlapping_seeds_against_brute_force():
     for seeds in ([0, 1, 2, 3, 4, 5], [3, 4, 5, 6, 7, 8, 9]):
         found |= stats.ttest_1samp(draws[:, seeds], 0, axis=1).pvalue <= 0.05
     two = [EarlierLook(frozenset(range(6))), EarlierLook(frozenset(range(3, 10)))]
-    assert level_of_looks(two) == pytest.approx(found.mean(), abs=0.003)
+    assert error_rate_of_looks(two) == pytest.approx(found.mean(), abs=0.003)
 
 
 def test_the_best_choice_of_seeds_against_every_choice():
@@ -62,10 +67,10 @@ def test_the_best_choice_of_seeds_against_every_choice():
     for size in (3, 4, 5, 6):
         for seeds in itertools.combinations(range(6), size):
             found |= stats.ttest_1samp(draws[:, seeds], 0, axis=1, alternative="greater").pvalue <= 0.025
-    assert level_of_choice(6) == pytest.approx(0.28, abs=0.006)
-    assert level_of_choice(6) == pytest.approx(found.mean(), abs=0.008)
-    assert level_of_choice(200) > 0.99
+    assert error_rate_of_best_subset(6) == pytest.approx(0.28, abs=0.006)
+    assert error_rate_of_best_subset(6) == pytest.approx(found.mean(), abs=0.008)
+    assert error_rate_of_best_subset(200) > 0.99
 
 
 def test_the_best_of_several_runs():
-    assert [round(level_of_best(runs), 3) for runs in (1, 3, 10)] == [0.025, 0.073, 0.224]
+    assert [round(error_rate_of_best(runs), 3) for runs in (1, 3, 10)] == [0.025, 0.073, 0.224]

@@ -146,16 +146,14 @@ def without_a_variant(project: Project) -> Outcome:
         (widen, "changed", "metric.margin 0.02 → 0.06"),
         pytest.param(widen_by_option, "changed", "metric.margin 0.02 → 0.06", marks=pytest.mark.slow),
         pytest.param(widen_in_a_new_name, "known", "not counted: own.", marks=pytest.mark.slow),
-        (widen_without_the_report, "known", "are older than the plan of this study"),
+        (widen_without_the_report, "known", "predate the first plan"),
         pytest.param(
             train_anew_without_the_report,
             "known",
-            "are older than the plan of this study",
+            "predate the first plan",
             marks=pytest.mark.slow,
         ),
-        pytest.param(
-            widen_without_the_plan, "known", "are older than the plan of this study", marks=pytest.mark.slow
-        ),
+        pytest.param(widen_without_the_plan, "known", "predate the first plan", marks=pytest.mark.slow),
         pytest.param(another_metric, "changed", "metric.name acc → val", marks=pytest.mark.slow),
         pytest.param(more_seeds, "changed", "has probability 0.087", marks=pytest.mark.slow),
         pytest.param(other_seeds, "changed", "the best of 3 runs", marks=pytest.mark.slow),
@@ -242,7 +240,7 @@ def test_code_that_changes_between_seeds(project):
     project.edit('"gelu": 0.03', '"gelu": 0.01')
     assert project.run(seeds=6).code == 2
     outcome = project.run("--keep-finished")
-    assert "12 of 18 trials had earlier code" in outcome.said
+    assert "12 of 18 trials ran with older code" in outcome.said
 
 
 def test_code_that_is_changed_until_the_result_is_right(project):
@@ -250,7 +248,7 @@ def test_code_that_is_changed_until_the_result_is_right(project):
     project.edit('"gelu": 0.03', '"gelu": 0.05')
     outcome = project.run("--retrain")
     assert outcome.code == 0, outcome.said
-    assert "Trained before on seeds 0–1, with other code" in outcome.said
+    assert "Seeds 0–1 were trained before with other code" in outcome.said
 
 
 @pytest.mark.slow

@@ -263,7 +263,7 @@ def test_results_that_are_older_than_the_plan_are_named_and_a_damaged_one_stops_
     path.unlink()
     found = report(here, STUDY.replace("margin: 0.02", "margin: 0.06"))
     assert {*marks(found).values()} == {"known"}
-    assert "Results of effect 0.2 and noise 0.1001 are older than the plan" in answer(found)
+    assert "Results of effect 0.2 and noise 0.1001 predate the first plan" in answer(found)
     exported = ablate_here("export", "toy", "--only", "methods", cwd=here)
     assert exported.returncode == 0, exported.stderr
     assert "fixed in advance" not in (here / "results/toy/paper/methods.md").read_text()

@@ -228,7 +228,7 @@ def test_an_edit_of_code_alone_shows_what_it_costs_and_asks(tmp_path):
         assert "-GAIN = 0.1\n+GAIN = 0.2\n" in text
     kept = run(folder, "--keep-finished")
     assert (kept.returncode, kept.stdout.count("6 trials to train")) == (0, 0)
-    assert "6 of 6 trials had earlier code" in (folder / "results/own/report.md").read_text()
+    assert "6 of 6 trials ran with older code" in (folder / "results/own/report.md").read_text()
     assert "is up to date" in run(folder).stdout
     assert run(folder, "--retrain", "--keep-finished").returncode == 2
     assert "6 trials to train" in run(folder, "--retrain").stdout  # What was kept, too.
@@ -236,7 +236,7 @@ def test_an_edit_of_code_alone_shows_what_it_costs_and_asks(tmp_path):
     before = load(folder / "results/own").trials.loss.mean()
     assert "6 trials to train" in run(folder, "--retrain").stdout
     assert load(folder / "results/own").trials.loss.mean() == pytest.approx(before - 0.1)
-    assert "had earlier code" not in (folder / "results/own/report.md").read_text()
+    assert "ran with older code" not in (folder / "results/own/report.md").read_text()
 
 
 def test_in_place_the_report_says_so(tmp_path):

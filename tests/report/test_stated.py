@@ -24,7 +24,7 @@ def train(config, seed):
     score = 0.5 + 0.01 * config["width"] + 0.1 * config["rate"] + 0.01 * random.Random(seed).random()
     return {"score": score, "validation_score": score - 0.1}
 """
-ASSERTED = r"no seed trains|drawn anew|same data|common initial|share their data|on test data|validation"
+ASSERTED = r"no run trains|drawn anew|same data|common initial|share their data|on test data|validation"
 
 
 def written(folder: Path, **changes: object) -> None:
@@ -136,7 +136,7 @@ def test_of_a_built_in_study_data_are_known():
     assert (pool_codes(facts), split_codes(facts)) == (["held_out"], [])
 
 
-@pytest.mark.parametrize(("split", "code"), [("held_out", "split_own"), ("fixed", "split_own_fixed")])
+@pytest.mark.parametrize(("split", "code"), [("held_out", "split_builtin"), ("fixed", "split_builtin_fixed")])
 def test_how_a_built_in_study_divides_its_data_is_as_its_runs_had_them(split, code, tmp_path):
     study = {
         "name": "split",

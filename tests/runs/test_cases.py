@@ -276,7 +276,7 @@ def test_nothing_is_said_of_runs_that_nobody_told(tmp_path):
     assert analyse(tmp_path, *words, "--made-with", "data", "9f2c").returncode == 0
     texts = written(tmp_path, "run_again")
     told = " ".join(texts[name] for name in ("report.html", "report.md", "card.md", "paper/methods.md"))
-    for words in ("drawn anew", "no seed trains", "validation", "common initial values", "fixed in advance"):
+    for words in ("drawn anew", "no run trains", "validation", "common initial values", "fixed in advance"):
         assert words not in told.lower()
     assert "- **Test data** not stated" in texts["report.md"]
     assert "- **Data** 9f2c" in texts["report.md"]
