@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ablate.analysis.earlier_looks import level_of_looks, looks_of
+from ablate.analysis.earlier_looks import error_rate_of_looks, looks_of
 from ablate.base.errors import listed
 from ablate.base.files import digest_of_data, write_text
 from ablate.commits.bench import FORMAT, Bench
@@ -29,7 +29,7 @@ def earlier_answers(bench: Bench, looks: Sequence[int], margin: float) -> str:
     sentence = f"these commits were compared before, by other rules: {listed(dict.fromkeys(told), 4)}"
     if len(plans) == 1:
         return f"{sentence}; the rule that was set before the first result is the one that counts"
-    level = significant(level_of_looks(every_look))
+    level = significant(error_rate_of_looks(every_look))
     return (
         f"{sentence}; where the one that finds a difference is believed, that is false with probability {level}, "
         "not 0.05"
