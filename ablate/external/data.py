@@ -17,7 +17,7 @@ from ablate.base.files import digest_of_data, digest_of_file
 from ablate.external.tree import matches
 
 MAX_LINKS = 10_000
-# Bytes of a file whose content is digested; and of all such files of an entry.
+# Bytes up to which the content of a file is digested; and of all such files of an entry.
 MAX_DIGESTED = 10 * 2**20
 MAX_DIGESTED_IN_ALL = 2**30
 
@@ -128,9 +128,12 @@ def _identity(given: str, place: Path, files: Mapping[str, State]) -> str:
     left = MAX_DIGESTED_IN_ALL
     lines: list[tuple[str, int, str]] = []
     for path, (size, _) in sorted(files.items()):
-        left -= size
-        is_digested = size <= MAX_DIGESTED and left >= 0
-        lines.append((path, size, digest_of_file(str(place / path)) if is_digested else ""))
+        digest = ""
+        if size <= MAX_DIGESTED:
+            left -= size
+            if left >= 0:
+                digest = digest_of_file(str(place / path))
+        lines.append((path, size, digest))
     return digest_of_data([given, lines])
 
 

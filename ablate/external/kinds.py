@@ -72,15 +72,23 @@ RESULTS = frozenset([".json", ".jsonl", ".txt", ".xml", ""])
 DOCUMENTS = frozenset(
     [".md", ".rst", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".bib", ".tex"]
 )
-_DOCUMENT_NAMES = (
-    "license",
-    "licence",
-    "copying",
-    "authors",
-    "changelog",
-    "codeowners",
-    ".gitignore",
-    ".gitattributes",
+_DOCUMENT_NAMES = frozenset(
+    [
+        "license",
+        "license.txt",
+        "license-mit",
+        "license-apache",
+        "licence",
+        "licence.txt",
+        "copying",
+        "copying.txt",
+        "copying.lesser",
+        "authors",
+        "changelog",
+        "codeowners",
+        ".gitignore",
+        ".gitattributes",
+    ]
 )
 
 
@@ -113,7 +121,7 @@ def _is_program(path: Path) -> bool:
 def is_document(path: str) -> bool:
     """Returns whether a file is text or pictures for people, no edit of which changes a result."""
     name = path.rpartition("/")[2].lower()
-    return PurePosixPath(name).suffix in DOCUMENTS or name.startswith(_DOCUMENT_NAMES)
+    return PurePosixPath(name).suffix in DOCUMENTS or name in _DOCUMENT_NAMES
 
 
 def is_cached(path: str) -> bool:

@@ -8,6 +8,7 @@ import pytest
 
 from ablate.base.errors import AblateError
 from ablate.external import tree as trees
+from ablate.external.data import read_data
 from ablate.external.frozen import freeze, make_copy
 from ablate.external.repository import link_repository
 from ablate.external.tree import read_tree, root_of
@@ -155,6 +156,25 @@ def test_documents_change_what_is_copied_and_not_what_results_depend_on(tmp_path
     assert after.imports == {"torch", "numpy", "pkg"}
     (root / "train.py").chmod(0o755)
     assert read_tree(root).identity != before.identity
+
+
+@pytest.mark.parametrize(
+    "name", ["models/license_plate.py", "copying_task.py", "authors.json", "authors", "copying.txt"]
+)
+def test_a_name_that_begins_like_that_of_a_document_counts_as_any_other(name, tmp_path):
+    root = repository(tmp_path / "repo", **{"train.py": "", name: "1"})
+    before = read_tree(root)
+    filled(root, **{name: "2"})
+    assert (read_tree(root).identity == before.identity) == (name in ("authors", "copying.txt"))
+
+
+def test_data_that_are_too_large_to_digest_take_nothing_from_those_that_are_not(tmp_path, monkeypatch):
+    monkeypatch.setattr("ablate.external.data.MAX_DIGESTED", 10)
+    monkeypatch.setattr("ablate.external.data.MAX_DIGESTED_IN_ALL", 15)
+    filled(tmp_path, **{"data/a.bin": "0" * 16, "data/z.csv": "1"})
+    before = read_data("data", at=(), folder=tmp_path, root=tmp_path)
+    filled(tmp_path, **{"data/z.csv": "2"})
+    assert read_data("data", at=(), folder=tmp_path, root=tmp_path).identity != before.identity
 
 
 def test_what_is_excluded_and_data_are_left_out(tmp_path):
