@@ -145,13 +145,11 @@ def check_unchanged(data: Sequence[Data]) -> list[str]:
         removed = [path for path in entry.files if path not in now]
         changed = [path for path, state in entry.files.items() if path in now and now[path] != state]
         if removed or changed:
-            what = "removed" if removed else "changed"
-            names = listed(
-                (os.path.normpath(os.path.join(entry.given, path)) for path in removed or changed), 3
-            )
+            event = "removed" if removed else "changed"
+            paths = [os.path.normpath(os.path.join(entry.given, path)) for path in removed or changed]
             raise AblateError(
-                f"{dotted_path(entry.at)}: {names} was {what} since the first run began, so that runs did not have the "
-                "same data; restore it, and have the code write elsewhere"
+                f"{dotted_path(entry.at)}: {event} since the first run began: {listed(paths, 3)}. Runs thus did not "
+                "have the same data; restore them, and have the code write elsewhere"
             )
         added += [os.path.normpath(entry.place / path) for path in now if path not in entry.files]
     return added

@@ -8,7 +8,7 @@ import pytest
 
 from ablate.base.errors import AblateError
 from ablate.external import tree as trees
-from ablate.external.data import read_data
+from ablate.external.data import check_unchanged, read_data
 from ablate.external.frozen import freeze, make_copy
 from ablate.external.repository import link_repository
 from ablate.external.tree import read_tree, root_of
@@ -175,6 +175,14 @@ def test_data_that_are_too_large_to_digest_take_nothing_from_those_that_are_not(
     before = read_data("data", at=(), folder=tmp_path, root=tmp_path)
     filled(tmp_path, **{"data/z.csv": "2"})
     assert read_data("data", at=(), folder=tmp_path, root=tmp_path).identity != before.identity
+
+
+def test_changed_data_are_named_in_any_number(tmp_path):
+    filled(tmp_path, **{"data/a.csv": "1", "data/b.csv": "1"})
+    entry = read_data("data", at=("data",), folder=tmp_path, root=tmp_path)
+    filled(tmp_path, **{"data/a.csv": "12", "data/b.csv": "12"})
+    with pytest.raises(AblateError, match=r"^data: changed [\w ]+: data/a.csv, data/b.csv\."):
+        check_unchanged([entry])
 
 
 def test_what_is_excluded_and_data_are_left_out(tmp_path):
