@@ -1,4 +1,4 @@
-"""Two commits on the same seeds, interleaved, until the looks of METHODS §5 settle whether one is worse."""
+"""Two commits on the same seeds, interleaved, until a look of METHODS §5 decides whether one is worse."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,13 +21,13 @@ EXIT_CODES = {"worse": 1, "inconclusive": 3}
 def compare(
     call: Call, path: Path, names: Sequence[str], looks: Sequence[int], margin: float
 ) -> tuple[dict[str, Any], str]:
-    """Runs two commits until a look settles the verdict, which it returns as data and text.
+    """Runs two commits until a look decides the verdict, and returns it as data and text.
 
     Raises `NotMeasured`.
 
-    `path` keeps the runs; `looks` are the numbers of seeds at which it is looked at, until it is settled. Beside the
-    words of a row (`analysis.judge`), a verdict is `not worse` where no more is shown than that it does not lose by the
-    `margin`.
+    `path` keeps the runs; at each of `looks`, a number of seeds, they are judged until the verdict is decided. Beside
+    the words of a row (`analysis.judge`), a verdict is `not worse` where no more is shown than that it does not lose by
+    the `margin`.
     """
     levels = [ALPHA * weight for weight in weights(len(looks))]
     with opened(call, path, names) as bench:

@@ -11,7 +11,7 @@ from committed import Repository, drawn
 from numpy.typing import NDArray
 from scipy import special
 
-from ablate.commits.stream import FIRST, LEVEL, PAIRS, SCREENED, SHARES
+from ablate.commits.stream import LEVEL, NUM_BASE_RUNS, PAIRS, SCREENING_P, SHARES
 
 from .check import Check, Place, frequency
 from .simulations import Flags, Floats
@@ -62,16 +62,16 @@ def any_kept(draw: Draw, studies: int, spread: float, *, by_welch: bool = True) 
 
     `commits.stream.attempt` over arrays; a stream ends with what it keeps.
     """
-    first = draw((studies, FIRST))
+    first = draw((studies, NUM_BASE_RUNS))
     means = first.mean(axis=1)
-    pooled = Spreads(first.var(axis=1, ddof=1), np.full(studies, FIRST - 1.0))
+    pooled = Spreads(first.var(axis=1, ddof=1), np.full(studies, NUM_BASE_RUNS - 1.0))
     base_runs = Spreads(pooled.variance.copy(), pooled.df.copy())
     confirmations = np.zeros(studies, int)
     kept = np.zeros(studies, bool)
     for _ in range(TRIES):
         gain = spread * draw((studies,)) - means
-        screened = special.stdtr(pooled.df, -gain / np.sqrt(pooled.variance * (1 + 1 / FIRST)))
-        going = np.flatnonzero((screened <= SCREENED) & ~kept)
+        screened = special.stdtr(pooled.df, -gain / np.sqrt(pooled.variance * (1 + 1 / NUM_BASE_RUNS)))
+        going = np.flatnonzero((screened <= SCREENING_P) & ~kept)
         base = draw((len(going), PAIRS))
         tried = spread * draw((len(going), PAIRS))
         base_runs.add(going, base)

@@ -11,8 +11,8 @@ import pytest
 from scipy import stats
 
 from ablate.commits.stream import (
-    FIRST,
     LEVEL,
+    NUM_BASE_RUNS,
     PAIRS,
     SHARES,
     Spread,
@@ -43,8 +43,10 @@ class Stream:
     """Runs that are drawn from recorded losses; what is kept raises the level of all later ones."""
 
     def __init__(self, rng: np.random.Generator, n: int) -> None:
-        self.draws = rng.choice(recorded()[n % len(recorded())], FIRST + TRIES * (1 + 2 * PAIRS)).tolist()
-        first, self.level = self.runs(range(FIRST)), 0.0
+        self.draws = rng.choice(
+            recorded()[n % len(recorded())], NUM_BASE_RUNS + TRIES * (1 + 2 * PAIRS)
+        ).tolist()
+        first, self.level = self.runs(range(NUM_BASE_RUNS)), 0.0
         self.state = State.at_start(first)
 
     def runs(self, seeds, shift=0.0):
@@ -65,7 +67,7 @@ class Stream:
     @property
     def a_try(self) -> float:
         """Runs that each took."""
-        return 1 + 2 * PAIRS - len(self.draws) / TRIES + FIRST / TRIES
+        return 1 + 2 * PAIRS - len(self.draws) / TRIES + NUM_BASE_RUNS / TRIES
 
 
 def test_shares_of_the_level_add_up_to_it():
@@ -97,7 +99,7 @@ def test_of_changes_that_are_worth_as_many_standard_deviations_so_many_are_kept(
 
 def test_a_confirmation_counts_from_its_start_and_is_judged_by_the_larger_p():
     rng, begun = np.random.default_rng(3), []
-    first = rng.normal(size=FIRST).tolist()
+    first = rng.normal(size=NUM_BASE_RUNS).tolist()
     state = State.at_start(first)
     base, tried = pairs = rng.normal(size=(2, PAIRS)).tolist()
 
@@ -105,10 +107,10 @@ def test_a_confirmation_counts_from_its_start_and_is_judged_by_the_larger_p():
         return attempt(state, lambda seed: screen, lambda seeds: sides, begun.append)
 
     screened, after = said(min(first), None)
-    assert (screened.verdict, after) == ("discard", replace(state, seed=FIRST + 1 + PAIRS))
+    assert (screened.verdict, after) == ("discard", replace(state, seed=NUM_BASE_RUNS + 1 + PAIRS))
     assert (after.level_left, begun) == (LEVEL, [])
     found, after = said(max(first), pairs)
-    assert begun == [replace(state, seed=FIRST + 1 + PAIRS, confirmations=1)]
+    assert begun == [replace(state, seed=NUM_BASE_RUNS + 1 + PAIRS, confirmations=1)]
     pooled = (np.var(first, ddof=1) * 9 + np.var(pairs, axis=1, ddof=1).sum() * 4) / 17
     own = (np.var(first, ddof=1) * 9 + np.var(base, ddof=1) * 4) / 13
     assert (after.all_runs.variance, after.all_runs.df) == (pytest.approx(pooled), 17)
@@ -154,7 +156,7 @@ def test_a_p_is_that_of_the_reference(tried, p_pooled, t, df, p_welch):
 
 def test_the_next_confirmation_finds_the_smallest_effect_with_a_power_of_80_percent():
     rng = np.random.default_rng(4)
-    state = State([0.0] * FIRST, Spread(1.0, FIRST - 1), Spread(1.0, FIRST - 1))
+    state = State([0.0] * NUM_BASE_RUNS, Spread(1.0, NUM_BASE_RUNS - 1), Spread(1.0, NUM_BASE_RUNS - 1))
     found = []
     for _ in range(4000):
         base = rng.normal(size=PAIRS).tolist()
