@@ -195,7 +195,7 @@ def test_what_is_excluded_and_data_are_left_out(tmp_path):
 def test_too_much_to_copy_is_refused_with_the_heaviest_folders(tmp_path, monkeypatch):
     root = repository(tmp_path / "repo", **{f"big/{n}.py": "" for n in range(8)}, **{"train.py": ""})
     monkeypatch.setattr(trees, "MAX_FILES", 5)
-    with pytest.raises(AblateError, match=r"9 files .* most lie in big \(8 files"):
+    with pytest.raises(AblateError, match=r"9 files .* most are in big \(8 files"):
         read_tree(root)
 
 
