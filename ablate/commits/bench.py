@@ -23,7 +23,7 @@ from ablate.external.data import Data, check_unchanged, read_data
 from ablate.external.reading import Reading, check_pattern
 
 FORMAT = 2
-"""Of kept runs and of ledgers. In format 1 the runs of a commit shared a folder, and found what earlier ones left."""
+"""The format of kept runs and of ledgers."""
 SHOWN = 2000
 """Characters of a run's output that an error shows."""
 
@@ -36,7 +36,7 @@ class NotMeasured(AblateError):
 
 @dataclass(frozen=True)
 class Call:
-    """What is run at each commit, and how its number is read."""
+    """The command that is run at each commit, and how its number is read."""
 
     command: Sequence[str]
     metric: str
@@ -44,7 +44,7 @@ class Call:
     """The regular expression of the number in a line of output; empty where the command writes it as JSON."""
     direction: Direction
     links: Sequence[str]
-    """What git ignores and the command needs."""
+    """The paths of data that the command needs and git ignores."""
 
     def as_data(self) -> dict[str, Any]:
         """Returns the call as files keep it."""
@@ -61,7 +61,7 @@ class Bench:
     head: Tree
     lines: list[dict[str, Any]]
     data: Sequence[Data] = ()
-    """What git ignores and each run is linked to."""
+    """The data that each run is linked to."""
 
     @property
     def data_identity(self) -> list[str]:

@@ -24,7 +24,7 @@ _IMPORT = re.compile(rb"(?m)^[ \t]*(?:from|import)[ \t]+([A-Za-z_]\w*)((?:[ \t]*
 class File:
     """A file or a link of a tree, as it was when it was read."""
 
-    # Of the content; of a link, of the place to which it points.
+    # The digest of the content; of a link, the place to which it points.
     digest: str
     size: int
     # The outermost modules that a Python file imports.

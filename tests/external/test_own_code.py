@@ -252,7 +252,9 @@ def test_the_line_of_a_fixed_seed_is_named(folder):
     ],
 )
 def test_settings_that_the_code_does_not_read_are_named(folder, kind, config, lost):
-    assert f"may ignore these settings: {lost}" in " ".join(plan_here(written(folder, kind, config=config)).split())
+    assert f"may ignore these settings: {lost}" in " ".join(
+        plan_here(written(folder, kind, config=config)).split()
+    )
     assert "may ignore these settings" not in plan_here(written(folder, kind))
 
 
