@@ -118,7 +118,7 @@ def _printed(
         **asdict(answer),
         "confirmations": state.confirmations,
         "smallest_effect": state.smallest_effect,
-        "alpha_left": state.level_left,
+        "alpha_left": state.alpha_left,
         "time_ratio": None if ratio is None else round(ratio, 3),
         "changed_measures": changed,
         "notes": notes,

@@ -37,11 +37,11 @@ PAIRS = 5
 """Runs of each side in a confirmation."""
 SCREENING_P = 0.2
 """One-sided p up to which a single run is promising."""
-LEVEL = 0.04
-"""The sum of the levels α_j of all confirmations."""
+TOTAL_ALPHA = 0.04
+"""The sum of the α_j of all confirmations."""
 NODES = 40
 """Values of a variance over which power is averaged."""
-SHARES = [LEVEL * j**-1.6 / 2.2857656 for j in range(1, 10_001)]
+ALPHAS = [TOTAL_ALPHA * j**-1.6 / 2.2857656 for j in range(1, 10_001)]
 """α_1, α_2, …, more than any stream needs; ζ(1.6) = 2.2857656."""
 
 
@@ -69,7 +69,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class State:
-    """The runs and the spent levels on which the decision about the next try depends."""
+    """The runs and the spent α on which the decision about the next try depends."""
 
     base: Sequence[float]
     """Runs of the present base, against which single runs are screened."""
@@ -105,14 +105,14 @@ class State:
         return replace(self, seed=self.seed + 1 + PAIRS)
 
     @property
-    def level(self) -> float:
-        """The level at which the next confirmation is judged."""
-        return SHARES[self.confirmations]
+    def alpha(self) -> float:
+        """The α_j at which the next confirmation is judged."""
+        return ALPHAS[self.confirmations]
 
     @property
-    def level_left(self) -> float:
-        """The sum of the levels of all confirmations to come."""
-        return LEVEL - sum(SHARES[: self.confirmations])
+    def alpha_left(self) -> float:
+        """The sum of the α_j of all confirmations to come."""
+        return TOTAL_ALPHA - sum(ALPHAS[: self.confirmations])
 
     @property
     def smallest_effect(self) -> float:
@@ -126,7 +126,7 @@ class State:
         base_runs = self.base_runs.pooled_with(Spread(base, PAIRS - 1))
         all_runs = self.all_runs.pooled_with(Spread(base, PAIRS - 1), Spread(tried, PAIRS - 1))
         errors = standard_errors(all_runs, base_runs, Spread(tried, PAIRS - 1))
-        pooled, welch = [-special.stdtrit(df, self.level) * error for error, df in errors]
+        pooled, welch = [-special.stdtrit(df, self.alpha) * error for error, df in errors]
         needed = np.maximum(pooled, welch)
         noise = (2 * self.base_runs.variance / PAIRS) ** 0.5
 
@@ -152,7 +152,7 @@ class Answer:
     p: float | None
     """The one-sided p of no gain; None where nothing was tested."""
     alpha: float | None
-    """The level of that test; None where nothing was tested."""
+    """The α of that test; None where nothing was tested."""
 
 
 def standard_errors(pooled: Spread, base: Spread, tried: Spread) -> list[tuple[float, float]]:
@@ -197,6 +197,6 @@ def attempt(
 
     gain = fmean(tried) - fmean(base)
     p = p_of_gain(gain, all_runs, base_runs, tried_runs)
-    if p <= state.level:
-        return Answer("keep", gain, p, state.level), replace(after, base=tried, base_runs=tried_runs)
-    return Answer("retest" if p <= LEVEL else "discard", gain, p, state.level), after
+    if p <= state.alpha:
+        return Answer("keep", gain, p, state.alpha), replace(after, base=tried, base_runs=tried_runs)
+    return Answer("retest" if p <= TOTAL_ALPHA else "discard", gain, p, state.alpha), after

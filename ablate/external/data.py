@@ -187,5 +187,5 @@ def is_link_to(path: Path, data: Sequence[Data]) -> bool:
     """Returns whether a path of a copy is a link that `link_data` has made."""
     if not stat.S_ISLNK(path.lstat().st_mode):
         return False
-    aim = os.readlink(path)
-    return any(aim == str(entry.place) or aim.startswith(f"{entry.place}{os.sep}") for entry in data)
+    target = Path(os.readlink(path))
+    return any(target.is_relative_to(entry.place) for entry in data)

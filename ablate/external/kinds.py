@@ -92,7 +92,7 @@ _DOCUMENT_NAMES = frozenset(
 
 def is_code(path: str) -> bool:
     """Returns whether a file is code, by its name."""
-    return PurePosixPath(path).suffix in CODE_SUFFIXES
+    return PurePosixPath(path).suffix.lower() in CODE_SUFFIXES
 
 
 def is_copied_if_untracked(path: Path) -> bool:

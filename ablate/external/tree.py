@@ -109,7 +109,9 @@ def read_tree(
         if file is not None:
             files[path] = file
     tracked = {*_names(git(root, "ls-files", "-z", "--cached", "--recurse-submodules") or b"")}
-    doubtful = {path for path in files.keys() - tracked if PurePosixPath(path).suffix in AMBIGUOUS_SUFFIXES}
+    doubtful = {
+        path for path in files.keys() - tracked if PurePosixPath(path).suffix.lower() in AMBIGUOUS_SUFFIXES
+    }
     return Tree(root, files, frozenset(doubtful))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from committed import PRINTED, Repository, drawn
 
-from ablate.commits.stream import LEVEL, NUM_BASE_RUNS, PAIRS, SHARES, State, attempt
+from ablate.commits.stream import ALPHAS, NUM_BASE_RUNS, PAIRS, TOTAL_ALPHA, State, attempt
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def expected(state, base, tried):
         lambda ns: [(-side[ns]).tolist() for side in (base, tried)],
         lambda begun: None,
     )
-    left = {"smallest_effect": after.smallest_effect, "alpha_left": after.level_left}
+    left = {"smallest_effect": after.smallest_effect, "alpha_left": after.alpha_left}
     return {**asdict(answer), **left, "confirmations": after.confirmations}, after
 
 
@@ -64,7 +64,7 @@ def test_a_stream_keeps_what_is_better_and_goes_on_from_there(repository):
         found, state = expected(state, values[base], values[tag])
         assert answer["verdict"] == verdict
         assert answer == answer | found
-    assert answer["alpha_left"] == pytest.approx(LEVEL - SHARES[0])
+    assert answer["alpha_left"] == pytest.approx(TOTAL_ALPHA - ALPHAS[0])
     refused = repository.call("gate", "ledger.jsonl", "--base", "base", "--head", "worse")
     assert (refused.returncode, "with this --base" in refused.stderr) == (2, True)
     assert not repository.left_behind
@@ -165,7 +165,7 @@ def test_a_try_that_is_the_base_itself_is_answered_from_the_ledger(repository):
     repository.losses("again", drawn(0))  # Another commit of the same files.
     answer = said(repository, "again", "base")
     assert (answer["verdict"], answer["difference"], answer["p"]) == ("discard", 0, None)
-    assert (answer["confirmations"], answer["alpha_left"], len(answer["notes"])) == (0, LEVEL, 1)
+    assert (answer["confirmations"], answer["alpha_left"], len(answer["notes"])) == (0, TOTAL_ALPHA, 1)
     assert (repository.folder / "ledger.jsonl").read_bytes() == before
 
 

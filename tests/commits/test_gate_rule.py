@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from ablate.commits.stream import (
-    LEVEL,
+    ALPHAS,
     NUM_BASE_RUNS,
     PAIRS,
-    SHARES,
+    TOTAL_ALPHA,
     Spread,
     State,
     attempt,
@@ -71,7 +71,7 @@ class Stream:
 
 
 def test_shares_of_the_level_add_up_to_it():
-    assert sum(SHARES) < LEVEL < sum(SHARES) + SHARES[-1] * len(SHARES) / 0.6
+    assert sum(ALPHAS) < TOTAL_ALPHA < sum(ALPHAS) + ALPHAS[-1] * len(ALPHAS) / 0.6
 
 
 @pytest.mark.parametrize("streams", [200, pytest.param(2000, marks=pytest.mark.slow)])
@@ -81,7 +81,7 @@ def test_a_stream_of_tries_that_change_nothing_keeps_one_in_at_most_its_level_of
         stream = Stream(rng, n)
         false += "keep" in [stream.verdict(0.0) for _ in range(TRIES)]
         runs.append(stream.a_try)
-    assert false / streams <= LEVEL + 2.6 * (LEVEL * (1 - LEVEL) / streams) ** 0.5
+    assert false / streams <= TOTAL_ALPHA + 2.6 * (TOTAL_ALPHA * (1 - TOTAL_ALPHA) / streams) ** 0.5
     assert 3 <= np.mean(runs) <= 4
 
 
@@ -108,7 +108,7 @@ def test_a_confirmation_counts_from_its_start_and_is_judged_by_the_larger_p():
 
     screened, after = said(min(first), None)
     assert (screened.verdict, after) == ("discard", replace(state, seed=NUM_BASE_RUNS + 1 + PAIRS))
-    assert (after.level_left, begun) == (LEVEL, [])
+    assert (after.alpha_left, begun) == (TOTAL_ALPHA, [])
     found, after = said(max(first), pairs)
     assert begun == [replace(state, seed=NUM_BASE_RUNS + 1 + PAIRS, confirmations=1)]
     pooled = (np.var(first, ddof=1) * 9 + np.var(pairs, axis=1, ddof=1).sum() * 4) / 17
@@ -121,8 +121,8 @@ def test_a_confirmation_counts_from_its_start_and_is_judged_by_the_larger_p():
     p_welch = stats.t.sf(
         gain / parts.sum() ** 0.5, parts.sum() ** 2 / (parts[0] ** 2 / 13 + parts[1] ** 2 / 4)
     )
-    assert (found.p, found.alpha) == (pytest.approx(max(p_pooled, p_welch)), SHARES[0])
-    assert after.level_left == pytest.approx(LEVEL - SHARES[0])
+    assert (found.p, found.alpha) == (pytest.approx(max(p_pooled, p_welch)), ALPHAS[0])
+    assert after.alpha_left == pytest.approx(TOTAL_ALPHA - ALPHAS[0])
     better = [value + 9 for value in base]
     kept, after = said(max(first), [base, better])
     # What was kept has its own five runs alone, until it is confirmed against.

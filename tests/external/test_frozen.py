@@ -168,6 +168,11 @@ def test_a_name_that_begins_like_that_of_a_document_counts_as_any_other(name, tm
     assert (read_tree(root).identity == before.identity) == (name in ("authors", "copying.txt"))
 
 
+def test_code_in_capitals_beside_a_checkpoint_is_copied(tmp_path):
+    root = filled(tmp_path / "code", **{"train.py": "", "models/fit.R": "", "models/last.ckpt": ""})
+    assert {*read_tree(root).files} == {"train.py", "models/fit.R"}
+
+
 def test_data_that_are_too_large_to_digest_take_nothing_from_those_that_are_not(tmp_path, monkeypatch):
     monkeypatch.setattr("ablate.external.data.MAX_DIGESTED", 10)
     monkeypatch.setattr("ablate.external.data.MAX_DIGESTED_IN_ALL", 15)
