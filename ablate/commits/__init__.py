@@ -1,1 +1,1 @@
-"""`ablate compare`: one's own training code at two commits, judged."""
+"""`ablate compare` and `ablate gate`: the user's training code at two commits, judged."""

@@ -23,7 +23,7 @@ from ablate.external.data import Data, check_unchanged, read_data
 from ablate.external.reading import Reading, check_pattern
 
 FORMAT = 2
-"""Of kept runs and of ledgers. In format 1 the runs of a commit shared a folder, and found what earlier ones left."""
+"""The format of kept runs and of ledgers."""
 SHOWN = 2000
 """Characters of a run's output that an error shows."""
 
@@ -36,15 +36,15 @@ class NotMeasured(AblateError):
 
 @dataclass(frozen=True)
 class Call:
-    """What is run at each commit, and how its number is read."""
+    """The command that is run at each commit, and how its number is read."""
 
     command: Sequence[str]
     metric: str
     pattern: str
-    """The regular expression of the number in a line of output; empty: it is in JSON that the command writes."""
+    """The regular expression of the number in a line of output; empty where the command writes it as JSON."""
     direction: Direction
     links: Sequence[str]
-    """What git ignores and the command needs."""
+    """The paths of data that the command needs and git ignores."""
 
     def as_data(self) -> dict[str, Any]:
         """Returns the call as files keep it."""
@@ -61,25 +61,25 @@ class Bench:
     head: Tree
     lines: list[dict[str, Any]]
     data: Sequence[Data] = ()
-    """What git ignores and each run is linked to."""
+    """The data that each run is linked to."""
 
     @property
     def data_identity(self) -> list[str]:
-        """What of the data results depend on."""
+        """The identity of each entry of data."""
         return [entry.identity for entry in self.data]
 
     def add(self, **line: Any) -> None:
         """Writes a line."""
         self.lines.append(line)
-        write_text(self.path, "".join(f"{json.dumps(each)}\n" for each in self.lines))
+        write_text(self.path, "".join(f"{json.dumps(written)}\n" for written in self.lines))
 
     def run(self, tree: Tree, seed: int) -> float:
-        """Returns the metric of one run, oriented, from the kept lines where they have it. Raises `NotMeasured`."""
+        """Returns the metric of one run, oriented, read from the lines or measured. Raises `NotMeasured`."""
         files = [tree.digest, tree.inside, *self.data_identity]
         key = digest_of_data([FORMAT, self.call.as_data(), *files, seed])
-        kept = [line for line in self.lines if line.get("run") == key]
-        if kept:
-            value = float(kept[0]["value"])
+        finished = [line for line in self.lines if line.get("run") == key]
+        if finished:
+            value = float(finished[0]["value"])
         else:
             value, seconds = self._measure(tree, seed)
             self.add(run=key, commit=tree.name, tree=tree.digest, seed=seed, value=value, seconds=seconds)
@@ -132,12 +132,12 @@ class Bench:
         return sides
 
     def seconds(self, tree: Tree) -> list[float]:
-        """Returns how long each kept run of these files took."""
+        """Returns the seconds that each finished run of these files took."""
         return [line["seconds"] for line in self.lines if "run" in line and line.get("tree") == tree.digest]
 
 
 def _environment(seed: int, place: str) -> dict[str, str]:
-    """Returns what is laid over the environment of a run: its seed, the folder for its files, the hook for Python."""
+    """Returns the variables of a run: its seed, the folder for its files, and the path of the hook."""
     python_path = [str(Path(__file__).with_name("hook"))]
     if os.environ.get("PYTHONPATH"):
         python_path.append(os.environ["PYTHONPATH"])
@@ -181,11 +181,11 @@ def _linked(links: Sequence[str]) -> list[Data]:
 
 def _lines_of(path: Path) -> list[dict[str, Any]]:
     """Returns the lines of a file, none where there is no file. Raises `AblateError` for a file of another kind."""
-    kept = []
+    kept_lines = []
     try:
         for text in path.read_text().splitlines() if path.exists() else []:
             line = json.loads(text)
-            kept.append({"commit": line["commit"], **line})  # All of them have the commit.
+            kept_lines.append({"commit": line["commit"], **line})  # All of them have the commit.
     except (ValueError, TypeError, KeyError) as error:
-        raise AblateError(f"{path}: is no file of such runs ({error!r}); name another") from None
-    return kept
+        raise AblateError(f"{path}: is not a file of such runs ({error!r}); name another") from None
+    return kept_lines

@@ -1,4 +1,4 @@
-"""Two commits on the same seeds, interleaved, until the looks of METHODS §5 settle whether one is worse."""
+"""Two commits on the same seeds, interleaved, until a look of METHODS §5 decides whether one is worse."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -28,13 +28,13 @@ def compare(
     margin: float,
     measures: Sequence[str] = (),
 ) -> tuple[dict[str, Any], str]:
-    """Runs two commits until a look settles the verdict, which it returns as data and text.
+    """Runs two commits until a look decides the verdict, and returns it as data and text.
 
     Raises `NotMeasured`.
 
-    `path` keeps the runs; `looks` are the numbers of seeds at which it is looked at, until it is settled. Beside the
-    words of a row (`analysis.judge`), a verdict is `not worse` where no more is shown than that it does not lose by the
-    `margin`. `measures` are patterns of the files that measure a commit.
+    `path` keeps the runs; at each of `looks`, a number of seeds, they are judged until the verdict is decided. Beside
+    the words of a row (`analysis.judge`), a verdict is `not worse` where no more is shown than that it does not lose by
+    the `margin`. `measures` are patterns of the files that measure a commit.
     """
     levels = [ALPHA * weight for weight in weights(len(looks))]
     with opened(call, path, names) as bench:

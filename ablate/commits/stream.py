@@ -31,23 +31,26 @@ from scipy import special
 from ablate.analysis.power import POWER, t_p_above
 
 Verdict = Literal["keep", "discard", "retest"]
-FIRST = 10
+NUM_BASE_RUNS = 10
 """Runs of the base at the start of a ledger."""
 PAIRS = 5
 """Runs of each side in a confirmation."""
-SCREENED = 0.2
+SCREENING_P = 0.2
 """One-sided p up to which a single run is promising."""
-LEVEL = 0.04
-"""What the levels of all confirmations add up to."""
+TOTAL_ALPHA = 0.04
+"""The sum of the α_j of all confirmations."""
 NODES = 40
 """Values of a variance over which power is averaged."""
-SHARES = [LEVEL * j**-1.6 / 2.2857656 for j in range(1, 10_001)]
+ALPHAS = [TOTAL_ALPHA * j**-1.6 / 2.2857656 for j in range(1, 10_001)]
 """α_1, α_2, …, more than any stream needs; ζ(1.6) = 2.2857656."""
 
 
 @dataclass(frozen=True)
 class Spread:
-    """The variance of a run, with its degrees of freedom; arrays of variances go through all formulas as numbers do."""
+    """The variance of a run, with its degrees of freedom.
+
+    All formulas take arrays of variances, too.
+    """
 
     variance: float
     df: float
@@ -66,17 +69,17 @@ class Spread:
 
 @dataclass(frozen=True)
 class State:
-    """What is known before a try."""
+    """The runs and the spent α on which the decision about the next try depends."""
 
     base: Sequence[float]
     """Runs of the present base, against which single runs are screened."""
     all_runs: Spread
-    """Of all runs so far but the screening ones, each around the mean of its side."""
+    """The spread of all runs so far but the screening ones, each around the mean of its side."""
     base_runs: Spread
-    """Of the runs of the present base alone."""
+    """The spread of the runs of the present base alone."""
     confirmations: int = 0
     """Confirmations that have begun."""
-    seed: int = FIRST
+    seed: int = NUM_BASE_RUNS
     """The first seed that no run has had."""
 
     @classmethod
@@ -88,26 +91,28 @@ class State:
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> "State":
         """Returns the state that `as_data` wrote."""
-        spreads = {name: Spread(**data[name]) for name in ("all_runs", "base_runs")}
-        return cls(**{**data, **spreads})
+        fields = dict(data)
+        for name in ("all_runs", "base_runs"):
+            fields[name] = Spread(**data[name])
+        return cls(**fields)
 
     def as_data(self) -> dict[str, Any]:
         """Returns the state as a ledger keeps it."""
         return asdict(self)
 
     def next(self) -> "State":
-        """Returns the state after a try that was only screened; its seeds count as had."""
+        """Returns the state after a try that was only screened, whose seeds count as used."""
         return replace(self, seed=self.seed + 1 + PAIRS)
 
     @property
-    def level(self) -> float:
-        """The level at which the next confirmation is judged."""
-        return SHARES[self.confirmations]
+    def alpha(self) -> float:
+        """The α_j at which the next confirmation is judged."""
+        return ALPHAS[self.confirmations]
 
     @property
-    def level_left(self) -> float:
-        """What is left of the level for all confirmations to come."""
-        return LEVEL - sum(SHARES[: self.confirmations])
+    def alpha_left(self) -> float:
+        """The sum of the α_j of all confirmations to come."""
+        return TOTAL_ALPHA - sum(ALPHAS[: self.confirmations])
 
     @property
     def smallest_effect(self) -> float:
@@ -121,7 +126,8 @@ class State:
         base_runs = self.base_runs.pooled_with(Spread(base, PAIRS - 1))
         all_runs = self.all_runs.pooled_with(Spread(base, PAIRS - 1), Spread(tried, PAIRS - 1))
         errors = standard_errors(all_runs, base_runs, Spread(tried, PAIRS - 1))
-        needed = np.maximum(*(-special.stdtrit(df, self.level) * error for error, df in errors))
+        pooled, welch = [-special.stdtrit(df, self.alpha) * error for error, df in errors]
+        needed = np.maximum(pooled, welch)
         noise = (2 * self.base_runs.variance / PAIRS) ** 0.5
 
         low = 0.0
@@ -129,13 +135,16 @@ class State:
         for _ in range(60):
             middle = (low + high) / 2
             power = special.ndtr((middle - needed) / noise).mean()
-            low, high = (middle, high) if power < POWER else (low, middle)
+            if power < POWER:
+                low = middle
+            else:
+                high = middle
         return high
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What is said of a try."""
+    """The verdict on a try, with the test behind it."""
 
     verdict: Verdict
     difference: float
@@ -143,7 +152,7 @@ class Answer:
     p: float | None
     """The one-sided p of no gain; None where nothing was tested."""
     alpha: float | None
-    """What it is held against."""
+    """The α of that test; None where nothing was tested."""
 
 
 def standard_errors(pooled: Spread, base: Spread, tried: Spread) -> list[tuple[float, float]]:
@@ -163,29 +172,31 @@ def p_of_gain(gain: float, pooled: Spread, base: Spread, tried: Spread) -> float
 def attempt(
     state: State,
     screen: Callable[[int], float],
-    pairs: Callable[[Sequence[int]], Sequence[Sequence[float]]],
-    begun: Callable[[State], object],
+    run_both: Callable[[Sequence[int]], Sequence[Sequence[float]]],
+    on_confirmation: Callable[[State], object],
 ) -> tuple[Answer, State]:
-    """Screens a try, and confirms a promising one; returns what is said of it and the next state.
+    """Screens a try, and confirms a promising one; returns the answer and the next state.
 
-    `screen` runs the try under a seed, `pairs` the base and the try under several; `begun` hears of a confirmation,
-    with the state that it leaves even if it never ends. `retest`: it would be kept if no other were ever confirmed.
+    `screen` runs the try under a seed, `run_both` the base and the try under several. `on_confirmation` is called
+    before a confirmation, with the state that it leaves even if it never ends. `retest`: the try would be kept if no
+    other were ever confirmed.
     """
-    gain = screen(state.seed) - fmean(state.base)
+    screened_gain = screen(state.seed) - fmean(state.base)
     error = (state.all_runs.variance * (1 + 1 / len(state.base))) ** 0.5
-    p = t_p_above(gain, error, state.all_runs.df, 0)
-    if p > SCREENED:
-        return Answer("discard", gain, p, SCREENED), state.next()
+    screened_p = t_p_above(screened_gain, error, state.all_runs.df, 0)
+    if screened_p > SCREENING_P:
+        return Answer("discard", screened_gain, screened_p, SCREENING_P), state.next()
 
     after = replace(state.next(), confirmations=state.confirmations + 1)
-    begun(after)
-    base, tried = pairs(range(state.seed + 1, after.seed))
+    on_confirmation(after)
+    base, tried = run_both(range(state.seed + 1, after.seed))
+    tried_runs = Spread.of(tried)
     base_runs = state.base_runs.pooled_with(Spread.of(base))
-    all_runs = state.all_runs.pooled_with(Spread.of(base), Spread.of(tried))
+    all_runs = state.all_runs.pooled_with(Spread.of(base), tried_runs)
     after = replace(after, all_runs=all_runs, base_runs=base_runs)
 
     gain = fmean(tried) - fmean(base)
-    p = p_of_gain(gain, all_runs, base_runs, Spread.of(tried))
-    if p <= state.level:
-        return Answer("keep", gain, p, state.level), replace(after, base=tried, base_runs=Spread.of(tried))
-    return Answer("retest" if p <= LEVEL else "discard", gain, p, state.level), after
+    p = p_of_gain(gain, all_runs, base_runs, tried_runs)
+    if p <= state.alpha:
+        return Answer("keep", gain, p, state.alpha), replace(after, base=tried, base_runs=tried_runs)
+    return Answer("retest" if p <= TOTAL_ALPHA else "discard", gain, p, state.alpha), after

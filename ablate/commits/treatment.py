@@ -1,6 +1,6 @@
-"""What in a try beside its metric differs from the base: the files that measure it, and the time that it takes.
+"""Differences of a try from the base beside its metric: in the files that measure it, and in the time that it takes.
 
-Both are said beside the verdict, and decide nothing.
+Both are shown beside the verdict, and decide nothing.
 """
 
 import os
@@ -13,9 +13,9 @@ from ablate.commits.bench import Bench
 from ablate.commits.trees import Tree, git
 
 SLOWER = 1.5
-"""The time of the base's runs from which on it is said how long a try takes."""
+"""The ratio of a try's time to the base's from which on a note says so."""
 NOTICED = 0.2
-"""Seconds by which a try must take longer, too: runs are looked at every twentieth of a second."""
+"""Seconds by which such a try must take longer, since runs are polled every twentieth of a second."""
 _MEASURES = re.compile(r"(^|[\W_])(eval|metric|scor|valid|measur|bench)", re.IGNORECASE)
 """The names of files that are likely to measure."""
 
@@ -30,7 +30,7 @@ def time_ratio(bench: Bench) -> float | None:
 
 
 def slower(bench: Bench) -> str:
-    """Returns a sentence on a try that takes much longer than the base; empty for any other."""
+    """Returns a note on a try that takes much longer than the base; empty for any other."""
     ratio = time_ratio(bench)
     if ratio is None or ratio < SLOWER:
         return ""
@@ -39,16 +39,17 @@ def slower(bench: Bench) -> str:
     if tried - base < NOTICED:
         return ""
     return (
-        f"its runs take {ratio:.1f} × the time of the base's ({tried:.3g} s against {base:.3g} s): a gain may be that "
-        "of longer training"
+        f"its runs take {ratio:.1f} × the time of the base's ({tried:.3g} s against {base:.3g} s): a gain may come "
+        "from longer training"
     )
 
 
 def changed_measures(bench: Bench, patterns: Sequence[str]) -> list[str]:
     """Returns the files that measure a try and differ from those of the base, by their paths in the repository.
 
-    They are those that `patterns` name, from where one stands; without patterns those that the command names, and those
-    whose names say that they measure. Raises `AblateError` for a pattern that names no file of the base.
+    With `patterns`, relative to the working directory, these are the files that they match; without, the files that
+    the command names, and those whose names say that they measure. Raises `AblateError` for a pattern that matches no
+    file of the base.
     """
     for pattern in patterns:
         if not git("-C", bench.base.root / bench.base.inside, "ls-files", "--", f":(glob){pattern}"):
@@ -64,17 +65,17 @@ def changed_measures(bench: Bench, patterns: Sequence[str]) -> list[str]:
 
 
 def measured_otherwise(files: Sequence[str]) -> str:
-    """Returns a sentence on a try that changes files that measure it; empty without any."""
+    """Returns a note on a try that changes files that measure it; empty without any."""
     if not files:
         return ""
     return (
-        f"it changes {listed(files)}: look whether its number still means what the base's means "
+        f"it changes {listed(files)}: check that its number still means the same as the base's "
         "(--measures names the files that measure)"
     )
 
 
 def _changed_files(base: Tree, head: Tree, patterns: Sequence[str]) -> list[str]:
-    """Returns the files that differ between two commits, of those that `patterns` name, or of all."""
+    """Returns the files that differ between two commits, of those that `patterns` match, or of all."""
     globs = [f":(glob){pattern}" for pattern in patterns]
     names = git("diff", "--name-only", "--no-renames", "-z", base.commit, head.commit, "--", *globs)
     return [name for name in names.split("\0") if name]

@@ -1,6 +1,6 @@
-"""Commits in work trees, and the fresh copy of one in which each run stands.
+"""Commits in work trees, and the fresh copy of one in which each run happens.
 
-What a run writes beside the code, such as a checkpoint from which the next would go on, is gone with its copy.
+Files that a run writes beside the code, such as a checkpoint from which the next would go on, go with its copy.
 """
 
 import os
@@ -27,20 +27,20 @@ class Tree:
     """A commit in a work tree of its own, which no run touches."""
 
     name: str
-    """What it was called, and the start of its hash."""
+    """The name that the call gave it, and the start of its hash."""
     commit: str
     """Its whole hash."""
     digest: str
-    """The digest of all its files, git's own."""
+    """Git's digest of all its files."""
     root: Path
     inside: str
-    """The folder in it in which commands run: where one stands in the repository."""
+    """The folder below the root in which commands run: the working directory of the call."""
 
     @contextmanager
     def fresh_copy(self, data: Sequence[Data]) -> Iterator[Path]:
-        """Yields the root of a copy of the files, with links to data in it, which goes away at the end.
+        """Yields the root of a temporary copy of the files, with links to data in it.
 
-        Git finds the commit there, and what a run commits is seen by no other.
+        Git finds the commit there, and no other run sees the commits of this one.
         """
         with TemporaryDirectory(prefix="run-", dir=self.root.parent, ignore_cleanup_errors=True) as place:
             copy = Path(place).resolve()
@@ -51,9 +51,9 @@ class Tree:
             yield copy
 
     def refuse_files_of_others(self, lists: Path) -> None:
-        """Refuses what a run has loaded from another work tree although the commit has it.
+        """Raises `AblateError` for a module loaded from another work tree although the commit has it.
 
-        lists: the folder in which `hook` has left the names of the files.
+        lists: the folder with the names of loaded files, as left by `hook`.
         """
         files = []
         for listing in lists.glob("files-*.txt"):
@@ -131,7 +131,7 @@ def _work_trees() -> list[Path]:
 
 
 def git(*words: object) -> str:
-    """Returns what git prints. Raises `AblateError` with what it says where it fails."""
+    """Returns the output of git. Raises `AblateError` with its error output where it fails."""
     try:
         return subprocess.run(
             ["git", *map(str, words)], capture_output=True, text=True, check=True

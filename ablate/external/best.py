@@ -43,7 +43,7 @@ def _check_step(name: str, at: At, by: str | None, others: Sequence[str]) -> Non
 def best_values(
     metrics: Mapping[str, Mapping[str, Any]], readings: Mapping[str, Readings]
 ) -> dict[str, float]:
-    """Returns the value of each metric that counts at its best step.
+    """Returns name → value of the metrics that count at their best step.
 
     Raises `AblateError` where there is no such step.
     """
@@ -92,9 +92,9 @@ def guides_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 
 
 def identity_of(metrics: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Returns what decides the steps at which metrics count, as `Workload.identity`.
+    """Returns the rules for the steps at which metrics count, as an entry of `Workload.identity`.
 
-    Nothing where all count at the last.
+    Empty where all metrics count at the last step.
     """
     rules = [f"{name} by {by} ({metrics[by]['direction']})" for name, by in guides_of(metrics).items()]
     return {"at best": ", ".join(sorted(rules))} if rules else {}

@@ -1,4 +1,4 @@
-"""What the source of a user's code shows to have no effect: seeds that are constants, settings that nothing names."""
+"""Signs in the source of the user's code that a seed or a setting has no effect: constant seeds, unnamed settings."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ _SEEDING = re.compile(
 
 
 def seeded(files: Iterable[str], given: str | None = None) -> Iterator[str]:
-    """Where a generator gets a constant as its seed, as `train.py:3: torch.manual_seed(1337)`.
+    """Yields the places where a generator gets a constant seed, as `train.py:3: torch.manual_seed(1337)`.
 
     `given`: the constant that gets the seed of a trial.
     """
@@ -30,10 +30,13 @@ def seeded(files: Iterable[str], given: str | None = None) -> Iterator[str]:
 
 
 def named(files: Iterable[str]) -> set[object]:
-    """The names and texts of files, but for names that are assigned: among them what these read of a config."""
-    return {
-        getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "value", None)
-        for file in files
-        for node in ast.walk(parsed(Path(file)))
-        if not isinstance(getattr(node, "ctx", None), ast.Store)
-    }
+    """Returns the names and literals in files, except assigned names: among them the settings that the code reads."""
+    names: set[object] = set()
+    for file in files:
+        for node in ast.walk(parsed(Path(file))):
+            if isinstance(getattr(node, "ctx", None), ast.Store):
+                continue
+            names.add(
+                getattr(node, "id", None) or getattr(node, "attr", None) or getattr(node, "value", None)
+            )
+    return names

@@ -24,7 +24,7 @@ _BRACES = "Write {{ and }} for braces of its own"
 
 
 def filled(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]:
-    """The words of a command, split as a shell would, each `{name}` replaced by its value; no shell sees them.
+    """Returns the words of a command, split as a shell would, with each `{name}` replaced; no shell sees them.
 
     `{name:FORMAT}` formats a number; of a switch it is FORMAT where it is on, and nothing where it is off. A word that
     is a placeholder and nothing else becomes as many words as its value has: none for a switch that is off. A list is
@@ -44,6 +44,7 @@ def filled(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]
 
 
 def _texts(word: str, values: Mapping[str, Any]) -> list[str]:
+    """Returns the words that one word becomes: one, or for a placeholder alone as many as its value has."""
     parts = [
         (text, [] if name is None else _written(values[name], spec or ""))
         for text, name, spec, _ in string.Formatter().parse(word)
@@ -54,6 +55,7 @@ def _texts(word: str, values: Mapping[str, Any]) -> list[str]:
 
 
 def _written(value: Any, spec: str) -> list[str]:
+    """Returns the words of a value: a text for each item of a list, for a switch its format or nothing."""
     if isinstance(value, bool) and spec:
         return [spec] * value
     return [format(each, spec) for each in (value if isinstance(value, list) else [value])]
@@ -62,11 +64,11 @@ def _written(value: Any, spec: str) -> list[str]:
 def lines(
     words: Sequence[str], folder: Path, env: Mapping[str, str], limit: float | None = None
 ) -> Generator[str]:
-    """The lines that a command prints in `folder`, as it prints them; to be closed, as by `contextlib.closing`.
+    """Yields the lines that a command prints in `folder`, as it prints them; to be closed by `contextlib.closing`.
 
-    Then, or when this process is gone, all that it has started is ended. `env` is laid over the environment of this
-    process, whose `python` is the one that runs us. Raises `AblateError` for a program that cannot be started, after
-    `limit` seconds, and for an exit code other than 0.
+    When closed, or when this process is gone, all processes that the command has started are ended. `env` is laid over
+    the environment of this process, and `python` is the one that runs this process. Raises `AblateError` for a program
+    that cannot be started, after `limit` seconds, and for an exit code other than 0.
     """
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     # Unbuffered, what it has printed is known when it is ended.

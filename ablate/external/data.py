@@ -1,7 +1,7 @@
 """Data beside the code, which runs read in place: linked into their copies, and watched.
 
-A folder is made anew in each copy, with a link for each file: what a library writes beside its data stays in the copy,
-and a run that removes the folder removes links. A folder of more files than `MAX_LINKS` is one link.
+A folder is made anew in each copy, with a link for each file: the files that a library writes beside its data stay in
+the copy, and a run that removes the folder removes links. A folder of more files than `MAX_LINKS` is one link.
 """
 
 import os
@@ -17,7 +17,7 @@ from ablate.base.files import digest_of_data, digest_of_file
 from ablate.external.tree import matches
 
 MAX_LINKS = 10_000
-# Bytes of a file whose content is digested; and of all such files of an entry.
+# Bytes up to which the content of a file is digested; and of all such files of an entry.
 MAX_DIGESTED = 10 * 2**20
 MAX_DIGESTED_IN_ALL = 2**30
 
@@ -29,18 +29,18 @@ State = tuple[int, int]
 class Data:
     """A file or folder of data."""
 
-    # Where it is given: a path in a study, or an option of the command line.
+    # The place that names the data: a path in a study, or an option of the command line.
     at: tuple[str | int, ...]
-    # As it is given there, relative to the folder of the study, or to where one stands.
+    # Their path as it is written there, relative to the folder of the study, or to the working directory.
     given: str
     place: Path
-    # Below the root of the code; empty where it lies elsewhere, and is no part of copies.
+    # Their path below the root of the code; empty where they are elsewhere, and not linked into copies.
     inside: str
-    # Path below the place → the file; of a file, `.` alone.
+    # Path below the place → the state of the file; `.` alone where the place is a file.
     files: Mapping[str, State]
     # Folders below the place.
     folders: Sequence[str] = ()
-    # What of it results depend on.
+    # The digest of paths, sizes and contents on which results depend.
     identity: str = ""
     exclude: Sequence[str] = field(default=(), repr=False)
 
@@ -54,20 +54,21 @@ def read_data(
         allowed = f"a file or a folder in {folder}, or an absolute path"
         raise Invalid("", "does not exist", given, allowed).under(*at)
     if folder.is_relative_to(place):
-        raise Invalid("", f"holds {folder}, and with it the code", given, "a folder of data alone").under(*at)
+        raise Invalid("", f"contains {folder}, and so the code", given, "a folder of data alone").under(*at)
     is_inside = place.is_relative_to(root)
     if not is_inside and not os.path.isabs(given):
-        rule = f"lies outside of {root}, of which each run gets a copy"
-        allowed = "a path in it, or an absolute path, by which the code reads it"
+        rule = f"is outside of {root}, of which each run gets a copy"
+        allowed = "a path in it, or the absolute path that the code uses"
         raise Invalid("", rule, given, allowed).under(*at)
     inside = place.relative_to(root).as_posix() if is_inside else ""
     return _read(Data(at, given, place, inside, {}, exclude=tuple(exclude)))
 
 
 def read_linked(inside: str, place: Path, *, folder: str, exclude: Sequence[str] = ()) -> Data:
-    """Reads what a link of the code leads to, outside of its root; its path is given from a folder below the root.
+    """Reads the target of a link that leads out of the root of the code.
 
-    Raises `Invalid` where it is too much to be taken for data that nobody has named.
+    inside: the link, from the root. folder: the study's, from the root. Raises `Invalid` for more files than can be
+    taken for data that nobody has named.
     """
     given = os.path.relpath(inside, folder)
     at = (f"{given} (a link to {place})",)
@@ -79,7 +80,7 @@ def read_linked(inside: str, place: Path, *, folder: str, exclude: Sequence[str]
 
 
 def _read(entry: Data) -> Data:
-    """Returns an entry with what lies at its place."""
+    """Returns an entry with the files and folders at its place."""
     files = dict(_files(entry.place, entry.exclude))
     folders = [path for path in _folders(entry.place) if not matches(path, entry.exclude)]
     return replace(entry, files=files, folders=folders, identity=_identity(entry.given, entry.place, files))
@@ -102,13 +103,14 @@ def _files(place: Path, exclude: Sequence[str]) -> Iterator[tuple[str, State]]:
 
 
 def _folders(place: Path) -> Iterator[str]:
+    """Yields the paths of the folders below a place."""
     for folder, names, _ in _walked(place):
         for name in names:
             yield os.path.relpath(os.path.join(folder, name), place)
 
 
 def _walked(place: Path) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yields folder, names of folders and names of files below a place, through links, but for those that lead up."""
+    """Yields folder, names of folders and names of files below a place; follows links, except to folders above."""
     for folder, folders, names in os.walk(place, followlinks=True):
         real = Path(folder).resolve()
         for name in [*folders]:
@@ -128,9 +130,12 @@ def _identity(given: str, place: Path, files: Mapping[str, State]) -> str:
     left = MAX_DIGESTED_IN_ALL
     lines: list[tuple[str, int, str]] = []
     for path, (size, _) in sorted(files.items()):
-        left -= size
-        is_digested = size <= MAX_DIGESTED and left >= 0
-        lines.append((path, size, digest_of_file(str(place / path)) if is_digested else ""))
+        digest = ""
+        if size <= MAX_DIGESTED:
+            left -= size
+            if left >= 0:
+                digest = digest_of_file(str(place / path))
+        lines.append((path, size, digest))
     return digest_of_data([given, lines])
 
 
@@ -142,13 +147,11 @@ def check_unchanged(data: Sequence[Data]) -> list[str]:
         removed = [path for path in entry.files if path not in now]
         changed = [path for path, state in entry.files.items() if path in now and now[path] != state]
         if removed or changed:
-            what = "removed" if removed else "changed"
-            names = listed(
-                (os.path.normpath(os.path.join(entry.given, path)) for path in removed or changed), 3
-            )
+            event = "removed" if removed else "changed"
+            paths = [os.path.normpath(os.path.join(entry.given, path)) for path in removed or changed]
             raise AblateError(
-                f"{dotted_path(entry.at)}: {names} was {what} since the first run began, so that runs did not have the "
-                "same data; restore it, and have the code write elsewhere"
+                f"{dotted_path(entry.at)}: {event} since the first run began: {listed(paths, 3)}. Runs thus did not "
+                "have the same data; restore them, and have the code write elsewhere"
             )
         added += [os.path.normpath(entry.place / path) for path in now if path not in entry.files]
     return added
@@ -162,6 +165,7 @@ def link_data(data: Sequence[Data], copy: Path) -> None:
 
 
 def _link(entry: Data, target: Path) -> None:
+    """Links one entry at a place of a copy: a file or many files by one link, else each file in folders made anew."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if target.is_symlink() or target.is_file():
         target.unlink()
@@ -183,5 +187,5 @@ def is_link_to(path: Path, data: Sequence[Data]) -> bool:
     """Returns whether a path of a copy is a link that `link_data` has made."""
     if not stat.S_ISLNK(path.lstat().st_mode):
         return False
-    aim = os.readlink(path)
-    return any(aim == str(entry.place) or aim.startswith(f"{entry.place}{os.sep}") for entry in data)
+    target = Path(os.readlink(path))
+    return any(target.is_relative_to(entry.place) for entry in data)

@@ -1,7 +1,7 @@
 """A tree of files, frozen beside the results, and fresh copies of it.
 
-    frozen = freeze(read_tree(folder, results), store / "code")  # <store>/code/<digest>, shared by all that have it
-    make_copy(frozen, place)  # a folder of one's own with all that is frozen
+    frozen = freeze(read_tree(folder, results), store / "code")  # <store>/code/<digest>, shared by its trials
+    make_copy(frozen, place)  # a copy that a trial may change
 
 It knows nothing of trials.
 """
@@ -19,7 +19,7 @@ from ablate.base.errors import AblateError, StoreError
 from ablate.external.links import place_of
 from ablate.external.tree import Tree
 
-# Files whose names are given to a program in one call.
+# Files that one call of a program copies.
 _AT_ONCE = 500
 # Nanoseconds by which the last reading of a file in a copy lies before its last change, so that a read moves it
 # (`relatime` leaves a later one alone).

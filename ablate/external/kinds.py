@@ -14,9 +14,7 @@ _CONFIG = ".yaml .yml .toml .json .jsonl .cfg .ini .conf .gin .env .properties .
 CODE_SUFFIXES = frozenset(f"{_PYTHON} {_OTHER_CODE} .mk .cmake .in".split())
 SUFFIXES = CODE_SUFFIXES | frozenset(_CONFIG.split())
 # Files without a suffix that are code or config.
-_NAMES = frozenset(
-    ["Makefile", "Dockerfile", "Snakefile", "Justfile", "justfile", "Pipfile", "Procfile", "CMakeLists.txt"]
-)
+_NAMES = frozenset(["Makefile", "Dockerfile", "Snakefile", "Justfile", "justfile", "Pipfile", "Procfile"])
 CHECKPOINTS = frozenset(
     [
         ".pt",
@@ -62,35 +60,43 @@ _CACHES = frozenset(
         ".vscode",
     ]
 )
-# Folders of what is not copied where it is not tracked.
+# Folders whose untracked files are not copied.
 LEFT_OUT = _CACHES | _LEFT_BY_RUNS
-# As the system tells by: `#!`, ELF, Mach-O.
+# First bytes by which the system recognises a program: `#!`, ELF, Mach-O.
 _PROGRAM_STARTS = (b"#!", b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
-# Config that runs write, too.
-RESULTS = frozenset([".json", ".jsonl", ".txt", ".xml", ""])
-# What a verdict cannot rest on: text and pictures for people.
+# Suffixes of files that are written by hand or by runs.
+AMBIGUOUS_SUFFIXES = frozenset([".json", ".jsonl", ".txt", ".xml", ""])
+# Text and pictures for people, on which no verdict depends.
 DOCUMENTS = frozenset(
     [".md", ".rst", ".ipynb", ".png", ".jpg", ".jpeg", ".gif", ".svg", ".pdf", ".webp", ".bib", ".tex"]
 )
-_DOCUMENT_NAMES = (
-    "license",
-    "licence",
-    "copying",
-    "authors",
-    "changelog",
-    "codeowners",
-    ".gitignore",
-    ".gitattributes",
+_DOCUMENT_NAMES = frozenset(
+    [
+        "license",
+        "license.txt",
+        "license-mit",
+        "license-apache",
+        "licence",
+        "licence.txt",
+        "copying",
+        "copying.txt",
+        "copying.lesser",
+        "authors",
+        "changelog",
+        "codeowners",
+        ".gitignore",
+        ".gitattributes",
+    ]
 )
 
 
 def is_code(path: str) -> bool:
     """Returns whether a file is code, by its name."""
-    return PurePosixPath(path).suffix in CODE_SUFFIXES
+    return PurePosixPath(path).suffix.lower() in CODE_SUFFIXES
 
 
-def is_code_or_config(path: Path) -> bool:
-    """Returns whether an untracked file is copied."""
+def is_copied_if_untracked(path: Path) -> bool:
+    """Returns whether an untracked file is copied: code and config, links, hidden files without a suffix."""
     status = path.lstat()
     if stat.S_ISLNK(status.st_mode):
         return path.suffix.lower() not in CHECKPOINTS
@@ -105,17 +111,20 @@ def is_code_or_config(path: Path) -> bool:
 
 
 def _is_program(path: Path) -> bool:
-    """Returns whether a file begins as a script or a compiled program does: on some disks every file may be run."""
+    """Returns whether a file begins like a script or a compiled program.
+
+    The mode alone does not show it: on some disks every file is executable.
+    """
     with path.open("rb") as file:
         return file.read(4).startswith(_PROGRAM_STARTS)
 
 
 def is_document(path: str) -> bool:
-    """Returns whether a file is text or pictures for people, no edit of which changes a result."""
+    """Returns whether a file is for people alone, so that no edit of it changes a result."""
     name = path.rpartition("/")[2].lower()
-    return PurePosixPath(name).suffix in DOCUMENTS or name.startswith(_DOCUMENT_NAMES)
+    return PurePosixPath(name).suffix in DOCUMENTS or name in _DOCUMENT_NAMES
 
 
 def is_cached(path: str) -> bool:
-    """Returns whether a path is in a folder of caches, of an environment, or of git's own."""
+    """Returns whether a path is in a folder of caches, of an environment, or of git."""
     return not _CACHES.isdisjoint(path.split("/"))

@@ -1,4 +1,4 @@
-"""Links of the code that lead out of its repository: what lies there is data, as if the study named it."""
+"""Links of the code that lead out of its repository, to data, as if the study named them."""
 
 import os
 from pathlib import Path
@@ -7,7 +7,7 @@ from ablate.external.tree import Tree
 
 
 def links_out(tree: Tree) -> dict[str, Path]:
-    """Returns path → place of the links of a tree that lead out of its root, whether or not anything is there."""
+    """Returns path → target of the links of a tree that lead out of its root, to nothing, a file or a folder."""
     places: dict[str, Path] = {}
     for path, file in tree.files.items():
         if not file.is_link:

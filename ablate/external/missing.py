@@ -1,4 +1,4 @@
-"""The paths for which a trial has failed, since its copy lacks what the original has."""
+"""The paths for which a trial has failed, since the original has them and its copy lacks them."""
 
 import os
 import re
@@ -26,12 +26,12 @@ def missing_paths(printed: Sequence[str], opened: Iterable[str], copy: Path, sna
     names = [path for line in printed if _FAILURES.search(line) for path in _paths(line)]
     names += [path for line in printed for path in _modules(line, snapshot)]
     names += [str(copy / path) for path in opened]
-    found: dict[str, None] = {}
+    missing: dict[str, None] = {}
     for name in names:
         inside = _inside(os.path.normpath(here / name), copy, snapshot)
         if inside is not None:
-            found[os.path.relpath(_outermost(inside, copy), snapshot.inside)] = None
-    return list(found)
+            missing[os.path.relpath(_outermost(inside, copy), snapshot.inside)] = None
+    return list(missing)
 
 
 def paths_outside(printed: Sequence[str], copy: Path, snapshot: Snapshot) -> list[str]:
@@ -49,7 +49,7 @@ def paths_outside(printed: Sequence[str], copy: Path, snapshot: Snapshot) -> lis
 
 
 def _paths(line: str) -> Iterator[str]:
-    """Yields what may be a path in a line."""
+    """Yields the parts of a line that may be paths."""
     quoted = _QUOTED.findall(line)
     yield from quoted
     for word in _WORD.findall(line):
@@ -58,17 +58,17 @@ def _paths(line: str) -> Iterator[str]:
 
 
 def _modules(line: str, snapshot: Snapshot) -> Iterator[str]:
-    """Yields the paths, from the study's folder, of a module that a line says is not there and the original has."""
+    """Yields the paths, from the study's folder, of modules that a line reports missing and the original has."""
     for name in _NO_MODULE.findall(line):
         path = name.replace(".", os.sep)
         for folder in (".", "src", os.path.relpath(".", snapshot.inside)):
             place = snapshot.root / snapshot.inside / folder
-            for found in [*place.glob(f"{path}.py"), *place.glob(f"{path}.*so"), *place.glob(path)]:
-                yield os.path.relpath(found, snapshot.root / snapshot.inside)
+            for module in [*place.glob(f"{path}.py"), *place.glob(f"{path}.*so"), *place.glob(path)]:
+                yield os.path.relpath(module, snapshot.root / snapshot.inside)
 
 
 def _inside(path: str, copy: Path, snapshot: Snapshot) -> str | None:
-    """Returns the path below the root of what the copy lacks and the original has; None for any other."""
+    """Returns the path below the root of a file that only the original has; None for any other."""
     inside = os.path.relpath(path, copy)
     if inside.startswith("..") or inside == "." or len(path) > 4000 or "\0" in path:
         return None

@@ -1,4 +1,4 @@
-"""What a study says of its own code: how it is run and read, its settings, its metrics."""
+"""The sections of a study of the user's code: how it is run and read, its settings, its metrics."""
 
 from typing import Annotated, Any, Literal
 
@@ -126,7 +126,7 @@ class OwnMetric(StrictModel):
 
 
 class DataSection(StrictModel):
-    """What a study states of the data on which its code is evaluated; reports say nothing else of them."""
+    """The statements of a study on the data on which its code is evaluated, the only ones that reports make."""
 
     @model_validator(mode="before")
     @classmethod
@@ -172,6 +172,7 @@ OwnMetrics = Annotated[
 
 
 def _switched(given: Any) -> Any:
+    """Returns a config with `on` and `off` as booleans."""
     if isinstance(given, dict):
         return {key: _switched(value) for key, value in given.items()}
     return {"on": True, "off": False}.get(given, given) if isinstance(given, str) else given

@@ -1,4 +1,4 @@
-"""Numbers of a run: those that it prints, by patterns, and those that it writes as JSON or JSON lines."""
+"""The numbers of a run: printed ones, read by patterns, and written ones, in JSON or JSON lines."""
 
 import json
 import re
@@ -17,7 +17,7 @@ STEP = "step"  # Read like a metric, it says at which step those after it were m
 
 
 def check_pattern(pattern: str) -> None:
-    """Raises `Invalid` for one whose one group is not the number."""
+    """Raises `Invalid` for a pattern without exactly one group, the number."""
     try:
         groups = re.compile(pattern).groups
     except re.error as error:
@@ -29,7 +29,7 @@ def check_pattern(pattern: str) -> None:
 
 @dataclass
 class Reading:
-    """What has been read of one run: the last value of a metric counts, and all of them are its curve."""
+    """The numbers read from one run: the last value of a metric counts, and all values are its curve."""
 
     metrics: Sequence[str]
     # Metric, or `step` → a pattern for one line.
@@ -39,7 +39,7 @@ class Reading:
     _step: int | None = None
 
     def hear(self, line: str) -> dict[str, float]:
-        """The metrics that a line reports. Raises `AblateError` for what is no number."""
+        """Returns the metrics that a line reports. Raises `AblateError` for a value that is not a number."""
         if line.startswith(MARK):
             told = json.loads(line.removeprefix(MARK))
             found = self.add(told)
@@ -49,7 +49,7 @@ class Reading:
         return self.add({name: matches[-1] for name, matches in every.items() if matches})
 
     def add(self, found: Mapping[str, Any]) -> dict[str, float]:
-        """Takes what was measured together, at its step or else the last that was read; the metrics."""
+        """Adds values measured together, at their step or else the last one read, and returns the metrics."""
         numbers = {}
         for name in (name for name in (STEP, *self.metrics) if name in found):
             try:
@@ -85,7 +85,7 @@ class Reading:
 
     @property
     def last(self) -> dict[str, float]:
-        """The last value that was reported of each metric, which is that of the run."""
+        """The last reported value of each metric, which counts for the run."""
         return {name: curve[-1][1] for name, curve in self.values.items()}
 
     @property

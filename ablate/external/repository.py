@@ -1,6 +1,6 @@
 """The repository of a copy: its own `HEAD` and index, and the objects, branches and tags of the original.
 
-What a trial commits or stages is neither seen by others nor done to the branch of the user.
+Commits and staged files of a trial reach neither other trials nor the branch of the user.
 """
 
 import shutil
@@ -16,17 +16,17 @@ def link_repository(root: Path, copy: Path) -> None:
         return
     commit = git(root, "rev-parse", "--verify", "HEAD")
     head = commit.decode() if commit is not None else (place / "HEAD").read_text()
-    own = copy / ".git"
-    own.mkdir()
-    (own / "HEAD").write_text(head)
-    (own / "commondir").write_text(f"{_common(place)}\n")
+    git_folder = copy / ".git"
+    git_folder.mkdir()
+    (git_folder / "HEAD").write_text(head)
+    (git_folder / "commondir").write_text(f"{_common(place)}\n")
     for name in ("index", "config.worktree"):
         if (place / name).is_file():
-            shutil.copy2(place / name, own / name)
+            shutil.copy2(place / name, git_folder / name)
 
 
 def _folder_of_git(root: Path) -> Path | None:
-    """Returns the folder of git's own of a work tree."""
+    """Returns the `.git` folder of a work tree; None where there is no repository."""
     place = root / ".git"
     if place.is_file():
         # A work tree beside the first, or a submodule.
@@ -35,6 +35,6 @@ def _folder_of_git(root: Path) -> Path | None:
 
 
 def _common(place: Path) -> Path:
-    """Returns the folder with the objects, which that of a linked work tree names."""
+    """Returns the folder with the objects, which the `.git` folder of a linked work tree names."""
     named = place / "commondir"
     return (place / named.read_text().strip()).resolve() if named.is_file() else place

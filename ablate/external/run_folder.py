@@ -1,7 +1,7 @@
 """The folder of one trial: a fresh copy of the frozen code, which only it changes, and what it leaves there.
 
-<store>/runs/<id>/         the copy; after a success what the trial has written, after a failure all
-<store>/runs/<id>.trace/   what it opens, while it runs
+<store>/runs/<id>/         the copy; after a success the files that the trial has written, after a failure all of it
+<store>/runs/<id>.trace/   the names of the files that it opens, while it runs
 """
 
 import os
@@ -28,8 +28,8 @@ from ablate.external.tree import matches
 LOCKS = ".locks"
 # Bytes of a file that is kept after a success whatever the study says.
 MAX_KEPT = 10 * 2**20
-# Nanoseconds by which the clock of a disk is behind.
-_CLOCK = 20_000_000
+# Nanoseconds by which the clock of a disk may be behind.
+_CLOCK_LAG_NS = 20_000_000
 # Variables that say where and as which process a trial runs, and not what it trains.
 _OF_A_PLACE = re.compile(
     r"(ABLATE|SLURM|PBS|LSB|RAY|WANDB|MLFLOW|XDG|CI|GITHUB)_|(LOCAL_|NODE_|GROUP_)?RANK$|MASTER_|CUDA_VISIBLE|"
@@ -39,7 +39,7 @@ _OF_A_PLACE = re.compile(
 
 
 class StudyStop(AblateError):
-    """What no further trial of a study would mend."""
+    """A fault that any further trial of the study would meet again."""
 
 
 def check_data(snapshot: Snapshot) -> None:
@@ -52,125 +52,148 @@ def check_data(snapshot: Snapshot) -> None:
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The folder of a trial that runs."""
+    """The folder of one trial."""
 
     snapshot: Snapshot
     place: Path
 
     @property
-    def trace(self) -> Path:
-        """The folder of what it opens."""
+    def trace_folder(self) -> Path:
+        """The folder in which the hook notes the files that the trial opens."""
         return self.place.with_name(f"{self.place.name}.trace")
 
     @property
     def folder(self) -> Path:
-        """The folder in it that corresponds to that of the study."""
+        """The folder of the study in the copy."""
         return self.place / self.snapshot.inside
 
     def environment(self) -> dict[str, str]:
-        """Returns the variables that its processes need."""
-        return {"PWD": str(self.folder), **variables(self.trace, self.snapshot.root, self.place)}
+        """Returns the environment variables that the processes of the trial need."""
+        return {"PWD": str(self.folder), **variables(self.trace_folder, self.snapshot.root, self.place)}
 
     def check(self) -> None:
         """Checks how the trial has used its code and data, after it has ended well.
 
-        Raises `StudyStop` for changed data, for files that are not those of the copy, and for one that an earlier run
-        must have left.
+        Raises `StudyStop` for changed data, for files opened outside of its copy, and for one that an earlier run must
+        have left.
         """
-        trace = Trace.read(self.trace)
+        trace = Trace.read(self.trace_folder)
         check_data(self.snapshot)
-        frozen = self.snapshot.frozen
-        elsewhere = [
-            path
-            for path in trace.below(self.snapshot.root)
-            if (frozen / path).is_file() and not self._is_in_store(self.snapshot.root / path)
-        ]
-        if elsewhere:
+        self._refuse_code_of_original(trace)
+        self._refuse_files_of_original(trace)
+        self._refuse_files_beside(trace)
+        self._refuse_leftovers(trace)
+
+    def _refuse_code_of_original(self, trace: Trace) -> None:
+        """Raises `StudyStop` where a trial has opened a file of the original that its copy has, too."""
+        root = self.snapshot.root
+        opened: list[str] = []
+        for path in trace.below(root):
+            is_copied = (self.snapshot.frozen / path).is_file()
+            if is_copied and not self._is_in_store(root / path):
+                opened.append(path)
+        if opened:
             raise StudyStop(
-                f"{listed(elsewhere, 3)} of {self.snapshot.root} was opened by an absolute path, not that of the "
-                "trial's copy, so that an edit while the study runs would change later trials. Name it by a relative "
-                "path, or set `isolate: off` under workload"
+                f"a trial opened {listed(opened, 3)} of {root} by an absolute path, not in its copy, so that an edit "
+                "while the study runs would change later trials. Use a relative path, or set `isolate: off` under "
+                "workload"
             )
-        shared = self._opened_in_original(trace)
-        if shared:
-            names = listed((os.path.relpath(path, self.snapshot.inside) for path in shared), 3)
+
+    def _refuse_files_of_original(self, trace: Trace) -> None:
+        """Raises `StudyStop` where a trial has opened a file that the original alone has."""
+        opened = self._opened_in_original(trace)
+        if opened:
+            names = self._from_study(opened)
             raise StudyStop(
-                f"{names} of {self.snapshot.root / self.snapshot.inside} was opened by an absolute path, where all "
-                f"trials and runs by hand find it. If it is data, add `data: [{names}]` under workload; else name it "
-                "by a relative path, and each trial has its own"
+                f"a trial opened {names} of {self.snapshot.root / self.snapshot.inside} by an absolute path, shared "
+                f"with all trials and runs by hand. If this is data, add `data: [{names}]` under workload; otherwise "
+                "use a relative path, so that each trial has its own"
             )
-        beside = self._opened_beside(trace)
-        if beside:
+
+    def _refuse_files_beside(self, trace: Trace) -> None:
+        """Raises `StudyStop` where a trial has opened a file beside its copy."""
+        opened = self._opened_beside(trace)
+        if opened:
             raise StudyStop(
-                f"{listed(beside, 3)} leads out of {self.snapshot.root}, of which each trial gets a copy, to a place "
-                "that all trials share; have the code write to a folder in it, or to $ABLATE_DIR"
+                f"a trial opened {listed(opened, 3)} by a relative path that leaves {self.snapshot.root}, of which "
+                "each trial gets a copy, for a folder that all trials share. Have the code write below the root, or to "
+                "$ABLATE_DIR"
             )
-        left = self._read_and_changed(trace)
-        if left:
-            names = listed((os.path.relpath(path, self.snapshot.inside) for path in left), 3)
+
+    def _refuse_leftovers(self, trace: Trace) -> None:
+        """Raises `StudyStop` where a trial has read a file of the code and then changed it."""
+        changed = self._read_and_changed(trace)
+        if changed:
+            names = self._from_study(changed)
             raise StudyStop(
-                f"{names} was there before the trial, which read it and then wrote it: most likely it is what an "
-                f"earlier run has left. If so, add `exclude: [{names}]` under workload, and no trial gets it; else "
-                "have the code write elsewhere"
+                f"a trial read and then changed {names}, in its copy from the start: most likely left by an earlier "
+                f"run. If so, add `exclude: [{names}]` under workload, and no trial gets a copy; otherwise have the "
+                "code write elsewhere"
             )
+
+    def _from_study(self, paths: Sequence[str]) -> str:
+        """Returns up to three paths below the root in words, relative to the study."""
+        return listed((os.path.relpath(path, self.snapshot.inside) for path in paths), 3)
 
     def check_missing(self, printed: Sequence[str]) -> None:
         """Raises `StudyStop` where a trial has failed for a path that the original has and the copy has not."""
         check_data(self.snapshot)
-        opened = Trace.read(self.trace).below(self.place)
+        opened = Trace.read(self.trace_folder).below(self.place)
         missing = missing_paths(printed, opened, self.place, self.snapshot)
         if missing:
             names = listed(missing, 3)
             raise StudyStop(
-                f"{names} is in {self.snapshot.root / self.snapshot.inside} and not in the trial's copy, which has "
-                "tracked files, and untracked code and config up to 1 MB that lies beside no checkpoint. If trials are "
-                f"to read it, add `data: [{names}]` under workload; else have the code make it"
+                f"a trial's copy lacks {names} of {self.snapshot.root / self.snapshot.inside}. The copy has tracked "
+                "files, and untracked code and config up to 1 MB outside folders with a checkpoint. If "
+                f"trials are to read this, add `data: [{names}]` under workload; otherwise have the code create it"
             )
 
         outside = paths_outside(printed, self.place, self.snapshot)
         if outside:
             raise StudyStop(
-                f"{listed(outside, 3)} lies outside of {self.snapshot.root}, of which each trial gets a copy; have the "
-                "code read it by its absolute path, or make a git repository of the folder that holds both"
+                f"a trial cannot reach {listed(outside, 3)}, outside of {self.snapshot.root}, of which each trial gets "
+                "a copy; have the code use an absolute path, or make a git repository of the folder that holds "
+                "both"
             )
 
     def files_beside(self) -> dict[str, str]:
-        """Returns path → digest of what it has read that its id does not stand for: modules elsewhere, documents."""
-        trace = Trace.read(self.trace)
+        """Returns path → digest of the files read that the id of the trial leaves out: modules elsewhere, documents."""
+        trace = Trace.read(self.trace_folder)
         folders = (self.place, self.snapshot.root, self.snapshot.store)
         paths = trace.modules_beside(folders)
         for path, opening in trace.below(self.place).items():
-            is_of_code = is_document(path) and (self.snapshot.frozen / path).is_file()
-            if opening.is_read and is_of_code and (self.snapshot.root / path).is_file():
+            is_copied_document = is_document(path) and (self.snapshot.frozen / path).is_file()
+            if opening.is_read and is_copied_document and (self.snapshot.root / path).is_file():
                 paths.append(str(self.snapshot.root / path))
         return {path: digest_of_file(path) for path in paths if os.path.isfile(path)}
 
     def variables(self) -> dict[str, str]:
         """Returns variable that its code has read → digest of its value, but for those of a place."""
-        read = Trace.read(self.trace).variables
+        read = Trace.read(self.trace_folder).variables
         return {name: digest for name, digest in read.items() if not _OF_A_PLACE.match(name)}
 
     def shared(self) -> list[str]:
         """Returns the files outside of its copy that it has read and then written, and that are still there."""
-        return [path for path in dict.fromkeys(Trace.read(self.trace).shared) if os.path.isfile(path)]
+        return [path for path in dict.fromkeys(Trace.read(self.trace_folder).shared) if os.path.isfile(path)]
 
     def doubtful(self) -> list[str]:
-        """Returns what it has read of the files that an earlier run may have left, relative to the study."""
-        opened = Trace.read(self.trace).below(self.place)
+        """Returns the files read that an earlier run may have left, relative to the study."""
+        opened = Trace.read(self.trace_folder).below(self.place)
         read: list[str] = []
         for path in sorted(self.snapshot.doubtful):
             place = self.place / path
-            is_heard = path in opened and opened[path].is_read
-            if is_heard or (path not in opened and os.path.lexists(place) and _was_read(place)):
+            is_traced = path in opened
+            is_read = is_traced and opened[path].is_read
+            if is_read or (not is_traced and os.path.lexists(place) and _was_read(place)):
                 read.append(os.path.relpath(path, self.snapshot.inside))
         return read
 
     def added_data(self) -> list[str]:
-        """Returns the files that were added to data while it ran."""
+        """Returns the files that were added to data while the trial ran."""
         return check_unchanged(self.snapshot.data)
 
     def tidy(self, keep: Sequence[str]) -> None:
-        """Leaves what the trial has written, but for large files that no pattern of `keep` matches."""
+        """Removes all but the files that the trial has written, of large ones those that `keep` matches."""
         remove(self.place / ".git")
         for path in self._files():
             inside = path.relative_to(self.place)
@@ -183,31 +206,31 @@ class RunFolder:
         for folder, _, _ in os.walk(self.place, topdown=False):
             if not os.listdir(folder):
                 os.rmdir(folder)
-        remove(self.trace)
+        remove(self.trace_folder)
 
     def _opened_in_original(self, trace: Trace) -> list[str]:
-        """Returns the files of the original that it has opened, but for data, caches and what a variable names."""
+        """Returns the files of the original that were opened, except data, caches and below folders of variables."""
         root = self.snapshot.root
-        known = [*(entry.place for entry in self.snapshot.data)]
+        allowed = [entry.place for entry in self.snapshot.data]
         for value in os.environ.values():
             places = [Path(part) for part in value.split(os.pathsep) if os.path.isabs(part)]
-            known += [place for place in places if place != root and place.is_relative_to(root)]
+            allowed += [place for place in places if place != root and place.is_relative_to(root)]
         opened: list[str] = []
         for path in trace.below(root):
             place = root / path
-            is_known = self._is_in_store(place) or any(place.is_relative_to(folder) for folder in known)
-            if not is_known and not is_cached(path) and place.is_file():
+            is_allowed = self._is_in_store(place) or any(place.is_relative_to(folder) for folder in allowed)
+            if not is_allowed and not is_cached(path) and place.is_file():
                 opened.append(path)
         return opened
 
     def _opened_beside(self, trace: Trace) -> list[str]:
-        """Returns the files beside its copy that it has opened, by their paths from where it runs."""
+        """Returns the files beside the copy that were opened, by their paths from the study's folder in it."""
         runs = self.snapshot.store / RUNS
         opened: list[str] = []
         for path in trace.below(runs):
             place = runs / path
-            is_own = place.is_relative_to(self.place) or place.is_relative_to(self.trace)
-            if not is_own and place.is_file():
+            is_of_trial = place.is_relative_to(self.place) or place.is_relative_to(self.trace_folder)
+            if not is_of_trial and place.is_file():
                 opened.append(os.path.relpath(place, self.folder))
         return opened
 
@@ -215,13 +238,13 @@ class RunFolder:
         return path.is_relative_to(self.snapshot.store)
 
     def _read_and_changed(self, trace: Trace) -> list[str]:
-        """Returns the files of the code that the trial has written, or removed, after it had read them."""
+        """Returns the files of the code that the trial has changed or removed after it had read them."""
         opened = trace.below(self.place)
         changed: list[str] = []
         for path in _files_below(self.snapshot.frozen):
             inside = str(path.relative_to(self.snapshot.frozen))
             here = self.place / inside
-            # Whatever its content now: what goes on from a finished run writes again what it has read.
+            # By its time, not its content: a script that goes on from a finished run writes what it has read.
             is_changed = not is_document(inside) and not _has_same_state(here, path)
             if is_changed and _was_read_before_its_change(here, path, opened.get(inside)):
                 changed.append(inside)
@@ -242,11 +265,11 @@ def run_folder(snapshot: Snapshot, trial_id: str, *, resumes: bool) -> Iterator[
     locks.mkdir(parents=True, exist_ok=True)
     with FileLock(locks / f"{trial_id}.lock"):
         folder = RunFolder(snapshot, runs / trial_id)
-        # The trace is gone once a trial has ended well, and with it what it could go on with.
-        is_cut_short = folder.place.is_dir() and folder.trace.is_dir()
+        # A trial that has ended well leaves no trace, and cannot go on.
+        is_cut_short = folder.place.is_dir() and folder.trace_folder.is_dir()
         if not (resumes and is_cut_short):
             _make(folder)
-        folder.trace.mkdir(exist_ok=True)
+        folder.trace_folder.mkdir(exist_ok=True)
         check_data(snapshot)
         yield folder
 
@@ -260,7 +283,7 @@ def _make(folder: RunFolder) -> None:
             "all nodes share"
         )
     temporary = folder.place.with_name(f"{folder.place.name}.part")
-    for path in (folder.place, folder.trace, temporary):
+    for path in (folder.place, folder.trace_folder, temporary):
         remove(path)
     make_copy(frozen, temporary)
     link_data(folder.snapshot.data, temporary)
@@ -278,7 +301,7 @@ def _files_below(folder: Path) -> Iterator[Path]:
 
 
 def _is_same(path: Path, other: Path) -> bool:
-    """Returns whether two paths have the same content, known by size and time where these agree."""
+    """Returns whether two paths have the same content, which files of the same state are taken to have."""
     if not (os.path.lexists(path) and os.path.lexists(other)):
         return False
     if path.is_symlink() or other.is_symlink():
@@ -287,7 +310,7 @@ def _is_same(path: Path, other: Path) -> bool:
 
 
 def _has_same_state(path: Path, other: Path) -> bool:
-    """Returns whether two files have the same size and time of their last change."""
+    """Returns whether two files have the same mode, size and modification time."""
     if not os.path.lexists(path):
         return False
     one = path.lstat()
@@ -304,12 +327,12 @@ def _was_read(path: Path) -> bool:
 def _was_read_before_its_change(path: Path, frozen: Path, opening: Opening | None) -> bool:
     """Returns whether a file that has changed, or is gone, was read first.
 
-    Of programs of which the hook hears nothing, the times of the file tell, where the disk notes readings.
+    Where the Python hook saw no opening, this is told by the access time, if the file system records it.
     """
     status = path.lstat() if os.path.lexists(path) else None
     if opening is not None:
-        # What another program wrote before was not there when the trial began.
-        is_older = status is not None and status.st_mtime_ns < opening.time - _CLOCK
+        # A file that another program wrote before this opening was not read as the copy had it.
+        is_older = status is not None and status.st_mtime_ns < opening.time - _CLOCK_LAG_NS
         return opening.is_read and not is_older
     if status is None:
         return False

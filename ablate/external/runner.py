@@ -19,7 +19,7 @@ MARK = "ablate metrics: "  # Begins the lines of standard output that hold metri
 
 
 def constants(tree: ast.Module) -> dict[str, ast.expr]:
-    """Name → what is assigned to it at the top level; a name that is assigned several times has no entry."""
+    """Returns name → the value assigned at the top level, of names that are assigned once."""
     found: dict[str, list[ast.expr]] = {}
     for node in tree.body:
         for target in node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]:
@@ -29,7 +29,7 @@ def constants(tree: ast.Module) -> dict[str, ast.expr]:
 
 
 def copied(script: Path, values: Mapping[str, Any], folder: Path) -> Path:
-    """A copy of a script with other values of constants, beside links to all that lies beside the script."""
+    """Writes a copy of a script with other constants, beside links to the script's neighbours, and returns it."""
     source = script.read_bytes()
     lines, known = source.splitlines(keepends=True), constants(ast.parse(source))
     # From the end, so that the places of those before stay as they are.
@@ -46,12 +46,12 @@ def copied(script: Path, values: Mapping[str, Any], folder: Path) -> Path:
 
 
 def tell(metrics: Mapping[str, Any]) -> None:
-    """Prints numbers by name; what has `float` is one."""
+    """Prints numbers by name; a value that `float` takes is a number."""
     print(f"\n{MARK}{json.dumps(metrics, default=float)}", file=sys.__stdout__, flush=True)
 
 
 def main(target: str, config: str, seed: str) -> None:
-    """Calls `train.py:train` or `package.module:train`, or runs `train.py`; prints what it returns."""
+    """Calls `train.py:train` or `package.module:train` and prints the numbers it returns, or runs `train.py`."""
     place, _, name = target.rpartition(":")
     values: dict[str, Any] = json.loads(config)
     if not place:

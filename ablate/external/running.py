@@ -19,11 +19,11 @@ from ablate.external.command import lines
 from ablate.external.reading import Reading
 from ablate.external.run_folder import RunFolder, StudyStop, check_data, run_folder
 from ablate.external.snapshot import Snapshot, read_snapshot
-from ablate.external.trace import moved
+from ablate.external.trace import path_in_copy
 
 # In the environment of a record: files that were added to data while its trial ran.
 ADDED = "added_data"
-# In the environment of a record: files that it read, which are in no commit and may be what an earlier run has left.
+# In the environment of a record: files that it read, which are in no commit and which an earlier run may have left.
 DOUBTFUL = "read_in_no_commit"
 # In the environment of a record: files outside of its copy that it has read and then written.
 SHARED = "shared_files"
@@ -32,7 +32,7 @@ MAX_LINES = 200
 
 @dataclass
 class Run:
-    """A run of a trial, whose words are those of its command."""
+    """A run of a trial by a command, given as words."""
 
     trial: Trial
     words: Sequence[str]
@@ -52,7 +52,7 @@ class Run:
         return options
 
     def in_copy(self, snapshot: Snapshot) -> Record:
-        """Runs in a copy of the code, of which it leaves what it has written."""
+        """Runs in a copy of the code, in which only the files that the trial has written stay."""
         resumes = self.options["resume"]
         try:
             with run_folder(snapshot, self.trial.id, resumes=resumes) as folder:
@@ -63,7 +63,7 @@ class Run:
         return record
 
     def in_place(self, snapshot: Snapshot) -> Record:
-        """Runs in the folder of the study, of which the code stays as it was read."""
+        """Runs in the folder of the study, and refuses a change of its code."""
         folder = snapshot.root / snapshot.inside
         try:
             _check_code(snapshot)
@@ -76,8 +76,9 @@ class Run:
         return record
 
     def _in(self, folder: RunFolder) -> Record:
+        """Runs in the folder of the trial, and checks how it has used its code and data."""
         root = folder.snapshot.root
-        self.words = [moved(word, root, folder.place) for word in self.words]
+        self.words = [path_in_copy(word, root, folder.place) for word in self.words]
         try:
             is_pruned = self._run(folder.folder, folder.environment())
         except AblateError:
@@ -164,10 +165,10 @@ class Run:
 
 
 def _check_code(snapshot: Snapshot) -> None:
-    """Raises `StudyStop` where code or data in the study's folder are not those that ids of trials stand for."""
+    """Raises `StudyStop` where code or data in the study's folder have changed since they were read."""
     folder = snapshot.root / snapshot.inside
     now = read_snapshot(folder, snapshot.results, snapshot.scope)
-    if now.code != snapshot.code:
+    if now.code_identity != snapshot.code_identity:
         raise StudyStop(
             f"the code in {folder} changed while the study ran; have the code write elsewhere, and run the study again"
         )

@@ -1,4 +1,4 @@
-"""The code and data of a study, as they were when its run began: all that trials can read of them."""
+"""The code and data of a study as they were when its run began; trials read nothing newer."""
 
 import functools
 import importlib.metadata
@@ -16,13 +16,13 @@ from ablate.external.frozen import freeze
 from ablate.external.links import links_out
 from ablate.external.tree import Tree, read_tree, root_of
 
-CODE = "code"
+CODE_FOLDER = "code"
 RUNS = "runs"
 
 
 @dataclass(frozen=True)
 class Scope:
-    """The options of a study that say what its trials get."""
+    """The options of a study that decide which files its trials get."""
 
     isolate: bool
     exclude: tuple[str, ...]
@@ -30,12 +30,12 @@ class Scope:
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> "Scope":
-        """Returns that of the section `workload` of a config."""
+        """Returns the scope that the section `workload` of a config sets."""
         return cls(options["isolate"], tuple(options["exclude"]), tuple(options["data"]))
 
     @classmethod
     def written(cls, options: Mapping[str, Any]) -> "Scope":
-        """Returns that of the section as a study file has it, which may lack any of its keys."""
+        """Returns the scope that the section `workload` of a study file sets, which may lack any of its keys."""
         isolate = options.get("isolate", True) not in (False, "off")
         return cls(isolate, tuple(options.get("exclude", ())), tuple(options.get("data", ())))
 
@@ -51,8 +51,8 @@ class Snapshot:
     store: Path
     # The digest of all files that are copied, by which the frozen copy is named.
     digest: str
-    # The digest of what results depend on, of the code and of the data.
-    code: str
+    # The digest of the files of the code on which results depend.
+    code_identity: str
     imports: tuple[str, ...]
     scope: Scope
     # Files of the code that a run may have left.
@@ -71,7 +71,7 @@ class Snapshot:
     @property
     def frozen(self) -> Path:
         """The frozen copy of the code."""
-        return self.store / CODE / self.digest
+        return self.store / CODE_FOLDER / self.digest
 
     @property
     def folder(self) -> Path:
@@ -82,28 +82,28 @@ class Snapshot:
     def freeze(self) -> None:
         """Makes the frozen copy. Raises `AblateError`."""
         if self.is_isolated and self.tree is not None:
-            freeze(self.tree, self.store / CODE)
+            freeze(self.tree, self.store / CODE_FOLDER)
 
     def for_workers(self) -> "Snapshot":
         """Returns the same without the list of its files."""
         return replace(self, tree=None)
 
     def identity(self) -> dict[str, str]:
-        """Returns what ids of trials stand for: code, data, and versions of the packages that are imported."""
-        found = {"code": self.code, **versions(self.imports)}
+        """Returns the identity of code, data, and versions of imported packages, which ids of trials include."""
+        identity = {"code": self.code_identity, **versions(self.imports)}
         if self.data:
-            found["data"] = digest_of_data([entry.identity for entry in self.data])
-        return found
+            identity["data"] = digest_of_data([entry.identity for entry in self.data])
+        return identity
 
 
 def read_snapshot(folder: Path, results: Path | None, scope: Scope) -> Snapshot:
     """Reads the code and data of a study in a folder. Raises `AblateError`, and `Invalid` for data."""
     root = root_of(folder)
     data: list[Data] = []
-    with Gather() as at:
+    with Gather() as gather:
         for index, given in enumerate(scope.data):
             place = ("workload", "data", index)
-            with at():
+            with gather():
                 data.append(
                     read_data(given, at=place, folder=folder.resolve(), root=root, exclude=scope.exclude)
                 )
@@ -112,18 +112,18 @@ def read_snapshot(folder: Path, results: Path | None, scope: Scope) -> Snapshot:
     links = links_out(tree)
     tree = tree.without(links)
     prefix = os.path.relpath(folder.resolve(), root)
-    with Gather() as at:
-        for path, aim in links.items():
-            if aim.exists():
-                with at():
-                    data.append(read_linked(path, aim, folder=prefix, exclude=scope.exclude))
+    with Gather() as gather:
+        for path, target in links.items():
+            if target.exists():
+                with gather():
+                    data.append(read_linked(path, target, folder=prefix, exclude=scope.exclude))
     store = (results or folder / "results").resolve() / "store"
     return Snapshot(
         root,
         inside=prefix,
         store=store,
         digest=tree.digest,
-        code=tree.identity,
+        code_identity=tree.identity,
         imports=tuple(sorted(tree.imports)),
         scope=scope,
         doubtful=tree.doubtful,
@@ -135,7 +135,9 @@ def read_snapshot(folder: Path, results: Path | None, scope: Scope) -> Snapshot:
 
 def versions(modules: Iterable[str]) -> dict[str, str]:
     """Returns the versions of the installed packages that have these outermost modules."""
-    packages = {package for name in modules for package in _distributions().get(name, ())}
+    packages: set[str] = set()
+    for name in modules:
+        packages.update(_distributions().get(name, ()))
     return {package: importlib.metadata.version(package) for package in sorted(packages)}
 
 
@@ -143,7 +145,7 @@ _distributions = functools.cache(importlib.metadata.packages_distributions)
 
 
 def remove(path: Path) -> None:
-    """Removes a folder with all that it has, also what may not be written to."""
+    """Removes a file, or a folder with all its files, including write-protected ones."""
     if path.is_symlink() or path.is_file():
         path.unlink()
         return

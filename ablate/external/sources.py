@@ -1,4 +1,4 @@
-"""The program of a user, as far as it can be seen without running it, and lock files."""
+"""The files of a user's program, as far as its source shows them, and lock files."""
 
 import ast
 import os
@@ -30,7 +30,7 @@ def program_of(words: Sequence[str], folder: Path) -> dict[str, str]:
         entry = folder / name
         if not os.path.isfile(entry):
             continue
-        # What it imports lies beside it, or is found from where it runs.
+        # Imported modules are beside the file, or found from the folder in which it runs.
         module = os.path.relpath(entry, folder).removesuffix(".py").replace(os.sep, ".")
         modules = named_by(folder / entry.name, [module]) | named_by(entry)
         for module, file in modules.items():

@@ -1,4 +1,4 @@
-"""What a trial has opened, as the hook has noted it."""
+"""The files that a trial has opened, as noted by the hook."""
 
 import hashlib
 import os
@@ -14,9 +14,9 @@ HOOK = Path(__file__).with_name("hook")
 
 @dataclass(frozen=True)
 class Opening:
-    """How a file was opened."""
+    """The first opening of a file."""
 
-    # Of the first opening, in nanoseconds since the epoch.
+    # Nanoseconds since the epoch.
     time: int
     # Whether it was read before it was written anew.
     is_read: bool
@@ -35,7 +35,7 @@ class Trace:
 
     @classmethod
     def read(cls, folder: Path) -> "Trace":
-        """Reads what all processes of a trial have noted in a folder."""
+        """Reads the notes of all processes of a trial in a folder."""
         events: list[tuple[int, str, str]] = []
         for file in folder.glob("*.txt"):
             for line in file.read_text(errors="surrogateescape").splitlines():
@@ -63,12 +63,12 @@ class Trace:
         return cls(opened, digests, shared)
 
     def below(self, folder: Path) -> dict[str, Opening]:
-        """Returns the openings of what lies below a folder, by the paths from there."""
+        """Returns path below a folder → its opening."""
         start = f"{folder}{os.sep}"
         return {path[len(start) :]: first for path, first in self.opened.items() if path.startswith(start)}
 
     def modules_beside(self, folders: Iterable[Path]) -> list[str]:
-        """Returns the files of a user's modules that lie below none of these folders."""
+        """Returns the files of the user's modules outside of these folders."""
         starts = tuple(f"{folder}{os.sep}" for folder in (*folders, HOOK.parent))
         return [
             path
@@ -84,22 +84,23 @@ def digest_of_variable(name: str) -> str:
 
 
 def variables(trace: Path, root: Path, copy: Path) -> dict[str, str]:
-    """Returns what the environment of a trial needs for the hook, and paths of the original in its place mapped."""
+    """Returns the variables that start the hook, with PYTHONPATH entries of the original moved to the copy."""
     before = os.environ.get("PYTHONPATH", "")
-    paths = [moved(path, root, copy) for path in before.split(os.pathsep) if path]
+    paths = [path_in_copy(path, root, copy) for path in before.split(os.pathsep) if path]
     return {
         "PYTHONPATH": os.pathsep.join([str(HOOK), *paths]),
         "ABLATE_TRACE": str(trace),
         "ABLATE_ROOT": str(root),
         "ABLATE_COPY": str(copy),
-        # A look at the state of the repository is not to change its index.
+        # `git status` must not change the index.
         "GIT_OPTIONAL_LOCKS": "0",
     }
 
 
-def moved(text: str, root: Path, copy: Path) -> str:
-    """Returns a text with a path of the original replaced by that of the copy, where the copy has it."""
+def path_in_copy(text: str, root: Path, copy: Path) -> str:
+    """Returns a text with a path of the original replaced by the one in the copy, where the copy has it."""
     place = text.find(f"{root}{os.sep}")
+    # An environment in the repository, such as the `python` of a command, is not copied whole.
     if place < 0 or text.startswith(sys.prefix):
         return text
     inside = text[place + len(f"{root}{os.sep}") :]

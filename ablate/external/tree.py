@@ -1,14 +1,11 @@
-"""What a trial of one's own code gets of a folder: tracked files, and untracked code and config.
+"""The files of a folder that a trial of the user's code gets: tracked files, and untracked code and config.
 
-Ignored files and checkpoints are left out, so that no trial finds what an earlier run has left; so are results of
-ablate, and studies, which say what is trained and are no part of how.
+Ignored files and checkpoints are left out, so that no trial finds what an earlier run has left. So are results of
+ablate, and studies, since their content is in the configs of trials.
 """
 
 import fnmatch
-import functools
-import hashlib
 import os
-import re
 import stat
 import subprocess
 from collections import Counter
@@ -19,33 +16,17 @@ from pathlib import Path, PurePosixPath
 from ablate.base.errors import AblateError
 from ablate.base.files import digest_of_data
 from ablate.external.kinds import (
+    AMBIGUOUS_SUFFIXES,
     CHECKPOINTS,
     LEFT_OUT,
-    MAX_UNTRACKED,
-    RESULTS,
     is_code,
-    is_code_or_config,
+    is_copied_if_untracked,
     is_document,
 )
+from ablate.external.tree_file import File, read_file
 
 MAX_FILES = 20_000
 MAX_BYTES = 500 * 2**20
-# A study has both keys at its top level.
-_STUDY_KEYS = (re.compile(rb"(?m)^[\"']?workload[\"']?\s*:"), re.compile(rb"(?m)^[\"']?metrics[\"']?\s*:"))
-_JSON_KEYS = (b'"workload"', b'"metrics"', b'"name"')
-_IMPORT = re.compile(rb"(?m)^[ \t]*(?:from|import)[ \t]+([A-Za-z_]\w*)((?:[ \t]*,[ \t]*[A-Za-z_]\w*)*)")
-
-
-@dataclass(frozen=True)
-class File:
-    """A file or a link of a tree, as it was when it was read."""
-
-    # Of the content; of a link, of the place to which it points.
-    digest: str
-    size: int
-    # The outermost modules that a Python file imports.
-    imports: frozenset[str] = frozenset()
-    is_link: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,7 +36,7 @@ class Tree:
     root: Path
     # Path below the root, with slashes → the file.
     files: Mapping[str, File]
-    # Those that a run may have left: in no commit, and neither code nor written by hand as a rule.
+    # Paths of files that a run may have left: in no commit, with a suffix of files that runs write, too.
     doubtful: frozenset[str] = frozenset()
 
     @property
@@ -72,13 +53,13 @@ class Tree:
 
     def without(self, paths: Collection[str]) -> "Tree":
         """Returns the tree without some of its files."""
-        kept = {path: file for path, file in self.files.items() if path not in paths}
-        return Tree(self.root, kept, self.doubtful.difference(paths))
+        files = {path: file for path, file in self.files.items() if path not in paths}
+        return Tree(self.root, files, self.doubtful.difference(paths))
 
     def changed(self) -> str:
-        """Returns the first of its files that is not as it was read; nothing where there is none."""
+        """Returns the path of the first file that is not as it was read; empty where there is none."""
         for path, file in self.files.items():
-            if _read(self.root / path) != file:
+            if read_file(self.root / path) != file:
                 return path
         return ""
 
@@ -92,7 +73,7 @@ class Tree:
 
 
 def root_of(folder: Path) -> Path:
-    """Returns the git repository that holds a folder, or the folder itself where none does, or ignores it."""
+    """Returns the git repository of a folder; the folder itself where none holds it, or the repository ignores it."""
     top = git(folder, "rev-parse", "--show-toplevel")
     if not top:
         return folder.resolve()
@@ -107,7 +88,7 @@ def read_tree(
     """Reads the files that a trial gets of the repository that holds a folder, else of the folder.
 
     results: a folder that is left out. exclude: patterns of paths relative to `folder`, or of names. data: paths
-    relative to `folder` that are no part of it. Raises `AblateError` where there are too many files, or too large ones.
+    relative to `folder` that are left out. Raises `AblateError` where there are too many files, or too large ones.
     """
     root = root_of(folder)
     prefix = os.path.relpath(folder.resolve(), root)
@@ -118,23 +99,26 @@ def read_tree(
         if _is_below(path, left_out) or matches(os.path.relpath(path, prefix), exclude):
             continue
         sizes[path] = os.lstat(root / path).st_size
-    for own in _folders_of_results(root, sizes):
-        sizes = {path: size for path, size in sizes.items() if not _is_below(path, [own])}
+    folders = _folders_of_results(root, sizes)
+    sizes = {path: size for path, size in sizes.items() if not _is_below(path, folders)}
     _refuse_too_much(sizes)
 
     files: dict[str, File] = {}
     for path in sorted(sizes):
-        file = _read(root / path)
+        file = read_file(root / path)
         if file is not None:
             files[path] = file
     tracked = {*_names(git(root, "ls-files", "-z", "--cached", "--recurse-submodules") or b"")}
-    doubtful = {path for path in files.keys() - tracked if PurePosixPath(path).suffix in RESULTS}
+    doubtful = {
+        path for path in files.keys() - tracked if PurePosixPath(path).suffix.lower() in AMBIGUOUS_SUFFIXES
+    }
     return Tree(root, files, frozenset(doubtful))
 
 
 def candidates(root: Path) -> Iterator[str]:
-    """Yields the paths below a root that the rule allows, in no order."""
+    """Yields the paths below a root of tracked files, and of untracked ones that are copied, in no order."""
     tracked = git(root, "ls-files", "-z", "--cached", "--recurse-submodules")
+    # A prefix: a folder in a repository that ignores it, which is a root of its own.
     if tracked is None or git(root, "rev-parse", "--show-prefix") != b"\n":
         yield from _untracked(root, _walked(root), ())
         return
@@ -150,9 +134,9 @@ def candidates(root: Path) -> Iterator[str]:
 
 
 def _untracked(root: Path, paths: Iterable[str], tracked: Iterable[str]) -> Iterator[str]:
-    """Yields those of untracked files that are code or config, and not what a run has left beside its checkpoint.
+    """Yields the untracked files that are copied: code and config, but not in the folder of a run.
 
-    A folder with code, tracked or not, is none of a run.
+    The folder of a run has a checkpoint, and no code, tracked or not.
     """
     paths = list(paths)
     of_code = {os.path.dirname(path) for path in (*paths, *tracked) if is_code(path)}
@@ -167,12 +151,16 @@ def _untracked(root: Path, paths: Iterable[str], tracked: Iterable[str]) -> Iter
     for folder, inside in by_folder.items():
         is_of_a_run = folder not in of_code and _has_checkpoint(root / folder)
         for path in inside:
-            if not is_of_a_run and is_code_or_config(root / path):
+            if not is_of_a_run and is_copied_if_untracked(root / path):
                 yield path
 
 
 def matches(path: str, patterns: Iterable[str]) -> bool:
-    """Returns whether a path, or a folder that holds it, matches: by its name, or by its whole path after a slash."""
+    """Returns whether a pattern matches a path or a folder above it.
+
+    A pattern without `/` is tried on every name, any pattern on the whole path and on each folder above it; `*` also
+    matches `/`.
+    """
     parts = PurePosixPath(path).parts
     for pattern in patterns:
         pattern = pattern.removeprefix("./").rstrip("/")
@@ -185,11 +173,12 @@ def matches(path: str, patterns: Iterable[str]) -> bool:
 
 
 def _is_below(path: str, folders: Iterable[str]) -> bool:
+    """Returns whether a path is one of these folders, or below one."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 
 def _folders_of_results(root: Path, paths: Iterable[str]) -> set[str]:
-    """Returns the folders that ablate has written: of a store, and of a study, whose tables may not be tracked."""
+    """Returns the folders that ablate has written: stores, and studies, whose tables may not be tracked."""
     folders: set[str] = set()
     for folder in _with_parents(paths):
         place = root / folder
@@ -205,7 +194,7 @@ def _folders_of_results(root: Path, paths: Iterable[str]) -> set[str]:
 
 
 def _with_parents(paths: Iterable[str]) -> set[str]:
-    """Returns the folders of paths with all above them, but for the root."""
+    """Returns the folders of paths, with all folders above them except the root."""
     folders: set[str] = set()
     for path in paths:
         folder = os.path.dirname(path)
@@ -226,85 +215,25 @@ def _refuse_too_much(sizes: Mapping[str, int]) -> None:
         for parent in PurePosixPath(path).parents:
             counts[str(parent)] += 1
             weights[str(parent)] += size
-    by_weight = counts if len(sizes) > MAX_FILES else weights
-    outermost = [folder for folder, _ in by_weight.most_common() if "/" not in folder and folder != "."][:3]
+    measure = counts if len(sizes) > MAX_FILES else weights
+    outermost = [folder for folder, _ in measure.most_common() if "/" not in folder and folder != "."][:3]
     shown: list[str] = []
     for folder in outermost or ["."]:
-        place = _heaviest(folder, by_weight)
+        place = _heaviest(folder, measure)
         shown.append(f"{place} ({counts[place]:,} files, {weights[place] / 2**20:.0f} MB)")
     raise AblateError(
-        f"{len(sizes):,} files ({total / 2**20:.0f} MB) would be copied for each trial, and at most {MAX_FILES:,} "
-        f"files and {MAX_BYTES // 2**20} MB are; most lie in {', '.join(shown)}"
+        f"each trial would copy {len(sizes):,} files ({total / 2**20:.0f} MB), above the limit of {MAX_FILES:,} files "
+        f"or {MAX_BYTES // 2**20} MB; most are in {', '.join(shown)}"
     )
 
 
-def _heaviest(folder: str, by_weight: Mapping[str, int]) -> str:
-    """Returns the innermost folder below one that still has nine tenths of its weight."""
+def _heaviest(folder: str, measure: Mapping[str, int]) -> str:
+    """Returns the innermost folder below `folder` that still has nine tenths of its measure: files, or bytes."""
     inside = [
-        path
-        for path in by_weight
-        if path.startswith(f"{folder}/") and path.count("/") == folder.count("/") + 1
+        path for path in measure if path.startswith(f"{folder}/") and path.count("/") == folder.count("/") + 1
     ]
-    heavy = [path for path in inside if by_weight[path] >= 0.9 * by_weight[folder]]
-    return _heaviest(heavy[0], by_weight) if heavy else folder
-
-
-def _read(path: Path) -> File | None:
-    """Reads a file; None for a study of ablate's, and for what is gone."""
-    try:
-        status = path.lstat()
-        if stat.S_ISLNK(status.st_mode):
-            return File(f"link {os.readlink(path)}", 0, is_link=True)
-        state = (status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino, status.st_mode)
-        return _read_again(str(path), state)
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise AblateError(
-            f"{path}: cannot be read ({error.strerror}); exclude it, or make it readable"
-        ) from None
-
-
-@functools.lru_cache(maxsize=2 * MAX_FILES)
-def _read_again(path: str, state: tuple[int, ...]) -> File | None:
-    """Reads a file again only when its `state` is another."""
-    size = state[2]
-    with open(path, "rb") as file:
-        if size > MAX_UNTRACKED:
-            digest = hashlib.file_digest(file, _hash).hexdigest()
-            return File(digest + _executable(state[-1]), size)
-        content = file.read()
-    if _is_study(path, content):
-        return None
-    hashed = _hash()
-    hashed.update(content)
-    imports = _imports(content) if path.endswith((".py", ".pyx")) else frozenset[str]()
-    return File(hashed.hexdigest() + _executable(state[-1]), size, imports)
-
-
-def _hash() -> "hashlib.blake2b":
-    return hashlib.blake2b(digest_size=16)
-
-
-def _executable(mode: int) -> str:
-    return " x" if mode & stat.S_IXUSR else ""
-
-
-def _is_study(path: str, content: bytes) -> bool:
-    """Returns whether a file is a study of one's own code."""
-    if path.endswith((".yaml", ".yml")):
-        if content.lstrip().startswith(b"{"):
-            return all(key in content for key in _JSON_KEYS)
-        return all(key.search(content) for key in _STUDY_KEYS)
-    return False
-
-
-def _imports(content: bytes) -> frozenset[str]:
-    """Returns the outermost modules that a source may import, relative ones left out."""
-    names: set[str] = set()
-    for first, others in _IMPORT.findall(content):
-        names.update(name.strip().decode() for name in (first, *others.split(b",")) if name.strip())
-    return frozenset(names)
+    heavy = [path for path in inside if measure[path] >= 0.9 * measure[folder]]
+    return _heaviest(heavy[0], measure) if heavy else folder
 
 
 def _walked(root: Path) -> Iterator[str]:
@@ -334,8 +263,8 @@ def _names(listing: bytes) -> list[str]:
 
 
 def git(folder: Path, *words: str) -> bytes | None:
-    """Returns what git prints in a folder; None where it fails, or is not there."""
-    # As a hook of git's sets them, they would name another repository.
+    """Returns the output of git in a folder; None where it fails, or is not installed."""
+    # Hooks of git set variables that would name another repository.
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     env |= {"GIT_OPTIONAL_LOCKS": "0"}
     try:

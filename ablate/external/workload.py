@@ -1,8 +1,8 @@
 """A user's own training code as workloads: a function, a command, a script.
 
-Each is a command line, and a reading of what it prints and writes. Each trial is a process of its own, which starts
-from nothing: neither the order of trials nor their number changes a result, and what hangs, exits or forks is ended
-with all that it has started.
+Each is a command line, and a reading of the numbers that it prints and writes. Each trial is a fresh process: neither
+the order of trials nor their number changes a result, and a process that hangs, exits or forks is ended with all that
+it has started.
 """
 
 import ast
@@ -36,26 +36,28 @@ from ablate.external.running import Run
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot
 from ablate.external.sources import locks_of, parsed, program_of
 
-# Columns that tables of trials and curves have.
+# Columns of the tables of trials and curves.
 TAKEN = ("id", "variant", "task", "seed", "status", "reason", STEP)
 
 
 class External(Workload):
-    """Base of them; a config has the options of the study as its section `workload`."""
+    """The base of these workloads; a config has the options of the study as its section `workload`."""
 
     Options: ClassVar[type[options.Options]]
-    # The folder of results, which is no part of the code; None: there is none.
+    # The folder of results, which is no part of the code; None where there is none.
     results: Path | None = None
 
     def __init__(self) -> None:
-        # What trials get of the code and data, as the driver has read them.
+        # The code and data of trials, as the driver has read them.
         self.snapshots: dict[Scope, Snapshot] = {}
 
     def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
         """Returns the command line of a trial, by default that of `runner`. Raises `Invalid`."""
-        own, values = config["workload"], config["config"]
-        given = json.dumps(values | ({own["seed"]: seed} if own.get("seed") else {}))
-        return [sys.executable, "-P", runner.__file__, own[self.name], given, str(seed)]
+        section = config["workload"]
+        values = dict(config["config"])
+        if section.get("seed"):
+            values[section["seed"]] = seed
+        return [sys.executable, "-P", runner.__file__, section[self.name], json.dumps(values), str(seed)]
 
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
         return {
@@ -88,15 +90,27 @@ class External(Workload):
         )
 
     def check(self, config: Mapping[str, Any]) -> None:
-        own, metrics = config["workload"], config["metrics"]
+        metrics = config["metrics"]
+        readable = [*metrics, STEP]
         with Gather() as at:
             at.refuse("seed" in config["config"], "config.seed", "is given by the study", allowed="`seeds:`")
             for name in metrics:
-                taken = f"any but {', '.join(TAKEN)}"
-                at.refuse(name in TAKEN, f"metrics.{name}", "is a name that tables have already", name, taken)
-            for name, pattern in own["read"].items():
-                known, rule = [*metrics, STEP], "is not among `metrics`"
-                at.refuse(name not in known, "workload.read", rule, name, listed(known), nearest(name, known))
+                at.refuse(
+                    name in TAKEN,
+                    f"metrics.{name}",
+                    "is a column name that tables already use",
+                    name,
+                    f"any but {', '.join(TAKEN)}",
+                )
+            for name, pattern in config["workload"]["read"].items():
+                at.refuse(
+                    name not in readable,
+                    "workload.read",
+                    "is not among `metrics`",
+                    name,
+                    listed(readable),
+                    nearest(name, readable),
+                )
                 with at("workload", "read", name):
                     check_pattern(pattern)
             with at():
@@ -113,7 +127,10 @@ class External(Workload):
         except Invalid:
             raise
         except AblateError as error:
-            hint = "Add `exclude: [PATTERN]` for what trials do not need, or `data: [PATH]` for what they read in place"
+            hint = (
+                "Add `exclude: [PATTERN]` for files that trials do not need, or `data: [PATH]` for files that they "
+                "read in place"
+            )
             raise Invalid("workload", str(error), hint=hint) from None
 
     def snapshot(self, config: Mapping[str, Any]) -> Snapshot:
@@ -125,9 +142,13 @@ class External(Workload):
 
     def identity(self, config: Mapping[str, Any]) -> Mapping[str, str]:
         device = "cuda" if config["workload"]["resources"]["gpu"] else "cpu"
-        own = {"device": device, "metrics": ", ".join(sorted(config["metrics"]))}
-        steps = identity_of(config["metrics"])
-        return {**super().identity(config), **self.snapshot(config).identity(), **own, **steps}
+        return {
+            **super().identity(config),
+            **self.snapshot(config).identity(),
+            "device": device,
+            "metrics": ", ".join(sorted(config["metrics"])),
+            **identity_of(config["metrics"]),
+        }
 
     def sources(self, config: BaseModel) -> list[Any]:
         return [Reading, best_values, filled, runner.main]
@@ -145,34 +166,36 @@ class External(Workload):
             place = Path(file).resolve()
             if not any(place.is_relative_to(folder) for folder in folders):
                 beside[name] = file
-        # In the original: what git ignores is no part of the frozen copy.
+        # Lock files of the original, since the frozen copy lacks those that git ignores.
         return beside | locks_of(snapshot.root / snapshot.inside)
 
     def cautions(self, config: Mapping[str, Any]) -> list[str]:
-        own = config["workload"]
+        section = config["workload"]
         files = dict.fromkeys(self.program(config).values())
         cautions: list[str] = []
-        if not own["isolate"]:
+        if not section["isolate"]:
             cautions.append(
                 "trials run in the study's folder (`isolate: off`) and may find what earlier runs left there"
             )
-        for place in seeded(files, own.get("seed")):
+        for place in seeded(files, section.get("seed")):
             cautions.append(f"a generator has the same seed in every trial at {place}")
         doubts = [
             doubtful_direction(name, settings["direction"]) for name, settings in config["metrics"].items()
         ]
         doubts += [doubtful_choice(name) for name in config["metrics"]]
         cautions += filter(None, doubts)
-        known = named(files)
-        command = str(own.get("command"))
-        lost = [name for name in config["config"] if name not in known and f"{{{name}" not in command]
-        if lost:
-            names = listed(f"config.{name}" for name in lost)
-            cautions.append(f"named nowhere in the code, which may ignore it: {names}")
+        named_in_code = named(files)
+        command = str(section.get("command"))
+        unnamed = [
+            name for name in config["config"] if name not in named_in_code and f"{{{name}" not in command
+        ]
+        if unnamed:
+            names = listed(f"config.{name}" for name in unnamed)
+            cautions.append(f"not mentioned in the code, which may ignore these settings: {names}")
         return cautions
 
     def train(self, trial: Trial, emit: Emit) -> Record:
-        """Runs it once; a run that ends otherwise than with exit code 0 and all metrics has failed."""
+        """Runs a trial once; without exit code 0 and all metrics it has failed."""
         # The streams of a placebo are those of another seed.
         seed = stream_seed(trial.seed, "seed", trial.stream) % 2**31 if trial.stream else trial.seed
         run = Run(trial, self.words(trial.config, seed), seed, emit)
@@ -181,19 +204,19 @@ class External(Workload):
         return record
 
     def inputs(self, trial: Trial) -> str:
-        """Returns a digest of all that the id of a trial stands for beside its config, its code and what trains it."""
-        identity = {**self.identity(trial.config)}
+        """Returns a digest of the identity of a trial without its config and code: data, versions, files beside."""
+        identity = dict(self.identity(trial.config))
         del identity["code"]
         return digest_of_data([identity, sorted(trial.files.values())])
 
     def _run(self, run: Run, snapshot: Snapshot) -> Record:
-        """Runs it in a copy of the code, unless it is to run in place."""
+        """Runs a trial in a copy of the code, or in place where the study is not isolated."""
         if not snapshot.is_isolated:
             return run.in_place(snapshot)
         if snapshot.frozen.is_dir() or snapshot.tree is None:
             return run.in_copy(snapshot)
         with TemporaryDirectory(prefix="ablate-", ignore_cleanup_errors=True) as store:
-            # Outside of a run, which has a store.
+            # A trial outside of a run, such as a check, has no store.
             snapshot = replace(snapshot, store=Path(store))
             snapshot.freeze()
             return run.in_copy(snapshot)
@@ -201,7 +224,7 @@ class External(Workload):
 
 @register("workload", "function")
 class FunctionWorkload(External):
-    """`train(config, seed, report=None)` of one's own, which returns metrics by name."""
+    """A function of the user's, `train(config, seed, report=None)`, which returns metrics by name."""
 
     Options = options.FunctionOptions
 
@@ -210,37 +233,38 @@ class FunctionWorkload(External):
         module, _, name = config["workload"]["function"].rpartition(":")
         file = module if module.endswith(".py") else f"{module.replace('.', '/')}.py"
         tree = parsed(self.folder / file)
-        found = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
-        if name not in found:
-            rule, hint = (
-                f"is no function that is defined in {module or 'a file'}",
-                "Write train.py:train or package.module:train",
-            )
-            raise Invalid("workload.function", rule, name, listed(found), nearest(name, found) or hint)
+        functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+        if name not in functions:
+            rule = f"is not a function in {module or 'a file'}"
+            hint = nearest(name, functions) or "Write train.py:train or package.module:train"
+            raise Invalid("workload.function", rule, name, listed(functions), hint)
 
 
 @register("workload", "command")
 class CommandWorkload(External):
-    """A command of one's own, in which `{name}` stands for a setting and `{seed}` for the seed."""
+    """A command of the user's, in which `{name}` stands for a setting and `{seed}` for the seed."""
 
     Options = options.CommandOptions
 
     def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
         try:
-            return filled(config["workload"]["command"], {**dict(_flat(config["config"])), "seed": seed})
+            return filled(config["workload"]["command"], {**dict(_settings(config["config"])), "seed": seed})
         except Invalid as error:
             raise error.under("workload", "command") from None
 
 
-def _flat(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+def _settings(config: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yields dotted path and value of all settings, sections included."""
     for key, value in config.items():
-        yield f"{prefix}{key}", value
-        yield from _flat(value, f"{prefix}{key}.") if isinstance(value, dict) else ()
+        path = f"{prefix}{key}"
+        yield path, value
+        if isinstance(value, dict):
+            yield from _settings(value, f"{path}.")
 
 
 @register("workload", "script")
 class ScriptWorkload(External):
-    """A script of one's own without flags: constants at its top level are replaced in a temporary copy."""
+    """A script of the user's without flags: constants at its top level are replaced in a temporary copy."""
 
     Options = options.ScriptOptions
 
@@ -251,10 +275,11 @@ class ScriptWorkload(External):
         file = self.folder / script
         if not file.is_file():
             raise Invalid("workload.script", "does not exist", script, "a path relative to the study")
-        known = constants(parsed(file))
+        assigned = constants(parsed(file))
         rule = f"is not assigned once at the top level of {file.name}"
         places = {name: f"config.{name}" for name in config["config"]}
         places[seed] = "workload.seed"
         with Gather() as at:
             for name, place in places.items():
-                at.refuse(name and name not in known, place, rule, name, listed(known), nearest(name, known))
+                is_unassigned = name and name not in assigned
+                at.refuse(is_unassigned, place, rule, name, listed(assigned), nearest(name, assigned))

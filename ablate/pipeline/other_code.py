@@ -18,7 +18,7 @@ from ablate.base.wording import counted, duration
 from ablate.core.record import CODE, INPUTS, Record
 from ablate.external.kinds import MAX_UNTRACKED, is_document
 from ablate.external.links import place_of
-from ablate.external.snapshot import CODE as CODE_FOLDER
+from ablate.external.snapshot import CODE_FOLDER
 from ablate.external.tree import Tree
 from ablate.external.workload import External
 from ablate.records.folder import StudyFolder

@@ -14,8 +14,7 @@ from pathlib import Path
 from ablate.base.errors import AblateError, StoreError
 from ablate.base.files import leftovers, remove_leftovers
 from ablate.core.record import CODE
-from ablate.external.snapshot import CODE as CODE_FOLDER
-from ablate.external.snapshot import RUNS
+from ablate.external.snapshot import CODE_FOLDER, RUNS
 from ablate.external.snapshot import remove as remove_folder
 from ablate.records.folder import StudyFolder
 from ablate.records.store import ANY_ID, Store, stored

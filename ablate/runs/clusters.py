@@ -1,4 +1,4 @@
-"""Examples that share a source: which, and what the report says of it."""
+"""Examples that share a source, and the sentences of the report on their sources."""
 
 import numpy as np
 import pandas as pd
@@ -31,7 +31,7 @@ def with_sources(examples: pd.DataFrame, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def source_limitations(trials: pd.DataFrame, examples: pd.DataFrame) -> list[str]:
-    """Returns a sentence a task on the sources of its documents; none where they have no sources."""
+    """Returns a sentence on the documents of each task; none where documents have no sources."""
     if "source" not in examples:
         return []
     sentences = []

@@ -48,8 +48,7 @@ def evidence_of(
 ) -> Evidence:
     """Returns the evidence of a report of this name from a table of runs. Raises `Invalid`."""
     runs = checked(table, metrics)
-    variants = [*dict.fromkeys(runs.trials["variant"])]
-    options = replace(options, baseline=options.baseline_among(variants))
+    options = replace(options, baseline=options.baseline_among(_variants(runs)))
     given = _given(runs, options)
     alike = [
         _run_names(runs.trials, ids, has_seeds=table.has_seeds)
@@ -57,10 +56,8 @@ def evidence_of(
     ]
     _refuse_incomparable(runs, options, given, alike)
 
-    # Reports know the baseline by that name.
-    others = [variant for variant in variants if variant != options.baseline]
-    names = {options.baseline: BASELINE, **dict(zip(others, others, strict=True))}
-    trials = runs.trials.assign(variant=runs.trials["variant"].map(names))
+    report_names = _report_names(runs, options)
+    trials = runs.trials.assign(variant=runs.trials["variant"].map(report_names))
     lost = is_left_out(trials)
     facts = StudyFacts(
         study=name,
@@ -74,10 +71,11 @@ def evidence_of(
         seeds=sorted({*trials["seed"].tolist()}),
         tasks=_tasks(runs, metrics, options),
         variants=[
-            VariantFacts(told, dict(table.lengths.get(variant, {})), {}) for variant, told in names.items()
+            VariantFacts(report_name, dict(table.lengths.get(variant, {})), {})
+            for variant, report_name in report_names.items()
         ],
         factors={},
-        claims=[*_claims(options, [*names.values()], metrics)],
+        claims=[*_claims(options, [*report_names.values()], metrics)],
         environment={"command": command_line(sys.argv), "versions": versions(), **dict(options.made_with)},
         labels={} if options.baseline == BASELINE else {BASELINE: options.baseline},
         reported=now(),
@@ -87,21 +85,39 @@ def evidence_of(
         lost=_lost_runs(trials[lost]),
     )
     _refuse_untold(facts, options)
-    cautions = [
-        *table.notes,
-        *likely_slips(runs.trials, options, table.seeds),
-        *differences_beside(table.differing, options.baseline),
-        *source_limitations(runs.trials, runs.examples),
-        *(message("analyse.alike", names) for names in alike),
-        *_reruns(runs, table.has_seeds),
-        *_compared(runs, facts, options),
-    ]
+    cautions = _cautions(table, runs, facts, options, alike=alike)
     no_curves = frame_of((), ("id", "step", "metric", "value"))
     return Evidence(replace(facts, cautions=cautions), trials, no_curves, runs.examples)
 
 
+def _variants(runs: CheckedRuns) -> list[str]:
+    """Returns the variants in the order of their first runs."""
+    return [*dict.fromkeys(runs.trials["variant"])]
+
+
+def _report_names(runs: CheckedRuns, options: AnalysisOptions) -> dict[str, str]:
+    """Returns variant → its name in reports, which call the baseline `baseline`; the baseline is first."""
+    others = [variant for variant in _variants(runs) if variant != options.baseline]
+    return {options.baseline: BASELINE, **dict(zip(others, others, strict=True))}
+
+
+def _cautions(
+    table: RunTable, runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions, *, alike: Sequence[str]
+) -> list[str]:
+    """Returns the sentences on how the runs were read and compared."""
+    return [
+        *table.notes,
+        *likely_slips(runs.trials, options, table.seeds),
+        *differences_beside(table.differing, options.baseline),
+        *source_limitations(runs.trials, runs.examples),
+        *(message("analyse.alike", group) for group in alike),
+        *_reruns(runs, table.has_seeds),
+        *_compared(runs, facts, options),
+    ]
+
+
 def _run_names(trials: pd.DataFrame, ids: Sequence[str], *, has_seeds: bool) -> str:
-    """Returns the runs with these ids in words: `wide seed 3`; where no seeds are known, by the place of each."""
+    """Returns the runs with these ids in words: `wide seed 3`, or without seeds `wide (runs.csv, line 3)`."""
     by_id = trials.set_index("id")
     names = []
     for place in ids:
@@ -111,7 +127,10 @@ def _run_names(trials: pd.DataFrame, ids: Sequence[str], *, has_seeds: bool) -> 
 
 
 def _given(runs: CheckedRuns, options: AnalysisOptions) -> Given:
-    """Returns how the runs were given: one run of each variant and task leaves its examples alone to tell."""
+    """Returns how the runs were given.
+
+    They are `documents` where each variant has one run a task, so that only its examples can decide.
+    """
     if options.known_noise:
         return "known_noise"
     ended = runs.trials[~is_left_out(runs.trials)]
@@ -122,8 +141,8 @@ def _given(runs: CheckedRuns, options: AnalysisOptions) -> Given:
 def _refuse_incomparable(
     runs: CheckedRuns, options: AnalysisOptions, given: Given, alike: Sequence[str]
 ) -> None:
-    """Raises `Invalid` where the runs show nothing of variants and a baseline."""
-    variants = [*dict.fromkeys(runs.trials["variant"])]
+    """Raises `Invalid` where the runs cannot be compared with a baseline."""
+    variants = _variants(runs)
     baseline = options.baseline
     kept = runs.trials.loc[runs.trials["id"].isin(runs.kept), "variant"].tolist()
     hint = message("analyse.single", kept)
@@ -133,7 +152,7 @@ def _refuse_incomparable(
         at.refuse(
             baseline not in variants,
             "--baseline",
-            "is no variant",
+            "is not a variant",
             baseline,
             listed(variants),
             nearest(baseline, variants),
@@ -141,12 +160,10 @@ def _refuse_incomparable(
         at.refuse(
             BASELINE in variants and baseline != BASELINE,
             "RUNS",
-            "is a name that reports give to what variants are compared with: rename the variant",
+            "is reserved for the baseline in reports: rename the variant",
             BASELINE,
         )
-        at.refuse(
-            len(variants) == 1, "RUNS", "must have another variant than the baseline", listed(variants, 1)
-        )
+        at.refuse(len(variants) == 1, "RUNS", "must have a variant besides the baseline", listed(variants, 1))
         at.refuse(
             given == "documents" and runs.examples.empty,
             "RUNS",
@@ -201,7 +218,7 @@ def _lost_runs(trials: pd.DataFrame) -> list[LostRun]:
 
 
 def _reruns(runs: CheckedRuns, has_seeds: bool) -> Iterator[str]:
-    """Yields what is said of runs in whose place another of the same seed counts."""
+    """Yields a sentence on each run that a later run of the same seed replaces."""
     for row in runs.reruns.to_dict("records"):
         yield message("analyse.rerun", row["variant"], row["seed"] if has_seeds else None, row["reason"])
 
@@ -225,7 +242,7 @@ class ComparedRuns:
 
 
 def _compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) -> Iterator[str]:
-    """Yields how each variant was compared with the baseline, and on which task there is none."""
+    """Yields sentences on how each variant was compared with the baseline, and on tasks without baseline runs."""
     if facts.given != "runs":
         return
     trials = runs.trials[~is_left_out(runs.trials)]
@@ -242,8 +259,8 @@ def _compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) ->
             of_variant = values[variant][task]
             shared = of_variant.index.intersection(of_baseline.index)
             # The correlation of fewer than three pairs says nothing.
-            told = len(shared) > 2
-            correlation = of_variant[shared].corr(of_baseline[shared]) if told else NAN
+            has_correlation = len(shared) > 2
+            correlation = of_variant[shared].corr(of_baseline[shared]) if has_correlation else NAN
             absent = {*of_baseline.index} - {*given[variant][task].index}
             row = ComparedRuns(
                 variant=variant,
@@ -254,10 +271,10 @@ def _compared(runs: CheckedRuns, facts: StudyFacts, options: AnalysisOptions) ->
                 absent=[str(seed) for seed in sorted(absent)],
                 correlation=correlation,
             )
-            yield message(_how(row, facts, options, runs), row)
+            yield message(_sentence_of(row, facts, options, runs), row)
 
 
-def _how(row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, runs: CheckedRuns) -> str:
+def _sentence_of(row: ComparedRuns, facts: StudyFacts, options: AnalysisOptions, runs: CheckedRuns) -> str:
     """Returns the code of the sentence that says how runs were compared."""
     if row.pairs > 1:
         return "analyse.paired"
@@ -270,16 +287,21 @@ def _claims(
     options: AnalysisOptions, variants: Sequence[str], metrics: Mapping[str, Metric]
 ) -> Iterator[Claim]:
     """Yields the claims, which all count in the family. Raises `Invalid`."""
-    design_variants = [
-        Variant(variant, [{"variant": variant}], {} if variant == variants[0] else {"variant": variant})
-        for variant in variants
-    ]
+    design_variants = []
+    for place, variant in enumerate(variants):
+        setting = {"variant": variant}
+        changes = setting if place else {}
+        design_variants.append(Variant(variant, [setting], changes))
     design = Design(design_variants, {}, ["variant"], OneFactor())
     context = StudyContext(metrics)
-    told = {name: derived.metric for name, derived in DERIVED.items() if not derived.lacks(context)}
-    claimable = Claimable({**metrics, **told})
+    derived_metrics = {
+        name: derived.metric for name, derived in DERIVED.items() if not derived.lacks(context)
+    }
+    claimable = Claimable({**metrics, **derived_metrics})
+    # The baseline as a whole word, and not after `on`, where it names a task.
+    baseline = re.compile(rf"(?<!\S){re.escape(options.baseline)}(?!\S)(?=.* on )")
     with Gather() as at:
         for text in options.claim:
             with at("--claim"):
-                own = re.sub(rf"(?<!\S){re.escape(options.baseline)}(?!\S)(?=.* on )", BASELINE, text)
-                yield replace(parse_claim(own, design, claimable), declared=now())
+                claim_text = baseline.sub(BASELINE, text)
+                yield replace(parse_claim(claim_text, design, claimable), declared=now())

@@ -1,7 +1,7 @@
-"""Known noise: how far runs of the baseline are apart, measured once, and reused for single new runs.
+"""Known noise: the spread of the baseline's runs, measured once, and reused for single new runs.
 
-The file has the runs of the baseline, and what must not change: what is judged, evaluation, data and machine.
-`analysis.unpaired` says how it is used. What is wrong raises `AblateError`.
+The file has the runs of the baseline, and all that must not change: metric, evaluation, data and machine.
+`analysis.unpaired` says how it is used. Errors raise `AblateError`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _MAY_CHANGE = "commit"
 
 
 def _made(options: AnalysisOptions) -> dict[str, str]:
-    """Returns what is judged, and what the runs were made with."""
+    """Returns the baseline, metric and direction, and all that the runs were made with."""
     judged = {"baseline": options.baseline, "metric": options.metric, "direction": options.direction}
     return {**judged, **dict(options.made_with)}
 
@@ -64,7 +64,9 @@ def beside_noise(table: RunTable, options: AnalysisOptions, file: Path) -> RunTa
         values = pd.DataFrame.from_dict(kept["noise"], "index")["values"].explode()
         made_then = dict(kept["made_with"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise AblateError(f"{file}: is no noise that --keep-noise has kept ({first_line(error)})") from None
+        raise AblateError(
+            f"{file}: is not a file that --keep-noise has written ({first_line(error)})"
+        ) from None
     _refuse_changes(made_then, _made(options))
     runs = {
         "id": [f"{file}, run {run}" for run in range(1, len(values) + 1)],
@@ -80,7 +82,7 @@ def beside_noise(table: RunTable, options: AnalysisOptions, file: Path) -> RunTa
 
 
 def _refuse_changes(made_then: Mapping[str, str], made_now: Mapping[str, str]) -> None:
-    """Raises `Invalid` where runs were made with something else than those of the noise."""
+    """Raises `Invalid` where runs were made otherwise than those of the noise."""
     changed = {}
     for name, value in made_then.items():
         if name != _MAY_CHANGE and made_now.get(name) != value:

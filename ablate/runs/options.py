@@ -1,4 +1,4 @@
-"""The options of `ablate analyse`: what a file of runs cannot say about itself."""
+"""The options of `ablate analyse`, which add what a file of runs does not have."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AnalysisOptions:
     name: str | None = None
 
     def metrics(self) -> Mapping[str, Metric]:
-        """Returns the metric that is judged, and those that claims may use. Raises `Invalid`."""
+        """Returns the judged metric first, then the metrics that claims may use. Raises `Invalid`."""
         bounds = {"floor": self.floor, "ceiling": self.ceiling, "solved": self.all_or_nothing}
         with Gather() as at:
             at.refuse(
@@ -59,6 +59,6 @@ class AnalysisOptions:
         return metrics
 
     def baseline_among(self, variants: Sequence[str]) -> str:
-        """Returns the baseline by the name that the variants have, where spaces after commas alone differ."""
+        """Returns the name of the baseline among the variants, which may differ in spaces after commas."""
         spaced = re.sub(r",\s*", ", ", self.baseline)
         return self.baseline if self.baseline in variants or spaced not in variants else spaced

@@ -5,6 +5,7 @@ A row is a run, or an example of a run; the index says where it was read. What i
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -50,13 +51,13 @@ class RunTable:
 
     rows: pd.DataFrame
     has_seeds: bool = True
-    """Whether a column says the seeds; else `seed` numbers the rows, so that no two runs are a pair."""
+    """Whether a column has the seeds; otherwise `seed` numbers the rows, so that no two runs are a pair."""
     notes: Sequence[str] = ()
-    """What the options made of the rows, in sentences."""
+    """Sentences on what the options did to the rows."""
     lengths: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Variant → column that says how long its runs trained → its value, where all of them have one."""
+    """Variant → column with the length of training → its value, where all runs of the variant share one."""
     differing: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """Column → variant → what it says of all runs of the variant, where it is not the same for all variants."""
+    """Column → variant → the value of all its runs, of columns that differ between variants."""
     seeds: Sequence[str] = ()
     """The columns that hold the seeds."""
 
@@ -96,16 +97,18 @@ def read(runs: str, options: AnalysisOptions) -> RunTable:
     defaults = {"id": kept.index, "task": "runs", "seed": seeds, "example": "all", "status": ""}
     measured = {name: kept[name] for name in metrics}
     rows = pd.DataFrame(defaults, kept.index).assign(**roles, **measured)
-    used = {name for names in columns.values() for name in names} | {*metrics}
+    used = _taken(columns) | {*metrics}
     others = kept.drop(columns=[*used & {*kept}])
     lengths = _lengths(others, rows["variant"])
-    lengths_told = {name for told in lengths.values() for name in told}
+    columns_of_length: set[str] = set()
+    for values in lengths.values():
+        columns_of_length |= values.keys()
     return RunTable(
         rows,
         has_seeds="seed" in columns,
         notes=notes,
         lengths=lengths,
-        differing=differing_between(others.drop(columns=[*lengths_told]), rows["variant"]),
+        differing=differing_between(others.drop(columns=[*columns_of_length]), rows["variant"]),
         seeds=columns.get("seed", ()),
     )
 
@@ -138,7 +141,7 @@ def _columns(table: pd.DataFrame, options: AnalysisOptions) -> dict[str, list[st
         names = [name] if name in table or role not in _JOINED else name.split(",")
         columns.setdefault(role, []).extend(names)
     columns.setdefault("variant", ["variant"])
-    taken = {name for names in columns.values() for name in names}
+    taken = _taken(columns)
     for role in ("task", "seed", "example"):
         if role in table and role not in taken:
             columns.setdefault(role, [role])
@@ -146,6 +149,11 @@ def _columns(table: pd.DataFrame, options: AnalysisOptions) -> dict[str, list[st
     if status is not None and status not in taken:
         columns.setdefault("status", [status])
     return columns
+
+
+def _taken(columns: Mapping[str, Sequence[str]]) -> set[str]:
+    """Returns the columns that have a role."""
+    return {*itertools.chain(*columns.values())}
 
 
 def _check_columns(
@@ -157,7 +165,7 @@ def _check_columns(
             at.refuse(
                 len(names) > 1 and role not in _JOINED, f"--column {role}", "takes one column", listed(names)
             )
-        for name in dict.fromkeys([name for names in columns.values() for name in names] + list(metrics)):
+        for name in dict.fromkeys([*itertools.chain(*columns.values()), *metrics]):
             at.refuse(
                 name not in table,
                 "RUNS",
@@ -181,7 +189,7 @@ def _joined(table: pd.DataFrame, names: Sequence[str]) -> pd.Series:
 
 def _settings(table: pd.DataFrame, columns: Mapping[str, Sequence[str]], metrics: Sequence[str]) -> list[str]:
     """Returns the columns in which runs of one variant differ, and that are settings."""
-    taken = {name for names in columns.values() for name in names}
+    taken = _taken(columns)
     group = [*columns["variant"], *columns.get("task", ())]
     seed = next(iter(columns.get("seed", ())), None)
     others = [name for name in table if name not in taken and name not in metrics]
@@ -202,11 +210,11 @@ class CheckedRuns:
     """The runs of a table, checked."""
 
     trials: pd.DataFrame
-    """A row a run, as `Evidence.trials`; the reason of a run without a result says what happened to it."""
+    """A row a run, as `Evidence.trials`, with the reason of a run without a result."""
     examples: pd.DataFrame
     """The metrics of each example, as `Evidence.examples`."""
     reruns: pd.DataFrame
-    """The rows of runs in whose place another run of the same seed counts."""
+    """The rows of runs that another run of the same seed replaces."""
     kept: Sequence[object] = ()
     """The ids of runs whose status says that a loop has kept the change."""
 
@@ -237,7 +245,7 @@ def checked(table: RunTable, metrics: Mapping[str, Metric]) -> CheckedRuns:
 def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
     """Returns the rows with numbers as such, and with the status and reason of their runs. Raises `Invalid`.
 
-    A number beside a status that says that the run has no result is none.
+    A number beside the status of a run without a result does not count.
     """
     texts = rows.astype(str).where(rows.notna(), "").apply(lambda column: column.str.strip())
     by_status = endings(texts["status"])
@@ -267,9 +275,9 @@ def _typed_rows(rows: pd.DataFrame, metrics: list[str]) -> pd.DataFrame:
 
 
 def _replaced(rows: pd.DataFrame) -> pd.Series:
-    """Returns whether a row is of a run without a result, and another run of the same seed has one.
+    """Returns whether a row is of a run without a result that another run of the same seed replaces.
 
-    Of several that have none, the last counts.
+    Of several without a result, the last counts.
     """
     key = [*KEY, "example"]
     has_no_result = rows.apply(lambda row: Ending(row["status"], row["reason"]).is_replaceable, axis=1)
@@ -295,7 +303,7 @@ def _refuse_duplicates(rows: pd.DataFrame, has_seeds: bool) -> None:
 
 
 def _refuse_other_examples(rows: pd.DataFrame) -> None:
-    """Raises `Invalid` where a run has not all the examples of its task; one without a result may lack some."""
+    """Raises `Invalid` where a run lacks examples of its task; a run without a result may lack some."""
     has_failed = (rows["status"] == "failed").groupby([rows[name] for name in KEY]).transform("any")
     ended = rows[~has_failed]
     num_runs = ended.drop_duplicates(KEY).groupby("task").size()

@@ -1,8 +1,8 @@
-"""The columns of a table in which rows of one variant differ although they are no measurement: settings.
+"""Settings: columns in which rows of one variant differ, and which are not measurements.
 
-Replicates differ in the seed and in nothing that a file tells. What tells a setting from a measurement is its kind:
-words that several rows share are settings; numbers are, where they have the name of one, where two variants have
-them in the same balanced way, or where they are few. Identifiers, dates and measured numbers are none.
+Replicates differ in the seed, and in no setting that a file shows. Words that several rows share are settings. Numbers
+are settings where they have the name of one, where two variants have them in the same balanced way, or where they have
+few values. Identifiers, dates and measured numbers are not settings.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def refuse_settings(
     ways.append("--replicates states that such rows are replicates all the same, and the report says so")
     raise Invalid(
         "RUNS",
-        f"rows of one variant differ in {listed(settings, 8)}: rows with other settings are no replicates",
+        f"rows of one variant differ in {listed(settings, 8)}: rows with other settings are not replicates",
         differing,
         hint=f"Say what they are: {'; '.join(ways)}",
     )
@@ -187,7 +187,7 @@ def _words_in(name: str) -> set[str]:
 
 
 def _is_unique_within(values: pd.Series, groups: pd.Series) -> bool:
-    """Returns whether no value stands twice in one group."""
+    """Returns whether no value occurs twice in one group."""
     return not pd.DataFrame({"group": groups, "value": values}).duplicated().any()
 
 

@@ -1,4 +1,4 @@
-"""The words by which trackers and schedulers say how a run ended, and what each makes of its numbers."""
+"""The words of trackers and schedulers for the end of a run, and the status that each gives the run."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import pandas as pd
 
 from ablate.base.errors import Gather, listed, nearest
 
-Outcome = Literal["completed", "diverged", "failed"]
+RunStatus = Literal["completed", "diverged", "failed"]
 
 
 @dataclass(frozen=True)
 class Ending:
-    """How a run ended."""
+    """The end of a run: its status and the reason for it."""
 
-    outcome: Outcome
+    outcome: RunStatus
     why: str = ""
-    """What happened, as it follows the run: `crashed`; empty of a run that completed."""
+    """The reason, as the predicate of the run: `crashed`; empty for a run that completed."""
     is_left_out: bool = False
-    """Whether its pair is left out, under the assumption that what happened has nothing to do with the result."""
+    """Whether its pair is left out, on the assumption that the reason has nothing to do with the result."""
 
     @property
     def is_replaceable(self) -> bool:
-        """Whether another run of the same seed counts in its place: it has no result of its own."""
+        """Whether another run of the same seed counts in its place, since this one has no result."""
         return self.outcome == "failed" or (self.outcome == "diverged" and bool(self.why))
 
 
 COMPLETED = Ending("completed")
 DIVERGED = Ending("diverged")
 NO_VALUE = Ending("failed", "has no value")
-"""A run that nothing says to have crashed, and that has no number: nobody knows why, so its comparison stays open."""
-# Given up because of its numbers, which says something about the result.
+"""A run without a number and without a status that says why; its comparison stays open."""
+# Given up because of its numbers, which tells something about the result.
 _PRUNED = Ending("failed", "was pruned")
 
 
@@ -50,7 +50,7 @@ _PREEMPTED = _left_out("was preempted")
 _RUNNING = _left_out("is still running")
 _WAITING = _left_out("has not started")
 _PAUSED = _left_out("is paused")
-# Lost for a reason of what was trained, which counts as divergence does.
+# Lost for a reason that lies in the training itself, and counted like a divergence.
 _NO_MEMORY = Ending("diverged", "ran out of memory")
 _NO_TIME = Ending("diverged", "reached its time limit")
 
@@ -97,7 +97,7 @@ def endings(statuses: pd.Series) -> pd.Series:
             at.refuse(
                 True,
                 str(place),
-                "has a status that is not known",
+                "has an unknown status",
                 given,
                 listed(ENDINGS, len(ENDINGS)),
                 nearest(_word(given), ENDINGS)

@@ -11,7 +11,7 @@ from committed import Repository, drawn
 from numpy.typing import NDArray
 from scipy import special
 
-from ablate.commits.stream import FIRST, LEVEL, PAIRS, SCREENED, SHARES
+from ablate.commits.stream import ALPHAS, NUM_BASE_RUNS, PAIRS, SCREENING_P, TOTAL_ALPHA
 
 from .check import Check, Place, frequency
 from .simulations import Flags, Floats
@@ -27,9 +27,9 @@ def streams(rng: np.random.Generator, place: Place) -> Iterator[Check]:
     """Tries that are noisier than the base, whose runs now and then are much worse, and that are the base itself."""
     for spread in SPREADS:
         setting = {"spread of tries": spread}
-        yield frequency(WHAT, any_kept(rng.standard_normal, place.studies, spread), setting, rate=LEVEL)
+        yield frequency(WHAT, any_kept(rng.standard_normal, place.studies, spread), setting, rate=TOTAL_ALPHA)
     wrong = any_kept(rng.standard_normal, place.studies, 3, by_welch=False)
-    yield frequency(WHAT, wrong, {"spread of tries": 3}, rate=LEVEL, rules="pooled variance alone")
+    yield frequency(WHAT, wrong, {"spread of tries": 3}, rate=TOTAL_ALPHA, rules="pooled variance alone")
     for spread in (1, 3):
         found = any_kept(lambda size: outlying(rng, size), place.studies, spread)
         what = f"{WHAT}, one run in ten five standard deviations worse"
@@ -62,16 +62,16 @@ def any_kept(draw: Draw, studies: int, spread: float, *, by_welch: bool = True) 
 
     `commits.stream.attempt` over arrays; a stream ends with what it keeps.
     """
-    first = draw((studies, FIRST))
+    first = draw((studies, NUM_BASE_RUNS))
     means = first.mean(axis=1)
-    pooled = Spreads(first.var(axis=1, ddof=1), np.full(studies, FIRST - 1.0))
+    pooled = Spreads(first.var(axis=1, ddof=1), np.full(studies, NUM_BASE_RUNS - 1.0))
     base_runs = Spreads(pooled.variance.copy(), pooled.df.copy())
     confirmations = np.zeros(studies, int)
     kept = np.zeros(studies, bool)
     for _ in range(TRIES):
         gain = spread * draw((studies,)) - means
-        screened = special.stdtr(pooled.df, -gain / np.sqrt(pooled.variance * (1 + 1 / FIRST)))
-        going = np.flatnonzero((screened <= SCREENED) & ~kept)
+        screened = special.stdtr(pooled.df, -gain / np.sqrt(pooled.variance * (1 + 1 / NUM_BASE_RUNS)))
+        going = np.flatnonzero((screened <= SCREENING_P) & ~kept)
         base = draw((len(going), PAIRS))
         tried = spread * draw((len(going), PAIRS))
         base_runs.add(going, base)
@@ -84,7 +84,7 @@ def any_kept(draw: Draw, studies: int, spread: float, *, by_welch: bool = True) 
             tried=tried.var(axis=1, ddof=1),
             by_welch=by_welch,
         )
-        kept[going] = p <= np.array(SHARES)[confirmations[going]]
+        kept[going] = p <= np.array(ALPHAS)[confirmations[going]]
         confirmations[going] += 1
     return kept
 
@@ -117,4 +117,4 @@ def spent_on_the_base() -> float:
         for _ in range(3):
             done = repository.call("gate", "tries.jsonl", "--base", "base", "--head", "base")
             left.append(json.loads(done.stdout)["alpha_left"])
-    return LEVEL - min(left)
+    return TOTAL_ALPHA - min(left)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from committed import PRINTED, Repository, drawn
 
-from ablate.commits.stream import FIRST, LEVEL, PAIRS, SHARES, State, attempt
+from ablate.commits.stream import ALPHAS, NUM_BASE_RUNS, PAIRS, TOTAL_ALPHA, State, attempt
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def said(repository, head, base="base", *words, **kwargs):
 
 def begun(losses):
     """The state after the first runs of the base."""
-    return State.at_start((-losses[:FIRST]).tolist())
+    return State.at_start((-losses[:NUM_BASE_RUNS]).tolist())
 
 
 def expected(state, base, tried):
@@ -44,7 +44,7 @@ def expected(state, base, tried):
         lambda ns: [(-side[ns]).tolist() for side in (base, tried)],
         lambda begun: None,
     )
-    left = {"smallest_effect": after.smallest_effect, "alpha_left": after.level_left}
+    left = {"smallest_effect": after.smallest_effect, "alpha_left": after.alpha_left}
     return {**asdict(answer), **left, "confirmations": after.confirmations}, after
 
 
@@ -64,7 +64,7 @@ def test_a_stream_keeps_what_is_better_and_goes_on_from_there(repository):
         found, state = expected(state, values[base], values[tag])
         assert answer["verdict"] == verdict
         assert answer == answer | found
-    assert answer["alpha_left"] == pytest.approx(LEVEL - SHARES[0])
+    assert answer["alpha_left"] == pytest.approx(TOTAL_ALPHA - ALPHAS[0])
     refused = repository.call("gate", "ledger.jsonl", "--base", "base", "--head", "worse")
     assert (refused.returncode, "with this --base" in refused.stderr) == (2, True)
     assert not repository.left_behind
@@ -72,7 +72,9 @@ def test_a_stream_keeps_what_is_better_and_goes_on_from_there(repository):
     assert len({(line["commit"], line["seed"]) for line in runs}) == len(runs)
 
 
-@pytest.mark.parametrize(("head", "seed", "state"), [("fails", FIRST + 2, "confirm"), ("base", 2, None)])
+@pytest.mark.parametrize(
+    ("head", "seed", "state"), [("fails", NUM_BASE_RUNS + 2, "confirm"), ("base", 2, None)]
+)
 def test_a_run_that_fails_is_not_judged(repository, head, seed, state):
     losses = drawn(1, -0.05)
     losses[seed] = np.nan
@@ -91,7 +93,7 @@ def test_after_a_kill_in_a_confirmation_it_decides_as_if_there_had_been_none(rep
     repository.losses("good", drawn(1, -0.05))
     monkeypatch.setenv("HOME", str(repository.folder.parent))
     # Under two seeds, the first run ends the process that started it.
-    seeds = f"{{seed}} = {FIRST + 2} -o {{seed}} = {FIRST + 3}"
+    seeds = f"{{seed}} = {NUM_BASE_RUNS + 2} -o {{seed}} = {NUM_BASE_RUNS + 3}"
     script = f'if [ {seeds} ] && mkdir "$HOME/killed{{seed}}"; then kill -KILL $PPID; sleep 9; fi; exec "$@"'
     call = ("--", "sh", "-c", script, "sh", *PRINTED)
     words = ("gate", "ledger.jsonl", "--base", "base", "--head", "good", *call)
@@ -103,11 +105,11 @@ def test_after_a_kill_in_a_confirmation_it_decides_as_if_there_had_been_none(rep
     repository.losses("other", drawn(2, -0.05))
     other = repository.call("gate", "copy.jsonl", "--base", "base", "--head", "other", *call)
     assert json.loads(other.stdout)["confirmations"] == 2
-    assert repository.lines("copy.jsonl")[len(lines)]["seed"] == FIRST + 1 + PAIRS
+    assert repository.lines("copy.jsonl")[len(lines)]["seed"] == NUM_BASE_RUNS + 1 + PAIRS
     answer = said(repository, "good", "base", *call)
     assert answer == answer | expected(begun(drawn(0)), drawn(0), drawn(1, -0.05))[0]
     assert repository.lines("ledger.jsonl")[: len(lines)] == lines
-    assert sum("run" in line for line in repository.lines("ledger.jsonl")) == FIRST + 1 + 2 * PAIRS
+    assert sum("run" in line for line in repository.lines("ledger.jsonl")) == NUM_BASE_RUNS + 1 + 2 * PAIRS
 
 
 def test_a_second_process_waits_for_the_ledger(repository):
@@ -129,7 +131,7 @@ def test_a_second_process_waits_for_the_ledger(repository):
     assert [code for _, _, code in ended] == [1, 1], ended
     assert sum("waiting" in stderr for _, stderr, _ in ended) == 1
     runs = [line["seed"] for line in repository.lines("ledger.jsonl") if "run" in line]
-    assert runs == [*range(FIRST), FIRST, FIRST + 1 + PAIRS]
+    assert runs == [*range(NUM_BASE_RUNS), NUM_BASE_RUNS, NUM_BASE_RUNS + 1 + PAIRS]
 
 
 def test_a_ledger_of_another_call_and_files_that_are_none_are_refused_and_stay(repository):
@@ -163,7 +165,7 @@ def test_a_try_that_is_the_base_itself_is_answered_from_the_ledger(repository):
     repository.losses("again", drawn(0))  # Another commit of the same files.
     answer = said(repository, "again", "base")
     assert (answer["verdict"], answer["difference"], answer["p"]) == ("discard", 0, None)
-    assert (answer["confirmations"], answer["alpha_left"], len(answer["notes"])) == (0, LEVEL, 1)
+    assert (answer["confirmations"], answer["alpha_left"], len(answer["notes"])) == (0, TOTAL_ALPHA, 1)
     assert (repository.folder / "ledger.jsonl").read_bytes() == before
 
 

@@ -11,10 +11,10 @@ import pytest
 from scipy import stats
 
 from ablate.commits.stream import (
-    FIRST,
-    LEVEL,
+    ALPHAS,
+    NUM_BASE_RUNS,
     PAIRS,
-    SHARES,
+    TOTAL_ALPHA,
     Spread,
     State,
     attempt,
@@ -43,8 +43,10 @@ class Stream:
     """Runs that are drawn from recorded losses; what is kept raises the level of all later ones."""
 
     def __init__(self, rng: np.random.Generator, n: int) -> None:
-        self.draws = rng.choice(recorded()[n % len(recorded())], FIRST + TRIES * (1 + 2 * PAIRS)).tolist()
-        first, self.level = self.runs(range(FIRST)), 0.0
+        self.draws = rng.choice(
+            recorded()[n % len(recorded())], NUM_BASE_RUNS + TRIES * (1 + 2 * PAIRS)
+        ).tolist()
+        first, self.level = self.runs(range(NUM_BASE_RUNS)), 0.0
         self.state = State.at_start(first)
 
     def runs(self, seeds, shift=0.0):
@@ -65,11 +67,11 @@ class Stream:
     @property
     def a_try(self) -> float:
         """Runs that each took."""
-        return 1 + 2 * PAIRS - len(self.draws) / TRIES + FIRST / TRIES
+        return 1 + 2 * PAIRS - len(self.draws) / TRIES + NUM_BASE_RUNS / TRIES
 
 
 def test_shares_of_the_level_add_up_to_it():
-    assert sum(SHARES) < LEVEL < sum(SHARES) + SHARES[-1] * len(SHARES) / 0.6
+    assert sum(ALPHAS) < TOTAL_ALPHA < sum(ALPHAS) + ALPHAS[-1] * len(ALPHAS) / 0.6
 
 
 @pytest.mark.parametrize("streams", [200, pytest.param(2000, marks=pytest.mark.slow)])
@@ -79,7 +81,7 @@ def test_a_stream_of_tries_that_change_nothing_keeps_one_in_at_most_its_level_of
         stream = Stream(rng, n)
         false += "keep" in [stream.verdict(0.0) for _ in range(TRIES)]
         runs.append(stream.a_try)
-    assert false / streams <= LEVEL + 2.6 * (LEVEL * (1 - LEVEL) / streams) ** 0.5
+    assert false / streams <= TOTAL_ALPHA + 2.6 * (TOTAL_ALPHA * (1 - TOTAL_ALPHA) / streams) ** 0.5
     assert 3 <= np.mean(runs) <= 4
 
 
@@ -97,7 +99,7 @@ def test_of_changes_that_are_worth_as_many_standard_deviations_so_many_are_kept(
 
 def test_a_confirmation_counts_from_its_start_and_is_judged_by_the_larger_p():
     rng, begun = np.random.default_rng(3), []
-    first = rng.normal(size=FIRST).tolist()
+    first = rng.normal(size=NUM_BASE_RUNS).tolist()
     state = State.at_start(first)
     base, tried = pairs = rng.normal(size=(2, PAIRS)).tolist()
 
@@ -105,10 +107,10 @@ def test_a_confirmation_counts_from_its_start_and_is_judged_by_the_larger_p():
         return attempt(state, lambda seed: screen, lambda seeds: sides, begun.append)
 
     screened, after = said(min(first), None)
-    assert (screened.verdict, after) == ("discard", replace(state, seed=FIRST + 1 + PAIRS))
-    assert (after.level_left, begun) == (LEVEL, [])
+    assert (screened.verdict, after) == ("discard", replace(state, seed=NUM_BASE_RUNS + 1 + PAIRS))
+    assert (after.alpha_left, begun) == (TOTAL_ALPHA, [])
     found, after = said(max(first), pairs)
-    assert begun == [replace(state, seed=FIRST + 1 + PAIRS, confirmations=1)]
+    assert begun == [replace(state, seed=NUM_BASE_RUNS + 1 + PAIRS, confirmations=1)]
     pooled = (np.var(first, ddof=1) * 9 + np.var(pairs, axis=1, ddof=1).sum() * 4) / 17
     own = (np.var(first, ddof=1) * 9 + np.var(base, ddof=1) * 4) / 13
     assert (after.all_runs.variance, after.all_runs.df) == (pytest.approx(pooled), 17)
@@ -119,8 +121,8 @@ def test_a_confirmation_counts_from_its_start_and_is_judged_by_the_larger_p():
     p_welch = stats.t.sf(
         gain / parts.sum() ** 0.5, parts.sum() ** 2 / (parts[0] ** 2 / 13 + parts[1] ** 2 / 4)
     )
-    assert (found.p, found.alpha) == (pytest.approx(max(p_pooled, p_welch)), SHARES[0])
-    assert after.level_left == pytest.approx(LEVEL - SHARES[0])
+    assert (found.p, found.alpha) == (pytest.approx(max(p_pooled, p_welch)), ALPHAS[0])
+    assert after.alpha_left == pytest.approx(TOTAL_ALPHA - ALPHAS[0])
     better = [value + 9 for value in base]
     kept, after = said(max(first), [base, better])
     # What was kept has its own five runs alone, until it is confirmed against.
@@ -154,7 +156,7 @@ def test_a_p_is_that_of_the_reference(tried, p_pooled, t, df, p_welch):
 
 def test_the_next_confirmation_finds_the_smallest_effect_with_a_power_of_80_percent():
     rng = np.random.default_rng(4)
-    state = State([0.0] * FIRST, Spread(1.0, FIRST - 1), Spread(1.0, FIRST - 1))
+    state = State([0.0] * NUM_BASE_RUNS, Spread(1.0, NUM_BASE_RUNS - 1), Spread(1.0, NUM_BASE_RUNS - 1))
     found = []
     for _ in range(4000):
         base = rng.normal(size=PAIRS).tolist()

@@ -184,7 +184,7 @@ def test_a_run_that_changes_linked_data_ends_the_call_and_other_data_are_other_r
     words = ("sh", "-c", script, "sh", *PRINTED)
     done = repository.call(*call, *words)
     assert done.returncode == 4
-    assert "--link data: data/b.txt was changed" in done.stderr
+    assert "--link data: changed since the first run began: data/b.txt" in done.stderr
     finished = [line["seed"] for line in repository.lines(kept)]
     assert 1 not in finished[-1:]
     # What ran with the data as they were counts no longer.

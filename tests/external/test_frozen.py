@@ -8,6 +8,7 @@ import pytest
 
 from ablate.base.errors import AblateError
 from ablate.external import tree as trees
+from ablate.external.data import check_unchanged, read_data
 from ablate.external.frozen import freeze, make_copy
 from ablate.external.repository import link_repository
 from ablate.external.tree import read_tree, root_of
@@ -157,6 +158,38 @@ def test_documents_change_what_is_copied_and_not_what_results_depend_on(tmp_path
     assert read_tree(root).identity != before.identity
 
 
+@pytest.mark.parametrize(
+    "name", ["models/license_plate.py", "copying_task.py", "authors.json", "authors", "copying.txt"]
+)
+def test_a_name_that_begins_like_that_of_a_document_counts_as_any_other(name, tmp_path):
+    root = repository(tmp_path / "repo", **{"train.py": "", name: "1"})
+    before = read_tree(root)
+    filled(root, **{name: "2"})
+    assert (read_tree(root).identity == before.identity) == (name in ("authors", "copying.txt"))
+
+
+def test_code_in_capitals_beside_a_checkpoint_is_copied(tmp_path):
+    root = filled(tmp_path / "code", **{"train.py": "", "models/fit.R": "", "models/last.ckpt": ""})
+    assert {*read_tree(root).files} == {"train.py", "models/fit.R"}
+
+
+def test_data_that_are_too_large_to_digest_take_nothing_from_those_that_are_not(tmp_path, monkeypatch):
+    monkeypatch.setattr("ablate.external.data.MAX_DIGESTED", 10)
+    monkeypatch.setattr("ablate.external.data.MAX_DIGESTED_IN_ALL", 15)
+    filled(tmp_path, **{"data/a.bin": "0" * 16, "data/z.csv": "1"})
+    before = read_data("data", at=(), folder=tmp_path, root=tmp_path)
+    filled(tmp_path, **{"data/z.csv": "2"})
+    assert read_data("data", at=(), folder=tmp_path, root=tmp_path).identity != before.identity
+
+
+def test_changed_data_are_named_in_any_number(tmp_path):
+    filled(tmp_path, **{"data/a.csv": "1", "data/b.csv": "1"})
+    entry = read_data("data", at=("data",), folder=tmp_path, root=tmp_path)
+    filled(tmp_path, **{"data/a.csv": "12", "data/b.csv": "12"})
+    with pytest.raises(AblateError, match=r"^data: changed [\w ]+: data/a.csv, data/b.csv\."):
+        check_unchanged([entry])
+
+
 def test_what_is_excluded_and_data_are_left_out(tmp_path):
     files = {"a/x.json": "", "a/b/y.json": "", "a/z.json": "", "data/d.json": "", "top.py": ""}
     root = repository(tmp_path / "repo", **files)
@@ -167,7 +200,7 @@ def test_what_is_excluded_and_data_are_left_out(tmp_path):
 def test_too_much_to_copy_is_refused_with_the_heaviest_folders(tmp_path, monkeypatch):
     root = repository(tmp_path / "repo", **{f"big/{n}.py": "" for n in range(8)}, **{"train.py": ""})
     monkeypatch.setattr(trees, "MAX_FILES", 5)
-    with pytest.raises(AblateError, match=r"9 files .* most lie in big \(8 files"):
+    with pytest.raises(AblateError, match=r"9 files .* most are in big \(8 files"):
         read_tree(root)
 
 

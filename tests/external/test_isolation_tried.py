@@ -203,7 +203,7 @@ def test_a_file_of_the_original_by_its_absolute_path_stops_the_study(name, tmp_p
     study(folder)
     done = run(folder)
     assert (done.returncode, len(stored(folder / "results"))) == (2, 1)
-    assert f"{name} of {folder} was opened by an absolute path" in said(done)
+    assert f"a trial opened {name} of {folder}" in said(done)
 
 
 @pytest.mark.parametrize("results", ["results", pytest.param("../elsewhere", marks=pytest.mark.slow)])
@@ -213,7 +213,7 @@ def test_a_relative_path_out_of_the_code_stops_the_study(results, tmp_path):
     study(folder)
     done = run(folder, "--results", results)
     assert (done.returncode, len(stored(folder / results))) == (2, 1)
-    assert "../last.ckpt leads out of" in said(done)
+    assert "a trial opened ../last.ckpt" in said(done)
     assert ablate_here("clean", "--results", results, "--yes", cwd=folder).returncode == 0
 
 
@@ -261,7 +261,7 @@ def test_what_a_run_by_hand_has_left_stops_the_study_or_is_named_or_is_not_there
     study(folder, seeds=2)
     done = run(folder)
     if how == "appended":
-        assert (done.returncode, "losses.jsonl was there before" in said(done)) == (2, True)
+        assert (done.returncode, "read and then changed losses.jsonl" in said(done)) == (2, True)
         return
     assert done.returncode == 0
     assert verdict(folder) == "better"

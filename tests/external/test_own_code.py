@@ -115,18 +115,18 @@ def test_what_fails_is_named_with_its_output_at_hand(folder):
         (
             "function",
             {"workload": {"function": "train.py:trian"}},
-            "is no function that is defined in train.py",
+            "is not a function in train.py",
         ),
         (
             "function",
             {"workload": {"function": "gone.py:train"}},
-            "is no function that is defined in gone.py",
+            "is not a function in gone.py",
         ),
         ("function", {"workload": {"funktion": "train.py:train"}}, "workload: unknown workload"),
         ("function", {"workload": {"function": "train.py:train", "raed": {}}}, "workload.raed: unknown key"),
         ("function", {"workload": "function"}, "workload: must be a mapping"),
         ("function", {"metrics": {}}, "metrics: must not be empty"),
-        ("function", {"metrics": {"seed": "max"}}, "is a name that tables have already"),
+        ("function", {"metrics": {"seed": "max"}}, "is a column name that tables already use"),
         ("function", {"config": {"rate": 0.5, "seed": 1}}, "config.seed: is given by the study"),
         (
             "function",
@@ -252,8 +252,10 @@ def test_the_line_of_a_fixed_seed_is_named(folder):
     ],
 )
 def test_settings_that_the_code_does_not_read_are_named(folder, kind, config, lost):
-    assert f"may ignore it: {lost}" in " ".join(plan_here(written(folder, kind, config=config)).split())
-    assert "may ignore it" not in plan_here(written(folder, kind))
+    assert f"may ignore these settings: {lost}" in " ".join(
+        plan_here(written(folder, kind, config=config)).split()
+    )
+    assert "may ignore these settings" not in plan_here(written(folder, kind))
 
 
 @pytest.mark.slow

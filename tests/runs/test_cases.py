@@ -315,7 +315,7 @@ def test_a_task_without_a_baseline_is_said_and_not_counted(tmp_path):
     done = analyse(tmp_path, "\n".join(rows), "acc", "max", "base", "--json")
     (row,) = json.loads(done.stdout)["verdicts"]
     assert (row["variant"], row["task"], row["level"]) == ("a", "t0", 0.95)
-    assert "On t1 base has no runs" in (tmp_path / "results/runs/report.md").read_text()
+    assert "base has no runs on t1" in (tmp_path / "results/runs/report.md").read_text()
     lost = analyse(tmp_path, "\n".join(rows), "acc", "max", "b", "--where", "variant=b", "--where", "task=t0")
     assert lost.returncode == 2
 
