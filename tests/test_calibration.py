@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 from calibration import clusters, coverage, families, outliers, power, report, single, streams
 from calibration.campaign import calibrate
-from calibration.check import Check, Place
+from calibration.check import STUDIES, Check, Place
 from calibration.rules import PACKAGE, PERCENTILE, UNCORRECTED, UNPAIRED, Rules
 from calibration.runs import fictitious
 from calibration.simulations import band
+from harness import ablate_here
 from made_evidence import study
 
 from ablate.analysis.clusters import Clustered
@@ -118,3 +119,22 @@ def test_the_same_seed_writes_the_same_numbers(tmp_path):
     one, other = ((tmp_path / name / "checks.csv").read_bytes() for name in ("one", "other"))
     assert one == other
     assert json.loads((tmp_path / "one/calibration.json").read_text())["seed"] == 7
+
+
+@pytest.mark.slow
+def test_the_study_with_planted_labels_trains(tmp_path):
+    words = (
+        "--seeds",
+        2,
+        "--set",
+        "training.steps=2",
+        "--set",
+        "training.eval_every=1",
+        "--jobs",
+        0,
+        "--json",
+    )
+    done = ablate_here(
+        "run", STUDIES / "labels.yaml", *words, "--results", tmp_path / "results", cwd=tmp_path
+    )
+    assert done.returncode == 0, done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -38,29 +37,6 @@ def alike_runs(
         groups = _equal_rows(values, resolutions)
         alike += [runs.loc[group, "id"].tolist() for group in groups]
     return alike
-
-
-def repeated_variants(trials: pd.DataFrame, metrics: Mapping[str, Metric]) -> frozenset[str]:
-    """Returns the variants whose completed runs of one task have at most half as many different numbers as runs.
-
-    Their seeds do little or nothing. A single copy is no reason to decide nothing: `alike_runs` names it.
-    """
-    completed = trials[trials["status"] == "completed"]
-    measured = {name: metric for name, metric in metrics.items() if _is_measured(completed, name)}
-    if completed.empty or not measured:
-        return frozenset()
-    num_copies: Counter[str] = Counter()
-    for ids in alike_runs(completed, completed[:0], measured):
-        counts = completed.loc[completed["id"].isin(ids), "variant"].value_counts()
-        for variant, count in counts.items():
-            num_copies[str(variant)] += count - 1
-    num_runs = completed["variant"].value_counts()
-    return frozenset(variant for variant, copies in num_copies.items() if 2 * copies >= num_runs[variant])
-
-
-def _is_measured(runs: pd.DataFrame, metric: str) -> bool:
-    """Returns whether all of these runs have a metric."""
-    return metric in runs and bool(runs[metric].notna().all())
 
 
 def _equal_rows(values: pd.DataFrame, resolutions: Sequence[float]) -> list[list[int]]:

@@ -57,8 +57,6 @@ class Contrast:
     """Whether the metric is the task's own, and no derived one."""
     counted: bool = False
     """Whether the metric itself is 0 or 1 a seed, so that it has no bounds to be near."""
-    repeated: bool = False
-    """Whether runs of all sides have the same numbers under different seeds, and differences are no replicates."""
     constant: bool = False
     """Whether a side is a value that the task declares: near guessing, say."""
     obstacle: Reason | None = None
@@ -89,7 +87,6 @@ class Contrast:
             by_rate=counted or task.outcome == "all_or_nothing",
             on_this_metric=counted or solving_metric(task, sides.facts.metric) == name,
             grouped=of_task and sides.variants[0].runs.suspect(task, name),
-            repeated=of_task and all(side.runs.repeats(side.variant, task) for side in sides.variants),
             interaction=len(plus) > 1,
             of_task=of_task,
             counted=counted,
@@ -136,8 +133,6 @@ class Contrast:
         if isinstance(self.differences, Clustered | OverSources) and self.differences.num_sources < 2:
             yield Block(Reason("few", {"sources": self.differences.num_sources, "least": 2}))
             return
-        if self.repeated and not self.differences.all_zero:  # which says more
-            yield Block(Reason("repeated"))
         if self.obstacle is not None:
             yield Block(self.obstacle)
         if self.by_rate and (self.interaction or self.solved is None):

@@ -82,17 +82,6 @@ class Runs:
 
         return self.memo(f"groups of {len(self.seeds)} by {name} on {task.name}", some_variant_is_grouped)
 
-    def repeats(self, variant: str, task: TaskFacts) -> bool:
-        """Returns whether the runs of a variant have the same numbers under different seeds, half of them or more."""
-
-        def repeated(evidence: Evidence) -> frozenset[str]:
-            from ablate.analysis.alike import repeated_variants  # with pandas, which a plan does not need
-
-            trials = evidence.trials
-            return repeated_variants(trials[trials["task"] == task.name], task.metrics)
-
-        return variant in self.memo(f"repeated on {task.name}", repeated)
-
     def of(self, variant: str, task: TaskFacts) -> Side:
         """Returns the runs of one variant on one task; of a constant of the task, its value on every seed."""
         if variant in task.constants and variant not in [known.name for known in self.facts.variants]:

@@ -17,6 +17,7 @@ from ablate.base.plugins import files_of_plugins, named_by, users_modules
 from ablate.base.text import saying
 from ablate.core import names
 from ablate.external.snapshot import Scope, read_snapshot
+from ablate.external.trace import digest_of_variable
 from ablate.pipeline.next_steps import print_results
 from ablate.pipeline.place import explained, overrides_in, seeds_of
 from ablate.records.environment import here, versions
@@ -42,13 +43,18 @@ def is_current(folder: StudyFolder, document: Document, options: Options) -> boo
     try:
         report = folder.trial_list.report()
         digest = _digest(document, options, folder, report["trials"], dict(report["files"]))
-        if report["digest"] != digest:
+        if report["digest"] != digest or not _have_same_values(report.get("variables", {})):
             return False
         # What is printed needs the facts; the file that has them too takes a library to read.
         folder.cached_facts = report["facts"]
     except (AblateError, OSError, ValueError, KeyError, TypeError):
         return False
     return True
+
+
+def _have_same_values(variables: Mapping[str, str]) -> bool:
+    """Returns whether variables of the environment have the values of which these are the digests."""
+    return all(digest_of_variable(name) == digest for name, digest in variables.items())
 
 
 def print_current(folder: StudyFolder, overrides: Sequence[str], console: Console) -> None:
@@ -60,10 +66,17 @@ def print_current(folder: StudyFolder, overrides: Sequence[str], console: Consol
     print_results(folder, console)
 
 
-def remember(document: Document, session: Session, trials: Sequence[str], data: Iterable[str]) -> None:
+def remember(
+    document: Document,
+    session: Session,
+    trials: Sequence[str],
+    data: Iterable[str],
+    variables: Mapping[str, str],
+) -> None:
     """Notes what the report of a run was made from, for `is_current`.
 
-    A warning says where that cannot be noted. data: the files of data on which the report depends.
+    A warning says where that cannot be noted. data: the files of data on which the report depends; variables: those of
+    the environment, each with the digest of its value.
     """
     module_of: dict[str, str] = {}
     for module, file in {**files_of_plugins(), **users_modules()}.items():
@@ -75,7 +88,8 @@ def remember(document: Document, session: Session, trials: Sequence[str], data: 
         for file in sorted({*module_of, *data}):
             files[os.path.relpath(file, start)] = module_of.get(file, "")
         digest = _digest(document, session.options, session.folder, trials, files)
-        session.folder.trial_list.note_report(digest, trials, files, asdict(session.folder.facts()))
+        facts = asdict(session.folder.facts())
+        session.folder.trial_list.note_report(digest, trials, files, facts, variables)
     except (AblateError, OSError, ValueError) as error:
         session.warn(
             f"the report is whole, but the next run writes it again, since this one cannot be noted: {error}"

@@ -2,9 +2,10 @@
 
 from collections.abc import Mapping
 
-from ablate.core.record import BESIDE, VARIABLES, Record
+from ablate.core.record import BESIDE, Record
 from ablate.pipeline.cache import remember
 from ablate.pipeline.next_steps import print_places
+from ablate.pipeline.own_inputs import agreed_variables
 from ablate.pipeline.trial_plan import TrialPlan
 from ablate.session.options import RunOutcome
 from ablate.session.session import Session
@@ -50,15 +51,16 @@ def finish(
 def _remember(
     session: Session, plan: TrialPlan, records: Mapping[str, Record], measured: Mapping[str, Measurement]
 ) -> None:
-    """Notes what the report was made from, unless a measurement is incomplete or variables were read."""
+    """Notes what the report was made from, unless a measurement is incomplete or variables have other values."""
     files = {file for cell in plan.used for file in cell.trial.files}
     for measurement in measured.values():
         if measurement.files is None:
             return
         files |= {str(path) for path in measurement.files}
+    variables = agreed_variables(records)
+    if variables is None:
+        return  # The next run says so again.
     for record in records.values():
-        if VARIABLES in record.environment:
-            return  # The next run compares them with its own.
         # What a trial of one's own code has read beside it.
         files |= {*record.environment.get(BESIDE, ())}
-    remember(plan.study.document, session, list(records), files)
+    remember(plan.study.document, session, list(records), files, variables)

@@ -56,6 +56,16 @@ def changed_variables(records: Mapping[str, Record]) -> list[str]:
     return sorted(changed)
 
 
+def agreed_variables(records: Mapping[str, Record]) -> dict[str, str] | None:
+    """Returns variable of the environment → the digest of the one value that all trials have read and that it has now.
+
+    None where one has another value now, or not all have read the same.
+    """
+    if _differing_variables(records) or changed_variables(records):
+        return None
+    return {name: digest_of_variable(name) for name in _variables(records)}
+
+
 def _variables(records: Mapping[str, Record]) -> dict[str, set[str]]:
     """Returns variable of the environment → the digests of its values in the trials that have read it."""
     values: dict[str, set[str]] = {}

@@ -49,7 +49,12 @@ class TrialList:
         self._write(first_of_each(cells), report)
 
     def note_report(
-        self, digest: str, trials: Iterable[str], files: Mapping[str, str], facts: Mapping[str, Any]
+        self,
+        digest: str,
+        trials: Iterable[str],
+        files: Mapping[str, str],
+        facts: Mapping[str, Any],
+        variables: Mapping[str, str],
     ) -> None:
         """Keeps the sources of a report.
 
@@ -57,9 +62,12 @@ class TrialList:
         trials: the ids of the trials that the report covers.
         files: the files beside the study, each with its module.
         facts: those of the report.
+        variables: variables of the environment that its trials have read, each with the digest of its value.
         """
         cells, _ = self._read_if_readable()
         report = {"digest": digest, "trials": sorted(set(trials)), "files": dict(files), "facts": facts}
+        if variables:
+            report["variables"] = dict(variables)
         self._write(cells, report)
 
     def _read_if_readable(self) -> tuple[dict[str, Cell], dict[str, Any]]:

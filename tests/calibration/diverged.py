@@ -14,12 +14,12 @@ def diverged(rng: np.random.Generator, place: Place) -> Iterator[Check]:
     """One that loses its worst fifth is not better; of two that are alike nothing is told."""
     what = "Loses its worst fifth to divergence: falsely `better`"
     for n, shared in itertools.product((3, 5, 8, 10, 20), (0.0, 0.5, 0.9)):
-        made = Diverging.worst(rng, place.studies, n, shared)
+        made = Diverging.worst(rng, 4 * place.studies, n, shared)
         said = verdicts(made.a, made.b, metric=BOUNDED, lost=made.lost)
         yield frequency(what, said == "better", {"n": n, "correlation": shared}, most=0.025)
     what = "Identical variants, 10–30 % of the runs diverge: any verdict"
     for n, rate, spread in itertools.product((5, 8, 10, 20), (0.1, 0.2, 0.3), (0.002, 0.05)):
-        made = Diverging.alike(rng, place.studies, n, rate, spread)
+        made = Diverging.alike(rng, 4 * place.studies, n, rate, spread)
         said = verdicts(made.a, made.b, metric=BOUNDED, lost=made.lost)
         setting = {"n": n, "rate": rate, "spread": spread}
         yield frequency(what, np.isin(said, ["better", "worse", "equivalent"]), setting, rate=0.051)

@@ -182,14 +182,13 @@ def test_a_seed_that_does_nothing(project):
     project.edit('f"{given.seed}"', '"0"')
     project.edit('f"{given.seed} {given.act}', 'f"{given.act}')
     outcome = project.run()
-    assert {*outcome.verdicts.values()} == {"inconclusive"}
     assert "the same numbers under different seeds" in outcome.said
 
 
 @pytest.mark.slow
 def test_a_seed_that_is_taken_by_halves(project):
     project.edit("given = parser.parse_args()", "given = parser.parse_args()\ngiven.seed %= 2")
-    assert {*project.run().verdicts.values()} == {"inconclusive"}
+    assert "the same numbers under different seeds" in project.run().said
 
 
 @pytest.mark.slow
