@@ -129,7 +129,7 @@ def test_the_study_with_planted_labels_trains(tmp_path):
         "--set",
         "training.steps=2",
         "--set",
-        "training.eval_every=1",
+        "training.warmup_steps=1",
         "--jobs",
         0,
         "--json",
