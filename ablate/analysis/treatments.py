@@ -71,26 +71,35 @@ class Treatments:
         """Returns the last steps that runs report, where nothing else says how long they train."""
         if any(variant.examples.get(task) is not None for variant in (*a, *b)):
             return None
-        reached = [[self._last_steps.get((variant.name, task)) for variant in side] for side in (a, b)]
-        known = [[step for step in side if step] for side in reached]
-        if not all(len(some) == len(side) for some, side in zip(known, reached, strict=True)):
+        of_a = self._mean_last_step(a, task)
+        of_b = self._mean_last_step(b, task)
+        if not of_a or not of_b or math.isclose(of_a, of_b, rel_tol=REACHED):
             return None
-        variant, baseline = (sum(side) / len(side) for side in known)
-        if math.isclose(variant, baseline, rel_tol=REACHED):
-            return None
-        return Treatment("steps", "step", f"{variant:g}", f"{baseline:g}")
+        return Treatment("steps", "step", f"{of_a:g}", f"{of_b:g}")
+
+    def _mean_last_step(self, variants: list[VariantFacts], task: str) -> float | None:
+        """Returns the mean of the last steps of variants; None where one reports none."""
+        steps: list[float] = []
+        for variant in variants:
+            step = self._last_steps.get((variant.name, task))
+            if step is None:
+                return None
+            steps.append(step)
+        return sum(steps) / len(steps)
 
     @cached_property
     def _last_steps(self) -> dict[tuple[str, str], float]:
-        """(variant, task) → the median of the last steps of its completed runs; of those with curves."""
+        """The median of the last steps of the completed runs of a variant on a task, where they have curves."""
         trials = self._evidence.trials
         curves = self._evidence.curves
-        if trials.empty or curves.empty:
-            return {}
         completed = trials[trials["status"] == "completed"]
+        if completed.empty or curves.empty:
+            return {}
         last = completed["id"].map(curves.groupby("id")["step"].max())
-        medians = last.dropna().groupby([completed["variant"], completed["task"]]).median()
-        return {(str(variant), str(task)): float(step) for (variant, task), step in medians.items()}
+        steps: dict[tuple[str, str], float] = {}
+        for (variant, task), of_runs in last.dropna().groupby([completed["variant"], completed["task"]]):
+            steps[str(variant), str(task)] = float(of_runs.median())
+        return steps
 
     @cached_property
     def _length_paths(self) -> list[str]:

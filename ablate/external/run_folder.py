@@ -22,7 +22,7 @@ from ablate.external.kinds import is_cached, is_document
 from ablate.external.missing import missing_paths, paths_outside
 from ablate.external.repository import link_repository
 from ablate.external.snapshot import RUNS, Snapshot, remove
-from ablate.external.trace import Opening, Trace, variables
+from ablate.external.trace import Opening, Trace, digest_of_variable, variables
 from ablate.external.tree import matches
 
 LOCKS = ".locks"
@@ -168,9 +168,16 @@ class RunFolder:
         return {path: digest_of_file(path) for path in paths if os.path.isfile(path)}
 
     def variables(self) -> dict[str, str]:
-        """Returns variable that its code has read → digest of its value, but for those of a place."""
-        read = Trace.read(self.trace_folder).variables
-        return {name: digest for name, digest in read.items() if not _OF_A_PLACE.match(name)}
+        """Returns variable that its code has read → digest of its value, but for those of a place.
+
+        Left out is what the trial's own scripts have set: it is part of their code.
+        """
+        inherited: dict[str, str] = {}
+        for name, digests in Trace.read(self.trace_folder).variables.items():
+            digest = digest_of_variable(name)
+            if digest in digests.split() and not _OF_A_PLACE.match(name):
+                inherited[name] = digest
+        return inherited
 
     def shared(self) -> list[str]:
         """Returns the files outside of its copy that it has read and then written, and that are still there."""
