@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from scipy import stats
+from scipy import special
 
 from ablate.core.metric import Metric
 
@@ -56,4 +56,4 @@ def _equal_rows(values: pd.DataFrame, resolutions: Sequence[float]) -> list[list
     is_at_end = (rounded == rounded.min()) | (rounded == rounded.max())
     groups = [group for group in groups if not is_at_end.loc[group].all(axis=None)]
     expected = _PEAKED * len(values) ** 2 / 2 / np.exp(np.log(cells).sum())
-    return groups if stats.poisson.sf(len(groups) - 1, expected) < _CHANCE else []
+    return groups if special.pdtrc(len(groups) - 1, expected) < _CHANCE else []

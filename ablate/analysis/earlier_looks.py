@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import t as student
+from scipy import special
 
 from ablate.analysis.chances import NOMINAL
 from ablate.analysis.looks import weights
@@ -117,6 +117,6 @@ def _rejects(
 ) -> NDArray[np.bool_]:
     """Returns where the two-sided paired t test of n differences rejects, by their sums and sums of squares."""
     variance = (squares - sums**2 / n) / (n - 1)
-    bound = student.ppf(1 - alpha / 2, n - 1)
+    bound = special.stdtrit(n - 1, 1 - alpha / 2)
     is_rejected: NDArray[np.bool_] = sums**2 / n > bound**2 * variance
     return is_rejected

@@ -18,7 +18,6 @@ from ablate.core.dated_plan import OF_COMPARISONS, Change, DatedPlan, PlanChange
 from ablate.core.facts import Claim
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
-from ablate.study.facts import facts_of
 from ablate.study.patch import has_path, short_label, value_at
 from ablate.study.sections import in_words
 
@@ -59,7 +58,9 @@ def _trained_before(study: Study, store: Store) -> list[str]:
 
 def _plan_of(study: Study, claims: Sequence[Claim]) -> DatedPlan:
     """Returns the plan of a study as of now."""
-    from ablate.analysis.family import family_size  # with numpy, which the tests of claims alone do not need
+    # With numpy and what own code needs, for which a report that is drawn again must not wait.
+    from ablate.analysis.family import family_size
+    from ablate.study.facts import facts_of
 
     content: dict[str, Any] = {
         "settings": _settings(study),
