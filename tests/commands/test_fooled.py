@@ -242,6 +242,7 @@ def test_code_that_changes_between_seeds(project):
     assert "12 of 18 trials ran with older code" in outcome.said
 
 
+@pytest.mark.slow
 def test_code_that_is_changed_until_the_result_is_right(project):
     project.run(seeds=2, factors={"config.act": ["gelu"]})
     project.edit('"gelu": 0.03', '"gelu": 0.05')
@@ -264,6 +265,7 @@ def test_one_seed_that_was_tried_first_is_no_plan(project):
     assert {*project.run().marks.values()} == {None}
 
 
+@pytest.mark.slow
 def test_a_variable_of_the_environment_that_is_not_the_same_for_all(project, monkeypatch):
     project.edit("given = parser.parse_args()", "given = parser.parse_args()\nimport os")
     project.edit("0.0001 * given.steps", "float(os.environ.get('BONUS', 0))")
@@ -285,6 +287,7 @@ def test_a_variable_of_the_environment_that_finished_trials_had_otherwise(projec
     assert "OWN" not in said
 
 
+@pytest.mark.slow
 def test_a_script_that_trains_one_variant_for_longer(project):
     project.edit("(1, 2, 3)", '(range(1, 10) if given.act == "gelu" else (1, 2, 3))')
     project.study["workload"]["read"]["step"] = r"step (\d+)"
@@ -293,6 +296,7 @@ def test_a_script_that_trains_one_variant_for_longer(project):
     assert not treatments[TANH]
 
 
+@pytest.mark.slow
 def test_a_file_elsewhere_that_trials_hand_on(project, tmp_path_factory):
     state = tmp_path_factory.mktemp("elsewhere") / "state.txt"
     state.write_text("0")

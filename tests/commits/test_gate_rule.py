@@ -154,6 +154,7 @@ def test_a_p_is_that_of_the_reference(tried, p_pooled, t, df, p_welch):
     assert p_of_gain(gain, pooled, base, own) == pytest.approx(p_welch, rel=1e-5)
 
 
+@pytest.mark.slow
 def test_the_next_confirmation_finds_the_smallest_effect_with_a_power_of_80_percent():
     rng = np.random.default_rng(4)
     state = State([0.0] * NUM_BASE_RUNS, Spread(1.0, NUM_BASE_RUNS - 1), Spread(1.0, NUM_BASE_RUNS - 1))
