@@ -205,8 +205,7 @@ def judged_claim(runs: Runs, claim: Claim) -> JudgedClaim:
         runs_by_look = [(Look(number=1, count=1, seeds=len(runs.facts.seeds)), runs)]
     else:
         runs_by_look = at_looks(runs, [(measure.task, claim.variants) for measure in measures])
-    replanned = runs.facts.replanned
-    plan = replanned.mark(claim.variants, claim.metric) if replanned is not None else ""
+    plan = runs.facts.plan_mark(claim.variants, claim.metric)
     for look, runs_at_look in runs_by_look:
         alpha = alpha_at(runs, look)
         tasks = [_on_task(runs_at_look, claim, measure, alpha) for measure in measures]

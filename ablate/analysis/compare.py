@@ -251,10 +251,7 @@ class Comparison:
     @property
     def plan(self) -> str:
         """The mark of a judged comparison that is not as first planned: `changed`, `added` or `known`; else empty."""
-        replanned = self.runs.facts.replanned
-        if replanned is None or not self.judged:
-            return ""
-        return replanned.mark((*self.pair.a, *self.pair.b))
+        return self.runs.facts.plan_mark((*self.pair.a, *self.pair.b)) if self.judged else ""
 
     @property
     def treatment(self) -> Treatment | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -248,6 +248,10 @@ class StudyFacts:
         """What runs that exist were made with, as far as the call says: `data 9f2c`."""
         own = ("command", "versions")
         return [f"{name} {value}" for name, value in self.environment.items() if name not in own]
+
+    def plan_mark(self, variants: Collection[str], claimed: str = "") -> str:
+        """Returns the mark of a comparison of variants, or of a claim on a metric, as `PlanChanges.mark`."""
+        return self.replanned.mark(variants, claimed) if self.replanned is not None else ""
 
     def lost_of(self, variant: str, task: str) -> list[LostRun]:
         """Returns the runs of a variant on a task whose pairs are left out."""

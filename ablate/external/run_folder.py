@@ -23,7 +23,7 @@ from ablate.external.missing import missing_paths, paths_outside
 from ablate.external.repository import link_repository
 from ablate.external.snapshot import RUNS, Snapshot, remove
 from ablate.external.trace import Opening, Trace, digest_of_variable, variables
-from ablate.external.tree import matches
+from ablate.external.tree import matches, paths_below
 
 LOCKS = ".locks"
 # Bytes of a file that is kept after a success whatever the study says.
@@ -202,8 +202,9 @@ class RunFolder:
     def tidy(self, keep: Sequence[str]) -> None:
         """Removes all but the files that the trial has written, of large ones those that `keep` matches."""
         remove(self.place / ".git")
-        for path in self._files():
-            inside = path.relative_to(self.place)
+        for relative in list(paths_below(self.place)):
+            path = self.place / relative
+            inside = Path(relative)
             from_study = os.path.relpath(inside, self.snapshot.inside)
             is_large = path.lstat().st_size > MAX_KEPT and not matches(from_study, keep)
             is_cache = "__pycache__" in inside.parts
@@ -248,17 +249,14 @@ class RunFolder:
         """Returns the files of the code that the trial has changed or removed after it had read them."""
         opened = trace.below(self.place)
         changed: list[str] = []
-        for path in _files_below(self.snapshot.frozen):
-            inside = str(path.relative_to(self.snapshot.frozen))
+        for inside in paths_below(self.snapshot.frozen):
+            path = self.snapshot.frozen / inside
             here = self.place / inside
             # By its time, not its content: a script that goes on from a finished run writes what it has read.
             is_changed = not is_document(inside) and not _has_same_state(here, path)
             if is_changed and _was_read_before_its_change(here, path, opened.get(inside)):
                 changed.append(inside)
         return changed
-
-    def _files(self) -> list[Path]:
-        return list(_files_below(self.place))
 
 
 @contextmanager
@@ -297,14 +295,6 @@ def _make(folder: RunFolder) -> None:
     (temporary / folder.snapshot.inside).mkdir(parents=True, exist_ok=True)
     link_repository(folder.snapshot.root, temporary)
     temporary.rename(folder.place)
-
-
-def _files_below(folder: Path) -> Iterator[Path]:
-    """Yields the files and links below a folder."""
-    for parent, folders, names in os.walk(folder):
-        links = [name for name in folders if os.path.islink(os.path.join(parent, name))]
-        for name in (*names, *links):
-            yield Path(parent, name)
 
 
 def _is_same(path: Path, other: Path) -> bool:

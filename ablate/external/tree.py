@@ -120,7 +120,7 @@ def candidates(root: Path) -> Iterator[str]:
     tracked = git(root, "ls-files", "-z", "--cached", "--recurse-submodules")
     # A prefix: a folder in a repository that ignores it, which is a root of its own.
     if tracked is None or git(root, "rev-parse", "--show-prefix") != b"\n":
-        yield from _untracked(root, _walked(root), ())
+        yield from _untracked(root, paths_below(root, LEFT_OUT), ())
         return
     paths = [path for path in _names(tracked) if _is_file(root / path)]
     yield from paths
@@ -236,10 +236,13 @@ def _heaviest(folder: str, measure: Mapping[str, int]) -> str:
     return _heaviest(heavy[0], measure) if heavy else folder
 
 
-def _walked(root: Path) -> Iterator[str]:
-    """Yields the paths of files and links below a folder, but for caches."""
+def paths_below(root: Path, left_out: Collection[str] = ()) -> Iterator[str]:
+    """Yields the relative paths of the files and links below a folder, links to folders too.
+
+    left_out: the names of folders that are not entered.
+    """
     for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name not in LEFT_OUT]
+        folders[:] = [name for name in folders if name not in left_out]
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
         for name in (*names, *links):
             yield os.path.relpath(os.path.join(folder, name), root)

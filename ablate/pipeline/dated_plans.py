@@ -163,7 +163,8 @@ def _changes_of(
         return PlanChanges(plan.declared, predating) if predating else None
 
     first = seen[0]
-    shared = first.variants.keys() & plan.variants.keys()
+    # In the order of the study: a set has another in each process.
+    shared = [name for name in plan.variants if name in first.variants]
     changes = PlanChanges(
         first=first.declared,
         known=predating,

@@ -19,7 +19,7 @@ from ablate.core.record import CODE, INPUTS, Record
 from ablate.external.kinds import MAX_UNTRACKED, is_document
 from ablate.external.links import place_of
 from ablate.external.snapshot import CODE_FOLDER
-from ablate.external.tree import Tree
+from ablate.external.tree import Tree, paths_below
 from ablate.external.workload import External
 from ablate.records.folder import StudyFolder
 from ablate.records.store import Store
@@ -145,19 +145,11 @@ def diff(earlier: Path, tree: Tree) -> str:
 
 def _changed_paths(earlier: Path, tree: Tree) -> Iterator[str]:
     """Yields the paths of files and links that were added, removed or changed, except documents."""
-    before = set(_paths_below(earlier))
+    before = set(paths_below(earlier))
     for path in before | tree.files.keys():
         is_same = path in before and path in tree.files and _is_same(earlier, tree.root, path)
         if not is_same and not is_document(path):
             yield path
-
-
-def _paths_below(root: Path) -> Iterator[str]:
-    """Yields the relative paths of the files and links below a folder, links to folders too."""
-    for folder, folders, names in os.walk(root):
-        links = [name for name in folders if os.path.islink(os.path.join(folder, name))]
-        for name in (*names, *links):
-            yield os.path.relpath(os.path.join(folder, name), root)
 
 
 def _is_same(earlier: Path, root: Path, path: str) -> bool:
