@@ -15,7 +15,7 @@ _DIGITS = 1e-10
 _CHANCE = 0.05
 """The probability of as many equal runs below which chance is no reason."""
 _PEAKED = 3.0
-"""How many more runs than in a flat distribution are equal where values gather in the middle of their range."""
+"""The factor by which more runs are equal by chance than if values were spread evenly over their range."""
 
 
 def alike_runs(

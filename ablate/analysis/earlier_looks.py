@@ -105,8 +105,11 @@ def error_rate_of_best_subset(num_seen: int) -> float:
 
 def _blocks(looks: Sequence[EarlierLook]) -> Counter[frozenset[int]]:
     """Returns set of look indices → number of seeds that are in exactly those looks."""
+    seeds: set[int] = set()
+    for look in looks:
+        seeds |= look.seeds
     blocks: Counter[frozenset[int]] = Counter()
-    for seed in frozenset[int]().union(*(look.seeds for look in looks)):
+    for seed in sorted(seeds):
         members = frozenset(index for index, look in enumerate(looks) if seed in look.seeds)
         blocks[members] += 1
     return blocks

@@ -123,7 +123,9 @@ class Bench:
             order = trees if seed % 2 else trees[::-1]
             for tree in order:
                 values[tree, seed] = self.run(tree, seed)
-        sides = [[values[tree, seed] for seed in seeds] for tree in trees]
+        sides: list[list[float]] = []
+        for tree in trees:
+            sides.append([values[tree, seed] for seed in seeds])
         if any(len(set(side)) == 1 for side in sides):
             raise AblateError(
                 f"{len(seeds)} runs of one commit under different seeds all gave the same: the command does not use "

@@ -36,7 +36,7 @@ NUM_BASE_RUNS = 10
 PAIRS = 5
 """Runs of each side in a confirmation."""
 SCREENING_P = 0.2
-"""One-sided p up to which a single run is promising."""
+"""The largest one-sided p of a single run at which a try is confirmed."""
 TOTAL_ALPHA = 0.04
 """The sum of the α_j of all confirmations."""
 NODES = 40

@@ -29,7 +29,7 @@ class Tree:
     name: str
     """The name that the call gave it, and the start of its hash."""
     commit: str
-    """Its whole hash."""
+    """The full hash of the commit."""
     digest: str
     """Git's digest of all its files."""
     root: Path

@@ -1,4 +1,4 @@
-"""What the name of a metric says of it, to point out a declaration that is likely a slip."""
+"""Declarations of metrics that are likely slips, by the names of the metrics."""
 
 import re
 

@@ -235,17 +235,17 @@ class StudyFacts:
 
     @property
     def unit(self) -> str:
-        """What repeats a training, in a word: a seed, or a run where runs were given without their seeds."""
+        """The word for a replicate: `seed`, or `run` where runs were given without their seeds."""
         return "seed" if self.has_seeds else "run"
 
     @property
     def how_given(self) -> str:
-        """How runs that exist were given, as `given`; `unpaired` of several of each variant without their seeds."""
+        """The value of `given`, or `unpaired` where several runs of each variant were given without their seeds."""
         return "unpaired" if self.given == "runs" and not self.has_seeds else self.given
 
     @property
     def declared(self) -> list[str]:
-        """What runs that exist were made with, as far as the call says: `data 9f2c`."""
+        """The conditions under which given runs were made, as far as the call states them: `data 9f2c`."""
         own = ("command", "versions")
         return [f"{name} {value}" for name, value in self.environment.items() if name not in own]
 

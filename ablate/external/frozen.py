@@ -37,7 +37,8 @@ def freeze(tree: Tree, folder: Path) -> Path:
     temporary = folder / f".{tree.digest}.ablate-{secrets.token_hex(8)}.part"
     try:
         temporary.mkdir(parents=True)
-        for parent in {os.path.dirname(path) for path in tree.files}:
+        parents = {os.path.dirname(path) for path in tree.files}
+        for parent in parents:
             (temporary / parent).mkdir(parents=True, exist_ok=True)
         files = [path for path, file in tree.files.items() if not file.is_link]
         for path in tree.files.keys() - files:

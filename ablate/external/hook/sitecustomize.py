@@ -46,7 +46,7 @@ def map_values(places: dict) -> None:
 
 
 class Trace:
-    """What this process opens, of the copy, of the original, and of modules elsewhere."""
+    """Notes the files that this process opens: of the copy, of the original, and modules elsewhere."""
 
     def __init__(self) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
