@@ -277,7 +277,7 @@ def _named(source: bytes, package: str) -> list[str]:
     """Returns the dotted names that the imports of a source may mean, those in its functions too."""
     try:
         tree = ast.parse(source)
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         return []
     names = []
     for node in ast.walk(tree):

@@ -8,6 +8,7 @@ from glob import glob
 from pathlib import Path
 
 from ablate.base.plugins import named_by
+from ablate.external.script import UNREADABLE, parsed_source
 
 LOCKS = (
     *("uv.lock", "poetry.lock", "pdm.lock", "pixi.lock", "Pipfile.lock", "pylock*.toml", "requirements*.txt"),
@@ -52,6 +53,6 @@ def locks_of(folder: Path) -> dict[str, str]:
 def parsed(file: Path) -> ast.Module:
     """Returns the syntax tree of a file; an empty one where it cannot be read as Python."""
     try:
-        return ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):
+        return parsed_source(file.read_bytes())
+    except (OSError, *UNREADABLE):
         return ast.Module([], [])

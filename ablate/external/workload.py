@@ -8,8 +8,10 @@ it has started.
 import ast
 import json
 import sys
+from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, replace
+from functools import lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -17,7 +19,7 @@ from typing import Any, ClassVar
 from pydantic import BaseModel
 
 from ablate.base.errors import AblateError, Gather, Invalid, listed, nearest
-from ablate.base.files import digest_of_data
+from ablate.base.files import digest_of_data, unreadable
 from ablate.base.registry import register
 from ablate.base.streams import stream_seed
 from ablate.core.data_statement import DataStatement
@@ -26,16 +28,18 @@ from ablate.core.metric import Description, Metric, Sampling
 from ablate.core.record import INPUTS, Record
 from ablate.core.trial import Emit, Trial
 from ablate.core.workload import Workload
-from ablate.external import options, runner
+from ablate.external import options, runner, script
 from ablate.external.best import best_values, check_best, guides_of, identity_of
-from ablate.external.cautions import named, seeded
+from ablate.external.cautions import assigning, named, seeded
 from ablate.external.command import filled
 from ablate.external.reading import STEP, Reading, check_pattern
-from ablate.external.runner import constants
 from ablate.external.running import Run
+from ablate.external.script import UNREADABLE, Constants, edited, explained, parsed_source
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot
 from ablate.external.sources import locks_of, parsed, program_of
 
+# Bytes of a script.
+MAX_SCRIPT = 10 * 2**20
 # Columns of the tables of trials and curves.
 TAKEN = ("id", "variant", "task", "seed", "status", "reason", STEP)
 
@@ -51,13 +55,9 @@ class External(Workload):
         # The code and data of trials, as the driver has read them.
         self.snapshots: dict[Scope, Snapshot] = {}
 
+    @abstractmethod
     def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
-        """Returns the command line of a trial, by default that of `runner`. Raises `Invalid`."""
-        section = config["workload"]
-        values = dict(config["config"])
-        if section.get("seed"):
-            values[section["seed"]] = seed
-        return [sys.executable, "-P", runner.__file__, section[self.name], json.dumps(values), str(seed)]
+        """Returns the command line of a trial. Raises `Invalid`."""
 
     def schema(self) -> Mapping[str, tuple[Any, Any]]:
         return {
@@ -155,7 +155,7 @@ class External(Workload):
 
     def program(self, config: Mapping[str, Any]) -> dict[str, str]:
         """Returns the files of the program that a command names, as far as they can be seen without running it."""
-        words = [word for word in self.words(config, 0) if word != runner.__file__]
+        words = [word for word in self.words(config, 0) if word not in (runner.__file__, script.__file__)]
         return program_of(words, self.snapshot(config).folder)
 
     def files(self, config: Mapping[str, Any]) -> Mapping[str, str]:
@@ -228,6 +228,10 @@ class FunctionWorkload(External):
 
     Options = options.FunctionOptions
 
+    def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
+        values = json.dumps(config["config"])
+        return [sys.executable, "-P", runner.__file__, config["workload"]["function"], values, str(seed)]
+
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)
         module, _, name = config["workload"]["function"].rpartition(":")
@@ -268,18 +272,69 @@ class ScriptWorkload(External):
 
     Options = options.ScriptOptions
 
+    def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
+        values = json.dumps(_values(config, seed))
+        return [sys.executable, "-P", script.__file__, config["workload"]["script"], values]
+
+    def sources(self, config: BaseModel) -> list[Any]:
+        return [*super().sources(config), script.main]
+
+    def cautions(self, config: Mapping[str, Any]) -> list[str]:
+        cautions = super().cautions(config)
+        for place in assigning(self.folder / config["workload"]["script"]):
+            cautions.append(f"constants may be assigned anew, which is not seen, at {place}")
+        return cautions
+
     def check(self, config: Mapping[str, Any]) -> None:
         super().check(config)
-        script = config["workload"]["script"]
+        file = self.folder / config["workload"]["script"]
+        source = _source(file)
+        try:
+            constants = _constants(source)
+        except UNREADABLE as error:
+            raise Invalid(
+                "workload.script", f"cannot be read as Python: {explained(error)}", file.name
+            ) from None
         seed = config["workload"]["seed"]
-        file = self.folder / script
-        if not file.is_file():
-            raise Invalid("workload.script", "does not exist", script, "a path relative to the study")
-        assigned = constants(parsed(file))
-        rule = f"is not assigned once at the top level of {file.name}"
         places = {name: f"config.{name}" for name in config["config"]}
-        places[seed] = "workload.seed"
+        names = constants.names()
         with Gather() as at:
+            at.refuse(seed in places, f"config.{seed}", "is given by the study", allowed="`seeds:`")
+            if seed:
+                places[seed] = "workload.seed"
             for name, place in places.items():
-                is_unassigned = name and name not in assigned
-                at.refuse(is_unassigned, place, rule, name, listed(assigned), nearest(name, assigned))
+                fault = constants.fault(name)
+                rule = f"is not assigned once, alone, at the top level of {file.name}: {fault}"
+                at.refuse(fault, place, rule, name, listed(names), nearest(name, names))
+        _try_edit(source, tuple(places))
+
+
+def _values(config: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """Returns the values of a script's constants in a trial."""
+    values = dict(config["config"])
+    if config["workload"]["seed"]:
+        values[config["workload"]["seed"]] = seed
+    return values
+
+
+def _source(file: Path) -> bytes:
+    """Returns the source of a script. Raises `Invalid`."""
+    rule = unreadable(file, MAX_SCRIPT)
+    if rule:
+        raise Invalid("workload.script", rule, file.name, "a Python file, by its path relative to the study")
+    return file.read_bytes()
+
+
+@lru_cache(maxsize=8)
+def _constants(source: bytes) -> Constants:
+    """Returns the constants of a script. Raises one of `UNREADABLE`."""
+    return Constants.of(parsed_source(source))
+
+
+@lru_cache(maxsize=8)
+def _try_edit(source: bytes, names: tuple[str, ...]) -> None:
+    """Raises `Invalid` where a script cannot be written with other values of these constants, whatever they are."""
+    try:
+        edited(source, dict.fromkeys(names, 0))
+    except UNREADABLE as error:
+        raise Invalid("workload.script", f"cannot be run with other constants: {explained(error)}") from None

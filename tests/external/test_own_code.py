@@ -46,7 +46,7 @@ def test_it_is_judged_like_any_other(folder, kind):
     shown = {
         "function": """runner.py train.py:train '{"rate": 1.0, "steps": 4}' 0""",
         "command": "python walk.py --rate 0.5 --act gelu --dead 0 --steps 6 --seed 0",
-        "script": """walk.py '{"RATE": 1.0, "STEPS": 6, "SEED": 0}' 0""",
+        "script": """script.py walk.py '{"RATE": 1.0, "STEPS": 6, "SEED": 0}'""",
     }
     assert shown[kind] in planned
     assert len(load(folder / "results" / "own").curves) > 6
