@@ -45,10 +45,15 @@ def filled(command: str | Sequence[str], values: Mapping[str, Any]) -> list[str]
 
 def _texts(word: str, values: Mapping[str, Any]) -> list[str]:
     """Returns the words that one word becomes: one, or for a placeholder alone as many as its value has."""
-    parts = [
-        (text, [] if name is None else _written(values[name], spec or ""))
-        for text, name, spec, _ in string.Formatter().parse(word)
-    ]
+    parts: list[tuple[str, list[str]]] = []
+    for text, name, spec, conversion in string.Formatter().parse(word):
+        if conversion:
+            raise ValueError(f"!{conversion} says how Python shows {{{name}}}, which has a text of its own")
+        if "{" in (spec or ""):
+            raise ValueError(f"a placeholder stands inside of {{{name}}}")
+        if name is not None and isinstance(values[name], dict):
+            raise ValueError(f"{{{name}}} is a section; name one of its settings")
+        parts.append((text, [] if name is None else _written(values[name], spec or "")))
     if len(parts) == 1 and not parts[0][0]:
         return parts[0][1]
     return ["".join(text + " ".join(written) for text, written in parts)]

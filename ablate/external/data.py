@@ -9,11 +9,13 @@ import shutil
 import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from glob import escape
 from itertools import islice
 from pathlib import Path
 
 from ablate.base.errors import AblateError, Invalid, dotted_path, listed
 from ablate.base.files import digest_of_data, digest_of_file
+from ablate.base.text import to_add
 from ablate.external.tree import matches
 
 MAX_LINKS = 10_000
@@ -74,7 +76,8 @@ def read_linked(inside: str, place: Path, *, folder: str, exclude: Sequence[str]
     at = (f"{given} (a link to {place})",)
     if len(list(islice(_files(place, exclude), MAX_LINKS + 1))) > MAX_LINKS:
         rule = f"has more than {MAX_LINKS} files, of which any run may read"
-        hint = f"Add `data: [{given}]` under workload if it is data, else `exclude: [{given}]`"
+        excluded = to_add("exclude", [escape(given)])
+        hint = f"Add {to_add('data', [given])} under workload if it is data, else {excluded}"
         raise Invalid("", rule, hint=hint).under(*at)
     return _read(Data(at, given, place, inside, {}, exclude=tuple(exclude)))
 

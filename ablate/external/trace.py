@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -99,14 +100,15 @@ def variables(trace: Path, root: Path, copy: Path) -> dict[str, str]:
 
 def path_in_copy(text: str, root: Path, copy: Path) -> str:
     """Returns a text with a path of the original replaced by the one in the copy, where the copy has it."""
-    place = text.find(f"{root}{os.sep}")
+    # It begins there: `/mnt/code/x` is no path in `/code`.
+    start = re.search(rf"(?:(?<![\w./~+-])|(?<=://)){re.escape(f'{root}{os.sep}')}", text)
     # An environment in the repository, such as the `python` of a command, is not copied whole.
-    if place < 0 or text.startswith(sys.prefix):
+    if start is None or text.startswith(sys.prefix):
         return text
-    inside = text[place + len(f"{root}{os.sep}") :]
+    inside = text[start.end() :]
     if not (copy / inside).exists() or (f"{root}{os.sep}{inside}").startswith(f"{copy}{os.sep}"):
         return text
-    return f"{text[:place]}{copy / inside}"
+    return f"{text[: start.start()]}{copy / inside}"
 
 
 def _source(path: str) -> str:

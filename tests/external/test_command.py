@@ -42,11 +42,19 @@ def test_a_command_is_split_and_then_filled_in(command, values, words):
         ("t {", "{{"),
         ("t {} x", "{{"),
         ("t {lr:q}", "q"),
+        ("t {lr!r}", "!r"),
+        ("t {on:--lr={lr}}", "inside of {on}"),
+        ("t {lr:{seed}}", "inside of {lr}"),
+        ("t {opt}", "{opt} is a section"),
+        ("t {opt.x}", "has no value"),
+        ("t {lr.real}", "{lr.real} has no value"),
+        ("t {lr[0]}", "{lr[0]} has no value"),
+        ("t '{ lr }'", "{ lr } has no value"),
     ],
 )
 def test_what_cannot_be_filled_in_is_refused(command, said):
     with pytest.raises(Invalid) as error:
-        filled(command, {"lr": 1.0, "seed": 0})
+        filled(command, {"lr": 1.0, "seed": 0, "on": False, "opt": {"lr": 2}, "opt.lr": 2})
     assert said in str(error.value)
 
 
