@@ -83,6 +83,13 @@ class Constants:
             return f"`import *` in line {later[0]} may replace it"
         return ""
 
+    def has_other_keys(self, name: str, value: object) -> bool:
+        """Returns whether a constant has keys that are no texts, and a value for it cannot: JSON has none."""
+        node = self.values.get(name)
+        if not isinstance(value, dict) or not isinstance(node, ast.Dict):
+            return False
+        return any(isinstance(key, ast.Constant) and not isinstance(key.value, str) for key in node.keys)
+
 
 def parsed_source(source: bytes) -> ast.Module:
     """Returns the syntax tree of a script. Raises one of `UNREADABLE`."""

@@ -251,8 +251,13 @@ class CommandWorkload(External):
     Options = options.CommandOptions
 
     def words(self, config: Mapping[str, Any], seed: int) -> list[str]:
+        settings: dict[str, Any] = {}
+        for path, value in _settings(config["config"]):
+            if path in settings:
+                raise Invalid("config", "has two settings of this path", path)
+            settings[path] = value
         try:
-            return filled(config["workload"]["command"], {**dict(_settings(config["config"])), "seed": seed})
+            return filled(config["workload"]["command"], {**settings, "seed": seed})
         except Invalid as error:
             raise error.under("workload", "command") from None
 
@@ -306,6 +311,9 @@ class ScriptWorkload(External):
                 fault = constants.fault(name)
                 rule = f"is not assigned once, alone, at the top level of {file.name}: {fault}"
                 at.refuse(fault, place, rule, name, listed(names), nearest(name, names))
+                value = config["config"].get(name)
+                rule = f"has keys that are no texts in {file.name}, which a study cannot give"
+                at.refuse(constants.has_other_keys(name, value), place, rule, value)
         _try_edit(source, tuple(places))
 
 

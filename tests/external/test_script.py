@@ -264,6 +264,23 @@ def test_a_study_of_a_script_is_refused_by_name_with_the_line(tmp_path):
     found = problems(written(tmp_path, study | {"workload": {"script": "broken.py"}, "config": {"A": 1}}))
     assert any("workload.script: cannot be read as Python: line 2" in problem for problem in found), found
 
+    (tmp_path / "keys.py").write_text("A = {1: 2}\n")
+    study |= {
+        "workload": {"script": "keys.py"},
+        "config": {"A": {"1": 3}},
+        "factors": {"config.A": [{"1": 4}]},
+    }
+    assert any(
+        "config.A: has keys that are no texts" in problem for problem in problems(written(tmp_path, study))
+    )
+
+
+def test_settings_of_one_path_are_refused(tmp_path):
+    config = {"a": {"b": 1}, "a.b": 2, "c": 1}
+    study = own_study("command", workload={"command": "t {a.b}"}, config=config, factors={"config.c": [2]})
+    found = problems(written(tmp_path, study))
+    assert any("config: has two settings of this path; given 'a.b'" in problem for problem in found), found
+
 
 def written(folder, study):
     path = folder / "study.yaml"
