@@ -186,29 +186,42 @@ def _predating(plan: DatedPlan, folder: StudyFolder, starts: Mapping[str, Sequen
 
     This happens where a study was renamed or its folder removed. One trial is not counted.
     """
-    plans = [plan]
-    for place in folder.of_study():
-        plans += place.plans()
+    plans = [*_plans_in_order(folder), plan]
     predating: list[str] = []
     for name, levels in plan.variants.items():
-        listing = [other for other in plans if other.variants.get(name) == levels]
-        first = min(listing, key=lambda other: other.declared)
+        first = next(other for other in plans if other.variants.get(name) == levels)
         num_older = sum(start < first.declared for start in starts.get(name, ()))
         if num_older > 1 or name in first.known:
             predating.append(name)
     return predating
 
 
-def _seen_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> list[DatedPlan]:
-    """Returns the earlier plans of a study under which there were results, from all folders of its runs."""
-    seen: list[DatedPlan] = []
+def _plans_in_order(folder: StudyFolder, store: Store | None = None) -> list[DatedPlan]:
+    """Returns the plans of a study from all folders of its runs, the first one first.
+
+    In one folder their order counts, since the clock may have been set back. store: leaves out the plans without
+    results there.
+    """
+    dated: list[tuple[str, DatedPlan]] = []
     for place in folder.of_study():
         plans = place.plans()
         # All but the last have results, else they would have been replaced.
-        if plans and not _has_results(place, store):
+        if store is not None and plans and not _has_results(place, store):
             plans.pop()
-        seen += [other for other in plans if other.decides and other.declared < plan.declared]
-    return sorted(seen, key=lambda other: other.declared)
+        moment = ""
+        for plan in plans:
+            moment = max(moment, plan.declared)
+            dated.append((moment, plan))
+    dated.sort(key=lambda entry: entry[0])
+    return [plan for _, plan in dated]
+
+
+def _seen_before(plan: DatedPlan, folder: StudyFolder, store: Store) -> list[DatedPlan]:
+    """Returns the earlier plans of a study under which there were results, from all folders of its runs."""
+    plans = _plans_in_order(folder, store)
+    if plan in plans:
+        plans = plans[: plans.index(plan)]
+    return [other for other in plans if other.decides]
 
 
 def _changes(first: DatedPlan, plan: DatedPlan, given: Mapping[str, Any]) -> list[Change]:

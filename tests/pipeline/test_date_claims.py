@@ -1,9 +1,11 @@
 """Claims get their dates before the first trial; one that could have been read from results is exploratory."""
 
+import time
 from dataclasses import replace
 
 import pandas as pd
 import pytest
+from harness import TOY_STUDY, run_here
 from made_evidence import study
 
 from ablate.core.facts import Claim
@@ -81,3 +83,20 @@ def test_claims_that_the_evidence_cannot_settle_wait_with_their_dates(folder):
         late.declared,
         "not judged yet",
     )
+
+
+def test_with_the_clock_set_back_results_still_come_before_what_is_declared_after_them(write, monkeypatch):
+    """Two days back: of an existing result no claim and no plan becomes one of before."""
+    run_here(write(TOY_STUDY))
+    of_day = time.time
+    monkeypatch.setattr(time, "time", lambda: of_day() - 2 * 24 * 3600)
+    renamed = TOY_STUDY.replace("name: toy", "name: renamed", 1)
+    late = run_here(
+        write(f"{renamed}claims: [model.effect=0.2 beats baseline on accuracy]\n", "renamed.yaml")
+    )
+    replanned = run_here(write(f"{TOY_STUDY}metric: {{name: accuracy, margin: 0.05}}\n"))
+    facts = [StudyFolder.at(outcome.folder).facts() for outcome, _ in (late, replanned)]
+    assert [claim.exploratory for claim in facts[0].claims] == [True]
+    assert facts[0].claims[0].declared < facts[1].replanned.first
+    assert [change.path for change in facts[1].replanned.changes] == ["metric.margin"]
+    assert not facts[1].replanned.known
