@@ -47,6 +47,8 @@ class Supervised(Engine):
     def __init__(self, engine: Engine, environment: Callable[[], Mapping[str, object]] = dict) -> None:
         self.engine = engine
         self.environment = environment
+        # The earliest date of a trial, such as that of its plan: a clock may be behind, of a node or after it was set back.
+        self.not_before = ""
         self._clock = stopwatch()
         # Trial that runs → when it began.
         self._running: dict[str, float] = {}
@@ -88,6 +90,7 @@ class Supervised(Engine):
         elif isinstance(event, Ended):
             self._running.pop(event.record.id, None)
             event.record.attempts = attempts.lost + 1
+            event.record.begin_at(self.not_before)
         return on_event(event)
 
     def _stop_overdue(self, watched: Mapping[str, _Attempts]) -> None:
@@ -119,6 +122,7 @@ class Supervised(Engine):
             started_at=attempts.started_at or ended_at,
             finished_at=ended_at,
         )
+        record.begin_at(self.not_before)
         return on_event(Ended(record))
 
     def close(self) -> None:

@@ -32,7 +32,8 @@ def preregister(study: Study, stages: Sequence[Stage], session: Session) -> list
     post_hoc_metrics = _post_hoc_metrics(study, stages, session.folder, session.store)
     trained = trained_variants(study, session.store)
     claims = date_claims(session.folder, study.claims, post_hoc_metrics, trained)
-    date_plan(study, claims, session)
+    plan = date_plan(study, claims, session)
+    session.workers.not_before = max(plan.declared, *(claim.declared for claim in claims), "")
     return claims
 
 

@@ -36,18 +36,20 @@ MAX_SHOWN = 60
 """The most characters of a value that a change shows."""
 
 
-def date_plan(study: Study, claims: Sequence[Claim], session: Session) -> None:
-    """Writes the plan of a study with its date, unless it equals the last plan of its folder.
+def date_plan(study: Study, claims: Sequence[Claim], session: Session) -> DatedPlan:
+    """Returns the plan of a study with its date, and writes it unless it equals the last plan of its folder.
 
     A plan under which no verdict may have been seen is replaced. claims: with their dates.
     """
     plans = session.folder.plans()
     plan = _plan_of(study, claims)
     if plans and plans[-1].hash == plan.hash:
-        return
+        return plans[-1]
     if plans and not _has_results(session.folder, session.store):
         plans.pop()
-    session.folder.write_plans([*plans, replace(plan, known=_trained_before(study, session.store))])
+    plan = replace(plan, known=_trained_before(study, session.store))
+    session.folder.write_plans([*plans, plan])
+    return plan
 
 
 def _trained_before(study: Study, store: Store) -> list[str]:

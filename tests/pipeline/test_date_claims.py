@@ -100,3 +100,21 @@ def test_with_the_clock_set_back_results_still_come_before_what_is_declared_afte
     assert facts[0].claims[0].declared < facts[1].replanned.first
     assert [change.path for change in facts[1].replanned.changes] == ["metric.margin"]
     assert not facts[1].replanned.known
+
+
+def test_with_the_clock_set_back_what_is_trained_still_comes_after_what_was_declared(write, monkeypatch):
+    """An hour, between a run and the one that goes on."""
+    study = write(f"{TOY_STUDY}claims: [model.effect=0.2 beats baseline on accuracy]\n")
+    run_here(study, seed=0)
+    of_day = time.time
+    monkeypatch.setattr(time, "time", lambda: of_day() - 3600)
+    outcome, _ = run_here(study)
+    folder = StudyFolder.at(outcome.folder)
+    facts = folder.facts()
+    assert [claim.exploratory for claim in facts.claims] == [False]
+    assert facts.replanned is None
+    store = Store(folder.results / "store")
+    records = [store.load(trial) for trial in folder.ids()]
+    assert len(records) == 9
+    assert all(record.started_at >= facts.claims[0].declared for record in records)
+    assert all(0 <= record.seconds < 30 for record in records)
