@@ -86,7 +86,7 @@ def set_aside(stem: Path, files: Iterable[Path], mark: str = "corrupt") -> str:
 
 
 def leftovers(folder: Path) -> list[Path]:
-    """Returns the temporary files below `folder` that were not changed within an hour of now; none where it is a link."""
+    """Returns the temporary files below `folder`, not changed within an hour of now; none where it is a link."""
     if folder.is_symlink():
         return []
     return sorted(filter(_is_left, folder.rglob(".*.ablate-*")))

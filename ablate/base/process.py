@@ -1,17 +1,21 @@
 """Time, memory, signals and standard streams of this process."""
 
 import atexit
+import errno
 import gc
 import os
 import resource
 import signal
 import sys
+import termios
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from types import FrameType
+from typing import NoReturn
 
 _GROUPS = Path("/sys/fs/cgroup")
 # Variables that say how many threads libraries use.
@@ -57,12 +61,23 @@ def interruptible() -> Iterator[None]:
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
     heard = [number for number, handler in handlers.items() if handler != signal.SIG_IGN]
     for number in heard:
-        signal.signal(number, signal.default_int_handler)
+        signal.signal(number, _interrupt)
     try:
         yield
     finally:
         for number in heard:
             signal.signal(number, handlers[number])
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> NoReturn:
+    """Interrupts as Ctrl-C does; what would be printed to a terminal that is gone is discarded."""
+    for descriptor in (0, 1, 2):
+        try:
+            termios.tcgetattr(descriptor)
+        except termios.error as error:
+            if error.args[0] == errno.EIO:
+                os.dup2(os.open(os.devnull, os.O_RDWR), descriptor)
+    raise KeyboardInterrupt
 
 
 def rarely_collect() -> None:

@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from ablate.core.metric import plain, validated
@@ -112,14 +112,6 @@ class Record:
             return 0.0
         start, end = map(datetime.fromisoformat, (self.started_at, self.finished_at))
         return (end - start).total_seconds()
-
-    def begin_at(self, moment: str) -> None:
-        """Moves start and end, as far apart as they are, to where the start is not before a moment in ISO 8601."""
-        if not self.started_at or self.started_at >= moment:
-            return
-        end = datetime.fromisoformat(moment) + timedelta(seconds=self.seconds)
-        self.started_at = moment
-        self.finished_at = end.isoformat(timespec="milliseconds")
 
     @property
     def faulty(self) -> bool:

@@ -1,6 +1,7 @@
 """What belongs to a process: its memory, and standard streams that cannot show every character."""
 
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -107,3 +108,18 @@ def test_an_interruption_ends_with_its_exit_code_wherever_it_comes(tmp_path):
     assert done.returncode == 130, done.stderr
     assert "Interrupted" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_what_is_interrupted_by_a_terminal_that_is_closed_goes_on_to_its_end_without_it():
+    code = (
+        "import time\nfrom ablate.base.process import interruptible\nwith interruptible():\n    try:\n"
+        "        print('ready', flush=True)\n        time.sleep(60)\n    except KeyboardInterrupt:\n"
+        "        print('a last word', flush=True)\n        raise SystemExit(130)\n"
+    )
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(sys.executable, [sys.executable, "-c", code])
+    while b"ready" not in os.read(terminal, 1000):
+        pass
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 130
