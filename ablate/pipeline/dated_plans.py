@@ -124,12 +124,12 @@ def _has_results(folder: StudyFolder, store: Store) -> bool:
 
     They may after a report on two or more seeds, or any finished trial of a run that wrote no report.
     """
-    if not folder.has_report:
-        return any(cell.judged and store.has(cell.id) for cell in folder.trial_list.cells())
     try:
+        if not folder.has_report:
+            return any(cell.judged and store.has(cell.id) for cell in folder.trial_list.cells())
         return len(folder.reported_seeds()) > 1
     except AblateError:
-        return True  # The report cannot be read, and may have had verdicts.
+        return True  # Report or list cannot be read, and there may have been verdicts.
 
 
 def plan_changes(
