@@ -19,7 +19,8 @@ from ablate.commits.lines import LINE, Call, Line, Run
 from ablate.commits.trees import Tree, checked_out, git
 from ablate.external.command import filled, lines
 from ablate.external.data import Data, check_unchanged, read_data
-from ablate.external.reading import Reading, check_pattern
+from ablate.external.matching import check_pattern
+from ablate.external.reading import STEP, Reading
 
 RUNS = 2
 """The format of the digests by which finished runs are known again."""
@@ -82,7 +83,10 @@ class Bench:
         words = filled(self.call.command, {"seed": seed})
         printed = ""
         try:
-            with tree.fresh_copy(self.data) as copy, TemporaryDirectory() as place:
+            with (
+                tree.fresh_copy(self.data) as copy,
+                TemporaryDirectory(ignore_cleanup_errors=True) as place,
+            ):
                 began = time.monotonic()
                 with closing(lines(words, copy / tree.inside, _environment(seed, place))) as output:
                     for line in output:
@@ -140,8 +144,11 @@ def opened(call: Call, path: Path, names: Sequence[str], remedy: str) -> Iterato
 
     Raises `AblateError` outside of a repository, for an unknown commit, and for files that have changed since the last.
     """
-    with Gather() as at, at("--read"):
-        check_pattern(call.pattern or "()")
+    with Gather() as at:
+        with at("--read"):
+            check_pattern(call.pattern or "()")
+        is_taken = call.metric in ("", STEP)
+        at.refuse(is_taken, "--read", "is not the name of a metric", call.metric, "NAME or NAME=PATTERN")
     changed = git("status", "--porcelain", "--untracked-files=no")
     if changed:
         raise AblateError(f"the work tree has changes that are in no commit: commit or stash them\n{changed}")

@@ -30,7 +30,8 @@ from ablate.external import options, runner
 from ablate.external.best import best_values, check_best, guides_of, identity_of
 from ablate.external.cautions import named, seeded
 from ablate.external.command import filled
-from ablate.external.reading import STEP, Reading, check_pattern
+from ablate.external.matching import check_pattern
+from ablate.external.reading import STEP, Reading
 from ablate.external.runner import constants
 from ablate.external.running import Run
 from ablate.external.snapshot import Scope, Snapshot, read_snapshot

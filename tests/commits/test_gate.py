@@ -12,7 +12,7 @@ from unittest.mock import ANY
 
 import numpy as np
 import pytest
-from committed import PRINTED, Repository, drawn
+from committed import KILL_DRIVER, PRINTED, Repository, drawn
 
 from ablate.base.errors import AblateError
 from ablate.base.kept import Journal
@@ -99,7 +99,7 @@ def test_after_a_kill_in_a_confirmation_it_decides_as_if_there_had_been_none(rep
     monkeypatch.setenv("HOME", str(repository.folder.parent))
     # Under two seeds, the first run ends the process that started it.
     seeds = f"{{seed}} = {NUM_BASE_RUNS + 2} -o {{seed}} = {NUM_BASE_RUNS + 3}"
-    script = f'if [ {seeds} ] && mkdir "$HOME/killed{{seed}}"; then kill -KILL $PPID; sleep 9; fi; exec "$@"'
+    script = f'if [ {seeds} ] && mkdir "$HOME/killed{{seed}}"; then {KILL_DRIVER}; sleep 9; fi; exec "$@"'
     call = ("--", "sh", "-c", script, "sh", *PRINTED)
     words = ("gate", "ledger.jsonl", "--base", "base", "--head", "good", *call)
     for _ in range(2):
