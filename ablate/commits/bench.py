@@ -85,7 +85,8 @@ class Bench:
         try:
             with (
                 tree.fresh_copy(self.data) as copy,
-                TemporaryDirectory(ignore_cleanup_errors=True) as place,
+                # Beside the copy: what a kill leaves goes with it.
+                TemporaryDirectory(dir=tree.root.parent, ignore_cleanup_errors=True) as place,
             ):
                 began = time.monotonic()
                 with closing(lines(words, copy / tree.inside, _environment(seed, place))) as output:

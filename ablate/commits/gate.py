@@ -28,6 +28,9 @@ def gate(call: Call, ledger: Path, names: Sequence[str], measures: Sequence[str]
         lines = _state_lines(bench)
         if bench.head.digest == bench.base.digest:
             return _printed(bench, Answer("discard", 0.0, None, None), lines[-1].state, [SAME], [])
+        kept = _kept(bench, lines)
+        if kept is not None:
+            return kept
 
         answer, after = _judge(bench, lines)
         notes = [note for note in (measured_otherwise(changed), slower(bench)) if note]
@@ -83,12 +86,29 @@ def _state_lines(bench: Bench) -> list[StateLine]:
             f"{bench.path}: the --link data differ from those that its runs used; restore them, or name another "
             "ledger"
         )
-    if begun.call != bench.call or base.tree != bench.base.digest:
+    is_base = base.tree == bench.base.digest or _kept(bench, lines) is not None
+    if begun.call != bench.call or not is_base:
         raise AblateError(
             f"{bench.path}: was begun with {' '.join(begun.call.command)}, and its base is {base.commit}; repeat the "
             "call that began it with this --base, or name another ledger"
         )
     return lines
+
+
+def _kept(bench: Bench, state_lines: Sequence[StateLine]) -> dict[str, Any] | None:
+    """Returns the last answer as it is printed, where it has kept this try on this base.
+
+    A call that was killed may not have said so.
+    """
+    last = state_lines[-1]
+    trees = [line.tree for line in state_lines if line.verdict == "keep"]
+    if not isinstance(last, Answered) or trees[-2:] != [bench.base.digest, bench.head.digest]:
+        return None
+    if last.verdict != "keep":
+        return None
+    printed = asdict(last)
+    del printed["state"]
+    return {**printed, "exit_code": EXIT_CODES["keep"]}
 
 
 def _judge(bench: Bench, state_lines: Sequence[StateLine]) -> tuple[Answer, State]:

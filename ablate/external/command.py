@@ -102,7 +102,8 @@ def lines(
     """
     limit = limit or TimeLimit()
     # Appended to, it stays whole where the command opens it anew.
-    with tempfile.NamedTemporaryFile("ab") as output, open(output.name, "rb") as printed:
+    with tempfile.NamedTemporaryFile("ab", delete=False) as output, open(output.name, "rb") as printed:
+        os.unlink(output.name)  # A kill must not leave it.
         with _guarded(words, folder, env, output) as command:
             for line in _split(_chunks(command, printed, limit)):
                 limit.check()

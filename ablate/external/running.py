@@ -2,7 +2,6 @@
 
 import json
 import math
-import tempfile
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -12,6 +11,7 @@ from typing import Any
 
 from ablate.base.errors import AblateError, listed
 from ablate.base.process import THREADS
+from ablate.base.scratch import scratch
 from ablate.core.record import BESIDE, CODE, STOPS, VARIABLES, Record
 from ablate.core.trial import Emit, Trial
 from ablate.external.best import best_values
@@ -114,7 +114,7 @@ class Run:
         if resources["memory"] is not None:
             memory = str(int(resources["memory"] * 2**20))
             words = ["sh", "-c", 'ulimit -d "$0"; exec "$@"', memory, *words]
-        with tempfile.TemporaryDirectory(prefix="ablate-", ignore_cleanup_errors=True) as place:
+        with scratch("trial") as place:
             env = {**dict.fromkeys(THREADS, str(resources["threads"])), **env}
             env["ABLATE_DIR"] = place
             env["ABLATE_CONFIG"] = json.dumps(self.trial.config["config"])

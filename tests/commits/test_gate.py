@@ -307,3 +307,14 @@ def test_a_try_that_changes_what_measures_it_or_takes_longer_is_named(repository
     assert found["changed_measures"] == ["losses.txt"]
     done = repository.call(*call, *read, "--measures", "eval.py", *direct)
     assert (done.returncode, "--measures eval.py" in done.stderr) == (2, True)
+
+
+def test_a_call_that_was_killed_before_it_had_said_what_is_kept_says_so_again(repository):
+    repository.losses("good", drawn(1, -0.05))
+    words = ("gate", "ledger.jsonl", "--base", "base", "--head", "good")
+    first = repository.call(*words)
+    assert (first.returncode, json.loads(first.stdout)["verdict"]) == (0, "keep")
+    kept = (repository.folder / "ledger.jsonl").read_bytes()
+    again = repository.call(*words)
+    assert (again.returncode, again.stdout) == (0, first.stdout)
+    assert (repository.folder / "ledger.jsonl").read_bytes() == kept
